@@ -1,0 +1,73 @@
+"""Neural networks that state their own reasons in first-order logic.
+
+Names are loaded when they are used; importing the package does no work. "First-order" is the paper's word: formulas
+speak of one universally quantified object, so logically they are propositional formulas over its concepts.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Booleaniser": "logiclens.data.booleanise",
+    "ConceptTable": "logiclens.data.concepts",
+    "CountedRows": "logiclens.formula.counted",
+    "Cube": "logiclens.formula.dnf",
+    "DNF": "logiclens.formula.dnf",
+    "EntropyClassifier": "logiclens.estimators.classifier",
+    "Literal": "logiclens.formula.dnf",
+    "LogicLensError": "logiclens.errors",
+    "TruthTable": "logiclens.formula.table",
+    "explain_all": "logiclens.explain.classwise",
+    "explain_class": "logiclens.explain.classwise",
+    "explain_local": "logiclens.explain.local",
+    "minimise": "logiclens.formula.minimise",
+    "parse": "logiclens.formula.text",
+}
+_PACKAGES = (
+    "data",
+    "errors",
+    "estimators",
+    "experiments",
+    "explain",
+    "formula",
+    "logic",
+    "metrics",
+    "nn",
+    "render",
+    "train",
+)
+
+__all__ = ["__version__", *sorted(_HOME)]
+
+if TYPE_CHECKING:
+    from logiclens.data.booleanise import Booleaniser as Booleaniser
+    from logiclens.data.concepts import ConceptTable as ConceptTable
+    from logiclens.errors import LogicLensError as LogicLensError
+    from logiclens.estimators.classifier import EntropyClassifier as EntropyClassifier
+    from logiclens.explain.classwise import explain_all as explain_all
+    from logiclens.explain.classwise import explain_class as explain_class
+    from logiclens.explain.local import explain_local as explain_local
+    from logiclens.formula.counted import CountedRows as CountedRows
+    from logiclens.formula.dnf import DNF as DNF
+    from logiclens.formula.dnf import Cube as Cube
+    from logiclens.formula.dnf import Literal as Literal
+    from logiclens.formula.minimise import minimise as minimise
+    from logiclens.formula.table import TruthTable as TruthTable
+    from logiclens.formula.text import parse as parse
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name or a subpackage on first use."""
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    if name in _PACKAGES:
+        return importlib.import_module(f"logiclens.{name}")
+    raise AttributeError(f"module 'logiclens' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_PACKAGES])

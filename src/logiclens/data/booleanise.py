@@ -1,0 +1,93 @@
+"""Booleaniser: numeric columns cut at quantiles of the training rows into named concepts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from logiclens.errors import LogicLensError
+
+
+class Booleaniser:
+    """Cuts each numeric column at quantiles into concepts such as `age >= 72.5`.
+
+    The cuts are fitted once, on the training part, and written as short as the training rows allow.
+
+    >>> frame = pd.DataFrame({"age": [31.2, 45.9, 58.1, 77.7]})
+    >>> Booleaniser(n_cuts=1).fit(frame).transform(frame)
+       age >= 50
+    0      False
+    1      False
+    2       True
+    3       True
+    """
+
+    def __init__(self, n_cuts: int = 2) -> None:
+        """Cut each column at `n_cuts` places, at equal shares of the training rows."""
+        self.n_cuts = n_cuts
+
+    def fit(self, frame: pd.DataFrame) -> Booleaniser:
+        """Find the cuts; a column with one value gets none."""
+        if self.n_cuts < 1:
+            raise LogicLensError(f"n_cuts must be at least 1, got {self.n_cuts}.")
+        self.cuts_: dict[str, tuple[float, ...]] = {}
+        for name in frame.columns:
+            self.cuts_[str(name)] = _quantile_cuts(_numbers(frame, name), self.n_cuts)
+        if not any(self.cuts_.values()):
+            raise LogicLensError("every column has one value only on these rows: there is nothing to cut.")
+        return self
+
+    def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """One Boolean column for each cut."""
+        if not hasattr(self, "cuts_"):
+            raise LogicLensError("this Booleaniser is not fitted: call fit(frame) on the training rows first.")
+        missing = [name for name in self.cuts_ if name not in frame.columns]
+        if missing:
+            raise LogicLensError(f"the table lacks the column {missing[0]!r} that the cuts were fitted on.")
+        columns = {
+            f"{name} >= {cut:g}": _numbers(frame, name) >= cut for name, cuts in self.cuts_.items() for cut in cuts
+        }
+        return pd.DataFrame(columns, index=frame.index)
+
+
+def short_number(low: float, high: float) -> float:
+    """A number in (low, high] with as few digits as possible: what a person would write for the cut between them.
+
+    >>> short_number(13.0425, 13.1083)
+    13.1
+    """
+    if not low < high:
+        raise LogicLensError(f"there is no number above {low} and up to {high}.")
+    middle = low + (high - low) / 2
+    magnitude = math.floor(math.log10(max(abs(low), abs(high))))
+    for digits in range(17):
+        candidate = round(middle, digits - magnitude)
+        if low < candidate <= high:
+            return float(candidate)
+    return high
+
+
+def _quantile_cuts(column: NDArray[np.float64], n_cuts: int) -> tuple[float, ...]:
+    values = np.sort(column)
+    distinct = np.unique(values)
+    cuts: list[float] = []
+    for share in np.arange(1, n_cuts + 1) / (n_cuts + 1):
+        high = values[min(len(values) - 1, math.ceil(share * len(values)))]
+        below = distinct[distinct < high]
+        if len(below):
+            cuts.append(short_number(float(below[-1]), float(high)))
+    return tuple(dict.fromkeys(cuts))
+
+
+def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    try:
+        column = np.asarray(frame[name], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise LogicLensError(f"the column {name!r} is not numeric.") from None
+    if not np.isfinite(column).all():
+        row = int(np.flatnonzero(~np.isfinite(column))[0])
+        raise LogicLensError(f"the column {name!r} is missing or infinite in row {row}.")
+    return column

@@ -1,0 +1,240 @@
+"""ConceptTable: named concepts in [0, 1], with or without labels, checked once at this door and frozen."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.bits import unknown_concept
+from logiclens.formula.counted import CountedRows
+
+THRESHOLD = 0.5
+"""ε: a concept is true from here on (`>=`)."""
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ConceptTable:
+    """Rows of concepts in [0, 1].
+
+    Args:
+        values: `[rows, concepts]`, numbers in [0, 1].
+        names: one for each concept; `x0`, `x1`, … where not given.
+        labels: class numbers `[rows]`, or 0/1 `[rows, classes]` where a row may have several labels.
+        class_names: one for each class; needed to know of classes without rows.
+        exclusive: groups of concepts of which at most one is true on any row.
+        weight: how much each row counts; 1 where not given.
+
+    >>> table = ConceptTable([[0.1, 1.0], [0.7, 0.0]], names=["tall", "dark"], labels=[0, 1])
+    >>> table.boolean().tolist(), table.class_names
+    ([[False, True], [True, False]], ('0', '1'))
+    """
+
+    values: NDArray[np.floating[Any]]
+    names: tuple[str, ...]
+    labels: NDArray[np.int64] | None
+    class_names: tuple[str, ...]
+    exclusive: tuple[tuple[str, ...], ...]
+    weight: NDArray[np.float64]
+
+    def __init__(
+        self,
+        values: Any,
+        names: Sequence[str] | None = None,
+        labels: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
+        exclusive: Sequence[Sequence[str]] = (),
+        weight: ArrayLike | None = None,
+    ) -> None:
+        """Check everything; say what is wrong, where, and what to do."""
+        array = _checked_values(values, names)
+        names = tuple(names) if names is not None else tuple(f"x{i}" for i in range(array.shape[1]))
+        _check_names(names, "concept")
+        label_array, classes = _checked_labels(labels, len(array), class_names)
+        store = object.__setattr__
+        store(self, "values", _frozen(array))
+        store(self, "names", names)
+        store(self, "labels", None if label_array is None else _frozen(label_array))
+        store(self, "class_names", classes)
+        store(self, "exclusive", _checked_groups(exclusive, names))
+        store(self, "weight", _frozen(_checked_weight(weight, len(array))))
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.values)
+
+    @property
+    def n_concepts(self) -> int:
+        """The number of concepts."""
+        return len(self.names)
+
+    @property
+    def is_boolean(self) -> bool:
+        """Whether every concept is exactly 0 or 1, so that rows can be counted without changing the network."""
+        return bool(((self.values == 0) | (self.values == 1)).all())
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether a row may have several labels."""
+        return self.labels is not None and self.labels.ndim == 2
+
+    def boolean(self, threshold: float = THRESHOLD) -> NDArray[np.bool_]:
+        """The Boolean reading of each concept, eq. (sparse): at least the threshold."""
+        return self.values >= threshold
+
+    def targets(self) -> NDArray[np.float64]:
+        """The labels as 0/1 `[rows, classes]`."""
+        if self.labels is None:
+            raise LogicLensError("this table has no labels: pass labels=... when building it.")
+        if self.labels.ndim == 2:
+            return self.labels.astype(np.float64)
+        return np.eye(len(self.class_names))[self.labels]
+
+    def take(self, rows: ArrayLike) -> ConceptTable:
+        """Some of the rows, with the same concepts and classes."""
+        index = np.asarray(rows)
+        return ConceptTable(
+            self.values[index],
+            self.names,
+            None if self.labels is None else self.labels[index],
+            self.class_names or None,
+            self.exclusive,
+            self.weight[index],
+        )
+
+    def hardened(self, threshold: float = THRESHOLD) -> ConceptTable:
+        """The same table with each concept cut to 0 or 1."""
+        hard = copy.copy(self)
+        object.__setattr__(hard, "values", _frozen(self.boolean(threshold).astype(self.values.dtype)))
+        return hard
+
+    def counted(self, threshold: float = THRESHOLD) -> CountedRows:
+        """The distinct Boolean rows with the weight of each class on them."""
+        counts = None if self.labels is None else self.targets() * self.weight[:, None]
+        return CountedRows.of(self.boolean(threshold), self.names, counts, self.weight)
+
+    def constant_concepts(self) -> tuple[str, ...]:
+        """Concepts with one value on all rows: they cannot tell any two rows apart."""
+        same = (self.values == self.values[:1]).all(axis=0)
+        return tuple(name for name, constant in zip(self.names, same, strict=True) if constant)
+
+    def empty_classes(self) -> tuple[str, ...]:
+        """Classes that no row has."""
+        seen = (self.targets() * self.weight[:, None]).sum(axis=0) > 0
+        return tuple(name for name, has_rows in zip(self.class_names, seen, strict=True) if not has_rows)
+
+
+def as_table(rows: Any, like: Sequence[str] | None = None) -> ConceptTable:
+    """A table from whatever a caller holds: a table, a frame with named columns, an array or a tensor."""
+    if isinstance(rows, ConceptTable):
+        return rows
+    columns = getattr(rows, "columns", None)
+    names = [str(column) for column in columns] if columns is not None else like
+    return ConceptTable(rows, names)
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array = array.view()
+    array.setflags(write=False)
+    return array
+
+
+def _checked_values(values: Any, names: Sequence[str] | None) -> NDArray[np.floating[Any]]:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+    try:
+        array = np.asarray(values)
+        # float64 stays; everything else (bool, integers, float16) becomes float32, which holds 0 and 1 exactly.
+        array = array if array.dtype == np.float64 else array.astype(np.float32)
+    except (TypeError, ValueError):
+        raise LogicLensError("concepts must be numbers in [0, 1]; this table holds something else.") from None
+    if array.ndim != 2:
+        raise LogicLensError(f"concepts must be a matrix [rows, concepts], got {array.ndim} dimension(s).")
+    if array.shape[0] == 0:
+        raise LogicLensError("there are no rows: concepts must have at least one.")
+    if array.shape[1] == 0:
+        raise LogicLensError("there are no concepts: the table must have at least one column.")
+    if names is not None and len(names) != array.shape[1]:
+        raise LogicLensError(f"{len(names)} names were given for {array.shape[1]} concepts.")
+    if not (array.min() >= 0 and array.max() <= 1):
+        raise LogicLensError(_out_of_range(array, names))
+    return array
+
+
+def _out_of_range(array: NDArray[np.floating[Any]], names: Sequence[str] | None) -> str:
+    bad_row, bad_column = (int(i) for i in np.argwhere(~((array >= 0) & (array <= 1)))[0])
+    name = repr(str(names[bad_column])) if names is not None else f"column {bad_column}"
+    if np.isnan(array[bad_row, bad_column]):
+        return f"concepts must lie in [0, 1]; {name} is missing (NaN) in row {bad_row}. Fill or drop such rows first."
+    column = array[:, bad_column]
+    extreme = column[np.isfinite(column)].max(initial=0)
+    extreme = extreme if extreme > 1 else column[np.isfinite(column)].min(initial=0)
+    if not np.isfinite(column).all():
+        return f"concepts must lie in [0, 1]; {name} is infinite in row {bad_row}."
+    return (
+        f"concepts must lie in [0, 1]; {name} reaches {extreme:g}. "
+        "Cut raw columns into concepts first, for example with logiclens.Booleaniser."
+    )
+
+
+def _check_names(names: tuple[str, ...], what: str) -> None:
+    for i, name in enumerate(names):
+        if not isinstance(name, str) or not name.strip():
+            raise LogicLensError(f"every {what} needs a name; number {i} has {name!r}.")
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise LogicLensError(f"{what} names must differ; {twice!r} is there more than once.")
+
+
+def _checked_labels(
+    labels: Any, n_rows: int, class_names: Sequence[str] | None
+) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+    names = None if class_names is None else tuple(str(name) for name in class_names)
+    if names is not None:
+        _check_names(names, "class")
+    if labels is None:
+        return None, names or ()
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu()
+    array = np.asarray(labels)
+    if array.ndim not in (1, 2) or len(array) != n_rows:
+        raise LogicLensError(f"labels must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
+    if array.dtype.kind not in "biu" and not (array.dtype.kind == "f" and (array == np.round(array)).all()):
+        raise LogicLensError("labels must be class numbers 0, 1, 2, … (EntropyClassifier takes any labels).")
+    array = array.astype(np.int64)
+    if array.ndim == 2:
+        if not np.isin(array, (0, 1)).all():
+            raise LogicLensError("several labels per row must be a matrix of 0 and 1, one column for each class.")
+        n_classes = array.shape[1]
+        if names is not None and len(names) != n_classes:
+            raise LogicLensError(f"{len(names)} class names were given for {n_classes} columns of labels.")
+    else:
+        n_classes = int(array.max()) + 1 if names is None else len(names)
+        if array.min() < 0 or array.max() >= n_classes:
+            bad = int(array.min()) if array.min() < 0 else int(array.max())
+            raise LogicLensError(f"labels must be 0 to {n_classes - 1} for {n_classes} classes, got {bad}.")
+    return array, names if names is not None else tuple(str(i) for i in range(n_classes))
+
+
+def _checked_groups(groups: Sequence[Sequence[str]], names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    for group in groups:
+        for name in group:
+            if name not in names:
+                raise unknown_concept(name, names)
+    return tuple(tuple(group) for group in groups)
+
+
+def _checked_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    if weight is None:
+        return np.ones(n_rows)
+    array = np.asarray(weight, dtype=np.float64)
+    if array.shape != (n_rows,):
+        raise LogicLensError(f"weights must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
+    if not (np.isfinite(array).all() and (array >= 0).all() and array.sum() > 0):
+        raise LogicLensError("weights must be finite, not negative, and not all 0.")
+    return array

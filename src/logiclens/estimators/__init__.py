@@ -1,0 +1,4 @@
+"""The scikit-learn face."""
+
+from logiclens.estimators.classifier import EntropyClassifier as EntropyClassifier
+from logiclens.estimators.classifier import NotFittedError as NotFittedError

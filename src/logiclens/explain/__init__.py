@@ -1,0 +1,13 @@
+"""Where networks become formulas."""
+
+from logiclens.explain.classwise import explain_all as explain_all
+from logiclens.explain.classwise import explain_class as explain_class
+from logiclens.explain.contradictions import SplitSuggestion as SplitSuggestion
+from logiclens.explain.extract import Reading as Reading
+from logiclens.explain.extract import read as read
+from logiclens.explain.local import explain_local as explain_local
+from logiclens.explain.result import ClassExplanation as ClassExplanation
+from logiclens.explain.result import Explanation as Explanation
+from logiclens.explain.result import LocalExplanation as LocalExplanation
+from logiclens.explain.selection import Limits as Limits
+from logiclens.explain.selection import TraceStep as TraceStep

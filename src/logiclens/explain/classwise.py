@@ -1,0 +1,178 @@
+"""The formula of each class: truth table, candidates, choice; and the reason where there is none to choose."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from logiclens.data.concepts import as_table
+from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.explain.extract import Answer, Reading, read
+from logiclens.explain.result import ClassExplanation, Explanation
+from logiclens.explain.selection import Judge, Limits, Selection, select_minimal, select_paper
+from logiclens.formula.counted import CountedRows
+from logiclens.formula.dnf import DNF
+from logiclens.formula.table import TruthTable
+
+Method = Literal["minimal", "paper"]
+ScoreAgainst = Literal["labels", "network"]
+
+IDLE_SPREAD = 1e-3
+"""A head is idle when its output varies less than this share of the output that varies most."""
+
+
+def explain_class(
+    network: nn.Module,
+    rows: Any,
+    validation: Any = None,
+    *,
+    target: int | str,
+    method: Method = "minimal",
+    score_against: ScoreAgainst = "network",
+    limits: Limits | None = None,
+    answer: Answer | None = None,
+) -> ClassExplanation:
+    """The formula of one class.
+
+    Args:
+        network: a trained network with an entropy layer.
+        rows: the rows whose answers fill the truth table; labels never do.
+        validation: the rows that choose among candidate cubes; `rows` where not given.
+        target: the class, by number or by name.
+        method: `"minimal"` (prime cubes with don't-cares, chosen by score minus a price per literal), or `"paper"`
+            (distinct rows by support, OR-ed while the score improves, then simplified).
+        score_against: what validation rows are compared with: the network's answers, or their labels.
+        limits: how long the formula may get; for `"minimal"`.
+        answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`.
+    """
+    reading, judged = _readings(network, rows, validation, answer)
+    return _explain_head(reading, judged, _head(reading, target), method, score_against, limits or Limits())
+
+
+def explain_all(
+    network: nn.Module,
+    rows: Any,
+    validation: Any = None,
+    *,
+    method: Method = "minimal",
+    score_against: ScoreAgainst = "network",
+    limits: Limits | None = None,
+    answer: Answer | None = None,
+) -> Explanation:
+    """The formulas of all classes, from one pass of the rows through the network. See `explain_class`."""
+    reading, judged = _readings(network, rows, validation, answer)
+    return Explanation(
+        tuple(
+            _explain_head(reading, judged, head, method, score_against, limits or Limits())
+            for head in range(reading.n_heads)
+        )
+    )
+
+
+def _readings(network: nn.Module, rows: Any, validation: Any, answer: Answer | None) -> tuple[Reading, Reading]:
+    table = as_table(rows)
+    reading = read(network, table, answer)
+    if validation is None:
+        return reading, reading
+    held = as_table(validation, like=table.names)
+    if held.names != table.names:
+        raise LogicLensError("the validation rows must have the same concepts as the rows explained, in one order.")
+    return reading, read(network, held, reading.answer)
+
+
+def _head(reading: Reading, target: int | str) -> int:
+    if isinstance(target, str):
+        if target not in reading.class_names:
+            raise LogicLensError(f"there is no class {target!r}; the classes are {', '.join(reading.class_names[:8])}.")
+        return reading.class_names.index(target)
+    if not 0 <= target < reading.n_heads:
+        raise LogicLensError(f"target must be 0 to {reading.n_heads - 1}, got {target}.")
+    return target
+
+
+def _explain_head(
+    reading: Reading, judged: Reading, head: int, method: Method, score_against: ScoreAgainst, limits: Limits
+) -> ClassExplanation:
+    if method not in ("minimal", "paper"):
+        raise LogicLensError(f"method must be 'minimal' or 'paper', got {method!r}.")
+    if score_against not in ("labels", "network"):
+        raise LogicLensError(f"score_against must be 'labels' or 'network', got {score_against!r}.")
+    table = reading.truth_table(head)
+    judge = Judge(_judge_rows(judged, head, table, score_against))
+    constant = _constant(reading, head, table)
+    if constant is not None:
+        score = judge.score(constant.formula.evaluate(judge.bits, judge.names))
+        chosen = Selection(constant.formula, score, (), proved_minimal=True)
+    elif method == "paper":
+        chosen = select_paper(table, judge)
+    else:
+        chosen = select_minimal(table, judge, limits)
+    fired = chosen.formula.evaluate(table.rows)
+    relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
+    return ClassExplanation(
+        name=reading.class_names[head],
+        head=head,
+        formula=chosen.formula,
+        relevance={reading.table.names[j]: float(reading.relevance[head, j]) for j in relevant},
+        table=table,
+        fidelity=float(table.rows.counts[np.arange(len(fired)), fired.astype(int)].sum() / table.support.sum()),
+        score=chosen.score,
+        scored_against=score_against,
+        method=method,
+        trace=chosen.trace,
+        proved_minimal=chosen.proved_minimal,
+        idle=constant is not None and constant.idle,
+        reason=None if constant is None else constant.reason,
+        remedy=None if constant is None else constant.remedy,
+        reading=reading,
+    )
+
+
+def _judge_rows(judged: Reading, head: int, table: TruthTable, score_against: ScoreAgainst) -> CountedRows:
+    """The validation rows on the head's relevant concepts, with what they should be compared with."""
+    truth: NDArray[np.bool_] = judged.yes if score_against == "network" else judged.targets().astype(np.bool_)
+    columns = judged.relevant(head)
+    return TruthTable.of(judged.bits[:, columns], table.names, truth[:, head], weight=judged.table.weight).rows
+
+
+@dataclass(frozen=True)
+class _Constant:
+    """A head that has no formula to choose: what it is instead, why, and what to do about it."""
+
+    formula: DNF
+    reason: str
+    remedy: str
+    idle: bool = False
+
+
+def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | None:
+    """What a head is whose answer never changes, is made by others, or cannot be told from its concepts."""
+    name, yes, n_rows = reading.class_names[head], reading.yes[:, head], len(reading.table)
+    varies, spread = yes.any() and not yes.all(), reading.spread
+    if varies and reading.answer == "argmax" and spread[head] <= IDLE_SPREAD * spread.max():
+        others = "the other head decides" if reading.n_heads == 2 else "the other heads decide"
+        return _Constant(
+            DNF.false,
+            f"this head is idle: {others}; its own output is the same on all rows.",
+            "Read the other formula, try another seed, or give each head a loss of its own (labels as a 0/1 matrix).",
+            idle=True,
+        )
+    if not varies:
+        reason = f"the network {'always' if yes.all() else 'never'} predicts {name!r} on these {n_rows:,} rows."
+        warnings.warn(reason, LogicLensWarning, stacklevel=4)
+        remedy = "Give rare classes more weight (class_weight='balanced') or more rows, or train longer."
+        return _Constant(DNF.true if yes.all() else DNF.false, reason, remedy)
+    if len(table.on) == 0 or len(table.off) == 0:
+        concepts = ", ".join(repr(concept) for concept in table.names[:5]) or "none"
+        most = "yes" if len(table.on) else "no"
+        return _Constant(
+            DNF.true if len(table.on) else DNF.false,
+            f"the relevant concepts of this head ({concepts}) do not tell its rows apart: most answers are {most}.",
+            "See contradictions and suggest_splits(); a higher temperature keeps more concepts.",
+        )
+    return None

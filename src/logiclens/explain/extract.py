@@ -1,0 +1,139 @@
+"""From a network and rows to truth tables: one forward pass for all classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError
+from logiclens.formula.table import TruthTable
+from logiclens.nn.functional import THRESHOLD, first_entropy_layer
+
+Answer = Literal["argmax", "threshold"]
+
+BATCH = 65_536
+"""Rows sent through the network at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a network says about the rows of a table.
+
+    `yes[r, i]` is f̄^i on row r: the largest of the outputs (`argmax`), or a probability of at least ε (`threshold`).
+    """
+
+    table: ConceptTable
+    logits: NDArray[np.float64]
+    yes: NDArray[np.bool_]
+    answer: Answer
+    relevance: NDArray[np.float64]
+    class_names: tuple[str, ...]
+
+    @cached_property
+    def bits(self) -> NDArray[np.bool_]:
+        """The Boolean reading of all concepts."""
+        return self.table.boolean()
+
+    @property
+    def n_heads(self) -> int:
+        """The number of heads."""
+        return len(self.class_names)
+
+    @property
+    def probability(self) -> NDArray[np.float64]:
+        """The network's probability of each class: softmax over heads, or a sigmoid for each."""
+        logits = torch.tensor(self.logits)
+        scores = torch.softmax(logits, dim=1) if self.answer == "argmax" else torch.sigmoid(logits)
+        return scores.numpy()
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        """How far the output of each head varies over the rows."""
+        spread: NDArray[np.float64] = np.ptp(self.logits, axis=0)
+        return spread
+
+    def targets(self) -> NDArray[np.float64]:
+        """The labels as 0/1 `[rows, heads]`; one head for two classes asks for class 1."""
+        targets = self.table.targets()
+        return targets[:, 1:] if self.n_heads == 1 and targets.shape[1] == 2 else targets
+
+    def relevant(self, head: int) -> NDArray[np.intp]:
+        """μ: the columns of a head's relevant concepts, in table order."""
+        return np.flatnonzero(self.relevance[head] >= THRESHOLD)
+
+    def truth_table(self, head: int) -> TruthTable:
+        """T^i, eq. (truth-table): all rows seen through the head's relevant concepts, with the network's answer."""
+        columns = self.relevant(head)
+        names = [self.table.names[c] for c in columns]
+        return TruthTable.of(
+            self.bits[:, columns], names, self.yes[:, head], weight=self.table.weight, exclusive=self.table.exclusive
+        )
+
+
+def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None) -> Reading:
+    """Send the rows through the network once and note its answers for every class.
+
+    Without `answer`, one class per row is read by the largest output, and a single head or several labels per row by
+    threshold. The network is read in evaluation mode and left as it was.
+    """
+    if answer not in ("argmax", "threshold", None):
+        raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {answer!r}.")
+    layer = first_entropy_layer(network)
+    if layer.in_features != table.n_concepts:
+        raise LogicLensError(f"the network takes {layer.in_features} concepts, the rows have {table.n_concepts}.")
+    weight = layer.weight
+    with evaluating(network), torch.no_grad():
+        parts = []
+        for start in range(0, len(table), BATCH):
+            rows = torch.tensor(np.array(table.values[start : start + BATCH]), dtype=weight.dtype, device=weight.device)
+            parts.append(network(rows).cpu().double())
+        logits = torch.cat(parts)
+        relevance = layer.relevance().cpu().double().numpy()
+    if logits.ndim == 3 and logits.shape[-1] == 1:
+        logits = logits.squeeze(-1)
+    if logits.ndim != 2 or logits.shape[1] != layer.n_classes:
+        raise LogicLensError(
+            f"the network must give one output for each of its {layer.n_classes} heads, got shape {list(logits.shape)}."
+        )
+    if not bool(torch.isfinite(logits).all()):
+        raise LogicLensError("the network gives NaN or infinite outputs on these rows: it cannot be explained.")
+    if answer is None:
+        answer = "threshold" if logits.shape[1] == 1 or table.is_multilabel else "argmax"
+    yes = _argmax(logits) if answer == "argmax" else torch.sigmoid(logits) >= THRESHOLD
+    names = _class_names(table, logits.shape[1])
+    return Reading(table, logits.numpy(), yes.numpy(), answer, relevance, names)
+
+
+@contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """Evaluation mode inside, every module's own mode again afterwards."""
+    modes = {module: module.training for module in network.modules()}
+    network.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def _argmax(logits: torch.Tensor) -> torch.Tensor:
+    # Exactly one head answers yes, also where two outputs are equal.
+    return torch.zeros_like(logits, dtype=torch.bool).scatter_(1, logits.argmax(dim=1, keepdim=True), True)
+
+
+def _class_names(table: ConceptTable, n_heads: int) -> tuple[str, ...]:
+    names = table.class_names
+    if n_heads == 1 and len(names) == 2 and not table.is_multilabel:
+        return names[1:]
+    if names and len(names) != n_heads:
+        raise LogicLensError(f"the network has {n_heads} head(s), the rows name {len(names)} classes.")
+    return names or tuple(f"class {i}" for i in range(n_heads))

@@ -1,0 +1,227 @@
+"""Which cubes make the formula of a class: two methods, each with a trace of what it did and why.
+
+Both look at a truth table (what the network answers) and at judge rows (what the formula is scored on).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.counted import CountedRows
+from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.minimise import minimise, simplify
+from logiclens.formula.primes import CubeArray, prime_cubes, short_cubes
+from logiclens.formula.table import TruthTable
+from logiclens.metrics.scores import macro_f1_of_counts
+
+TRACE_LENGTH = 100
+"""How many of the cubes that were not taken a trace lists, the best supported first."""
+MAX_CANDIDATES = 3_000
+"""How many cubes compete; the best supported stay."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a class formula may cost: at most so many cubes and literals, and a price in score for each literal."""
+
+    max_cubes: int = 10
+    max_literals: int = 40
+    price: float = 0.002
+
+    def __post_init__(self) -> None:
+        """Refuse limits that no formula can meet."""
+        if self.max_cubes < 1 or self.max_literals < 1:
+            raise LogicLensError("max_cubes and max_literals must be at least 1.")
+        if not 0 <= self.price < 1:
+            raise LogicLensError(f"the price of a literal must be between 0 and 1, got {self.price}.")
+
+
+@dataclass(frozen=True)
+class TraceStep:
+    """One candidate cube: how many rows answered yes it covers, what it gains, and why it was kept or dropped."""
+
+    cube: Cube
+    support: float
+    gain: float
+    kept: bool
+    why: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The formula, its score on the judge rows, how it came about, and whether it is proved minimal."""
+
+    formula: DNF
+    score: float
+    trace: tuple[TraceStep, ...]
+    proved_minimal: bool
+
+
+class Judge:
+    """Scores formulas by macro-F1 on counted rows; `counts[:, 1]` is the weight that should be yes."""
+
+    def __init__(self, rows: CountedRows) -> None:
+        """Keep the rows as a matrix and the weights of yes and no."""
+        self.bits, self.names = rows.bits(), rows.names
+        self.no, self.yes = rows.counts.T
+
+    def scores(self, fires: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The score of each column of `fires` `[rows, formulas]`."""
+        said = fires.astype(np.float64)
+        both, wrong = self.yes @ said, self.no @ said
+        return macro_f1_of_counts(both, self.yes.sum() - both, wrong, self.no.sum() - wrong)
+
+    def score(self, fires: NDArray[np.bool_]) -> float:
+        """The score of one formula."""
+        return float(self.scores(fires[:, None])[0])
+
+
+def select_paper(table: TruthTable, judge: Judge) -> Selection:
+    """The paper: distinct positive rows by support; OR each in if that improves the score; then simplify."""
+    positive = np.flatnonzero(table.outcome & table.cared)
+    order = positive[np.argsort(-table.support[positive], kind="stable")]
+    bits = table.rows.bits()[order]
+    minterms = CubeArray(np.ones_like(bits), bits)
+    fires = minterms.covers(judge.bits)
+    fired = np.zeros(len(judge.bits), dtype=np.bool_)
+    best = judge.score(fired)
+    kept: list[Cube] = []
+    trace: list[TraceStep] = []
+    for step, cube in enumerate(minterms.cubes(table.names)):
+        score = judge.score(fired | fires[:, step])
+        gain = score - best
+        if keep := gain > 0 or (not kept and step == len(order) - 1):
+            fired, best = fired | fires[:, step], score
+            kept.append(cube)
+        why = "improves the score" if gain > 0 else "does not improve the score"
+        trace.append(TraceStep(cube, float(table.support[order[step]]), float(gain), keep, why))
+    simplified = simplify(DNF(kept))
+    return Selection(simplified.formula, best, tuple(trace), simplified.proved)
+
+
+def select_minimal(table: TruthTable, judge: Judge, limits: Limits) -> Selection:
+    """Prime cubes against the rows answered no, and short cubes, chosen by score minus the price of their literals.
+
+    A local search; the exact minimum of the whole table competes with what it finds, where it keeps the limits.
+    """
+    on, weight = table.on, table.support[table.outcome & table.cared]
+    candidates = prime_cubes(on, table.off, weight)[0].join(short_cubes(on))
+    support = weight @ candidates.covers(on)
+    if len(candidates) > MAX_CANDIDATES:
+        best = np.sort(np.argsort(-support, kind="stable")[:MAX_CANDIDATES])
+        candidates, support = candidates.take(best), support[best]
+    search = Search(candidates, judge, limits)
+    chosen = search.best()
+    minimum = minimise(table)
+    exact = CubeArray.of(minimum.formula, table.names)
+    if search.allowed(exact) and search.value(exact) >= search.value(chosen):
+        chosen = exact
+    # The cube that explains the most rows is read first.
+    chosen = chosen.take(np.argsort(-(weight @ chosen.covers(on)), kind="stable"))
+    formula = DNF(chosen.cubes(table.names))
+    proved = minimum.proved and (formula.n_literals, len(formula)) == (minimum.formula.n_literals, len(minimum.formula))
+    proved = proved and bool((formula.evaluate(table.rows) == table.outcome)[table.cared].all())
+    trace = _trace(search, chosen, support, weight @ chosen.covers(on), table.names)
+    return Selection(formula, judge.score(chosen.any_covers(judge.bits)), trace, proved)
+
+
+class Search:
+    """Steepest ascent over sets of cubes: add one, exchange one, drop one, or drop a literal, until nothing gains."""
+
+    def __init__(self, candidates: CubeArray, judge: Judge, limits: Limits) -> None:
+        """Evaluate every candidate on the judge rows once."""
+        self.candidates, self.judge, self.limits = candidates, judge, limits
+        self.fires = candidates.covers(judge.bits).astype(np.float64)
+
+    def value(self, cubes: CubeArray) -> float:
+        """Score minus price."""
+        fires = cubes.any_covers(self.judge.bits)
+        return self.judge.score(fires) - self.limits.price * int(cubes.lengths.sum())
+
+    def allowed(self, cubes: CubeArray) -> bool:
+        """Whether a set of cubes keeps the limits."""
+        return len(cubes) <= self.limits.max_cubes and int(cubes.lengths.sum()) <= self.limits.max_literals
+
+    def best(self) -> CubeArray:
+        """The set of cubes that no single move improves, from the best single cube on."""
+        current = self.candidates.take([int(np.argmax(self.values_with(self.candidates.take([]))))])
+        value = self.value(current)
+        while True:
+            option = max(
+                (self.additions(current), self.exchanges(current), self.reductions(current)), key=lambda o: o[0]
+            )
+            # Only a real gain counts, or rounding could send the search in circles.
+            if option[0] <= value + 1e-9:
+                return current
+            value, current = option
+
+    def values_with(self, cubes: CubeArray) -> NDArray[np.float64]:
+        """The value of `cubes` with each candidate added; −inf where that breaks the limits."""
+        covered = cubes.any_covers(self.judge.bits)
+        free = ~covered
+        both = self.judge.yes @ covered + (self.judge.yes * free) @ self.fires
+        wrong = self.judge.no @ covered + (self.judge.no * free) @ self.fires
+        score = macro_f1_of_counts(both, self.judge.yes.sum() - both, wrong, self.judge.no.sum() - wrong)
+        literals = int(cubes.lengths.sum()) + self.candidates.lengths
+        full = len(cubes) >= self.limits.max_cubes
+        return np.where(
+            (literals <= self.limits.max_literals) & (not full), score - self.limits.price * literals, -np.inf
+        )
+
+    def additions(self, current: CubeArray) -> tuple[float, CubeArray]:
+        """The best candidate to add."""
+        values = self.values_with(current)
+        best = int(np.argmax(values))
+        return float(values[best]), current.append(self.candidates.take([best]))
+
+    def exchanges(self, current: CubeArray) -> tuple[float, CubeArray]:
+        """The best candidate in place of one of the cubes."""
+        rests = [current.take(np.arange(len(current)) != k) for k in range(len(current))]
+        return max((self.additions(rest) for rest in rests), key=lambda option: option[0])
+
+    def reductions(self, current: CubeArray) -> tuple[float, CubeArray]:
+        """The best cube or literal to drop."""
+        options = [current.take(np.arange(len(current)) != k) for k in range(len(current)) if len(current) > 1]
+        for k, j in np.argwhere(current.used):
+            used = current.used.copy()
+            used[k, j] = False
+            options.append(CubeArray(used, current.value & used))
+        return max(((self.value(option), option) for option in options), key=lambda option: option[0])
+
+
+def _trace(
+    search: Search,
+    chosen: CubeArray,
+    support: NDArray[np.float64],
+    chosen_support: NDArray[np.float64],
+    names: tuple[str, ...],
+) -> tuple[TraceStep, ...]:
+    """What each cube of the formula is worth to it, and what each candidate left out would have brought."""
+    value, steps = search.value(chosen), []
+    for k, cube in enumerate(chosen.cubes(names)):
+        gain = value - search.value(chosen.take(np.arange(len(chosen)) != k))
+        why = "improves the score by more than its literals cost"
+        steps.append(TraceStep(cube, float(chosen_support[k]), gain, True, why))
+    kept = {step.cube for step in steps}
+    with_each = search.values_with(chosen)
+    unlimited = Search(search.candidates, search.judge, Limits(len(chosen) + 1, 10**9, search.limits.price))
+    gains = unlimited.values_with(chosen) - value
+    cost = search.limits.price * search.candidates.lengths
+    listed = np.argsort(-support, kind="stable")[: TRACE_LENGTH + len(chosen)]
+    for p, cube in zip(listed, search.candidates.take(listed).cubes(names), strict=True):
+        if cube in kept:
+            continue
+        if gains[p] > 0 and not np.isfinite(with_each[p]):
+            why = "would improve the score, but the limits are reached"
+        elif gains[p] + cost[p] > 0:
+            why = "improves the score by less than its literals cost"
+        elif gains[p] + cost[p] == 0:
+            why = "covers no further row"
+        else:
+            why = "covers more wrong rows than right ones"
+        steps.append(TraceStep(cube, float(support[p]), float(gains[p]), False, why))
+    return tuple(steps)

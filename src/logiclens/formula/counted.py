@@ -1,0 +1,145 @@
+"""CountedRows: the distinct Boolean rows of a table, with how much of each class fell on each.
+
+This is the one structure that carries data behind the encoder: two rows with the same concepts are one row with a
+count. Counting is associative, so tables can be counted in parts and merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.bits import PackedRows, pack_columns, unknown_concept
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRows:
+    """Distinct rows in lexicographic order, packed, each with its weight and its weight per class.
+
+    `keys[r]` holds row r, most significant bit first, so that integer order is the order of the tuples. `counts[r, i]`
+    is the weight of class i on row r; `total[r]` is the whole weight of the row (with several labels per row the
+    counts may sum to more, or to less).
+
+    >>> rows = CountedRows.of([[1, 0], [0, 1], [1, 0]], names=["a", "b"], counts=np.eye(2)[[0, 1, 1]])
+    >>> rows.bits().astype(int).tolist(), rows.counts.tolist()
+    ([[0, 1], [1, 0]], [[0.0, 1.0], [1.0, 1.0]])
+    """
+
+    names: tuple[str, ...]
+    keys: NDArray[np.uint64]
+    counts: NDArray[np.float64]
+    total: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        rows: ArrayLike,
+        names: Sequence[str],
+        counts: ArrayLike | None = None,
+        total: ArrayLike | None = None,
+    ) -> CountedRows:
+        """Count plain Boolean rows; `counts` is what each row brings per class, `total` its weight (1 each)."""
+        matrix = np.asarray(rows, dtype=np.bool_)
+        if matrix.ndim != 2 or matrix.shape[1] != len(names):
+            raise LogicLensError(f"expected rows of {len(names)} concepts, got an array of shape {matrix.shape}.")
+        weight = np.ones(len(matrix)) if total is None else np.asarray(total, dtype=np.float64)
+        per_class = weight[:, None] if counts is None else np.asarray(counts, dtype=np.float64)
+        return _grouped(tuple(names), _pack_rows(matrix), per_class, weight)
+
+    def __len__(self) -> int:
+        """The number of distinct rows."""
+        return len(self.keys)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when names, rows and counts are."""
+        return isinstance(other, CountedRows) and (
+            self.names == other.names
+            and np.array_equal(self.keys, other.keys)
+            and np.array_equal(self.counts, other.counts)
+            and np.array_equal(self.total, other.total)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def n_concepts(self) -> int:
+        """The number of concepts."""
+        return len(self.names)
+
+    def bits(self) -> NDArray[np.bool_]:
+        """The distinct rows as a Boolean matrix `[distinct, concepts]`."""
+        return _unpack_rows(self.keys, self.n_concepts)
+
+    @cached_property
+    def packed(self) -> PackedRows:
+        """The distinct rows by column, for evaluating formulas."""
+        return PackedRows(pack_columns(np.ascontiguousarray(self.bits().T)), len(self), self.names)
+
+    def merge(self, other: CountedRows) -> CountedRows:
+        """The counts of both tables together."""
+        if self.names != other.names or self.counts.shape[1] != other.counts.shape[1]:
+            raise LogicLensError("only counted rows over the same concepts and classes can be merged.")
+        return _grouped(
+            self.names,
+            np.concatenate([self.keys, other.keys]),
+            np.concatenate([self.counts, other.counts]),
+            np.concatenate([self.total, other.total]),
+        )
+
+    def project(self, names: Sequence[str]) -> CountedRows:
+        """The same rows seen through some of the concepts only: rows that become equal are added up."""
+        index = {name: i for i, name in enumerate(self.names)}
+        for name in names:
+            if name not in index:
+                raise unknown_concept(name, self.names)
+        columns = self.bits()[:, [index[name] for name in names]]
+        return _grouped(tuple(names), _pack_rows(columns), self.counts, self.total)
+
+
+def distinct(matrix: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where each distinct row of a Boolean matrix first stands, in lexicographic order, and each row's group."""
+    return _group(_pack_rows(matrix))
+
+
+def _pack_rows(matrix: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    n_words = max(1, -(-matrix.shape[1] // 64))
+    padded = np.zeros((matrix.shape[0], n_words * 8), dtype=np.uint8)
+    packed = np.packbits(matrix, axis=1)
+    padded[:, : packed.shape[1]] = packed
+    # Big-endian words, so that comparing integers compares the tuples from the first concept on.
+    return padded.view(">u8").astype(np.uint64)
+
+
+def _unpack_rows(keys: NDArray[np.uint64], n_concepts: int) -> NDArray[np.bool_]:
+    bytes_ = np.ascontiguousarray(keys.astype(">u8")).view(np.uint8)
+    return np.unpackbits(bytes_, axis=1, count=n_concepts).view(np.bool_)
+
+
+def _group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    if keys.shape[1] == 1:
+        _, first, group = np.unique(keys[:, 0], return_index=True, return_inverse=True)
+        return first, group
+    order = np.lexsort(keys.T[::-1])
+    ordered = keys[order]
+    is_new = np.ones(len(keys), dtype=np.bool_)
+    is_new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    group = np.empty(len(keys), dtype=np.intp)
+    group[order] = np.cumsum(is_new) - 1
+    return order[is_new], group
+
+
+def _grouped(
+    names: tuple[str, ...],
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.float64],
+    total: NDArray[np.float64],
+) -> CountedRows:
+    first, group = _group(keys)
+    n = len(first)
+    sums = [np.bincount(group, column, minlength=n).astype(np.float64) for column in (*counts.T, total)]
+    return CountedRows(names, keys[first], np.stack(sums[:-1], axis=1), sums[-1])

@@ -1,0 +1,199 @@
+"""Sets of cubes as pairs of integers, and the questions asked of them: tautology, implication, complement.
+
+A cube is `(positive, negative)`: bit j of `positive` is set when concept j must be true, bit j of `negative` when it
+must be false. Integers have no fixed width, so any number of concepts fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from logiclens.errors import FormulaTooLarge
+
+Masks: TypeAlias = tuple[int, int]
+
+TABLE_CONCEPTS = 8
+"""Up to this many concepts a tautology is read off the whole table, held in one integer of 2^8 bits."""
+
+
+def implies(cubes: Sequence[Masks], other: Sequence[Masks]) -> bool:
+    """Whether every row covered by `cubes` is covered by `other`."""
+    return all(tautology(cofactor(other, cube)) for cube in cubes)
+
+
+def cofactor(cubes: Iterable[Masks], given: Masks) -> list[Masks]:
+    """What is left of the cubes on the rows where the cube `given` holds."""
+    positive, negative = given
+    return [(p & ~positive, n & ~negative) for p, n in cubes if not (p & negative or n & positive)]
+
+
+def tautology(cubes: Sequence[Masks]) -> bool:
+    """Whether the cubes together cover every row.
+
+    Recursive: a concept that occurs in one polarity only can be struck out together with its cubes; cubes that share
+    no concept are questions of their own; otherwise split on the concept most cubes disagree about.
+    """
+    cubes = _without_unate(cubes)
+    if any(not (p | n) for p, n in cubes):
+        return True
+    # A cube of m literals covers 2^-m of all rows: too little in sum, and some row is left over.
+    longest = max(((p | n).bit_count() for p, n in cubes), default=0)
+    if sum(1 << (longest - (p | n).bit_count()) for p, n in cubes) < 1 << longest:
+        return False
+    support = 0
+    for p, n in cubes:
+        support |= p | n
+    if support.bit_count() <= TABLE_CONCEPTS:
+        return _covers_table(cubes, support)
+    parts = _components(cubes)
+    if len(parts) > 1:
+        return any(tautology(part) for part in parts)
+    split = _most_binate(cubes)
+    return tautology(cofactor(cubes, (split, 0))) and tautology(cofactor(cubes, (0, split)))
+
+
+def conjunction(left: Sequence[Masks], right: Sequence[Masks], limit: int) -> list[Masks]:
+    """The pairwise conjunctions without contradictions and absorbed cubes."""
+    result: dict[Masks, None] = {}
+    for p1, n1 in left:
+        for p2, n2 in right:
+            positive, negative = p1 | p2, n1 | n2
+            if not positive & negative:
+                result[positive, negative] = None
+        if len(result) > limit:
+            result = dict.fromkeys(absorb(result))
+            if len(result) > limit:
+                raise FormulaTooLarge(f"the conjunction has more than {limit:,} cubes.")
+    return absorb(result)
+
+
+def complement(cubes: Sequence[Masks], limit: int) -> list[Masks]:
+    """Cubes that cover exactly the rows which `cubes` leave over."""
+    result = _complement(cubes, limit)
+    return absorb(result)
+
+
+def absorb(cubes: Iterable[Masks]) -> list[Masks]:
+    """Drop every cube that another one contains; the order of the others stays."""
+    unique = list(dict.fromkeys(cubes))
+    kept: list[Masks] = []
+    for p, n in sorted(unique, key=_size):
+        if not any(kp & p == kp and kn & n == kn for kp, kn in kept):
+            kept.append((p, n))
+    survivors = set(kept)
+    return [cube for cube in unique if cube in survivors]
+
+
+def _size(cube: Masks) -> int:
+    return (cube[0] | cube[1]).bit_count()
+
+
+def _polarity(cubes: Iterable[Masks]) -> Masks:
+    positive = negative = 0
+    for p, n in cubes:
+        positive |= p
+        negative |= n
+    return positive, negative
+
+
+def _without_unate(cubes: Sequence[Masks]) -> list[Masks]:
+    """Strike out the cubes with a concept of one polarity: on the rows against it they never fire.
+
+    If the rest covers everything there, it does so everywhere, since it does not mention that concept.
+    """
+    current = list(cubes)
+    while True:
+        positive, negative = _polarity(current)
+        unate = positive ^ negative
+        rest = [(p, n) for p, n in current if not (p | n) & unate]
+        if len(rest) == len(current):
+            return rest
+        current = rest
+
+
+def _covers_table(cubes: Sequence[Masks], support: int) -> bool:
+    concepts = [i for i in range(support.bit_length()) if support >> i & 1]
+    size = 1 << len(concepts)
+    everything = (1 << size) - 1
+    columns = {}
+    for k, concept in enumerate(concepts):
+        block = 1 << k
+        # The truth-table column of variable k: 2^k zeros, 2^k ones, over and over.
+        columns[concept] = everything // ((1 << block) + 1) << block if block < size else 0
+    covered = 0
+    for p, n in cubes:
+        rows = everything
+        for concept in concepts:
+            if p >> concept & 1:
+                rows &= columns[concept]
+            elif n >> concept & 1:
+                rows &= ~columns[concept]
+        covered |= rows
+        if covered == everything:
+            return True
+    return covered == everything
+
+
+def _components(cubes: Sequence[Masks]) -> list[list[Masks]]:
+    """Group cubes that are linked by shared concepts."""
+    groups: list[tuple[int, list[Masks]]] = []
+    for cube in cubes:
+        used, members = cube[0] | cube[1], [cube]
+        apart = []
+        for group_used, group_members in groups:
+            if group_used & used:
+                used |= group_used
+                members += group_members
+            else:
+                apart.append((group_used, group_members))
+        groups = [*apart, (used, members)]
+    return [members for _, members in groups]
+
+
+def _most_binate(cubes: Sequence[Masks]) -> int:
+    """The concept that occurs in both polarities in the most cubes, as a bit."""
+    positive, negative = _polarity(cubes)
+    candidates = positive & negative or positive | negative
+    best, best_count = 0, -1
+    while candidates:
+        bit = candidates & -candidates
+        candidates ^= bit
+        in_positive = sum(1 for p, _ in cubes if p & bit)
+        in_negative = sum(1 for _, n in cubes if n & bit)
+        count = min(in_positive, in_negative) * len(cubes) + in_positive + in_negative
+        if count > best_count:
+            best, best_count = bit, count
+    return best
+
+
+def _complement(cubes: Sequence[Masks], limit: int) -> list[Masks]:
+    if not cubes:
+        return [(0, 0)]
+    if any(not (p | n) for p, n in cubes):
+        return []
+    if len(cubes) == 1:
+        return _complement_of_cube(cubes[0])
+    split = _most_binate(cubes)
+    low = _complement(cofactor(cubes, (0, split)), limit)
+    high = _complement(cofactor(cubes, (split, 0)), limit)
+    # A cube left over on both sides does not depend on the concept.
+    both = set(low) & set(high)
+    result = [cube for cube in high if cube in both]
+    result += [(p | split, n) for p, n in high if (p, n) not in both]
+    result += [(p, n | split) for p, n in low if (p, n) not in both]
+    if len(result) > limit:
+        raise FormulaTooLarge(f"the complement has more than {limit:,} cubes.")
+    return result
+
+
+def _complement_of_cube(cube: Masks) -> list[Masks]:
+    positive, negative = cube
+    result = []
+    for bit_index in range((positive | negative).bit_length()):
+        bit = 1 << bit_index
+        if positive & bit:
+            result.append((0, bit))
+        elif negative & bit:
+            result.append((bit, 0))
+    return result

@@ -1,0 +1,310 @@
+"""Literals, cubes and formulas in disjunctive normal form, as frozen values.
+
+A formula is compared by value (`==`: the same set of cubes) or by meaning (`equivalent`, `implies`). Nothing here is
+text: reading and printing live in `logiclens.formula.text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.errors import FormulaTooLarge, LogicLensError
+from logiclens.formula import cover
+from logiclens.formula.bits import PackedRows, RowsLike, pack
+
+if TYPE_CHECKING:
+    Formula: TypeAlias = "Literal" | "Cube" | "DNF"
+
+MAX_CUBES = 10_000
+"""The most cubes that `&` and `~` build before they refuse."""
+
+
+class _Operators:
+    """`&`, `|` and `~` for literals, cubes and formulas alike; the result is always a `DNF`."""
+
+    __slots__ = ()
+
+    def __and__(self, other: object) -> DNF:
+        """Both hold: cubes are joined pairwise, contradictions leave, contained cubes are absorbed."""
+        return _conjunction(_as_dnf(self), _as_dnf(other)) if _is_formula(other) else NotImplemented
+
+    def __or__(self, other: object) -> DNF:
+        """One of the two holds: the union of the cubes."""
+        return DNF((*_as_dnf(self).cubes, *_as_dnf(other).cubes)) if _is_formula(other) else NotImplemented
+
+    def __invert__(self) -> DNF:
+        """The negation, as a formula in disjunctive normal form again."""
+        return _complement(_as_dnf(self))
+
+    def __bool__(self) -> bool:
+        """Refuse: whether a formula is 'true' depends on the row."""
+        raise LogicLensError(
+            "a formula is neither true nor false by itself: evaluate it on rows, or compare it with DNF.true."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(_Operators):
+    """A concept or its negation.
+
+    >>> Literal("age_high") & ~Literal("smoker")
+    DNF('age_high & ~smoker')
+    """
+
+    concept: str
+    positive: bool = True
+
+    def __post_init__(self) -> None:
+        """A literal must name something."""
+        if not isinstance(self.concept, str) or not self.concept:
+            raise LogicLensError(f"a literal needs the name of a concept, got {self.concept!r}.")
+
+    @property
+    def negated(self) -> Literal:
+        """The opposite literal."""
+        return Literal(self.concept, not self.positive)
+
+    def __str__(self) -> str:
+        """The ascii text."""
+        return str(_as_dnf(self))
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class Cube(_Operators):
+    """A conjunction of literals; without literals it is always true.
+
+    >>> Cube([Literal("a"), Literal("b", False)])
+    Cube('a & ~b')
+    """
+
+    literals: tuple[Literal, ...]
+
+    def __init__(self, literals: Iterable[Literal] = ()) -> None:
+        """Keep the order given, drop repetitions, refuse a concept together with its negation."""
+        unique = tuple(dict.fromkeys(literals))
+        concepts = [literal.concept for literal in unique]
+        if len(set(concepts)) < len(concepts):
+            clash = next(c for i, c in enumerate(concepts) if c in concepts[:i])
+            raise LogicLensError(f"a cube cannot hold both {clash!r} and its negation.")
+        object.__setattr__(self, "literals", unique)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when the literals are, in any order."""
+        return set(self.literals) == set(other.literals) if isinstance(other, Cube) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Agrees with `==`."""
+        return hash(frozenset(self.literals))
+
+    def __len__(self) -> int:
+        """The number of literals."""
+        return len(self.literals)
+
+    def __iter__(self) -> Iterator[Literal]:
+        """The literals in order."""
+        return iter(self.literals)
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        """The concepts in order."""
+        return tuple(literal.concept for literal in self.literals)
+
+    def without(self, literal: Literal) -> Cube:
+        """The cube that is left when one literal goes."""
+        return Cube(kept for kept in self.literals if kept != literal)
+
+    def excludes(self, other: Cube) -> bool:
+        """Whether no row satisfies both, seen from the literals alone."""
+        opposite = {literal.negated for literal in other.literals}
+        return any(literal in opposite for literal in self.literals)
+
+    def __str__(self) -> str:
+        """The ascii text."""
+        return str(_as_dnf(self))
+
+    def __repr__(self) -> str:
+        """The class and the ascii text."""
+        return f"Cube({str(self)!r})"
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class DNF(_Operators):
+    """A disjunction of cubes. `DNF.false` has none; `DNF.true` has the empty cube.
+
+    >>> a, b = Literal("a"), Literal("b")
+    >>> xor = (a & ~b) | (~a & b)
+    >>> xor
+    DNF('(a & ~b) | (~a & b)')
+    >>> ~xor
+    DNF('(a & b) | (~a & ~b)')
+    >>> (~~xor).equivalent(xor)
+    True
+    """
+
+    cubes: tuple[Cube, ...]
+    false: ClassVar[DNF]
+    true: ClassVar[DNF]
+
+    def __init__(self, cubes: Iterable[Cube] = ()) -> None:
+        """Keep the order given and drop repetitions."""
+        object.__setattr__(self, "cubes", tuple(dict.fromkeys(cubes)))
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when the cubes are, in any order. For equality by meaning see `equivalent`."""
+        return set(self.cubes) == set(other.cubes) if isinstance(other, DNF) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Agrees with `==`."""
+        return hash(frozenset(self.cubes))
+
+    def __len__(self) -> int:
+        """The number of cubes."""
+        return len(self.cubes)
+
+    def __iter__(self) -> Iterator[Cube]:
+        """The cubes in order."""
+        return iter(self.cubes)
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        """The concepts in order of first appearance."""
+        return tuple(dict.fromkeys(concept for cube in self.cubes for concept in cube.concepts))
+
+    @property
+    def n_literals(self) -> int:
+        """The complexity of the paper: literals summed over cubes; `DNF.true` and `DNF.false` have 0."""
+        return sum(len(cube) for cube in self.cubes)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the formula is written as `DNF.true` or `DNF.false`."""
+        return self.n_literals == 0
+
+    def implies(self, other: Formula) -> bool:
+        """Whether `other` holds on every row on which this formula holds.
+
+        >>> (Literal("a") & Literal("b")).implies(Literal("a"))
+        True
+        """
+        mine, theirs = _as_masks(self, _as_dnf(other))
+        return cover.implies(mine, theirs)
+
+    def equivalent(self, other: Formula) -> bool:
+        """Whether both formulas hold on the same rows, however they are written.
+
+        >>> a, b = Literal("a"), Literal("b")
+        >>> ((a & b) | (a & ~b)).equivalent(a)
+        True
+        """
+        mine, theirs = _as_masks(self, _as_dnf(other))
+        return cover.implies(mine, theirs) and cover.implies(theirs, mine)
+
+    def evaluate(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
+        """On which rows the formula holds.
+
+        `rows` are packed rows, a table whose columns are the concepts (a DataFrame or a dictionary of Boolean
+        columns), or a Boolean matrix with `names` for its columns.
+
+        >>> (Literal("a") & ~Literal("b")).evaluate([[1, 0], [1, 1]], names=["a", "b"])
+        array([ True, False])
+        """
+        packed = pack(rows, names, only=self.concepts)
+        return packed.unpack(self.evaluate_packed(packed))
+
+    def evaluate_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
+        """The same as `evaluate`, 64 rows to a word; bits behind the last row are 0."""
+        result = rows.zeros()
+        for cube in self.cubes:
+            result |= rows.satisfying(cube.concepts, [literal.positive for literal in cube.literals])
+        return result
+
+    def fired(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
+        """Which cube fires on which row: a Boolean matrix `[rows, cubes]`.
+
+        >>> xor = (Literal("a") & ~Literal("b")) | (~Literal("a") & Literal("b"))
+        >>> xor.fired([[1, 0], [1, 1]], names=["a", "b"])
+        array([[ True, False],
+               [False, False]])
+        """
+        packed = pack(rows, names, only=self.concepts)
+        fired = np.zeros((packed.n_rows, len(self.cubes)), dtype=np.bool_)
+        for column, cube in enumerate(self.cubes):
+            fired[:, column] = DNF([cube]).evaluate(packed)
+        return fired
+
+    def __str__(self) -> str:
+        """The ascii text."""
+        from logiclens.formula.text import format_formula
+
+        return format_formula(self)
+
+    def __repr__(self) -> str:
+        """The class and the ascii text."""
+        return f"DNF({str(self)!r})"
+
+
+DNF.false = DNF()
+DNF.true = DNF([Cube()])
+
+
+def _is_formula(value: object) -> bool:
+    return isinstance(value, Literal | Cube | DNF)
+
+
+def _as_dnf(value: object) -> DNF:
+    if isinstance(value, DNF):
+        return value
+    if isinstance(value, Cube):
+        return DNF([value])
+    if isinstance(value, Literal):
+        return DNF([Cube([value])])
+    raise LogicLensError(f"expected a Literal, a Cube or a DNF, got {type(value).__name__}.")
+
+
+def _as_masks(*formulas: DNF) -> list[list[cover.Masks]]:
+    """The formulas as pairs of integers over the concepts that any of them uses."""
+    concepts = dict.fromkeys(concept for formula in formulas for concept in formula.concepts)
+    bit = {concept: 1 << i for i, concept in enumerate(concepts)}
+    return [
+        [
+            (
+                sum(bit[literal.concept] for literal in cube if literal.positive),
+                sum(bit[literal.concept] for literal in cube if not literal.positive),
+            )
+            for cube in formula.cubes
+        ]
+        for formula in formulas
+    ]
+
+
+def _from_masks(cubes: Iterable[cover.Masks], concepts: Sequence[str]) -> DNF:
+    return DNF(
+        Cube(
+            Literal(concept, bool(positive >> i & 1))
+            for i, concept in enumerate(concepts)
+            if (positive | negative) >> i & 1
+        )
+        for positive, negative in cubes
+    )
+
+
+def _conjunction(left: DNF, right: DNF) -> DNF:
+    concepts = tuple(dict.fromkeys((*left.concepts, *right.concepts)))
+    mine, theirs = _as_masks(left, right)
+    return _from_masks(cover.conjunction(mine, theirs, limit=MAX_CUBES), concepts)
+
+
+def _complement(formula: DNF) -> DNF:
+    (masks,) = _as_masks(formula)
+    try:
+        return _from_masks(cover.complement(masks, limit=MAX_CUBES), formula.concepts)
+    except FormulaTooLarge:
+        raise FormulaTooLarge(
+            f"the negation of this formula ({len(formula)} cubes over {len(formula.concepts)} concepts) has more than "
+            f"{MAX_CUBES:,} cubes. Negate the answers of evaluate() instead."
+        ) from None

@@ -1,0 +1,129 @@
+"""Two-level minimisation with don't-cares: fewest literals, then fewest cubes.
+
+Small tables are solved: every prime cube is found and the cheapest cover is proved by an integer program. Larger ones
+get a cover of good prime cubes from which nothing can be dropped. Either way the formula is right on every cared row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.formula.dnf import DNF
+from logiclens.formula.primes import EXACT_CONCEPTS, CubeArray, prime_cubes
+from logiclens.formula.table import TruthTable
+
+PROVABLE_CELLS = 400_000
+"""A cover is solved exactly when its matrix of rows × prime cubes has at most this many cells."""
+NODE_LIMIT = 1_000
+"""Branches the solver may explore. A count, not seconds, so that the same table gives the same formula everywhere."""
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """A minimised formula and whether no formula with fewer literals (then cubes) exists on the cared rows."""
+
+    formula: DNF
+    proved: bool
+
+
+def minimise(table: TruthTable) -> Minimum:
+    """The shortest formula found that answers as the table on every cared row.
+
+    >>> table = TruthTable.of([[0, 0], [0, 1], [1, 0]], ["a", "b"], answers=[False, True, True])
+    >>> minimise(table)
+    Minimum(formula=DNF('a | b'), proved=True)
+    """
+    on, off = table.on, table.off
+    if len(on) == 0:
+        return Minimum(DNF.false, proved=True)
+    if len(off) == 0:
+        return Minimum(DNF.true, proved=True)
+    weight = table.support[table.outcome & table.cared]
+    primes, complete = prime_cubes(on, off, weight)
+    chosen, optimal = cheapest_cover(primes, primes.covers(on))
+    selected = primes.take(chosen)
+    # The cube that explains the most samples is read first.
+    order = np.argsort(-(weight @ selected.covers(on)), kind="stable")
+    return Minimum(DNF(selected.take(order).cubes(table.names)), proved=complete and optimal)
+
+
+def simplify(formula: DNF) -> Minimum:
+    """A formula of the same meaning with no literal and no cube to spare (the paper's Quine-McCluskey step).
+
+    Up to `EXACT_CONCEPTS` concepts the whole truth table is minimised; beyond, literals and cubes are dropped one
+    after another while the meaning stays.
+
+    >>> from logiclens.formula import Literal
+    >>> simplify((Literal("person") & Literal("nose")) | (~Literal("person") & Literal("nose")))
+    Minimum(formula=DNF('nose'), proved=True)
+    """
+    concepts = formula.concepts
+    if len(concepts) <= EXACT_CONCEPTS:
+        grid = np.indices((2,) * len(concepts)).reshape(len(concepts), -1).T.astype(np.bool_)
+        return minimise(TruthTable.of(grid, concepts, formula.evaluate(grid, concepts)))
+    cubes = list(formula.cubes)
+    for i, cube in enumerate(cubes):
+        for literal in cube:
+            shorter = cubes[i].without(literal)
+            if DNF([shorter]).implies(formula):
+                cubes[i] = shorter
+    for cube in sorted(dict.fromkeys(cubes), key=len, reverse=True):
+        rest = DNF(other for other in cubes if other != cube)
+        if DNF([cube]).implies(rest):
+            cubes = list(rest.cubes)
+    return Minimum(DNF(cubes), proved=False)
+
+
+def cheapest_cover(cubes: CubeArray, covers: NDArray[np.bool_]) -> tuple[NDArray[np.intp], bool]:
+    """Cubes that together are true on every row of `covers` at the least literals, then cubes; and whether proved."""
+    # More literals never pay for fewer cubes: a literal weighs more than all the cubes of any cover.
+    cost = cubes.lengths * (len(covers) + 1) + 1
+    greedy = _greedy_cover(covers, cost)
+    distinct = np.unique(covers, axis=0)
+    if distinct.size > PROVABLE_CELLS:
+        return greedy, False
+    solved, proved = _solve_cover(distinct, cost)
+    return (solved, proved) if solved is not None and cost[solved].sum() <= cost[greedy].sum() else (greedy, False)
+
+
+def _greedy_cover(covers: NDArray[np.bool_], cost: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Take the cube with the most uncovered rows per literal until all are covered; then drop what is not needed."""
+    open_rows = np.ones(len(covers), dtype=np.bool_)
+    chosen: list[int] = []
+    gains = covers.sum(axis=0).astype(np.float64)
+    while open_rows.any():
+        best = int(np.argmax(gains / cost))
+        newly = open_rows & covers[:, best]
+        gains -= covers[newly].sum(axis=0)
+        open_rows &= ~newly
+        chosen.append(best)
+    times = covers[:, chosen].sum(axis=1)
+    for cube in sorted(chosen, key=lambda c: -cost[c]):
+        if (times[covers[:, cube]] > 1).all():
+            times -= covers[:, cube]
+            chosen.remove(cube)
+    return np.array(chosen, dtype=np.intp)
+
+
+def _solve_cover(covers: NDArray[np.bool_], cost: NDArray[np.intp]) -> tuple[NDArray[np.intp] | None, bool]:
+    """The cheapest cover that integer programming finds within its limits, if any, and whether it is proved."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array
+
+    result = milp(
+        cost,
+        integrality=np.ones(len(cost)),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(csr_array(covers.astype(np.float64)), lb=1),
+        options={"mip_rel_gap": 0.0, "node_limit": NODE_LIMIT},
+    )
+    if result.x is None:
+        return None, False
+    chosen = np.flatnonzero(result.x > 0.5)
+    if not covers[:, chosen].any(axis=1).all():
+        return None, False
+    # Status 0 is the only one that means proved optimal.
+    return chosen, result.status == 0

@@ -1,0 +1,118 @@
+"""TruthTable: what a head answers on the distinct rows of its relevant concepts, eq. (truth-table)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from logiclens.formula.counted import CountedRows
+from logiclens.formula.dnf import Cube, Literal
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """One Boolean row on which the network answers both ways: the paper's colliding representations."""
+
+    row: Cube
+    yes: float
+    no: float
+
+
+@dataclass(frozen=True, eq=False)
+class TruthTable:
+    """Distinct Boolean rows with how often the answer was no (`counts[:, 0]`) and yes (`counts[:, 1]`).
+
+    A row that no sample has is a don't-care, and so is one that breaks an exclusive group (at most one concept of a
+    group is true).
+
+    >>> table = TruthTable.of([[0, 1], [0, 1], [1, 1]], ["a", "b"], answers=[True, False, True])
+    >>> table.support.tolist(), table.outcome.tolist()
+    ([2.0, 1.0], [False, True])
+    >>> table.contradictions
+    (Contradiction(row=Cube('~a & b'), yes=1.0, no=1.0),)
+    """
+
+    rows: CountedRows
+    exclusive: tuple[tuple[str, ...], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        rows: ArrayLike,
+        names: Sequence[str],
+        answers: ArrayLike,
+        *,
+        weight: ArrayLike | None = None,
+        exclusive: Sequence[Sequence[str]] = (),
+    ) -> TruthTable:
+        """Count plain Boolean rows with one answer each."""
+        yes = np.asarray(answers, dtype=np.bool_)
+        total = np.ones(len(yes)) if weight is None else np.asarray(weight, dtype=np.float64)
+        counts = np.stack([total * ~yes, total * yes], axis=1)
+        return cls(CountedRows.of(rows, names, counts, total), tuple(tuple(group) for group in exclusive))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The relevant concepts."""
+        return self.rows.names
+
+    @property
+    def support(self) -> NDArray[np.float64]:
+        """How many samples fell on each row."""
+        return self.rows.total
+
+    @cached_property
+    def outcome(self) -> NDArray[np.bool_]:
+        """The answer of each row: yes where most samples got yes. A tie is a no: the class is claimed by majority."""
+        return self.rows.counts[:, 1] > self.rows.counts[:, 0]
+
+    @cached_property
+    def cared(self) -> NDArray[np.bool_]:
+        """Which rows count: those that no exclusive group rules out."""
+        bits, index = self.rows.bits(), {name: i for i, name in enumerate(self.names)}
+        cared = np.ones(len(self.rows), dtype=np.bool_)
+        for group in self.exclusive:
+            columns = [index[name] for name in group if name in index]
+            cared &= bits[:, columns].sum(axis=1) <= 1
+        return cared
+
+    @property
+    def on(self) -> NDArray[np.bool_]:
+        """The rows answered yes, as a matrix."""
+        return self.rows.bits()[self.outcome & self.cared]
+
+    @property
+    def off(self) -> NDArray[np.bool_]:
+        """The rows answered no, as a matrix."""
+        return self.rows.bits()[~self.outcome & self.cared]
+
+    @cached_property
+    def contradictory(self) -> NDArray[np.bool_]:
+        """Which rows were answered both ways."""
+        both: NDArray[np.bool_] = np.all(self.rows.counts > 0, axis=1)
+        return both
+
+    @property
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """The rows answered both ways, the most frequent first."""
+        where = np.flatnonzero(self.contradictory)
+        where = where[np.argsort(-self.support[where], kind="stable")]
+        return tuple(
+            Contradiction(self.cube(int(r)), yes=float(self.rows.counts[r, 1]), no=float(self.rows.counts[r, 0]))
+            for r in where
+        )
+
+    @property
+    def best_fidelity(self) -> float:
+        """The share of samples that answer as the majority of their row: no formula over these concepts agrees more."""
+        total = float(self.support.sum())
+        return float(self.rows.counts.max(axis=1).sum() / total) if total else 1.0
+
+    def cube(self, row: int) -> Cube:
+        """One row as a cube, eq. (locexp)."""
+        bits = self.rows.bits()[row]
+        return Cube(Literal(name, bool(bit)) for name, bit in zip(self.names, bits, strict=True))

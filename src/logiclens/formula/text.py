@@ -1,0 +1,287 @@
+"""Reading and printing formulas: the only place that knows formulas as text.
+
+`parse` reads what `format_formula` writes, in each of its styles. Nothing is ever evaluated as code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal as OneOf
+
+from logiclens.errors import FormulaSyntaxError, LogicLensError
+from logiclens.formula.bits import unknown_concept
+from logiclens.formula.dnf import DNF, Cube, Literal
+
+Style = OneOf["ascii", "unicode", "latex"]
+
+MAX_DEPTH = 100
+"""How deeply parentheses and negations may nest."""
+
+
+@dataclass(frozen=True)
+class _Symbols:
+    conjunction: str
+    disjunction: str
+    negation: str
+    true: str
+    false: str
+
+
+_SYMBOLS: dict[str, _Symbols] = {
+    "ascii": _Symbols(" & ", " | ", "~", "True", "False"),
+    "unicode": _Symbols(" ∧ ", " ∨ ", "¬", "⊤", "⊥"),
+    "latex": _Symbols(r" \land ", r" \lor ", r"\lnot ", r"\top", r"\bot"),
+}
+
+_WORDS = {"and": "&", "or": "|", "not": "~", "True": "1", "False": "0"}
+_OPERATORS = {
+    "&&": "&", "||": "|", "&": "&", "|": "|", "~": "~", "!": "~", "(": "(", ")": ")",
+    "∧": "&", "∨": "|", "¬": "~", "⊤": "1", "⊥": "0",
+    r"\land": "&", r"\wedge": "&", r"\lor": "|", r"\vee": "|", r"\lnot": "~", r"\neg": "~",
+    r"\top": "1", r"\bot": "0", r"\left(": "(", r"\right)": ")",
+}  # fmt: skip
+
+_LATEX_ESCAPES = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': r"\textquotedbl{}", "\n": r"\textvisiblespace{}", "-": r"{-}", "'": r"\textquotesingle{}",
+    "`": r"\textasciigrave{}", " ": r"\ ",
+}  # fmt: skip
+_QUOTED_ESCAPES = {"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+
+def format_formula(formula: DNF | Cube | Literal, style: Style = "ascii") -> str:
+    r"""The text of a formula.
+
+    >>> formula = (Literal("age >= 72.5") & ~Literal("smoker")) | Literal("sepsis")
+    >>> print(format_formula(formula))
+    ("age >= 72.5" & ~smoker) | sepsis
+    >>> print(format_formula(formula, "unicode"))
+    ("age >= 72.5" ∧ ¬smoker) ∨ sepsis
+    >>> print(format_formula(~Literal("smoker"), "latex"))
+    \lnot \text{smoker}
+    """
+    if style not in _SYMBOLS:
+        raise LogicLensError(f"unknown style {style!r}: choose 'ascii', 'unicode' or 'latex'.")
+    symbols = _SYMBOLS[style]
+    cubes = (formula | DNF.false).cubes
+    if not cubes:
+        return symbols.false
+    name = _latex_name if style == "latex" else _quoted_name
+    return symbols.disjunction.join(
+        _format_cube([symbols.negation * (not lit.positive) + name(lit.concept) for lit in cube], symbols, len(cubes))
+        for cube in cubes
+    )
+
+
+def format_first_order(
+    formula: DNF, head: str, *, fidelity: float | None = None, exclusive: Sequence[Sequence[str]] = ()
+) -> str:
+    """The formula as a sentence about every object, for reading only.
+
+    `↔` stands where the formula is equal to the network on all the stated rows; pass `fidelity` where it is not, and
+    `≈` is written with it. `⊕` stands where every two cubes exclude each other, by their literals or by a group of
+    concepts in `exclusive` of which at most one is true.
+
+    >>> odd = Literal("one") | Literal("three")
+    >>> print(format_first_order(odd, "odd", exclusive=[["one", "two", "three"]]))
+    ∀x: odd(x) ↔ one(x) ⊕ three(x)
+    >>> print(format_first_order(odd, "odd", fidelity=0.973))
+    ∀x: odd(x) ≈ one(x) ∨ three(x)   [fidelity 97.3%]
+    """
+    symbols = _SYMBOLS["unicode"]
+    apart = len(formula) > 1 and all(_apart(a, b, exclusive) for a, b in combinations(formula.cubes, 2))
+    body = (" ⊕ " if apart else symbols.disjunction).join(
+        _format_cube(
+            ["¬" * (not lit.positive) + _quoted_name(lit.concept) + "(x)" for lit in cube], symbols, len(formula)
+        )
+        for cube in formula
+    )
+    sign, note = ("↔", "") if fidelity is None else ("≈", f"   [fidelity {100 * fidelity:.1f}%]")
+    return f"∀x: {_quoted_name(head)}(x) {sign} {body or symbols.false}{note}"
+
+
+def parse(text: str, names: Sequence[str] | None = None) -> DNF:
+    """The formula that a text states; with `names`, every concept must be one of them.
+
+    Reads `& | ~`, `∧ ∨ ¬`, `and or not`, LaTeX's `\\land \\lor \\lnot`, parentheses, `True` and `False`. A name with
+    other characters than letters, digits and `_` stands in double quotes.
+
+    >>> parse('(a & ~b) | "age >= 72.5"')
+    DNF('(a & ~b) | "age >= 72.5"')
+    >>> parse("a & (b")
+    Traceback (most recent call last):
+    logiclens.errors.FormulaSyntaxError: column 7: expected ')' to close the '(' at column 5, but the text ends.
+    """
+    formula = _Parser(_tokens(text), len(text)).formula()
+    if names is not None:
+        for concept in formula.concepts:
+            if concept not in names:
+                raise unknown_concept(concept, names)
+    return formula
+
+
+def _format_cube(literals: list[str], symbols: _Symbols, n_cubes: int) -> str:
+    text = symbols.conjunction.join(literals) or symbols.true
+    return f"({text})" if len(literals) > 1 and n_cubes > 1 else text
+
+
+def _apart(left: Cube, right: Cube, exclusive: Sequence[Sequence[str]]) -> bool:
+    if left.excludes(right):
+        return True
+    mine = {literal.concept for literal in left if literal.positive}
+    theirs = {literal.concept for literal in right if literal.positive}
+    return any((a := mine & set(group)) and (b := theirs & set(group)) and a != b for group in exclusive)
+
+
+def _quoted_name(name: str) -> str:
+    if _BARE_NAME.fullmatch(name) and name not in _WORDS:
+        return name
+    return '"' + "".join(_QUOTED_ESCAPES.get(character, character) for character in name) + '"'
+
+
+def _latex_name(name: str) -> str:
+    return r"\text{" + "".join(_LATEX_ESCAPES.get(character, character) for character in name) + "}"
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    value: str
+    column: int
+
+
+_BARE_NAME = re.compile(r"[^\W\d]\w*")
+_TOKEN = re.compile(
+    r"(?P<space>\s+)"
+    r'|(?P<quoted>"(?:[^"\\]|\\.)*")'
+    r"|(?P<latex>\\text\{)"
+    r"|(?P<operator>\\[a-z]+[()]?|&&|\|\||[&|~!()∧∨¬⊤⊥])"
+    r"|(?P<word>[^\W\d]\w*)",
+    re.DOTALL,
+)
+_LATEX_PIECE = re.compile(
+    "|".join(re.escape(escape) for escape in sorted(_LATEX_ESCAPES.values(), key=len, reverse=True))
+    + r"|(?P<end>\})|(?P<plain>[^\\{}])",
+    re.DOTALL,
+)
+_UNESCAPED = {escape: character for character, escape in _LATEX_ESCAPES.items()}
+_UNQUOTED = {escape[1]: character for character, escape in _QUOTED_ESCAPES.items()}
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens, position = [], 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        column = position + 1
+        if match is None:
+            raise FormulaSyntaxError(f"column {column}: {_unexpected(text, position)}", column)
+        kind, value, position = match.lastgroup or "", match.group(), match.end()
+        if kind == "operator":
+            if value not in _OPERATORS:
+                raise FormulaSyntaxError(f"column {column}: unknown operator {value!r}.", column)
+            tokens.append(_Token(_OPERATORS[value], value, column))
+        elif kind == "word":
+            tokens.append(_Token(_WORDS.get(value, "name"), value, column))
+        elif kind == "quoted":
+            tokens.append(_Token("name", _unquote(value[1:-1], column), column))
+        elif kind == "latex":
+            value, position = _read_latex_name(text, position)
+            tokens.append(_Token("name", value, column))
+    return tokens
+
+
+def _unexpected(text: str, position: int) -> str:
+    if text[position] == '"':
+        return "this quote is never closed."
+    return f"unexpected {text[position]!r}. Put names with such characters in double quotes."
+
+
+def _unquote(body: str, column: int) -> str:
+    def replace(match: re.Match[str]) -> str:
+        if match[1] not in _UNQUOTED:
+            raise FormulaSyntaxError(f"column {column + 1 + match.start()}: unknown escape {match[0]!r}.", column)
+        return _UNQUOTED[match[1]]
+
+    return re.sub(r"\\(.)", replace, body, flags=re.DOTALL)
+
+
+def _read_latex_name(text: str, position: int) -> tuple[str, int]:
+    start = position
+    characters: list[str] = []
+    while True:
+        match = _LATEX_PIECE.match(text, position)
+        if match is None:
+            raise FormulaSyntaxError(f"column {start + 1}: this \\text{{ is never closed.", start + 1)
+        position = match.end()
+        if match["end"]:
+            return "".join(characters), position
+        characters.append(match["plain"] or _UNESCAPED[match.group()])
+
+
+class _Parser:
+    """Recursive descent over the tokens; `|` binds loosest, then `&`, then `~`."""
+
+    def __init__(self, tokens: list[_Token], length: int) -> None:
+        self.tokens, self.end, self.position, self.depth = tokens, length + 1, 0, 0
+
+    def formula(self) -> DNF:
+        formula = self.disjunction()
+        if self.position < len(self.tokens):
+            token = self.tokens[self.position]
+            raise self.error(f"expected '&', '|' or the end, but found {token.value!r}.")
+        return formula
+
+    def disjunction(self) -> DNF:
+        parts = [self.conjunction()]
+        while self.accept("|"):
+            parts.append(self.conjunction())
+        return DNF(cube for part in parts for cube in part)
+
+    def conjunction(self) -> DNF:
+        formula = self.unary()
+        while self.accept("&"):
+            formula = formula & self.unary()
+        return formula
+
+    def unary(self) -> DNF:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.error(f"parentheses and negations nest more than {MAX_DEPTH} deep.")
+        formula = self.atom()
+        self.depth -= 1
+        return formula
+
+    def atom(self) -> DNF:
+        if self.accept("~"):
+            return ~self.unary()
+        if self.accept("1"):
+            return DNF.true
+        if self.accept("0"):
+            return DNF.false
+        if opened := self.accept("("):
+            formula = self.disjunction()
+            if not self.accept(")"):
+                raise self.error(f"expected ')' to close the '(' at column {opened.column}, but {self.found()}.")
+            return formula
+        if name := self.accept("name"):
+            if not name.value:
+                raise FormulaSyntaxError(f"column {name.column}: a name cannot be empty.", name.column)
+            return DNF([Cube([Literal(name.value)])])
+        raise self.error(f"expected a concept, '~' or '(', but {self.found()}.")
+
+    def accept(self, kind: str) -> _Token | None:
+        if self.position < len(self.tokens) and self.tokens[self.position].kind == kind:
+            self.position += 1
+            return self.tokens[self.position - 1]
+        return None
+
+    def found(self) -> str:
+        return f"found {self.tokens[self.position].value!r}" if self.position < len(self.tokens) else "the text ends"
+
+    def error(self, message: str) -> FormulaSyntaxError:
+        column = self.tokens[self.position].column if self.position < len(self.tokens) else self.end
+        return FormulaSyntaxError(f"column {column}: {message}", column)

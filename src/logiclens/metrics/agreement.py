@@ -1,0 +1,42 @@
+"""How much the formulas of repeated runs have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.dnf import DNF
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """The mean over classes, and how many classes were left out because none of their formulas uses a concept."""
+
+    value: float
+    left_out: int
+
+
+def class_consistency(formulas: Sequence[DNF]) -> float | None:
+    """Over the concepts used in any of one class's formulas, the mean share of formulas using them.
+
+    None where no formula uses a concept.
+
+    >>> from logiclens.formula import Literal
+    >>> class_consistency([Literal("a") | Literal("b"), Literal("a") | DNF.false])
+    0.75
+    """
+    used = Counter(concept for formula in formulas for concept in set(formula.concepts))
+    return float(np.mean([count / len(formulas) for count in used.values()])) if used else None
+
+
+def consistency(runs: Sequence[Sequence[DNF]]) -> Consistency:
+    """The paper's consistency: `runs[k][i]` is the formula of class i in run k. NaN where no class uses a concept."""
+    if len({len(run) for run in runs}) != 1:
+        raise LogicLensError("every run must have one formula for each of the same classes, and there must be a run.")
+    shares = [class_consistency(formulas) for formulas in zip(*runs, strict=True)]
+    known = [share for share in shares if share is not None]
+    return Consistency(float(np.mean(known)) if known else float("nan"), left_out=len(shares) - len(known))

@@ -1,0 +1,127 @@
+"""The six metrics of the paper as functions on arrays, and the companions that keep fidelity honest.
+
+`fires[r, i]` says whether the formula of class i holds on row r, `labels[r, i]` whether row r has class i, and
+`answers[r, i]` whether the network answers class i. `weight` counts rows; all of them return shares in [0, 1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.dnf import DNF
+
+
+def accuracy(truth: ArrayLike, prediction: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """The weighted share of rows on which two answers agree; with several labels per row, all must agree.
+
+    >>> accuracy([0, 1, 1], [0, 1, 0])
+    0.6666666666666666
+    """
+    w = None if weight is None else np.asarray(weight, dtype=np.float64)
+    agree = np.asarray(truth) == np.asarray(prediction)
+    if agree.ndim == 2:
+        agree = agree.all(axis=1)
+    return float(np.average(agree, weights=w)) if agree.size else _no_rows()
+
+
+def macro_f1(truth: ArrayLike, prediction: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """The mean of the F1 scores of yes and of no, for one yes/no question.
+
+    An answer that neither side ever gives is left out of the mean.
+
+    >>> macro_f1([True, True, False], [True, False, False])
+    0.6666666666666666
+    """
+    yes, said = np.asarray(truth, dtype=np.bool_), np.asarray(prediction, dtype=np.bool_)
+    w = np.ones(len(yes)) if weight is None else np.asarray(weight, dtype=np.float64)
+    if len(yes) == 0:
+        return _no_rows()
+    return float(
+        macro_f1_of_counts(
+            both=w[yes & said].sum(), only_truth=w[yes & ~said].sum(),
+            only_prediction=w[~yes & said].sum(), neither=w[~yes & ~said].sum(),
+        )
+    )  # fmt: skip
+
+
+def macro_f1_of_counts(
+    both: ArrayLike, only_truth: ArrayLike, only_prediction: ArrayLike, neither: ArrayLike
+) -> NDArray[np.float64]:
+    """`macro_f1` from the four cells of the 2 × 2 table; arrays give one score for each entry."""
+    tp, fn, fp, tn = (np.asarray(cell, dtype=np.float64) for cell in (both, only_truth, only_prediction, neither))
+    wrong = fn + fp
+    yes_seen, no_seen = 2 * tp + wrong > 0, 2 * tn + wrong > 0
+    f1_yes = np.divide(2 * tp, 2 * tp + wrong, out=np.zeros_like(tp), where=yes_seen)
+    f1_no = np.divide(2 * tn, 2 * tn + wrong, out=np.zeros_like(tn), where=no_seen)
+    score: NDArray[np.float64] = (f1_yes + f1_no) / np.maximum(yes_seen.astype(int) + no_seen, 1)
+    return score
+
+
+def explanation_accuracy(fires: ArrayLike, labels: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """For each class the macro-F1 of (formula fires) against (label is the class); the mean over classes."""
+    return _mean_over_classes(macro_f1, labels, fires, weight)
+
+
+def complexity(formulas: Iterable[DNF]) -> float:
+    """Literals of a formula summed over its cubes; the mean over classes. `True` and `False` count 0."""
+    lengths = [formula.n_literals for formula in formulas]
+    return float(np.mean(lengths)) if lengths else _no_rows("formulas")
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """How often formulas and network agree, and what must be known to judge it.
+
+    With many classes a formula that never fires already agrees nearly always: `constant_false` says how nearly.
+    """
+
+    accuracy: float
+    macro_f1: float
+    constant_false: float
+    constant_formulas: int
+
+
+def fidelity(
+    formulas: Iterable[DNF], fires: ArrayLike, answers: ArrayLike, weight: ArrayLike | None = None
+) -> Fidelity:
+    """Accuracy of (formula fires) against (network answers this class), mean over classes, with its companions."""
+    never = np.zeros_like(np.asarray(answers, dtype=np.bool_))
+    return Fidelity(
+        accuracy=_mean_over_classes(accuracy, answers, fires, weight),
+        macro_f1=_mean_over_classes(macro_f1, answers, fires, weight),
+        constant_false=_mean_over_classes(accuracy, answers, never, weight),
+        constant_formulas=sum(formula.is_constant for formula in formulas),
+    )
+
+
+def standard_error(values: ArrayLike) -> float:
+    """The standard error of the mean over folds (n − 1 in the variance); 0 for a single value.
+
+    >>> round(standard_error([1.0, 2.0, 3.0]), 4)
+    0.5774
+    """
+    array = np.asarray(values, dtype=np.float64)
+    return float(array.std(ddof=1) / np.sqrt(len(array))) if len(array) > 1 else 0.0
+
+
+def _mean_over_classes(
+    score: Callable[[ArrayLike, ArrayLike, ArrayLike | None], float],
+    truth: ArrayLike,
+    prediction: ArrayLike,
+    weight: ArrayLike | None,
+) -> float:
+    truth, prediction = np.asarray(truth, dtype=np.bool_), np.asarray(prediction, dtype=np.bool_)
+    if truth.ndim != 2 or truth.shape != prediction.shape:
+        raise LogicLensError(
+            f"expected two matrices [rows, classes] of one shape, got {truth.shape} and {prediction.shape}."
+        )
+    return float(np.mean([score(t, p, weight) for t, p in zip(truth.T, prediction.T, strict=True)]))
+
+
+def _no_rows(what: str = "rows") -> float:
+    raise LogicLensError(f"there are no {what} to score.")

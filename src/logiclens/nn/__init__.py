@@ -1,0 +1,8 @@
+"""The network: the entropy layer, heads of their own, and the losses. Knows nothing of formulas."""
+
+from logiclens.nn import functional as functional
+from logiclens.nn.functional import entropy_logic_loss as entropy_logic_loss
+from logiclens.nn.functional import l1_loss as l1_loss
+from logiclens.nn.layers import EntropyLogicLayer as EntropyLogicLayer
+from logiclens.nn.layers import LinearIndependent as LinearIndependent
+from logiclens.nn.networks import EntropyNet as EntropyNet

@@ -1,0 +1,176 @@
+"""The two layers with one head per class. They own weights and nothing else."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from logiclens.errors import LogicLensError
+from logiclens.nn import functional
+
+
+class EntropyLogicLayer(nn.Module):
+    """The entropy-based linear layer: h^i = W^i (c ⊙ α̃^i) + b^i for every class i.
+
+    Concepts compete inside each head through a softmax of the L1 norms of their weights; the winners pass
+    unchanged, the losers are scaled towards 0. Relevance is a function of the weights alone, so it can be
+    read from a freshly loaded model, and the layer keeps no tensor of a forward pass.
+
+    Args:
+        in_features: number of concepts.
+        out_features: width of each head.
+        n_classes: number of heads.
+        temperature: τ > 0; low values leave few concepts relevant.
+        bias: whether heads have a bias.
+        generator: where the initial weights come from.
+
+    Example:
+        >>> layer = EntropyLogicLayer(4, 10, n_classes=3)
+        >>> layer(torch.rand(8, 4)).shape
+        torch.Size([8, 3, 10])
+        >>> layer.relevance().amax(dim=-1)
+        tensor([1., 1., 1.], grad_fn=<AmaxBackward0>)
+
+    Reference:
+        Barbiero et al., "Entropy-based Logic Explanations of Neural Networks", AAAI 2022.
+    """
+
+    keep: Tensor
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        n_classes: int,
+        temperature: float = 0.6,
+        bias: bool = True,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Draw the weights of each head as `torch.nn.Linear` draws its own."""
+        super().__init__()
+        _check_sizes(in_features=in_features, out_features=out_features, n_classes=n_classes)
+        if not (temperature > 0 and math.isfinite(temperature)):
+            raise LogicLensError(f"temperature must be a number above 0, got {temperature}.")
+        self.in_features, self.out_features, self.n_classes = in_features, out_features, n_classes
+        self.temperature = float(temperature)
+        self.weight, self.bias = _head_parameters(n_classes, out_features, in_features, bias, generator)
+        self.register_buffer("keep", torch.ones(n_classes, in_features, dtype=torch.bool))
+
+    def forward(self, concepts: Float[Tensor, "*batch concept"]) -> Float[Tensor, "*batch klass hidden"]:
+        """h, eq. (forward)."""
+        if concepts.shape[-1] != self.in_features:
+            raise LogicLensError(f"this layer takes {self.in_features} concepts, got {concepts.shape[-1]}.")
+        return functional.entropy_linear(concepts, self.weight, self.bias, self.relevance())
+
+    def strength(self) -> Float[Tensor, "klass concept"]:
+        """γ, eq. (gamma)."""
+        return functional.strength(self.weight)
+
+    def attention(self) -> Float[Tensor, "klass concept"]:
+        """α, eq. (alpha)."""
+        return functional.attention(self.strength(), self.temperature, self.keep)
+
+    def relevance(self) -> Float[Tensor, "klass concept"]:
+        """α̃, eq. (drop); exactly 0 for a concept that is not kept."""
+        return functional.relevance(self.strength(), self.temperature, self.keep)
+
+    def relevant(self, threshold: float = functional.THRESHOLD) -> Bool[Tensor, "klass concept"]:
+        """μ, eq. (sparse): the concepts of each head with relevance at least `threshold`."""
+        return functional.relevant(self.relevance(), threshold)
+
+    def entropy(self) -> Float[Tensor, " klass"]:
+        """H(α), eq. (ent), one number per head."""
+        return functional.entropy(self.strength(), self.temperature, self.keep)
+
+    def extra_repr(self) -> str:
+        """The sizes, as other torch layers print them."""
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, n_classes={self.n_classes}, "
+            f"temperature={self.temperature:g}, bias={self.bias is not None}"
+        )
+
+
+class LinearIndependent(nn.Module):
+    """A linear layer of its own for each head: h^i = W^i x^i + b^i.
+
+    Args:
+        in_features: width of each head coming in.
+        out_features: width of each head going out; must be 1 when `top`.
+        n_classes: number of heads.
+        top: whether this is the last layer, which gives `[batch, classes]`.
+        bias: whether heads have a bias.
+        generator: where the initial weights come from.
+
+    Example:
+        >>> hidden = torch.rand(8, 3, 10)
+        >>> LinearIndependent(10, 5, n_classes=3)(hidden).shape
+        torch.Size([8, 3, 5])
+        >>> LinearIndependent(10, 1, n_classes=3, top=True)(hidden).shape
+        torch.Size([8, 3])
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        n_classes: int,
+        top: bool = False,
+        bias: bool = True,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Draw the weights of each head as `torch.nn.Linear` draws its own."""
+        super().__init__()
+        _check_sizes(in_features=in_features, out_features=out_features, n_classes=n_classes)
+        if top and out_features != 1:
+            raise LogicLensError(
+                f"the top layer gives one number per class: out_features must be 1, got {out_features}."
+            )
+        self.in_features, self.out_features, self.n_classes, self.top = in_features, out_features, n_classes, top
+        self.weight, self.bias = _head_parameters(n_classes, out_features, in_features, bias, generator)
+
+    def forward(self, hidden: Float[Tensor, "*batch klass hidden"]) -> Float[Tensor, "*batch klass *out"]:
+        """Apply each head to its own slice."""
+        if hidden.shape[-2:] != (self.n_classes, self.in_features):
+            raise LogicLensError(
+                f"this layer takes [batch, {self.n_classes}, {self.in_features}] "
+                f"(classes, width), got {list(hidden.shape)}."
+            )
+        if self.top:
+            out: Tensor = torch.linalg.vecdot(hidden, self.weight.squeeze(-2))
+            return out if self.bias is None else out + self.bias.squeeze(-1)
+        out = torch.einsum("...ki,koi->...ko", hidden, self.weight)
+        return out if self.bias is None else out + self.bias
+
+    def extra_repr(self) -> str:
+        """The sizes, as other torch layers print them."""
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"n_classes={self.n_classes}, top={self.top}, bias={self.bias is not None}"
+        )
+
+
+def _check_sizes(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if size < 1:
+            raise LogicLensError(f"{name} must be at least 1, got {size}.")
+
+
+def _head_parameters(
+    n_classes: int, out_features: int, in_features: int, bias: bool, generator: torch.Generator | None
+) -> tuple[nn.Parameter, nn.Parameter | None]:
+    """Uniform in ±1/√in for each head: the initialisation of `torch.nn.Linear`.
+
+    The bound must not shrink with the number of heads or their width, or relevance starts out flat.
+    """
+    bound = 1 / math.sqrt(in_features)
+    weight = torch.empty(n_classes, out_features, in_features).uniform_(-bound, bound, generator=generator)
+    if not bias:
+        return nn.Parameter(weight), None
+    return nn.Parameter(weight), nn.Parameter(
+        torch.empty(n_classes, out_features).uniform_(-bound, bound, generator=generator)
+    )

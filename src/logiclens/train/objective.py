@@ -1,0 +1,113 @@
+"""The task loss and the accuracy as weighted sums over rows, counted or plain.
+
+Both kinds of rows are one thing: a row of concepts with the weight of each class on it. A plain row has the weight 1
+on its own class; a counted row has the sum over the samples that fell on it. In exact arithmetic loss and gradient are
+the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError
+
+Task = Literal["multiclass", "multilabel"]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows of concepts, the weight of each class on each row, and the whole weight of each row."""
+
+    concepts: Float[Tensor, "batch concept"]
+    counts: Float[Tensor, "batch klass"]
+    total: Float[Tensor, " batch"]
+
+    def __len__(self) -> int:
+        """The number of rows that go through the network."""
+        return len(self.concepts)
+
+    @classmethod
+    def of(cls, table: ConceptTable, like: Tensor, *, counted: bool, single_head: bool = False) -> Batch:
+        """The rows of a table on the device and in the precision of `like`.
+
+        With `single_head` the question is yes or no: only the weight of class 1 is kept.
+        """
+        parts: tuple[NDArray[Any], ...] = (table.values, table.targets() * table.weight[:, None], table.weight)
+        if counted:
+            rows = table.counted()
+            parts = (rows.bits(), rows.counts, rows.total)
+        concepts, counts, total = (torch.tensor(np.array(part), dtype=like.dtype, device=like.device) for part in parts)
+        return cls(concepts, counts[:, 1:2] if single_head else counts, total)
+
+    def take(self, rows: Tensor) -> Batch:
+        """Some of the rows."""
+        return Batch(self.concepts[rows], self.counts[rows], self.total[rows])
+
+
+def task_loss(
+    logits: Float[Tensor, "batch klass"], batch: Batch, task: Task, class_weight: Tensor | None = None
+) -> Float[Tensor, ""]:
+    """L(f, y) of eq. (loss): cross-entropy over classes, or binary cross-entropy for each head.
+
+    The weighted mean over rows, as `torch.nn.CrossEntropyLoss` and `BCEWithLogitsLoss` take it.
+    """
+    if task == "multiclass":
+        weight = batch.counts if class_weight is None else batch.counts * class_weight
+        return -(weight * F.log_softmax(logits, dim=-1)).sum() / weight.sum()
+    no = batch.total.unsqueeze(-1) - batch.counts
+    loss = batch.counts * F.softplus(-logits) + no * F.softplus(logits)
+    if class_weight is not None:
+        loss = loss * class_weight
+    return loss.sum() / (batch.total.sum() * logits.shape[-1])
+
+
+def accuracy(logits: Float[Tensor, "batch klass"], batch: Batch, task: Task) -> Float[Tensor, ""]:
+    """The share of rows whose largest logit is their class; for several labels, the share of labels that are right."""
+    if task == "multiclass":
+        right = batch.counts.gather(1, logits.argmax(dim=-1, keepdim=True))
+        return right.sum() / batch.total.sum()
+    no = batch.total.unsqueeze(-1) - batch.counts
+    return torch.where(logits >= 0, batch.counts, no).sum() / (batch.total.sum() * logits.shape[-1])
+
+
+def task_of(n_heads: int, table: ConceptTable) -> Task:
+    """Which loss fits the labels and the heads; refuses where they do not fit each other."""
+    if table.labels is None:
+        raise LogicLensError("training needs labels: pass labels=... when building the table.")
+    n_classes = len(table.class_names)
+    if n_heads == 1 and not table.is_multilabel and n_classes == 2:
+        return "multilabel"
+    if n_heads != n_classes:
+        raise LogicLensError(
+            f"the network has {n_heads} head(s), the labels {n_classes} class(es): build it with n_classes={n_classes}."
+        )
+    return "multilabel" if table.is_multilabel else "multiclass"
+
+
+def class_weights(
+    class_weight: Sequence[float] | Literal["balanced"] | None, batch: Batch
+) -> Float[Tensor, " klass"] | None:
+    """The factor of each class; `"balanced"` is n / (classes · rows of the class), as in scikit-learn."""
+    if class_weight is None:
+        return None
+    n_classes = batch.counts.shape[1]
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise LogicLensError(f"class_weight must be 'balanced' or one number per class, got {class_weight!r}.")
+        of_class = batch.counts.sum(dim=0)
+        balanced = batch.total.sum() / (n_classes * of_class.clamp(min=1e-12))
+        return torch.where(of_class > 0, balanced, torch.zeros_like(balanced))
+    weights = torch.tensor(list(class_weight), dtype=batch.counts.dtype, device=batch.counts.device)
+    if weights.shape != (n_classes,) or not bool(((weights >= 0) & weights.isfinite()).all()):
+        raise LogicLensError(f"class_weight must be {n_classes} finite numbers that are not negative.")
+    return weights

@@ -1,0 +1,54 @@
+"""A one-line bar for long work: drawn on a terminal, silent in a pipe."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TextIO
+
+
+class Progress:
+    """Shows how far a loop has come, at most ten times a second.
+
+    Used as a context manager, so that the line is cleared however the loop ends.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        label: str,
+        *,
+        shown: bool | None = None,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Draw on `stream` (standard error) where it is a terminal, or as `shown` says."""
+        self.stream = sys.stderr if stream is None else stream
+        self.shown = self.stream.isatty() if shown is None else shown
+        self.total, self.label, self.clock, self._next = total, label, clock, 0.0
+
+    def update(self, done: int, note: str = "") -> None:
+        """Say that `done` of the steps are behind us."""
+        if not self.shown:
+            return
+        now = self.clock()
+        if now < self._next and done < self.total:
+            return
+        self._next = now + 0.1
+        filled = 24 * done // self.total
+        self.stream.write(f"\r\x1b[2K{self.label} [{'#' * filled}{'.' * (24 - filled)}] {done}/{self.total} {note}")
+        self.stream.flush()
+
+    def __enter__(self) -> Progress:
+        """Begin."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Clear the line."""
+        if self.shown:
+            self.stream.write("\r\x1b[2K")
+            self.stream.flush()
