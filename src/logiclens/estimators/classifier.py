@@ -73,7 +73,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         score_against: ScoreAgainst = "network",
         max_cubes: int = 10,
         max_literals: int = 40,
-        price: float = 0.002,
+        price: float = 0.005,
         random_state: int = 0,
     ) -> None:
         """Store the settings; nothing is checked before `fit`."""

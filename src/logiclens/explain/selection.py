@@ -30,7 +30,7 @@ class Limits:
 
     max_cubes: int = 10
     max_literals: int = 40
-    price: float = 0.002
+    price: float = 0.005
 
     def __post_init__(self) -> None:
         """Refuse limits that no formula can meet."""

@@ -1,0 +1,26 @@
+"""Shared by all tests: where the data are, what needs a GPU, reproducible property tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import settings
+
+settings.register_profile("logiclens", deadline=None, derandomize=True, max_examples=100)
+settings.load_profile("logiclens")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("gpu") and not torch.cuda.is_available():
+            item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
+        if item.get_closest_marker("data") and not os.environ.get("LOGICLENS_DATA"):
+            item.add_marker(pytest.mark.skip(reason="needs the folder named by $LOGICLENS_DATA"))
+
+
+@pytest.fixture
+def data_folder() -> Path:
+    return Path(os.environ["LOGICLENS_DATA"])
