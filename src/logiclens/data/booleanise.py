@@ -48,9 +48,18 @@ class Booleaniser:
         if missing:
             raise LogicLensError(f"the table lacks the column {missing[0]!r} that the cuts were fitted on.")
         columns = {
-            f"{name} >= {cut:g}": _numbers(frame, name) >= cut for name, cuts in self.cuts_.items() for cut in cuts
+            _concept(name, cut): _numbers(frame, name) >= cut for name, cuts in self.cuts_.items() for cut in cuts
         }
         return pd.DataFrame(columns, index=frame.index)
+
+    def column_of(self) -> dict[str, str]:
+        """The raw column behind each concept."""
+        return {_concept(name, cut): name for name, cuts in self.cuts_.items() for cut in cuts}
+
+
+def _concept(column: str, cut: float) -> str:
+    # repr, not :g : six digits would give two different cuts one name, and could name a cut that splits other rows.
+    return f"{column} >= {cut:g}" if float(f"{cut:g}") == cut else f"{column} >= {cut!r}"
 
 
 def short_number(low: float, high: float) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.splits import split
+from logiclens.data.splits import Split, split
 from logiclens.errors import LogicLensError
 from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
 from logiclens.explain.extract import Reading, read
@@ -93,15 +93,31 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.price = price
         self.random_state = random_state
 
-    def fit(self, concepts: Any, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> EntropyClassifier:
-        """Train on concepts in [0, 1] (a DataFrame names them) and labels: one per row, or a 0/1 matrix of several."""
+    def fit(
+        self,
+        concepts: Any,
+        labels: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        held_out: tuple[Any, ArrayLike] | None = None,
+    ) -> EntropyClassifier:
+        """Train on concepts in [0, 1] (a DataFrame names them) and labels: one per row, or a 0/1 matrix of several.
+
+        `held_out` are concepts and labels that choose the epoch, in place of a share of the rows.
+        """
         if self.booleanise is not None:
             raise LogicLensError(
                 "booleanise must be None: this estimator takes concepts in [0, 1]. "
                 "Cut raw columns with logiclens.Booleaniser first."
             )
+        n_rows = len(concepts)
+        if held_out is not None:
+            concepts, labels, sample_weight = _stacked(concepts, labels, sample_weight, held_out)
         table = self._labelled(concepts, labels, sample_weight)
-        parts = split(table.labels, self.validation, seed=self.random_state)  # type: ignore[arg-type]
+        if held_out is not None:
+            parts = Split(np.arange(n_rows), np.arange(n_rows, len(table)))
+        else:
+            parts = split(table.labels, self.validation, seed=self.random_state)  # type: ignore[arg-type]
         generator = torch.Generator().manual_seed(self.random_state)
         network = EntropyNet(
             table.n_concepts,
@@ -133,7 +149,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, concepts: Any) -> NDArray[Any]:
         """The class of each row; for several labels a 0/1 matrix."""
-        reading = self._read(concepts)
+        reading = self.read(concepts)
         if self.table_.is_multilabel:
             return reading.yes.astype(np.int64)
         labels: NDArray[Any] = self.classes_[reading.logits.argmax(axis=1)]
@@ -141,7 +157,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, concepts: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes_`."""
-        return self._read(concepts).probability
+        return self.read(concepts).probability
 
     def explain(self, concepts: Any = None) -> Explanation:
         """The formula of each class: the network's answers on the training rows, or on other rows, in logic."""
@@ -157,9 +173,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return Explanation(explanation.classes, self.train_result_.notes)
 
-    def explain_local(self, concepts: Any) -> tuple[LocalExplanation, ...]:
-        """For each row the concepts that made its class, reduced to a shortest reason in the class formula."""
-        return explain_rows(self._read(concepts), explanation=self.explain())
+    def explain_local(self, concepts: Any, explanation: Explanation | None = None) -> tuple[LocalExplanation, ...]:
+        """For each row the concepts that made its class, reduced to a shortest reason in the class formula.
+
+        The formulas are those of `explain()`, or of an explanation that is already at hand.
+        """
+        reading = self.read(concepts)
+        return explain_rows(reading, explanation=self.explain() if explanation is None else explanation)
 
     def _labelled(self, concepts: Any, labels: ArrayLike, sample_weight: ArrayLike | None) -> ConceptTable:
         names = [str(column) for column in concepts.columns] if hasattr(concepts, "columns") else None
@@ -175,7 +195,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise LogicLensError(f"all rows have the class {self.classes_[0]!r}: at least two classes are needed.")
         return ConceptTable(concepts, names, codes, [str(c) for c in self.classes_.tolist()], weight=sample_weight)
 
-    def _table(self, concepts: Any) -> ConceptTable:
+    def _table(self, concepts: Any, labels: ArrayLike | None = None) -> ConceptTable:
         if hasattr(concepts, "columns"):
             missing = [name for name in self.concept_names_ if name not in [str(c) for c in concepts.columns]]
             if missing:
@@ -186,11 +206,21 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise LogicLensError(
                 f"the network was trained on {self.n_features_in_} concepts, the rows have {concepts.shape[1]}."
             )
-        return ConceptTable(concepts, self.concept_names_, class_names=self.table_.class_names)
+        codes = None if labels is None else self._codes(np.asarray(labels))
+        return ConceptTable(concepts, self.concept_names_, codes, self.table_.class_names)
 
-    def _read(self, concepts: Any) -> Reading:
+    def _codes(self, labels: NDArray[Any]) -> NDArray[Any]:
+        if self.table_.is_multilabel:
+            return labels
+        unknown = labels[~np.isin(labels, self.classes_)]
+        if len(unknown):
+            raise LogicLensError(f"the label {unknown[0]!r} was not among the training labels.")
+        return np.searchsorted(self.classes_, labels)
+
+    def read(self, concepts: Any, labels: ArrayLike | None = None) -> Reading:
+        """What the network says about rows, in full: outputs, answers and relevance. With labels, to be scored."""
         self._check_fitted()
-        return read(self.network_, self._table(concepts), self._answer)
+        return read(self.network_, self._table(concepts, labels), self._answer)
 
     @property
     def _answer(self) -> Literal["argmax", "threshold"]:
@@ -199,3 +229,20 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not hasattr(self, "network_"):
             raise NotFittedError("this EntropyClassifier is not fitted: call fit(concepts, labels) first.")
+
+
+def _stacked(
+    concepts: Any, labels: ArrayLike, sample_weight: ArrayLike | None, held_out: tuple[Any, ArrayLike]
+) -> tuple[Any, ArrayLike, ArrayLike | None]:
+    """Training rows with the held-out rows behind them; these weigh 1 each."""
+    held_concepts, held_labels = held_out
+    if hasattr(concepts, "columns"):
+        if list(concepts.columns) != list(getattr(held_concepts, "columns", ())):
+            raise LogicLensError("the held-out rows must have the same columns as the training rows, in one order.")
+        held_concepts = held_concepts.to_numpy()
+    values = np.concatenate([np.asarray(concepts), np.asarray(held_concepts)])
+    stacked = type(concepts)(values, columns=concepts.columns) if hasattr(concepts, "columns") else values
+    weight = None
+    if sample_weight is not None:
+        weight = np.concatenate([np.asarray(sample_weight, dtype=np.float64), np.ones(len(values) - len(concepts))])
+    return stacked, np.concatenate([np.asarray(labels), np.asarray(held_labels)]), weight

@@ -1,0 +1,49 @@
+# Two commands for a newcomer: `make demo` and `make test`. Each sets up what it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+REFERENCE := .venv-reference
+READY := $(VENV)/.ready
+
+.PHONY: setup demo test test-all lint format bench clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(READY)
+
+demo: setup
+	$(BIN)/logiclens explain
+
+test: setup
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: setup
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The library we compare with gets an environment of its own.
+$(REFERENCE)/.ready: constraints.txt
+	test -x $(REFERENCE)/bin/python || $(PYTHON) -m venv $(REFERENCE)
+	$(REFERENCE)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(REFERENCE)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt torch_explain==1.5.1
+	touch $(REFERENCE)/.ready
+
+bench: setup $(REFERENCE)/.ready
+	$(BIN)/python benchmarks/speed.py
+
+clean:
+	rm -rf $(VENV) $(REFERENCE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

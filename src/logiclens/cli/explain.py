@@ -1,0 +1,89 @@
+"""Printing of `logiclens explain`."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.console import Console
+
+from logiclens.data.booleanise import Booleaniser
+from logiclens.estimators.classifier import EntropyClassifier
+from logiclens.experiments.bundled import breast_cancer
+from logiclens.experiments.crossvalidate import CrossValidation, FoldResult, cross_validate, summarise
+from logiclens.explain.classwise import Method
+from logiclens.explain.result import ClassExplanation
+from logiclens.metrics.scores import accuracy, macro_f1
+from logiclens.render.text import bar
+from logiclens.train.progress import Progress
+
+
+def explain_bundled(console: Console, *, n_folds: int, seed: int, method: Method) -> None:
+    """Cross-validate on the bundled example, then show the first fit class by class."""
+    raw = breast_cancer()
+    estimator = EntropyClassifier(method=method, random_state=seed)
+    console.print(f"{raw.title}: {len(raw.frame)} rows, {raw.frame.shape[1]} columns")
+    results: list[FoldResult] = []
+    with Progress(n_folds, "folds") as progress:
+        for result in cross_validate(
+            raw.frame, raw.labels, estimator=estimator, booleaniser=Booleaniser(), n_folds=n_folds
+        ):
+            results.append(result)
+            progress.update(len(results))
+    _print_metrics(console, summarise(results))
+    _print_fit(console, results[0], n_folds)
+
+
+def _print_metrics(console: Console, validated: CrossValidation) -> None:
+    console.print(
+        f"\nOver {len(validated.folds)} folds, on rows that neither trained the network nor chose a cut or a rule:\n"
+    )
+    for metric in validated.metrics():
+        error = "" if np.isnan(metric.standard_error) else f" ± {metric.standard_error:.2f}"
+        console.print(f"  {metric.name:<27}{f'{metric.mean:.2f}':>7}{error} {metric.unit}")
+
+
+def _print_fit(console: Console, fold: FoldResult, n_folds: int) -> None:
+    model = fold.model
+    console.print(
+        f"\nThe network of fold 1 of {n_folds} in its own words: {len(model.concept_names_)} concepts, trained on "
+        f"{model.train_result_.n_rows} rows, scored on {len(fold.test)} unseen rows."
+    )
+    for note in fold.explanation.notes:
+        console.print(f"note: {note}")
+    fires = fold.explanation.fires(fold.test)
+    answers = model.predict(fold.test)
+    for explained in fold.explanation:
+        _print_class(console, explained, fold, fires[:, explained.head], answers)
+
+
+def _print_class(
+    console: Console,
+    explained: ClassExplanation,
+    fold: FoldResult,
+    fires: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    answers: np.ndarray[tuple[int], np.dtype[np.object_]],
+) -> None:
+    formula = explained.formula
+    is_class, is_answer = fold.test_labels == explained.name, answers == explained.name
+    console.print(f"\n{explained.name}", style="bold")
+    console.print(f"  {explained}")
+    f1, faithful = macro_f1(is_class, fires), accuracy(is_answer, fires)
+    console.print(
+        f"  on unseen rows F1 {100 * f1:.1f}%, fidelity {100 * faithful:.1f}%; "
+        f"{_counted(formula.n_literals, 'literal')} in {_counted(len(formula), 'cube')}"
+        + (", proved minimal" if explained.proved_minimal else "")
+        + (f"; {_counted(len(explained.contradictions), 'contradiction')}" if explained.contradictions else "")
+    )
+    console.print("  relevant concepts")
+    width = max((len(name) for name in explained.relevance), default=0)
+    for name, relevance in explained.relevance.items():
+        used = "" if name in formula.concepts else "   (not in the formula)"
+        console.print(f"    {name:<{width}}  {bar(relevance)} {relevance:.2f}{used}")
+    rows = np.flatnonzero(is_answer)[:2]
+    if len(rows):
+        console.print("  why these rows")
+        for row, local in zip(rows, fold.model.explain_local(fold.test.iloc[rows], fold.explanation), strict=True):
+            console.print(f"    row {fold.test.index[row]}: {local}")
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}" + "s" * (number != 1)

@@ -1,0 +1,1 @@
+"""Pure functions from values to figures and text fragments."""
