@@ -63,7 +63,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         hidden: Sequence[int] = (20,),
         shared_tail: bool = False,
-        temperature: float = 0.6,
+        temperature: float = 1.0,
         penalty_weight: float = 1e-3,
         epochs: int = 500,
         learning_rate: float = 1e-2,

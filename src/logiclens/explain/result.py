@@ -33,7 +33,7 @@ class ClassExplanation:
         fidelity: how often formula and network agree on the explained rows.
         score: macro-F1 of the formula on the rows that chose it, against `scored_against`.
         trace: every candidate cube that was looked at, and why it was kept or dropped.
-        proved_minimal: whether the formula equals the table and no shorter one does.
+        proved_minimal: whether the formula equals the table and it is proved that none with fewer literals does.
         idle: whether this head has no say in the network's answers.
         reason: in words, why the formula is constant, where it is.
         remedy: what to do about it.

@@ -114,17 +114,20 @@ def select_minimal(table: TruthTable, judge: Judge, limits: Limits) -> Selection
     if len(candidates) > MAX_CANDIDATES:
         best = np.sort(np.argsort(-support, kind="stable")[:MAX_CANDIDATES])
         candidates, support = candidates.take(best), support[best]
+    # Of equally good cubes the search takes the first: let that be the one with the fewest negations.
+    order = np.argsort((candidates.used & ~candidates.value).sum(axis=1), kind="stable")
+    candidates, support = candidates.take(order), support[order]
     search = Search(candidates, judge, limits)
     chosen = search.best()
-    minimum = minimise(table)
+    minimum = minimise(table, positive=True)
     exact = CubeArray.of(minimum.formula, table.names)
-    if search.allowed(exact) and search.value(exact) >= search.value(chosen):
+    if search.allowed(exact) and search.value(exact) >= search.value(chosen) - 1e-12:
         chosen = exact
     # The cube that explains the most rows is read first.
     chosen = chosen.take(np.argsort(-(weight @ chosen.covers(on)), kind="stable"))
     formula = DNF(chosen.cubes(table.names))
-    proved = minimum.proved and (formula.n_literals, len(formula)) == (minimum.formula.n_literals, len(minimum.formula))
-    proved = proved and bool((formula.evaluate(table.rows) == table.outcome)[table.cared].all())
+    equals_table = bool((formula.evaluate(table.rows) == table.outcome)[table.cared].all())
+    proved = minimum.proved and equals_table and formula.n_literals == minimum.formula.n_literals
     trace = _trace(search, chosen, support, weight @ chosen.covers(on), table.names)
     return Selection(formula, judge.score(chosen.any_covers(judge.bits)), trace, proved)
 

@@ -1,4 +1,4 @@
-"""Two-level minimisation with don't-cares: fewest literals, then fewest cubes.
+"""Two-level minimisation with don't-cares: fewest literals, then fewest cubes (or fewest negations).
 
 Small tables are solved: every prime cube is found and the cheapest cover is proved by an integer program. Larger ones
 get a cover of good prime cubes from which nothing can be dropped. Either way the formula is right on every cared row.
@@ -23,14 +23,17 @@ NODE_LIMIT = 1_000
 
 @dataclass(frozen=True)
 class Minimum:
-    """A minimised formula and whether no formula with fewer literals (then cubes) exists on the cared rows."""
+    """A minimised formula, and whether it is proved that no cheaper one exists on the cared rows."""
 
     formula: DNF
     proved: bool
 
 
-def minimise(table: TruthTable) -> Minimum:
+def minimise(table: TruthTable, *, positive: bool = False) -> Minimum:
     """The shortest formula found that answers as the table on every cared row.
+
+    Among formulas with the fewest literals the one with the fewest cubes is taken; with `positive` the one with the
+    fewest negations, which reads better: `one | three | five` rather than `~two & ~four & ~six`.
 
     >>> table = TruthTable.of([[0, 0], [0, 1], [1, 0]], ["a", "b"], answers=[False, True, True])
     >>> minimise(table)
@@ -43,7 +46,7 @@ def minimise(table: TruthTable) -> Minimum:
         return Minimum(DNF.true, proved=True)
     weight = table.support[table.outcome & table.cared]
     primes, complete = prime_cubes(on, off, weight)
-    chosen, optimal = cheapest_cover(primes, primes.covers(on))
+    chosen, optimal = cheapest_cover(primes, primes.covers(on), positive=positive)
     selected = primes.take(chosen)
     # The cube that explains the most samples is read first.
     order = np.argsort(-(weight @ selected.covers(on)), kind="stable")
@@ -77,11 +80,18 @@ def simplify(formula: DNF) -> Minimum:
     return Minimum(DNF(cubes), proved=False)
 
 
-def cheapest_cover(cubes: CubeArray, covers: NDArray[np.bool_]) -> tuple[NDArray[np.intp], bool]:
-    """Cubes that together are true on every row of `covers` at the least literals, then cubes; and whether proved."""
-    # More literals never pay for fewer cubes: a literal weighs more than all the cubes of any cover.
-    cost = cubes.lengths * (len(covers) + 1) + 1
-    greedy = _greedy_cover(covers, cost)
+def cheapest_cover(
+    cubes: CubeArray, covers: NDArray[np.bool_], *, positive: bool = False
+) -> tuple[NDArray[np.intp], bool]:
+    """Cubes that together are true on every row of `covers` at the least literals, then ties; and whether proved."""
+    lengths = cubes.lengths
+    rough = _greedy_cover(covers, lengths + 1)
+    # No best cover has more literals than this one, and so neither more negations nor more cubes (True has one): a
+    # weight above that bound is never paid for by what only breaks ties.
+    bound = int(lengths[rough].sum()) + 2
+    negations: NDArray[np.intp] = (cubes.used & ~cubes.value).sum(axis=1)
+    cost = lengths * bound**2 + negations * bound + 1 if positive else lengths * bound + 1
+    greedy = min(rough, _greedy_cover(covers, cost), key=lambda cover: int(cost[cover].sum()))
     distinct = np.unique(covers, axis=0)
     if distinct.size > PROVABLE_CELLS:
         return greedy, False
