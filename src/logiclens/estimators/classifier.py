@@ -113,7 +113,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_rows = len(concepts)
         if held_out is not None:
             concepts, labels, sample_weight = _stacked(concepts, labels, sample_weight, held_out)
-        table = self._labelled(concepts, labels, sample_weight)
+        table, classes = _labelled(concepts, labels, sample_weight)
         if held_out is not None:
             parts = Split(np.arange(n_rows), np.arange(n_rows, len(table)))
         else:
@@ -135,7 +135,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         held = table.take(parts.validation) if len(parts.validation) else None
         result = fit(network, table.take(parts.train), config, generator, validation=held)
-        self.network_, self.table_, self.train_result_ = network, table, result
+        self.classes_, self.network_, self.table_, self.train_result_ = classes, network, table, result
         self.n_features_in_, self.concept_names_ = table.n_concepts, table.names
         if hasattr(concepts, "columns"):
             self.feature_names_in_ = np.array(table.names, dtype=object)
@@ -181,20 +181,6 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         reading = self.read(concepts)
         return explain_rows(reading, explanation=self.explain() if explanation is None else explanation)
 
-    def _labelled(self, concepts: Any, labels: ArrayLike, sample_weight: ArrayLike | None) -> ConceptTable:
-        names = [str(column) for column in concepts.columns] if hasattr(concepts, "columns") else None
-        y = np.asarray(labels)
-        if y.ndim == 2:
-            class_names = [str(c) for c in getattr(labels, "columns", range(y.shape[1]))]
-            self.classes_ = np.arange(y.shape[1])
-            return ConceptTable(concepts, names, y, class_names, weight=sample_weight)
-        if y.ndim != 1 or len(y) != len(concepts):
-            raise LogicLensError(f"labels must have one entry for each of the {len(concepts)} rows, got {y.shape}.")
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) == 1:
-            raise LogicLensError(f"all rows have the class {self.classes_[0]!r}: at least two classes are needed.")
-        return ConceptTable(concepts, names, codes, [str(c) for c in self.classes_.tolist()], weight=sample_weight)
-
     def _table(self, concepts: Any, labels: ArrayLike | None = None) -> ConceptTable:
         if hasattr(concepts, "columns"):
             missing = [name for name in self.concept_names_ if name not in [str(c) for c in concepts.columns]]
@@ -214,7 +200,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return labels
         unknown = labels[~np.isin(labels, self.classes_)]
         if len(unknown):
-            raise LogicLensError(f"the label {unknown[0]!r} was not among the training labels.")
+            raise LogicLensError(f"the label {unknown.tolist()[0]!r} was not among the training labels.")
         return np.searchsorted(self.classes_, labels)
 
     def read(self, concepts: Any, labels: ArrayLike | None = None) -> Reading:
@@ -229,6 +215,23 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not hasattr(self, "network_"):
             raise NotFittedError("this EntropyClassifier is not fitted: call fit(concepts, labels) first.")
+
+
+def _labelled(concepts: Any, labels: ArrayLike, sample_weight: ArrayLike | None) -> tuple[ConceptTable, NDArray[Any]]:
+    """Concepts and labels as a table with class numbers, and the classes behind the numbers."""
+    names = [str(column) for column in concepts.columns] if hasattr(concepts, "columns") else None
+    y = np.asarray(labels)
+    if y.ndim == 2:
+        class_names = [str(c) for c in getattr(labels, "columns", range(y.shape[1]))]
+        return ConceptTable(concepts, names, y, class_names, weight=sample_weight), np.arange(y.shape[1])
+    if y.ndim != 1 or len(y) != len(concepts):
+        raise LogicLensError(f"labels must have one entry for each of the {len(concepts)} rows, got shape {y.shape}.")
+    if len(y) == 0:
+        raise LogicLensError("there are no rows: concepts must have at least one.")
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) == 1:
+        raise LogicLensError(f"all rows have the class {classes.tolist()[0]!r}: at least two classes are needed.")
+    return ConceptTable(concepts, names, codes, [str(c) for c in classes.tolist()], weight=sample_weight), classes
 
 
 def _stacked(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from logiclens.train.config import TrainConfig
 from logiclens.train.history import History, TrainResult
 from logiclens.train.objective import Batch, Task, accuracy, class_weights, task_loss, task_of
 from logiclens.train.progress import Progress
+from logiclens.train.threads import threads_for
 
 
 def fit(
@@ -55,7 +57,9 @@ def fit(
     held = None
     if validation is not None:
         held = Batch.of(validation, like, counted=validation.is_boolean, single_head=single)
-    history = _Run(network, batch, held, task, config, generator).train()
+    work = len(batch) * sum(parameter.numel() for parameter in network.parameters())
+    with threads_for(work):
+        history = _Run(network, batch, held, task, config, generator).train()
     return TrainResult(history, counted, config.batch_size, len(data), len(batch), notes)
 
 
@@ -81,29 +85,39 @@ class _Run:
             parameters, lr=config.learning_rate, weight_decay=config.weight_decay, fused=_fusable(parameters)
         )
         was_training = self.network.training
-        with Progress(config.epochs, "training", shown=config.progress) as progress:
-            for epoch in range(config.epochs):
-                self.network.train()
-                for part in self.parts():
-                    optimizer.zero_grad(set_to_none=True)
-                    logits = self.network(part.concepts)
-                    loss, penalty = task_loss(logits, part, self.task, weight), self.penalty()
-                    (loss + config.penalty_weight * penalty).backward()  # type: ignore[no-untyped-call]
-                    optimizer.step()
-                if not torch.isfinite(loss):
-                    raise LogicLensError(f"the loss became {loss.item()} in epoch {epoch}: lower the learning_rate.")
-                right = accuracy(logits.detach(), part, self.task)
-                curve = (loss.detach(), penalty.detach(), right, *self.validate())
-                self.curves.append(tuple(float(value) for value in curve))
-                self.remember(epoch)
-                progress.update(epoch + 1, f"loss {self.curves[-1][0]:.4f}")
-                if config.patience is not None and epoch - self.best_epoch >= config.patience:
-                    break
-        self.network.train(was_training)
+        try:
+            with Progress(config.epochs, "training", shown=config.progress) as progress:
+                for epoch in range(config.epochs):
+                    self.curves.append((*self.epoch(optimizer, weight), *self.validate()))
+                    loss = self.curves[-1][0]
+                    if not math.isfinite(loss):
+                        raise LogicLensError(f"the loss became {loss} in epoch {epoch}: lower the learning_rate.")
+                    self.remember(epoch)
+                    progress.update(epoch + 1, f"loss {loss:.4f}")
+                    if config.patience is not None and epoch - self.best_epoch >= config.patience:
+                        break
+        finally:
+            self.network.train(was_training)
         if self.best_state is not None:
             self.network.load_state_dict(self.best_state)
-        loss, penalty, right, held_loss, held_right = np.array(self.curves, dtype=np.float64).T
-        return History(loss, penalty, right, held_loss, held_right, self.best_epoch)
+        curves = np.array(self.curves, dtype=np.float64).T
+        return History(curves[0], curves[1], curves[2], curves[3], curves[4], self.best_epoch)
+
+    def epoch(self, optimizer: torch.optim.Optimizer, weight: Tensor | None) -> tuple[float, float, float]:
+        """One pass over the data: loss, penalty and training accuracy, as means over its rows."""
+        self.network.train()
+        sums = [0.0, 0.0, 0.0]
+        for part in self.parts():
+            optimizer.zero_grad(set_to_none=True)
+            logits = self.network(part.concepts)
+            loss, penalty = task_loss(logits, part, self.task, weight), self.penalty()
+            (loss + self.config.penalty_weight * penalty).backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            share = float(part.total.sum() / self.batch.total.sum())
+            right = accuracy(logits.detach(), part, self.task)
+            for i, value in enumerate((loss.detach(), penalty.detach(), right)):
+                sums[i] += share * float(value)
+        return sums[0], sums[1], sums[2]
 
     def parts(self) -> Iterator[Batch]:
         """The full batch, or shuffled mini-batches."""
@@ -112,20 +126,23 @@ class _Run:
             return
         order = torch.randperm(len(self.batch), generator=self.generator).to(self.batch.total.device)
         for rows in torch.split(order, self.config.batch_size):
-            yield self.batch.take(rows)
+            part = self.batch.take(rows)
+            # Rows that weigh nothing teach nothing, and their mean would be 0/0.
+            if float(part.total.sum()) > 0:
+                yield part
 
     def penalty(self) -> Tensor:
         if self.config.penalty is None or self.config.penalty_weight == 0:
             return self.batch.total.new_zeros(())
         return entropy_logic_loss(self.network) if self.config.penalty == "entropy" else l1_loss(self.network)
 
-    def validate(self) -> tuple[float | Tensor, float | Tensor]:
+    def validate(self) -> tuple[float, float]:
         if self.held is None:
             return float("nan"), float("nan")
         self.network.eval()
         with torch.no_grad():
             logits = self.network(self.held.concepts)
-            return task_loss(logits, self.held, self.task), accuracy(logits, self.held, self.task)
+            return float(task_loss(logits, self.held, self.task)), float(accuracy(logits, self.held, self.task))
 
     def remember(self, epoch: int) -> None:
         """Keep the weights if this epoch is the best: higher accuracy, then lower loss, then earlier."""

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+
+from logiclens import EntropyClassifier, LogicLensError
+from logiclens.errors import LogicLensWarning
+from logiclens.formula import parse
+
+ROWS = np.array([[0, 0, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]] * 12)
+XOR = np.where(ROWS[:, 0] ^ ROWS[:, 1], "other", "same")
+
+
+@pytest.fixture(scope="module")
+def fitted() -> EntropyClassifier:
+    frame = pd.DataFrame(ROWS, columns=["left", "right", "noise"])
+    return EntropyClassifier(epochs=300, random_state=3).fit(frame, XOR)
+
+
+def test_learns_xor_and_says_so(fitted):
+    frame = pd.DataFrame(ROWS, columns=["left", "right", "noise"])
+    assert fitted.score(frame, XOR) == 1.0
+    assert (fitted.explain()["other"].formula.evaluate(frame) == (XOR == "other")).all()
+    assert fitted.classes_.tolist() == ["other", "same"]
+
+
+def test_probabilities_sum_to_one_and_agree_with_predictions(fitted):
+    frame = pd.DataFrame(ROWS, columns=["left", "right", "noise"])
+    probability = fitted.predict_proba(frame)
+    assert probability.sum(axis=1) == pytest.approx(1.0)
+    assert (fitted.classes_[probability.argmax(axis=1)] == fitted.predict(frame)).all()
+
+
+def test_probabilities_are_the_networks_softmax(fitted):
+    with torch.no_grad():
+        expected = torch.softmax(fitted.network_(torch.tensor(ROWS, dtype=torch.float32)), dim=1)
+    assert fitted.predict_proba(ROWS) == pytest.approx(expected.numpy(), abs=1e-6)
+
+
+def test_columns_are_matched_by_name(fitted):
+    frame = pd.DataFrame(ROWS, columns=["left", "right", "noise"])
+    assert (fitted.predict(frame[["noise", "right", "left"]]) == fitted.predict(frame)).all()
+
+
+def test_local_explanations_hold_on_their_rows(fitted):
+    frame = pd.DataFrame(ROWS[:4], columns=["left", "right", "noise"])
+    for row, local in enumerate(fitted.explain_local(frame)):
+        assert local.agrees
+        assert (local.reduced & parse("True")).evaluate(frame.iloc[[row]]).all()
+        assert local.name == XOR[row]
+
+
+def test_one_seed_gives_the_same_network_and_another_a_different_one():
+    weights = [
+        EntropyClassifier(epochs=5, random_state=seed).fit(ROWS, XOR).network_.entropy.weight.detach().numpy()
+        for seed in (0, 0, 1)
+    ]
+    assert (weights[0] == weights[1]).all()
+    assert (weights[0] != weights[2]).any()
+
+
+def test_global_random_state_is_left_alone():
+    torch.manual_seed(7)
+    expected = torch.rand(1)
+    torch.manual_seed(7)
+    EntropyClassifier(epochs=2).fit(ROWS, XOR)
+    assert torch.rand(1) == expected
+
+
+def test_several_labels_per_row():
+    labels = pd.DataFrame({"first": ROWS[:, 0], "second": ROWS[:, 1]})
+    model = EntropyClassifier(epochs=200).fit(ROWS, labels)
+    assert (model.predict(ROWS) == labels.to_numpy()).mean() > 0.95
+    explanation = model.explain()
+    assert [explained.name for explained in explanation] == ["first", "second"]
+    assert (explanation["first"].formula.evaluate(ROWS, ["x0", "x1", "x2"]) == ROWS[:, 0]).all()
+
+
+def test_held_out_rows_choose_the_epoch_and_do_not_train():
+    # With held-out rows the network is trained on the other rows alone: their loss is the history's.
+    model = EntropyClassifier(epochs=3).fit(ROWS[:24], XOR[:24], held_out=(ROWS[24:], XOR[24:]))
+    assert model.train_result_.n_rows == 24
+    assert len(model.table_) == 48
+
+
+def test_sample_weights_decide_where_labels_conflict():
+    rows = np.array([[0, 1], [0, 1], [1, 0], [1, 0]] * 20)
+    labels = np.array(["a", "b", "a", "b"] * 20)
+    heavy = np.array([4.0, 1.0, 1.0, 4.0] * 20)
+    predictions = [
+        EntropyClassifier(epochs=100).fit(rows, labels, sample_weight=weight).predict([[0, 1], [1, 0]]).tolist()
+        for weight in (heavy, 5 - heavy)
+    ]
+    assert predictions == [["a", "b"], ["b", "a"]]
+
+
+def test_clone_and_cross_val_score_work():
+    model = EntropyClassifier(epochs=200, random_state=1)
+    assert clone(model).get_params() == model.get_params()
+    assert cross_val_score(model, ROWS, XOR, cv=3).mean() > 0.9
+
+
+def test_unfitted_estimator_is_both_kinds_of_error():
+    for call in ("predict", "predict_proba", "explain_local"):
+        with pytest.raises(NotFittedError, match="not fitted: call fit") as caught:
+            getattr(EntropyClassifier(), call)(ROWS)
+        assert isinstance(caught.value, LogicLensError)
+    with pytest.raises(NotFittedError):
+        EntropyClassifier().explain()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: EntropyClassifier(booleanise="supervised").fit(ROWS, XOR), "booleanise must be None"),
+        (lambda: EntropyClassifier().fit(ROWS, ["same"] * len(ROWS)), "all rows have the class 'same'"),
+        (lambda: EntropyClassifier().fit(ROWS * 93.0, XOR), r"must lie in \[0, 1\]; column 2 reaches 93"),
+        (lambda: EntropyClassifier().fit(ROWS, XOR[:3]), "one entry for each of the 48 rows"),
+        (lambda: EntropyClassifier().fit(ROWS[:0], XOR[:0]), "no rows"),
+        (lambda: EntropyClassifier(validation=1.5).fit(ROWS, XOR), "share between 0 and 1, got 1.5"),
+        (lambda: EntropyClassifier(hidden=()).fit(ROWS, XOR), "hidden needs at least one width"),
+    ],
+)
+def test_bad_fits_say_what_is_wrong(call, message):
+    with pytest.raises(LogicLensError, match=message):
+        call()
+
+
+def test_bad_rows_at_prediction_say_what_is_wrong(fitted):
+    with pytest.raises(LogicLensError, match="trained on 3 concepts, the rows have 2"):
+        fitted.predict(ROWS[:, :2])
+    with pytest.raises(LogicLensError, match="lack the concept 'noise'"):
+        fitted.predict(pd.DataFrame(ROWS[:, :2], columns=["left", "right"]))
+    with pytest.raises(LogicLensError, match="label 'new' was not among the training labels"):
+        fitted.read(ROWS[:1], ["new"])
+
+
+def test_a_failed_fit_leaves_the_estimator_as_it_was(fitted):
+    before = fitted.predict(ROWS)
+    with pytest.raises(LogicLensError):
+        fitted.fit(ROWS * 2.0, ["a", "b", "c", "d"] * 12)
+    assert (fitted.predict(ROWS) == before).all()
+
+
+def test_constant_concepts_are_warned_of_and_noted():
+    rows = np.column_stack([ROWS, np.ones(len(ROWS))])
+    with pytest.warns(LogicLensWarning, match="'x3' is constant"):
+        model = EntropyClassifier(epochs=2).fit(rows, XOR)
+    assert any("'x3' is constant" in note for note in model.explain().notes)

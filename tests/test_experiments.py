@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from logiclens.data.booleanise import Booleaniser
+from logiclens.estimators import EntropyClassifier
+from logiclens.experiments import toy
+from logiclens.experiments.crossvalidate import cross_validate, summarise
+from logiclens.formula import DNF
+
+
+def test_toy_table_is_the_papers():
+    table = toy.table()
+    rows, labels = table.values, table.labels
+    assert rows.shape == (8, 4)
+    assert (labels[:, 0] == (rows[:, 0] != rows[:, 1])).all()
+    assert (labels[:, 2] == (rows[:, 2] + rows[:, 3] > 0)).all()
+    assert (labels[:, 1] == 1 - labels[:, 0]).all()
+    assert (labels[:, 3] == 1 - labels[:, 2]).all()
+    for truth, column in zip(toy.TRUTH, labels.T, strict=True):
+        assert (truth.evaluate(table.boolean(), table.names) == column).all()
+
+
+def test_recovered_counts_formulas_by_meaning():
+    run = toy.train_c(0, epochs=1)
+    assert run.recovered("minimal") < 4
+
+
+@pytest.mark.slow
+def test_toy_model_c_recovers_the_formulas_by_the_minimal_method():
+    runs = [toy.train_c(seed) for seed in (0, 1)]
+    assert all(run.recovered("minimal") == 4 for run in runs)
+
+
+def test_folds_report_the_metrics_of_unseen_rows():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((200, 3)), columns=["u", "v", "w"])
+    labels = np.where(frame["u"] > 0.5, "high", "low").astype(object)
+    results = list(
+        cross_validate(
+            frame, labels, estimator=EntropyClassifier(epochs=150), booleaniser=Booleaniser(3), n_folds=3,
+            clock=iter(range(100)).__next__,
+        )
+    )  # fmt: skip
+    validated = summarise(results)
+    metrics = {metric.name: metric for metric in validated.metrics()}
+    for fold in results:
+        # The clock is the test's: one tick before, one after.
+        assert fold.seconds == 1
+        answers = fold.model.predict(fold.test)
+        assert fold.model_accuracy == np.mean(answers == fold.test_labels)
+        fires = np.stack([formula.evaluate(fold.test) for formula in fold.explanation.formulas], axis=1)
+        agree = np.mean([fires[:, i] == (answers == name) for i, name in enumerate(("high", "low"))])
+        assert fold.scores.fidelity.accuracy == pytest.approx(agree)
+    assert metrics["model accuracy"].mean == pytest.approx(100 * np.mean([fold.model_accuracy for fold in results]))
+    assert metrics["explanation accuracy"].mean > 85
+    assert 0 < validated.consistency.value <= 1
+
+
+def test_consistency_compares_columns_where_cuts_differ():
+    from logiclens.formula import Literal
+    from logiclens.metrics import consistency
+
+    runs = [[Literal("age >= 70") | DNF.false], [Literal("age >= 71") | DNF.false]]
+    assert consistency(runs).value == 0.5
+    assert consistency(runs, {"age >= 70": "age", "age >= 71": "age"}).value == 1.0

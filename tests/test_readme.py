@@ -1,0 +1,31 @@
+"""Every Python snippet of the README runs, and every command it names exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+SNIPPETS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_there_are_snippets():
+    assert SNIPPETS
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS)
+def test_snippet_runs_and_prints_what_it_says(snippet, capsys):
+    exec(compile(snippet, "README.md", "exec"), {})
+    # A line `# prints: text` in the snippet must be printed.
+    for line in re.findall(r"# prints: (.+)", snippet):
+        assert line in capsys.readouterr().out
+
+
+def test_make_targets_named_in_the_documents_exist():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for document in ("README.md", "CONTRIBUTING.md"):
+        for target in re.findall(r"\bmake ([a-z-]+)", (ROOT / document).read_text()):
+            assert target in targets, f"{document}: make {target}"
