@@ -21,6 +21,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs the folder named by $LOGICLENS_DATA"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def data_folder() -> Path:
     return Path(os.environ["LOGICLENS_DATA"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -51,7 +52,9 @@ def explain_class(
         answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`.
     """
     reading, judged = _readings(network, rows, validation, answer)
-    return _explain_head(reading, judged, _head(reading, target), method, score_against, limits or Limits())
+    explained = _explain_head(reading, judged, _head(reading, target), method, score_against, limits or Limits())
+    _warn_of_unvarying([explained])
+    return explained
 
 
 def explain_all(
@@ -66,12 +69,12 @@ def explain_all(
 ) -> Explanation:
     """The formulas of all classes, from one pass of the rows through the network. See `explain_class`."""
     reading, judged = _readings(network, rows, validation, answer)
-    return Explanation(
-        tuple(
-            _explain_head(reading, judged, head, method, score_against, limits or Limits())
-            for head in range(reading.n_heads)
-        )
+    classes = tuple(
+        _explain_head(reading, judged, head, method, score_against, limits or Limits())
+        for head in range(reading.n_heads)
     )
+    _warn_of_unvarying(classes)
+    return Explanation(classes)
 
 
 def _readings(network: nn.Module, rows: Any, validation: Any, answer: Answer | None) -> tuple[Reading, Reading]:
@@ -140,6 +143,13 @@ def _judge_rows(judged: Reading, head: int, table: TruthTable, score_against: Sc
     return TruthTable.of(judged.bits[:, columns], table.names, truth[:, head], weight=judged.table.weight).rows
 
 
+def _warn_of_unvarying(classes: Iterable[ClassExplanation]) -> None:
+    """A class that is never predicted, or always, is worth more than a line in the result."""
+    for explained in classes:
+        if len(set(explained.reading.yes[:, explained.head].tolist())) == 1:
+            warnings.warn(str(explained.reason), LogicLensWarning, stacklevel=3)
+
+
 @dataclass(frozen=True)
 class _Constant:
     """A head that has no formula to choose: what it is instead, why, and what to do about it."""
@@ -164,7 +174,6 @@ def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | Non
         )
     if not varies:
         reason = f"the network {'always' if yes.all() else 'never'} predicts {name!r} on these {n_rows:,} rows."
-        warnings.warn(reason, LogicLensWarning, stacklevel=4)
         remedy = "Give rare classes more weight (class_weight='balanced') or more rows, or train longer."
         return _Constant(DNF.true if yes.all() else DNF.false, reason, remedy)
     if len(table.on) == 0 or len(table.off) == 0:
