@@ -12,6 +12,9 @@ from hypothesis import settings
 settings.register_profile("logiclens", deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("logiclens")
 
+# The networks of the tests are tiny: a second thread only spins.
+torch.set_num_threads(1)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:

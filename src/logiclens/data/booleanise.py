@@ -33,22 +33,30 @@ class Booleaniser:
         """Find the cuts; a column with one value gets none."""
         if self.n_cuts < 1:
             raise LogicLensError(f"n_cuts must be at least 1, got {self.n_cuts}.")
-        self.cuts_: dict[str, tuple[float, ...]] = {}
-        for name in frame.columns:
-            self.cuts_[str(name)] = _quantile_cuts(_numbers(frame, name), self.n_cuts)
-        if not any(self.cuts_.values()):
+        if len(frame) == 0:
+            raise LogicLensError("there are no rows to find cuts on.")
+        names = [str(column) for column in frame.columns]
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                raise LogicLensError(f"column names must differ; {name!r} is there more than once.")
+        cuts = {name: _quantile_cuts(_numbers(frame, i), self.n_cuts) for i, name in enumerate(names)}
+        if not any(cuts.values()):
             raise LogicLensError("every column has one value only on these rows: there is nothing to cut.")
+        self.cuts_: dict[str, tuple[float, ...]] = cuts
         return self
 
     def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """One Boolean column for each cut."""
         if not hasattr(self, "cuts_"):
             raise LogicLensError("this Booleaniser is not fitted: call fit(frame) on the training rows first.")
-        missing = [name for name in self.cuts_ if name not in frame.columns]
+        place = {str(column): i for i, column in enumerate(frame.columns)}
+        missing = [name for name in self.cuts_ if name not in place]
         if missing:
             raise LogicLensError(f"the table lacks the column {missing[0]!r} that the cuts were fitted on.")
         columns = {
-            _concept(name, cut): _numbers(frame, name) >= cut for name, cuts in self.cuts_.items() for cut in cuts
+            _concept(name, cut): _numbers(frame, place[name]) >= cut
+            for name, cuts in self.cuts_.items()
+            for cut in cuts
         }
         return pd.DataFrame(columns, index=frame.index)
 
@@ -70,30 +78,36 @@ def short_number(low: float, high: float) -> float:
     """
     if not low < high:
         raise LogicLensError(f"there is no number above {low} and up to {high}.")
+    if low < 0 <= high:
+        return 0.0
     middle = low + (high - low) / 2
     magnitude = math.floor(math.log10(max(abs(low), abs(high))))
     for digits in range(17):
-        candidate = round(middle, digits - magnitude)
-        if low < candidate <= high:
-            return float(candidate)
+        # The middle where it can be had as short, else whatever lies below the upper end.
+        for target in (middle, high):
+            candidate = round(target, digits - magnitude)
+            if low < candidate <= high:
+                return float(candidate)
     return high
 
 
 def _quantile_cuts(column: NDArray[np.float64], n_cuts: int) -> tuple[float, ...]:
-    values = np.sort(column)
-    distinct = np.unique(values)
+    values, distinct = np.sort(column), np.unique(column)
+    if len(distinct) < 2:
+        return ()
     cuts: list[float] = []
     for share in np.arange(1, n_cuts + 1) / (n_cuts + 1):
-        high = values[min(len(values) - 1, math.ceil(share * len(values)))]
-        below = distinct[distinct < high]
-        if len(below):
-            cuts.append(short_number(float(below[-1]), float(high)))
+        quantile = values[min(len(values) - 1, math.ceil(share * len(values)))]
+        # Between two values that are there, so that no cut has all rows on one side.
+        above = max(1, int(np.searchsorted(distinct, quantile)))
+        cuts.append(short_number(float(distinct[above - 1]), float(distinct[above])))
     return tuple(dict.fromkeys(cuts))
 
 
-def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
+def _numbers(frame: pd.DataFrame, place: int) -> NDArray[np.float64]:
+    name = str(frame.columns[place])
     try:
-        column = np.asarray(frame[name], dtype=np.float64)
+        column = np.asarray(frame.iloc[:, place], dtype=np.float64)
     except (TypeError, ValueError):
         raise LogicLensError(f"the column {name!r} is not numeric.") from None
     if not np.isfinite(column).all():

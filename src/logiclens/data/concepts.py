@@ -139,7 +139,8 @@ def as_table(rows: Any, like: Sequence[str] | None = None) -> ConceptTable:
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array = array.view()
+    # A copy: the caller's array may change later, behind the checks.
+    array = array.copy()
     array.setflags(write=False)
     return array
 
@@ -147,6 +148,8 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 def _checked_values(values: Any, names: Sequence[str] | None) -> NDArray[np.floating[Any]]:
     if hasattr(values, "detach"):
         values = values.detach().cpu()
+        # NumPy has no bfloat16; every other kind of number passes as it is.
+        values = values.float() if "bfloat16" in str(values.dtype) else values
     try:
         array = np.asarray(values)
         # float64 stays; everything else (bool, integers, float16) becomes float32, which holds 0 and 1 exactly.
@@ -172,10 +175,9 @@ def _out_of_range(array: NDArray[np.floating[Any]], names: Sequence[str] | None)
     if np.isnan(array[bad_row, bad_column]):
         return f"concepts must lie in [0, 1]; {name} is missing (NaN) in row {bad_row}. Fill or drop such rows first."
     column = array[:, bad_column]
-    extreme = column[np.isfinite(column)].max(initial=0)
-    extreme = extreme if extreme > 1 else column[np.isfinite(column)].min(initial=0)
-    if not np.isfinite(column).all():
-        return f"concepts must lie in [0, 1]; {name} is infinite in row {bad_row}."
+    if np.isinf(column).any():
+        return f"concepts must lie in [0, 1]; {name} is infinite in row {int(np.flatnonzero(np.isinf(column))[0])}."
+    extreme = np.nanmax(column) if np.nanmax(column) > 1 else np.nanmin(column)
     return (
         f"concepts must lie in [0, 1]; {name} reaches {extreme:g}. "
         "Cut raw columns into concepts first, for example with logiclens.Booleaniser."
@@ -204,7 +206,11 @@ def _checked_labels(
     array = np.asarray(labels)
     if array.ndim not in (1, 2) or len(array) != n_rows:
         raise LogicLensError(f"labels must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
-    if array.dtype.kind not in "biu" and not (array.dtype.kind == "f" and (array == np.round(array)).all()):
+    if array.ndim == 2 and array.shape[1] == 0:
+        raise LogicLensError("several labels per row must be a matrix of 0 and 1, one column for each class.")
+    if array.dtype.kind not in "biu" and not (
+        array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.round(array)).all()
+    ):
         raise LogicLensError("labels must be class numbers 0, 1, 2, … (EntropyClassifier takes any labels).")
     array = array.astype(np.int64)
     if array.ndim == 2:
@@ -223,6 +229,8 @@ def _checked_labels(
 
 def _checked_groups(groups: Sequence[Sequence[str]], names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     for group in groups:
+        if isinstance(group, str):
+            raise LogicLensError(f"an exclusive group is a list of concepts, got the text {group!r}.")
         for name in group:
             if name not in names:
                 raise unknown_concept(name, names)

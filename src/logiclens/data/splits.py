@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -43,17 +44,23 @@ def folds(
     y = np.asarray(labels)
     if not 2 <= n_folds <= len(y):
         raise LogicLensError(f"n_folds must be between 2 and the number of rows, {len(y)}; got {n_folds}.")
-    group = None if groups is None else np.asarray(groups)
+    group = _checked_groups(groups, len(y))
     if group is not None:
-        if len(np.unique(group)) < n_folds:
-            raise LogicLensError(f"{n_folds} folds need at least {n_folds} groups, got {len(np.unique(group))}.")
+        # One group more than is tested at a time: of what is left, one part trains and one validates.
+        least = max(n_folds, 3)
+        if len(np.unique(group)) < least:
+            raise LogicLensError(f"{n_folds} folds need at least {least} groups, got {len(np.unique(group))}.")
         splitter = GroupKFold(n_folds, shuffle=True, random_state=seed)
-    elif y.ndim == 1 and np.unique(y, return_counts=True)[1].min() >= n_folds:
+    elif y.ndim == 1 and np.unique(y, return_counts=True)[1].max() >= n_folds:
         splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     else:
         splitter = KFold(n_folds, shuffle=True, random_state=seed)
     strata = y if y.ndim == 1 else np.zeros(len(y))
-    for rest, test in splitter.split(np.zeros(len(y)), strata, group):
+    with warnings.catch_warnings():
+        # A class with fewer rows than folds is missing in some of them; the others stay stratified.
+        warnings.filterwarnings("ignore", message="The least populated class")
+        parts = list(splitter.split(np.zeros(len(y)), strata, group))
+    for rest, test in parts:
         inner = split(y[rest], validation, seed=seed, groups=None if group is None else group[rest])
         yield Fold(rest[inner.train], rest[inner.validation], test)
 
@@ -64,18 +71,32 @@ def split(labels: ArrayLike, validation: float = 0.2, *, seed: int = 42, groups:
     everything = np.arange(len(y))
     if not 0 < validation < 1:
         raise LogicLensError(f"the validation part must be a share between 0 and 1, got {validation}.")
-    if groups is not None:
+    group = _checked_groups(groups, len(y))
+    if group is not None:
+        if len(np.unique(group)) < 2:
+            raise LogicLensError("a validation part of whole groups needs at least two groups, got 1.")
         splitter = GroupShuffleSplit(1, test_size=validation, random_state=seed)
-        train, held = next(splitter.split(everything, groups=groups))
+        train, held = next(splitter.split(everything, groups=group))
         return Split(np.sort(train), np.sort(held))
     single = np.zeros(len(y), dtype=np.bool_)
     if y.ndim == 1:
         _, code, size = np.unique(y, return_inverse=True, return_counts=True)
         single = size[code] < 2
     several = everything[~single]
-    n_held = round(validation * len(several))
-    if n_held == 0:
+    # However large the part, a row stays to train on.
+    n_held = min(round(validation * len(several)), len(several) - 1)
+    if n_held <= 0:
         return Split(everything, everything[:0])
-    strata = y[several] if y.ndim == 1 and 0 < len(np.unique(y[several])) <= n_held else None
+    fits = y.ndim == 1 and len(np.unique(y[several])) <= min(n_held, len(several) - n_held)
+    strata = y[several] if fits else None
     train, held = train_test_split(several, test_size=n_held, random_state=seed, stratify=strata)
     return Split(np.sort(np.concatenate([train, everything[single]])), np.sort(held))
+
+
+def _checked_groups(groups: ArrayLike | None, n_rows: int) -> NDArray[np.generic] | None:
+    if groups is None:
+        return None
+    array = np.asarray(groups)
+    if array.shape != (n_rows,):
+        raise LogicLensError(f"groups must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
+    return array

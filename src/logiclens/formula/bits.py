@@ -32,9 +32,8 @@ class PackedRows:
     @classmethod
     def of(cls, rows: ArrayLike, names: Sequence[str]) -> PackedRows:
         """Pack a Boolean matrix `[rows, concepts]`."""
-        matrix = _boolean_matrix(rows)
-        if matrix.shape[1] != len(names):
-            raise LogicLensError(f"{len(names)} names were given for {matrix.shape[1]} columns.")
+        matrix = boolean_matrix(rows)
+        check_names(names, matrix.shape[1])
         return cls(pack_columns(matrix.T), matrix.shape[0], tuple(names))
 
     @cached_property
@@ -95,11 +94,14 @@ def pack(rows: RowsLike, names: Sequence[str] | None = None, *, only: Sequence[s
     if isinstance(packed, PackedRows):
         return packed
     if isinstance(rows, Mapping) or hasattr(rows, "columns"):
-        known = [str(name) for name in rows]
+        labels = list(rows.columns) if hasattr(rows, "columns") else list(rows)
+        known = [str(label) for label in labels]
         wanted = known if only is None else list(only)
-        columns = dict(zip(known, rows, strict=True))
+        columns = dict(zip(known, labels, strict=True))
         n_rows = len(rows) if hasattr(rows, "columns") else len(next(iter(rows.values()), ()))
         parts = [np.asarray(rows[columns[_known(name, known)]]) for name in wanted]
+        if any(len(part) != n_rows for part in parts):
+            raise LogicLensError("the columns of a table must all have one length.")
         matrix = np.column_stack(parts) if parts else np.zeros((n_rows, 0), dtype=np.bool_)
         return PackedRows.of(matrix, wanted)
     if names is None:
@@ -140,15 +142,29 @@ def unknown_concept(concept: str, known: Sequence[str]) -> UnknownConcept:
         else f" Known concepts: {', '.join(map(repr, known[:8]))}"
         + (f" and {len(known) - 8} more." if len(known) > 8 else ".")
     )
-    return UnknownConcept(f"the rows have no concept {concept!r}.{hint}")
+    return UnknownConcept(f"there is no concept {concept!r}.{hint}")
 
 
-def _boolean_matrix(rows: ArrayLike) -> NDArray[np.bool_]:
+def check_names(names: Sequence[str], n_columns: int) -> None:
+    """One name for each column, no two alike."""
+    if len(names) != n_columns:
+        raise LogicLensError(f"{len(names)} names were given for {n_columns} columns.")
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise LogicLensError(f"concept names must differ; {twice!r} is there more than once.")
+
+
+def boolean_matrix(rows: ArrayLike) -> NDArray[np.bool_]:
+    """Rows as a Boolean matrix; anything but True/False and 0/1 is refused, not rounded."""
     matrix = np.asarray(rows)
     if matrix.ndim != 2:
         raise LogicLensError(f"rows must be a matrix [rows, concepts], got {matrix.ndim} dimension(s).")
     if matrix.dtype != np.bool_:
-        if not np.isin(matrix, (0, 1)).all():
+        try:
+            is_boolean = bool(((matrix == 0) | (matrix == 1)).all())
+        except TypeError:
+            is_boolean = False
+        if not is_boolean:
             raise LogicLensError(
                 "rows must be Boolean (True/False or 0/1) to evaluate a formula. "
                 "Cut concepts in [0, 1] at 0.5 first: rows >= 0.5."

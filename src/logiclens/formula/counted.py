@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import PackedRows, pack_columns, unknown_concept
+from logiclens.formula.bits import PackedRows, boolean_matrix, check_names, pack_columns, unknown_concept
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +44,15 @@ class CountedRows:
         total: ArrayLike | None = None,
     ) -> CountedRows:
         """Count plain Boolean rows; `counts` is what each row brings per class, `total` its weight (1 each)."""
-        matrix = np.asarray(rows, dtype=np.bool_)
-        if matrix.ndim != 2 or matrix.shape[1] != len(names):
-            raise LogicLensError(f"expected rows of {len(names)} concepts, got an array of shape {matrix.shape}.")
+        matrix = boolean_matrix(rows)
+        check_names(names, matrix.shape[1])
         weight = np.ones(len(matrix)) if total is None else np.asarray(total, dtype=np.float64)
         per_class = weight[:, None] if counts is None else np.asarray(counts, dtype=np.float64)
+        if weight.shape != (len(matrix),) or per_class.ndim != 2 or len(per_class) != len(matrix):
+            raise LogicLensError(
+                f"counts and weights must have one entry for each of the {len(matrix)} rows, "
+                f"got shapes {per_class.shape} and {weight.shape}."
+            )
         return _grouped(tuple(names), _pack_rows(matrix), per_class, weight)
 
     def __len__(self) -> int:

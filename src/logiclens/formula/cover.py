@@ -31,12 +31,19 @@ def cofactor(cubes: Iterable[Masks], given: Masks) -> list[Masks]:
 def tautology(cubes: Sequence[Masks]) -> bool:
     """Whether the cubes together cover every row.
 
-    Recursive: a concept that occurs in one polarity only can be struck out together with its cubes; cubes that share
-    no concept are questions of their own; otherwise split on the concept most cubes disagree about.
+    Recursive: a concept that occurs in one polarity only can be struck out together with its cubes; beside a cube of
+    one literal only the rows against it matter; cubes that share no concept are questions of their own; otherwise split
+    on the concept most cubes disagree about.
     """
-    cubes = _without_unate(cubes)
-    if any(not (p | n) for p, n in cubes):
-        return True
+    cubes = list(cubes)
+    while True:
+        cubes = _without_unate(cubes)
+        if any(not (p | n) for p, n in cubes):
+            return True
+        single = _single_literal(cubes)
+        if single is None:
+            break
+        cubes = cofactor(cubes, (single[1], single[0]))
     # A cube of m literals covers 2^-m of all rows: too little in sum, and some row is left over.
     longest = max(((p | n).bit_count() for p, n in cubes), default=0)
     if sum(1 << (longest - (p | n).bit_count()) for p, n in cubes) < 1 << longest:
@@ -174,6 +181,21 @@ def _complement(cubes: Sequence[Masks], limit: int) -> list[Masks]:
         return []
     if len(cubes) == 1:
         return _complement_of_cube(cubes[0])
+    single = _single_literal(cubes)
+    if single is not None:
+        # ~(x | F) = ~x & ~F where x fails. All such literals at once, or long lists of them recurse deeply.
+        against = (0, 0)
+        while single is not None:
+            against = (against[0] | single[1], against[1] | single[0])
+            cubes = cofactor(cubes, (single[1], single[0]))
+            single = _single_literal(cubes)
+        return [(p | against[0], n | against[1]) for p, n in _complement(cubes, limit)]
+    common = cubes[0]
+    for p, n in cubes:
+        common = (common[0] & p, common[1] & n)
+    if common != (0, 0):
+        # ~(L & G) = ~L | ~G.
+        return _complement_of_cube(common) + _complement([(p & ~common[0], n & ~common[1]) for p, n in cubes], limit)
     split = _most_binate(cubes)
     low = _complement(cofactor(cubes, (0, split)), limit)
     high = _complement(cofactor(cubes, (split, 0)), limit)
@@ -185,6 +207,10 @@ def _complement(cubes: Sequence[Masks], limit: int) -> list[Masks]:
     if len(result) > limit:
         raise FormulaTooLarge(f"the complement has more than {limit:,} cubes.")
     return result
+
+
+def _single_literal(cubes: Iterable[Masks]) -> Masks | None:
+    return next(((p, n) for p, n in cubes if (p | n).bit_count() == 1), None)
 
 
 def _complement_of_cube(cube: Masks) -> list[Masks]:

@@ -87,6 +87,8 @@ class Cube(_Operators):
     def __init__(self, literals: Iterable[Literal] = ()) -> None:
         """Keep the order given, drop repetitions, refuse a concept together with its negation."""
         unique = tuple(dict.fromkeys(literals))
+        if not all(isinstance(literal, Literal) for literal in unique):
+            raise LogicLensError("a cube is made of literals, such as Literal('age_high').")
         concepts = [literal.concept for literal in unique]
         if len(set(concepts)) < len(concepts):
             clash = next(c for i, c in enumerate(concepts) if c in concepts[:i])
@@ -152,7 +154,10 @@ class DNF(_Operators):
 
     def __init__(self, cubes: Iterable[Cube] = ()) -> None:
         """Keep the order given and drop repetitions."""
-        object.__setattr__(self, "cubes", tuple(dict.fromkeys(cubes)))
+        unique = tuple(dict.fromkeys(cubes))
+        if not all(isinstance(cube, Cube) for cube in unique):
+            raise LogicLensError("a DNF is made of cubes; join literals and cubes with &, | and ~ instead.")
+        object.__setattr__(self, "cubes", unique)
 
     def __eq__(self, other: object) -> bool:
         """Equal when the cubes are, in any order. For equality by meaning see `equivalent`."""
@@ -296,14 +301,20 @@ def _from_masks(cubes: Iterable[cover.Masks], concepts: Sequence[str]) -> DNF:
 def _conjunction(left: DNF, right: DNF) -> DNF:
     concepts = tuple(dict.fromkeys((*left.concepts, *right.concepts)))
     mine, theirs = _as_masks(left, right)
-    return _from_masks(cover.conjunction(mine, theirs, limit=MAX_CUBES), concepts)
+    try:
+        return _from_masks(cover.conjunction(mine, theirs, limit=MAX_CUBES), concepts)
+    except FormulaTooLarge:
+        raise FormulaTooLarge(
+            f"the conjunction of {len(left)} and {len(right)} cubes has more than {MAX_CUBES:,} cubes. "
+            "Combine the answers of evaluate() instead."
+        ) from None
 
 
 def _complement(formula: DNF) -> DNF:
     (masks,) = _as_masks(formula)
     try:
         return _from_masks(cover.complement(masks, limit=MAX_CUBES), formula.concepts)
-    except FormulaTooLarge:
+    except (FormulaTooLarge, RecursionError):
         raise FormulaTooLarge(
             f"the negation of this formula ({len(formula)} cubes over {len(formula.concepts)} concepts) has more than "
             f"{MAX_CUBES:,} cubes. Negate the answers of evaluate() instead."

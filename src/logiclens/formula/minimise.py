@@ -23,7 +23,10 @@ NODE_LIMIT = 1_000
 
 @dataclass(frozen=True)
 class Minimum:
-    """A minimised formula, and whether it is proved that no cheaper one exists on the cared rows."""
+    """A minimised formula, and whether it is proved that none on the cared rows has fewer literals, then fewer cubes.
+
+    Where negations break the ties, the proof speaks of the literals.
+    """
 
     formula: DNF
     proved: bool
@@ -65,7 +68,7 @@ def simplify(formula: DNF) -> Minimum:
     """
     concepts = formula.concepts
     if len(concepts) <= EXACT_CONCEPTS:
-        grid = np.indices((2,) * len(concepts)).reshape(len(concepts), -1).T.astype(np.bool_)
+        grid = np.indices((2,) * len(concepts)).reshape(len(concepts), 1 << len(concepts)).T.astype(np.bool_)
         return minimise(TruthTable.of(grid, concepts, formula.evaluate(grid, concepts)))
     cubes = list(formula.cubes)
     for i, cube in enumerate(cubes):
@@ -106,6 +109,10 @@ def _greedy_cover(covers: NDArray[np.bool_], cost: NDArray[np.intp]) -> NDArray[
     gains = covers.sum(axis=0).astype(np.float64)
     while open_rows.any():
         best = int(np.argmax(gains / cost))
+        if gains[best] <= 0:
+            raise RuntimeError(
+                "a row of the table is covered by none of its prime cubes; this is a defect of logiclens."
+            )
         newly = open_rows & covers[:, best]
         gains -= covers[newly].sum(axis=0)
         open_rows &= ~newly

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from logiclens.errors import LogicLensError
 from logiclens.formula.counted import CountedRows
 from logiclens.formula.dnf import Cube, Literal
 
@@ -52,6 +53,8 @@ class TruthTable:
         """Count plain Boolean rows with one answer each."""
         yes = np.asarray(answers, dtype=np.bool_)
         total = np.ones(len(yes)) if weight is None else np.asarray(weight, dtype=np.float64)
+        if yes.ndim != 1 or not len(yes) == len(total) == len(np.asarray(rows)):
+            raise LogicLensError(f"there must be one answer for each row; got {yes.shape} for {len(np.asarray(rows))}.")
         counts = np.stack([total * ~yes, total * yes], axis=1)
         return cls(CountedRows.of(rows, names, counts, total), tuple(tuple(group) for group in exclusive))
 
@@ -72,9 +75,9 @@ class TruthTable:
 
     @cached_property
     def cared(self) -> NDArray[np.bool_]:
-        """Which rows count: those that no exclusive group rules out."""
+        """Which rows count: those with any weight that no exclusive group rules out."""
         bits, index = self.rows.bits(), {name: i for i, name in enumerate(self.names)}
-        cared = np.ones(len(self.rows), dtype=np.bool_)
+        cared = self.support > 0
         for group in self.exclusive:
             columns = [index[name] for name in group if name in index]
             cared &= bits[:, columns].sum(axis=1) <= 1

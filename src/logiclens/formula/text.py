@@ -100,7 +100,7 @@ def format_first_order(
         )
         for cube in formula
     )
-    sign, note = ("↔", "") if fidelity is None else ("≈", f"   [fidelity {100 * fidelity:.1f}%]")
+    sign, note = ("↔", "") if fidelity is None else ("≈", f"   [fidelity {_percent(fidelity)}]")
     return f"∀x: {_quoted_name(head)}(x) {sign} {body or symbols.false}{note}"
 
 
@@ -122,6 +122,12 @@ def parse(text: str, names: Sequence[str] | None = None) -> DNF:
             if concept not in names:
                 raise unknown_concept(concept, names)
     return formula
+
+
+def _percent(share: float) -> str:
+    """Per cent to one decimal, and never 100.0 for less than all."""
+    text = f"{100 * share:.1f}%"
+    return "above 99.9%" if text == "100.0%" and share < 1 else text
 
 
 def _format_cube(literals: list[str], symbols: _Symbols, n_cubes: int) -> str:
@@ -159,7 +165,7 @@ _TOKEN = re.compile(
     r"(?P<space>\s+)"
     r'|(?P<quoted>"(?:[^"\\]|\\.)*")'
     r"|(?P<latex>\\text\{)"
-    r"|(?P<operator>\\[a-z]+[()]?|&&|\|\||[&|~!()∧∨¬⊤⊥])"
+    r"|(?P<operator>\\left\(|\\right\)|\\[a-z]+|&&|\|\||[&|~!()∧∨¬⊤⊥])"
     r"|(?P<word>[^\W\d]\w*)",
     re.DOTALL,
 )
@@ -189,7 +195,7 @@ def _tokens(text: str) -> list[_Token]:
         elif kind == "quoted":
             tokens.append(_Token("name", _unquote(value[1:-1], column), column))
         elif kind == "latex":
-            value, position = _read_latex_name(text, position)
+            value, position = _read_latex_name(text, position, column)
             tokens.append(_Token("name", value, column))
     return tokens
 
@@ -203,19 +209,22 @@ def _unexpected(text: str, position: int) -> str:
 def _unquote(body: str, column: int) -> str:
     def replace(match: re.Match[str]) -> str:
         if match[1] not in _UNQUOTED:
-            raise FormulaSyntaxError(f"column {column + 1 + match.start()}: unknown escape {match[0]!r}.", column)
+            at = column + 1 + match.start()
+            raise FormulaSyntaxError(f"column {at}: unknown escape {match[0]!r}.", at)
         return _UNQUOTED[match[1]]
 
     return re.sub(r"\\(.)", replace, body, flags=re.DOTALL)
 
 
-def _read_latex_name(text: str, position: int) -> tuple[str, int]:
-    start = position
+def _read_latex_name(text: str, position: int, column: int) -> tuple[str, int]:
     characters: list[str] = []
     while True:
         match = _LATEX_PIECE.match(text, position)
         if match is None:
-            raise FormulaSyntaxError(f"column {start + 1}: this \\text{{ is never closed.", start + 1)
+            if position < len(text):
+                at = position + 1
+                raise FormulaSyntaxError(f"column {at}: {text[position]!r} must be escaped inside \\text.", at)
+            raise FormulaSyntaxError(f"column {column}: this \\text{{ is never closed.", column)
         position = match.end()
         if match["end"]:
             return "".join(characters), position

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,11 +23,12 @@ def accuracy(truth: ArrayLike, prediction: ArrayLike, weight: ArrayLike | None =
     >>> accuracy([0, 1, 1], [0, 1, 0])
     0.6666666666666666
     """
-    w = None if weight is None else np.asarray(weight, dtype=np.float64)
-    agree = np.asarray(truth) == np.asarray(prediction)
+    true, said = np.asarray(truth), np.asarray(prediction)
+    w = _checked_weight(true, said, weight)
+    agree = true == said
     if agree.ndim == 2:
         agree = agree.all(axis=1)
-    return float(np.average(agree, weights=w)) if agree.size else _no_rows()
+    return float(np.average(agree, weights=w))
 
 
 def macro_f1(truth: ArrayLike, prediction: ArrayLike, weight: ArrayLike | None = None) -> float:
@@ -38,9 +40,7 @@ def macro_f1(truth: ArrayLike, prediction: ArrayLike, weight: ArrayLike | None =
     0.6666666666666666
     """
     yes, said = np.asarray(truth, dtype=np.bool_), np.asarray(prediction, dtype=np.bool_)
-    w = np.ones(len(yes)) if weight is None else np.asarray(weight, dtype=np.float64)
-    if len(yes) == 0:
-        return _no_rows()
+    w = _checked_weight(yes, said, weight)
     return float(
         macro_f1_of_counts(
             both=w[yes & said].sum(), only_truth=w[yes & ~said].sum(),
@@ -70,7 +70,9 @@ def explanation_accuracy(fires: ArrayLike, labels: ArrayLike, weight: ArrayLike 
 def complexity(formulas: Iterable[DNF]) -> float:
     """Literals of a formula summed over its cubes; the mean over classes. `True` and `False` count 0."""
     lengths = [formula.n_literals for formula in formulas]
-    return float(np.mean(lengths)) if lengths else _no_rows("formulas")
+    if not lengths:
+        raise LogicLensError("there are no formulas to score.")
+    return float(np.mean(lengths))
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,15 @@ def fidelity(
     formulas: Iterable[DNF], fires: ArrayLike, answers: ArrayLike, weight: ArrayLike | None = None
 ) -> Fidelity:
     """Accuracy of (formula fires) against (network answers this class), mean over classes, with its companions."""
-    never = np.zeros_like(np.asarray(answers, dtype=np.bool_))
+    listed, never = list(formulas), np.zeros_like(np.asarray(answers, dtype=np.bool_))
+    agreement = _mean_over_classes(accuracy, answers, fires, weight)
+    if never.shape[1] != len(listed):
+        raise LogicLensError(f"{len(listed)} formulas were given for {never.shape[1]} classes.")
     return Fidelity(
-        accuracy=_mean_over_classes(accuracy, answers, fires, weight),
+        accuracy=agreement,
         macro_f1=_mean_over_classes(macro_f1, answers, fires, weight),
         constant_false=_mean_over_classes(accuracy, answers, never, weight),
-        constant_formulas=sum(formula.is_constant for formula in formulas),
+        constant_formulas=sum(formula.is_constant for formula in listed),
     )
 
 
@@ -115,13 +120,21 @@ def _mean_over_classes(
     prediction: ArrayLike,
     weight: ArrayLike | None,
 ) -> float:
-    truth, prediction = np.asarray(truth, dtype=np.bool_), np.asarray(prediction, dtype=np.bool_)
-    if truth.ndim != 2 or truth.shape != prediction.shape:
+    true, said = np.asarray(truth, dtype=np.bool_), np.asarray(prediction, dtype=np.bool_)
+    if true.ndim != 2 or true.shape != said.shape or true.shape[1] == 0:
+        raise LogicLensError(f"expected two matrices [rows, classes] of one shape, got {true.shape} and {said.shape}.")
+    return float(np.mean([score(t, p, weight) for t, p in zip(true.T, said.T, strict=True)]))
+
+
+def _checked_weight(truth: NDArray[Any], prediction: NDArray[Any], weight: ArrayLike | None) -> NDArray[np.float64]:
+    """One weight for each row of two answers of one shape."""
+    if truth.shape != prediction.shape or truth.ndim not in (1, 2):
         raise LogicLensError(
-            f"expected two matrices [rows, classes] of one shape, got {truth.shape} and {prediction.shape}."
+            f"two answers must have one shape to be compared, got {truth.shape} and {prediction.shape}."
         )
-    return float(np.mean([score(t, p, weight) for t, p in zip(truth.T, prediction.T, strict=True)]))
-
-
-def _no_rows(what: str = "rows") -> float:
-    raise LogicLensError(f"there are no {what} to score.")
+    if len(truth) == 0:
+        raise LogicLensError("there are no rows to score.")
+    array = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=np.float64)
+    if array.shape != (len(truth),) or not array.sum() > 0:
+        raise LogicLensError(f"weights must have one entry for each of the {len(truth)} rows and not all be 0.")
+    return array

@@ -52,7 +52,7 @@ class EntropyLogicLayer(nn.Module):
     ) -> None:
         """Draw the weights of each head as `torch.nn.Linear` draws its own."""
         super().__init__()
-        _check_sizes(in_features=in_features, out_features=out_features, n_classes=n_classes)
+        check_sizes(in_features=in_features, out_features=out_features, n_classes=n_classes)
         if not (temperature > 0 and math.isfinite(temperature)):
             raise LogicLensError(f"temperature must be a number above 0, got {temperature}.")
         self.in_features, self.out_features, self.n_classes = in_features, out_features, n_classes
@@ -125,7 +125,7 @@ class LinearIndependent(nn.Module):
     ) -> None:
         """Draw the weights of each head as `torch.nn.Linear` draws its own."""
         super().__init__()
-        _check_sizes(in_features=in_features, out_features=out_features, n_classes=n_classes)
+        check_sizes(in_features=in_features, out_features=out_features, n_classes=n_classes)
         if top and out_features != 1:
             raise LogicLensError(
                 f"the top layer gives one number per class: out_features must be 1, got {out_features}."
@@ -154,7 +154,8 @@ class LinearIndependent(nn.Module):
         )
 
 
-def _check_sizes(**sizes: int) -> None:
+def check_sizes(**sizes: int) -> None:
+    """Every size must be at least 1."""
     for name, size in sizes.items():
         if size < 1:
             raise LogicLensError(f"{name} must be at least 1, got {size}.")

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from logiclens.errors import LogicLensError
-from logiclens.nn.layers import EntropyLogicLayer, LinearIndependent
+from logiclens.nn.layers import EntropyLogicLayer, LinearIndependent, check_sizes
 
 
 class EntropyNet(nn.Module):
@@ -46,7 +46,7 @@ class EntropyNet(nn.Module):
     ) -> None:
         """Build the layers in order, drawing their weights from `generator`."""
         super().__init__()
-        if len(hidden) == 0:
+        if not isinstance(hidden, Sequence) or len(hidden) == 0:
             raise LogicLensError("hidden needs at least one width: the entropy layer's own, such as hidden=(20,).")
         self.n_concepts, self.n_classes = n_concepts, n_classes
         self.entropy = EntropyLogicLayer(n_concepts, hidden[0], n_classes, temperature, generator=generator)
@@ -70,6 +70,7 @@ class EntropyNet(nn.Module):
 
 
 def _shared_linear(width_in: int, width_out: int, generator: torch.Generator | None) -> nn.Linear:
+    check_sizes(in_features=width_in, out_features=width_out)
     layer = nn.Linear(width_in, width_out)
     bound = width_in**-0.5
     with torch.no_grad():

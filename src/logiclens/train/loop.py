@@ -17,7 +17,7 @@ from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.nn.functional import entropy_logic_loss, l1_loss
 from logiclens.train.config import TrainConfig
 from logiclens.train.history import History, TrainResult
-from logiclens.train.objective import Batch, Task, accuracy, class_weights, task_loss, task_of
+from logiclens.train.objective import Batch, ClassWeight, Task, accuracy, class_weights, task_loss, task_of
 from logiclens.train.progress import Progress
 from logiclens.train.threads import threads_for
 
@@ -48,9 +48,9 @@ def fit(
     like = next(network.parameters(), None)
     if like is None:
         raise LogicLensError(f"{type(network).__name__} has no parameters to train.")
+    notes = _checked_data(data, validation)
     n_heads = _checked_heads(network, data, like)
     task = task_of(n_heads, data)
-    notes = _checked_data(data, validation)
     counted = config.batch_size is None and data.is_boolean
     single = n_heads == 1 and not data.is_multilabel
     batch = Batch.of(data, like, counted=counted, single_head=single)
@@ -59,7 +59,8 @@ def fit(
         held = Batch.of(validation, like, counted=validation.is_boolean, single_head=single)
     work = len(batch) * sum(parameter.numel() for parameter in network.parameters())
     with threads_for(work):
-        history = _Run(network, batch, held, task, config, generator).train()
+        weight = class_weights(config.class_weight, data, like, single_head=single)
+        history = _Run(network, batch, held, task, config, generator, weight).train()
     return TrainResult(history, counted, config.batch_size, len(data), len(batch), notes)
 
 
@@ -73,6 +74,7 @@ class _Run:
     task: Task
     config: TrainConfig
     generator: torch.Generator | None
+    class_weight: ClassWeight | None
     curves: list[tuple[float, ...]] = field(default_factory=list)
     best_key: tuple[float, float] = (float("inf"), float("inf"))
     best_epoch: int = 0
@@ -80,7 +82,6 @@ class _Run:
 
     def train(self) -> History:
         config, parameters = self.config, [p for p in self.network.parameters() if p.requires_grad]
-        weight = class_weights(config.class_weight, self.batch)
         optimizer = torch.optim.AdamW(
             parameters, lr=config.learning_rate, weight_decay=config.weight_decay, fused=_fusable(parameters)
         )
@@ -88,7 +89,7 @@ class _Run:
         try:
             with Progress(config.epochs, "training", shown=config.progress) as progress:
                 for epoch in range(config.epochs):
-                    self.curves.append((*self.epoch(optimizer, weight), *self.validate()))
+                    self.curves.append((*self.epoch(optimizer), *self.validate()))
                     loss = self.curves[-1][0]
                     if not math.isfinite(loss):
                         raise LogicLensError(f"the loss became {loss} in epoch {epoch}: lower the learning_rate.")
@@ -98,19 +99,22 @@ class _Run:
                         break
         finally:
             self.network.train(was_training)
+        # The loss is taken before a step: only the weights say what the last step did.
+        if not all(bool(parameter.isfinite().all()) for parameter in parameters):
+            raise LogicLensError("the weights became infinite or NaN: lower the learning_rate.")
         if self.best_state is not None:
             self.network.load_state_dict(self.best_state)
         curves = np.array(self.curves, dtype=np.float64).T
         return History(curves[0], curves[1], curves[2], curves[3], curves[4], self.best_epoch)
 
-    def epoch(self, optimizer: torch.optim.Optimizer, weight: Tensor | None) -> tuple[float, float, float]:
+    def epoch(self, optimizer: torch.optim.Optimizer) -> tuple[float, float, float]:
         """One pass over the data: loss, penalty and training accuracy, as means over its rows."""
         self.network.train()
         sums = [0.0, 0.0, 0.0]
         for part in self.parts():
             optimizer.zero_grad(set_to_none=True)
             logits = self.network(part.concepts)
-            loss, penalty = task_loss(logits, part, self.task, weight), self.penalty()
+            loss, penalty = task_loss(logits, part, self.task, self.class_weight), self.penalty()
             (loss + self.config.penalty_weight * penalty).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             share = float(part.total.sum() / self.batch.total.sum())
@@ -159,10 +163,12 @@ def _checked_heads(network: nn.Module, data: ConceptTable, like: Tensor) -> int:
     """The number of heads, seen by sending one row through."""
     was_training = network.training
     network.eval()
-    with torch.no_grad():
-        row = torch.tensor(np.array(data.values[:1]), dtype=like.dtype, device=like.device)
-        logits = network(row)
-    network.train(was_training)
+    try:
+        with torch.no_grad():
+            row = torch.tensor(np.array(data.values[:1]), dtype=like.dtype, device=like.device)
+            logits = network(row)
+    finally:
+        network.train(was_training)
     if logits.ndim != 2:
         raise LogicLensError(f"the network must give logits [batch, classes], got {logits.ndim} dimension(s).")
     return int(logits.shape[1])
@@ -170,6 +176,8 @@ def _checked_heads(network: nn.Module, data: ConceptTable, like: Tensor) -> int:
 
 def _checked_data(data: ConceptTable, validation: ConceptTable | None) -> tuple[str, ...]:
     """Refuse what cannot be learned from; warn of what the user should know, and return it as notes."""
+    if data.labels is None:
+        raise LogicLensError("training needs labels: pass labels=... when building the table.")
     if validation is not None:
         if validation.names != data.names:
             raise LogicLensError("the validation rows must have the same concepts as the training rows, in one order.")
@@ -184,7 +192,7 @@ def _checked_data(data: ConceptTable, validation: ConceptTable | None) -> tuple[
     if empty:
         notes.append(_listed("of the classes,", empty, "without training rows and cannot be learned"))
     for note in notes:
-        warnings.warn(note, LogicLensWarning, stacklevel=4)
+        warnings.warn(note, LogicLensWarning, stacklevel=3)
     return tuple(notes)
 
 

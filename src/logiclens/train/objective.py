@@ -54,20 +54,28 @@ class Batch:
         return Batch(self.concepts[rows], self.counts[rows], self.total[rows])
 
 
+@dataclass(frozen=True, eq=False)
+class ClassWeight:
+    """What a yes and a no of each head count. One head for two classes has a weight for each of its answers."""
+
+    yes: Float[Tensor, " klass"]
+    no: Float[Tensor, " klass"]
+
+
 def task_loss(
-    logits: Float[Tensor, "batch klass"], batch: Batch, task: Task, class_weight: Tensor | None = None
+    logits: Float[Tensor, "batch klass"], batch: Batch, task: Task, class_weight: ClassWeight | None = None
 ) -> Float[Tensor, ""]:
     """L(f, y) of eq. (loss): cross-entropy over classes, or binary cross-entropy for each head.
 
     The weighted mean over rows, as `torch.nn.CrossEntropyLoss` and `BCEWithLogitsLoss` take it.
     """
     if task == "multiclass":
-        weight = batch.counts if class_weight is None else batch.counts * class_weight
+        weight = batch.counts if class_weight is None else batch.counts * class_weight.yes
         return -(weight * F.log_softmax(logits, dim=-1)).sum() / weight.sum()
-    no = batch.total.unsqueeze(-1) - batch.counts
-    loss = batch.counts * F.softplus(-logits) + no * F.softplus(logits)
+    yes, no = batch.counts, batch.total.unsqueeze(-1) - batch.counts
     if class_weight is not None:
-        loss = loss * class_weight
+        yes, no = yes * class_weight.yes, no * class_weight.no
+    loss = yes * F.softplus(-logits) + no * F.softplus(logits)
     return loss.sum() / (batch.total.sum() * logits.shape[-1])
 
 
@@ -82,8 +90,6 @@ def accuracy(logits: Float[Tensor, "batch klass"], batch: Batch, task: Task) -> 
 
 def task_of(n_heads: int, table: ConceptTable) -> Task:
     """Which loss fits the labels and the heads; refuses where they do not fit each other."""
-    if table.labels is None:
-        raise LogicLensError("training needs labels: pass labels=... when building the table.")
     n_classes = len(table.class_names)
     if n_heads == 1 and not table.is_multilabel and n_classes == 2:
         return "multilabel"
@@ -95,19 +101,23 @@ def task_of(n_heads: int, table: ConceptTable) -> Task:
 
 
 def class_weights(
-    class_weight: Sequence[float] | Literal["balanced"] | None, batch: Batch
-) -> Float[Tensor, " klass"] | None:
+    class_weight: Sequence[float] | Literal["balanced"] | None, table: ConceptTable, like: Tensor, *, single_head: bool
+) -> ClassWeight | None:
     """The factor of each class; `"balanced"` is n / (classes · rows of the class), as in scikit-learn."""
     if class_weight is None:
         return None
-    n_classes = batch.counts.shape[1]
+    n_classes = len(table.class_names)
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise LogicLensError(f"class_weight must be 'balanced' or one number per class, got {class_weight!r}.")
-        of_class = batch.counts.sum(dim=0)
-        balanced = batch.total.sum() / (n_classes * of_class.clamp(min=1e-12))
-        return torch.where(of_class > 0, balanced, torch.zeros_like(balanced))
-    weights = torch.tensor(list(class_weight), dtype=batch.counts.dtype, device=batch.counts.device)
-    if weights.shape != (n_classes,) or not bool(((weights >= 0) & weights.isfinite()).all()):
-        raise LogicLensError(f"class_weight must be {n_classes} finite numbers that are not negative.")
-    return weights
+        of_class = (table.targets() * table.weight[:, None]).sum(axis=0)
+        factors = np.divide(table.weight.sum(), n_classes * of_class, out=np.zeros(n_classes), where=of_class > 0)
+    else:
+        factors = np.asarray(class_weight, dtype=np.float64)
+        usable = factors.shape == (n_classes,) and np.isfinite(factors).all() and (factors >= 0).all()
+        if not usable or factors.max() == 0:
+            raise LogicLensError(
+                f"class_weight must be {n_classes} finite numbers that are not negative and not all 0."
+            )
+    weights = torch.tensor(factors, dtype=like.dtype, device=like.device)
+    return ClassWeight(weights[1:], weights[:1]) if single_head else ClassWeight(weights, weights)

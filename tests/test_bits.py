@@ -1,0 +1,113 @@
+"""Packed rows: 64 to a word, judged by Python's integers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logiclens.errors import LogicLensError, UnknownConcept
+from logiclens.formula.bits import PackedRows, pack, popcount
+from tests.strategies import boolean_rows
+
+EDGES = [0, 1, 7, 8, 63, 64, 65, 127, 128, 129, 200]
+
+
+def random_matrix(n_rows: int, n_concepts: int) -> np.ndarray:
+    return np.random.default_rng(n_rows).random((n_rows, n_concepts)) < 0.5
+
+
+def as_words(column: list[bool]) -> list[int]:
+    """Bit r of word w is row 64 w + r, in plain integers."""
+    number = sum(1 << r for r, bit in enumerate(column) if bit)
+    return [number >> start & (2**64 - 1) for start in range(0, len(column), 64)]
+
+
+@pytest.mark.parametrize("n_rows", EDGES)
+def test_row_r_is_bit_r(n_rows):
+    matrix = random_matrix(n_rows, 3)
+    packed = PackedRows.of(matrix, ["a", "b", "c"])
+    for j, name in enumerate(packed.names):
+        assert packed.column(name).tolist() == as_words(matrix[:, j].tolist())
+
+
+@pytest.mark.parametrize("n_rows", EDGES)
+def test_matrix_and_unpack_give_back_what_was_packed(n_rows):
+    matrix = random_matrix(n_rows, 3)
+    packed = PackedRows.of(matrix, ["a", "b", "c"])
+    assert np.array_equal(packed.matrix(), matrix)
+    for j, name in enumerate(packed.names):
+        assert packed.unpack(packed.column(name)).tolist() == matrix[:, j].tolist()
+
+
+@pytest.mark.parametrize("n_rows", EDGES)
+def test_nothing_is_set_behind_the_last_row(n_rows):
+    packed = PackedRows.of(np.zeros((n_rows, 2)), ["a", "b"])
+    assert packed.valid.tolist() == as_words([True] * n_rows)
+    # Negated columns are where stray bits would come from.
+    assert popcount(packed.satisfying(["a", "b"], [False, False])) == n_rows
+    assert popcount(packed.zeros()) == 0
+
+
+@given(boolean_rows(width=4, max_rows=130), st.dictionaries(st.sampled_from("abcd"), st.booleans()))
+def test_satisfying_is_true_where_every_polarity_fits(rows, wanted):
+    packed = PackedRows.of(rows, list("abcd"))
+    expected = [all(row["abcd".index(name)] == value for name, value in wanted.items()) for row in rows]
+    found = packed.satisfying(wanted.keys(), wanted.values())
+    assert packed.unpack(found).tolist() == expected
+    assert popcount(found) == sum(expected)
+
+
+def test_rows_without_concepts_are_still_counted():
+    packed = PackedRows.of(np.zeros((70, 0)), [])
+    assert packed.matrix().shape == (70, 0)
+    assert popcount(packed.satisfying([], [])) == 70
+
+
+def test_only_the_columns_asked_for_are_packed():
+    frame = pd.DataFrame({"a": [1, 0], "b": [0.3, 7], "c": [0, 1]})
+    packed = pack(frame, only=["c", "a"])
+    assert packed.names == ("c", "a")
+    assert packed.matrix().tolist() == [[False, True], [True, False]]
+    assert pack(frame.to_numpy(), ["a", "b", "c"], only=["c"]).matrix().tolist() == [[False], [True]]
+
+
+def test_packed_rows_are_taken_as_they_are():
+    packed = PackedRows.of([[1, 0]], ["a", "b"])
+    assert pack(packed) is packed
+
+
+def test_columns_with_numbers_for_names_are_found_by_their_text():
+    assert pack(pd.DataFrame([[1, 0]])).names == ("0", "1")
+
+
+def test_unknown_columns_are_named():
+    with pytest.raises(UnknownConcept, match=r"no concept 'x'\. Known concepts: 'a'\."):
+        pack({"a": [True]}, only=["x"])
+    with pytest.raises(UnknownConcept, match=r"no concept 'x'\. Known concepts: 'a'\."):
+        PackedRows.of([[True]], ["a"]).column("x")
+
+
+@pytest.mark.parametrize("rows", [True, [True, False], [[[True]]]])
+def test_rows_must_be_a_matrix(rows):
+    with pytest.raises(LogicLensError, match=rf"matrix \[rows, concepts\], got {np.ndim(rows)} dimension"):
+        PackedRows.of(rows, ["a"])
+
+
+def test_widths_must_fit():
+    with pytest.raises(LogicLensError, match="1 names were given for 2 columns"):
+        PackedRows.of([[True, False]], ["a"])
+
+
+def test_names_that_clash_are_refused():
+    # One of the two columns could never be reached, and formulas would be judged on the other without a word.
+    with pytest.raises(LogicLensError, match="'a'"):
+        PackedRows.of([[True, False]], ["a", "a"])
+
+
+@pytest.mark.parametrize("value", [0.5, np.nan, 2, "yes"])
+def test_values_must_be_boolean(value):
+    with pytest.raises(LogicLensError, match="must be Boolean"):
+        PackedRows.of(np.array([[value]]), ["a"])
