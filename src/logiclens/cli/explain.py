@@ -9,11 +9,20 @@ from logiclens.data.booleanise import Booleaniser
 from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.experiments.bundled import breast_cancer
 from logiclens.experiments.crossvalidate import CrossValidation, FoldResult, cross_validate, summarise
+from logiclens.experiments.simplest import best_literal
 from logiclens.explain.classwise import Method
 from logiclens.explain.result import ClassExplanation
+from logiclens.formula.dnf import DNF
+from logiclens.formula.text import format_formula
 from logiclens.metrics.scores import accuracy, macro_f1
 from logiclens.render.text import bar
 from logiclens.train.progress import Progress
+
+LEGEND = """
+How to read this: ∧ is and, ∨ is or, ¬ is not; an and-group is a cube. ↔ means that formula and network agree on every
+row they were made from, ≈ that they agree on the share given. Fidelity is how often they agree; F1 is how well the
+formula alone finds the class (macro-F1). Relevance is 1 for the concept a head leans on most. A contradiction is a
+combination of relevant concepts that the network answers both ways."""
 
 
 def explain_bundled(console: Console, *, n_folds: int, seed: int, method: Method) -> None:
@@ -53,6 +62,7 @@ def _print_fit(console: Console, fold: FoldResult, n_folds: int) -> None:
     answers = model.predict(fold.test)
     for explained in fold.explanation:
         _print_class(console, explained, fold, fires[:, explained.head], answers)
+    console.print(LEGEND)
 
 
 def _print_class(
@@ -73,6 +83,10 @@ def _print_class(
         + (", proved minimal" if explained.proved_minimal else "")
         + (f"; {_counted(len(explained.contradictions), 'contradiction')}" if explained.contradictions else "")
     )
+    literal = best_literal(fold.model.table_, explained.head)
+    alone = macro_f1(is_class, (literal | DNF.false).evaluate(fold.test))
+    text = format_formula(literal, "unicode")
+    console.print(f"  for comparison, the best single literal of the training rows: {text}, F1 {100 * alone:.1f}%")
     console.print("  relevant concepts")
     width = max((len(name) for name in explained.relevance), default=0)
     for name, relevance in explained.relevance.items():

@@ -16,7 +16,7 @@ from logiclens.explain.selection import TraceStep
 from logiclens.formula.bits import PackedRows, RowsLike, pack
 from logiclens.formula.dnf import DNF, Cube
 from logiclens.formula.table import Contradiction, TruthTable
-from logiclens.formula.text import format_first_order
+from logiclens.formula.text import format_first_order, format_formula
 from logiclens.metrics.scores import Fidelity, explanation_accuracy, fidelity
 
 
