@@ -142,10 +142,9 @@ class LocalExplanation:
 
     def __str__(self) -> str:
         """The class, its probability and the shortest reason there is."""
+        because = format_formula(self.cube if self.reduced is None else self.reduced, "unicode")
         note = "   [the class formula does not agree here]" if self.agrees is False else ""
-        return (
-            f"{self.name} ({100 * self.probability:.1f}%): {self.cube if self.reduced is None else self.reduced}{note}"
-        )
+        return f"{self.name} ({100 * self.probability:.1f}%): {because}{note}"
 
 
 @dataclass(frozen=True)
