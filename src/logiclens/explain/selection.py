@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
 from logiclens.formula.counted import CountedRows
+from logiclens.formula.cubes import CubeArray
 from logiclens.formula.dnf import DNF, Cube
-from logiclens.formula.minimise import minimise, simplify
-from logiclens.formula.primes import CubeArray, prime_cubes, short_cubes
+from logiclens.formula.minimise import minimum_cover, simplify
+from logiclens.formula.primes import prime_cubes, short_cubes
 from logiclens.formula.table import TruthTable
 from logiclens.metrics.scores import macro_f1_of_counts
 
@@ -109,17 +110,10 @@ def select_minimal(table: TruthTable, judge: Judge, limits: Limits) -> Selection
     A local search; the exact minimum of the whole table competes with what it finds, where it keeps the limits.
     """
     on, weight = table.on, table.support[table.outcome & table.cared]
-    candidates = prime_cubes(on, table.off, weight)[0].join(short_cubes(on))
-    support = weight @ candidates.covers(on)
-    if len(candidates) > MAX_CANDIDATES:
-        best = np.sort(np.argsort(-support, kind="stable")[:MAX_CANDIDATES])
-        candidates, support = candidates.take(best), support[best]
-    # Of equally good cubes the search takes the first: let that be the one with the fewest negations.
-    order = np.argsort((candidates.used & ~candidates.value).sum(axis=1), kind="stable")
-    candidates, support = candidates.take(order), support[order]
-    search = Search(candidates, judge, limits)
+    primes, complete = prime_cubes(on, table.off, weight)
+    search = Search(_candidates(primes, on, weight, judge), judge, limits)
     chosen = search.best()
-    minimum = minimise(table, positive=True)
+    minimum = minimum_cover(table, primes, complete=complete, positive=True, at_most=limits.max_literals)
     exact = CubeArray.of(minimum.formula, table.names)
     if search.allowed(exact) and search.value(exact) >= search.value(chosen) - 1e-12:
         chosen = exact
@@ -128,8 +122,22 @@ def select_minimal(table: TruthTable, judge: Judge, limits: Limits) -> Selection
     formula = DNF(chosen.cubes(table.names))
     equals_table = bool((formula.evaluate(table.rows) == table.outcome)[table.cared].all())
     proved = minimum.proved and equals_table and formula.n_literals == minimum.formula.n_literals
-    trace = _trace(search, chosen, support, weight @ chosen.covers(on), table.names)
+    trace = _trace(search, chosen, on, weight, table.names)
     return Selection(formula, judge.score(chosen.any_covers(judge.bits)), trace, proved)
+
+
+def _candidates(primes: CubeArray, on: NDArray[np.bool_], weight: NDArray[np.float64], judge: Judge) -> CubeArray:
+    """The cubes that compete: the best supported, of equally good ones those with the fewest negations first."""
+    short = short_cubes(on)
+    # A cube that finds the class no more often than chance is not worth looking at; prime cubes stay in any case.
+    fires = short.covers(judge.bits).astype(np.float32)
+    right, wrong = judge.yes.astype(np.float32) @ fires, judge.no.astype(np.float32) @ fires
+    candidates = primes.join(short.take(np.flatnonzero(right * judge.no.sum() >= wrong * judge.yes.sum())))
+    if len(candidates) > MAX_CANDIDATES:
+        support = weight @ candidates.covers(on)
+        candidates = candidates.take(np.sort(np.argsort(-support, kind="stable")[:MAX_CANDIDATES]))
+    # Of equally good moves the search takes the first.
+    return candidates.take(np.argsort((candidates.used & ~candidates.value).sum(axis=1), kind="stable"))
 
 
 class Search:
@@ -138,7 +146,12 @@ class Search:
     def __init__(self, candidates: CubeArray, judge: Judge, limits: Limits) -> None:
         """Evaluate every candidate on the judge rows once."""
         self.candidates, self.judge, self.limits = candidates, judge, limits
-        self.fires = candidates.covers(judge.bits).astype(np.float64)
+        weights = np.stack([judge.yes, judge.no])
+        # Sums of whole numbers below 2^24 are exact in single precision, and half the memory.
+        exact = weights.sum() < 2**24 and bool((weights == np.round(weights)).all())
+        self.weights = weights.astype(np.float32 if exact else np.float64)
+        self.fires = candidates.covers(judge.bits).astype(self.weights.dtype)
+        self.alone = (self.weights @ self.fires).astype(np.float64)
 
     def value(self, cubes: CubeArray) -> float:
         """Score minus price."""
@@ -151,33 +164,36 @@ class Search:
 
     def best(self) -> CubeArray:
         """The set of cubes that no single move improves, from the best single cube on."""
-        current = self.candidates.take([int(np.argmax(self.values_with(self.candidates.take([]))))])
+        _, current = self.additions(self.candidates.take([]))
         value = self.value(current)
         while True:
-            option = max(
-                (self.additions(current), self.exchanges(current), self.reductions(current)), key=lambda o: o[0]
-            )
+            moves = (self.additions(current), self.exchanges(current), self.reductions(current))
+            option = max(moves, key=lambda move: move[0])
             # Only a real gain counts, or rounding could send the search in circles.
             if option[0] <= value + 1e-9:
                 return current
             value, current = option
 
     def values_with(self, cubes: CubeArray) -> NDArray[np.float64]:
-        """The value of `cubes` with each candidate added; −inf where that breaks the limits."""
-        covered = cubes.any_covers(self.judge.bits)
-        free = ~covered
-        both = self.judge.yes @ covered + (self.judge.yes * free) @ self.fires
-        wrong = self.judge.no @ covered + (self.judge.no * free) @ self.fires
-        score = macro_f1_of_counts(both, self.judge.yes.sum() - both, wrong, self.judge.no.sum() - wrong)
+        """The value of `cubes` with each candidate added, whatever the limits."""
+        judge, covered = self.judge, cubes.any_covers(self.judge.bits)
+        # What the candidates add lies on free rows: sum these, or what lies on covered rows, whichever are fewer.
+        if covered.mean() < 0.5:
+            added = self.alone - (self.weights[:, covered] @ self.fires[covered]).astype(np.float64)
+        else:
+            added = (self.weights[:, ~covered] @ self.fires[~covered]).astype(np.float64)
+        both, wrong = judge.yes @ covered + added[0], judge.no @ covered + added[1]
+        score = macro_f1_of_counts(both, judge.yes.sum() - both, wrong, judge.no.sum() - wrong)
+        return score - self.limits.price * (int(cubes.lengths.sum()) + self.candidates.lengths)
+
+    def fitting(self, cubes: CubeArray) -> NDArray[np.bool_]:
+        """Which candidates can be added to `cubes` within the limits."""
         literals = int(cubes.lengths.sum()) + self.candidates.lengths
-        full = len(cubes) >= self.limits.max_cubes
-        return np.where(
-            (literals <= self.limits.max_literals) & (not full), score - self.limits.price * literals, -np.inf
-        )
+        return (literals <= self.limits.max_literals) & (len(cubes) < self.limits.max_cubes)
 
     def additions(self, current: CubeArray) -> tuple[float, CubeArray]:
         """The best candidate to add."""
-        values = self.values_with(current)
+        values = np.where(self.fitting(current), self.values_with(current), -np.inf)
         best = int(np.argmax(values))
         return float(values[best]), current.append(self.candidates.take([best]))
 
@@ -199,32 +215,31 @@ class Search:
 def _trace(
     search: Search,
     chosen: CubeArray,
-    support: NDArray[np.float64],
-    chosen_support: NDArray[np.float64],
+    on: NDArray[np.bool_],
+    weight: NDArray[np.float64],
     names: tuple[str, ...],
 ) -> tuple[TraceStep, ...]:
     """What each cube of the formula is worth to it, and what each candidate left out would have brought."""
     value, steps = search.value(chosen), []
-    for k, cube in enumerate(chosen.cubes(names)):
+    for k, (cube, support) in enumerate(zip(chosen.cubes(names), weight @ chosen.covers(on), strict=True)):
         gain = value - search.value(chosen.take(np.arange(len(chosen)) != k))
         why = "improves the score by more than its literals cost"
-        steps.append(TraceStep(cube, float(chosen_support[k]), gain, True, why))
+        steps.append(TraceStep(cube, float(support), gain, True, why))
     kept = {step.cube for step in steps}
-    with_each = search.values_with(chosen)
-    unlimited = Search(search.candidates, search.judge, Limits(len(chosen) + 1, 10**9, search.limits.price))
-    gains = unlimited.values_with(chosen) - value
-    cost = search.limits.price * search.candidates.lengths
-    listed = np.argsort(-support, kind="stable")[: TRACE_LENGTH + len(chosen)]
+    gains, fitting = search.values_with(chosen) - value, search.fitting(chosen)
+    score_gains = gains + search.limits.price * search.candidates.lengths
+    supports = weight @ search.candidates.covers(on)
+    listed = np.argsort(-supports, kind="stable")[: TRACE_LENGTH + len(chosen)]
     for p, cube in zip(listed, search.candidates.take(listed).cubes(names), strict=True):
         if cube in kept:
             continue
-        if gains[p] > 0 and not np.isfinite(with_each[p]):
+        if gains[p] > 0 and not fitting[p]:
             why = "would improve the score, but the limits are reached"
-        elif gains[p] + cost[p] > 0:
-            why = "improves the score by less than its literals cost"
-        elif gains[p] + cost[p] == 0:
+        elif abs(score_gains[p]) < 1e-12:
             why = "covers no further row"
+        elif score_gains[p] > 0:
+            why = "improves the score by less than its literals cost"
         else:
             why = "covers more wrong rows than right ones"
-        steps.append(TraceStep(cube, float(support[p]), float(gains[p]), False, why))
+        steps.append(TraceStep(cube, float(supports[p]), float(gains[p]), False, why))
     return tuple(steps)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from logiclens.formula.cubes import CubeArray
 from logiclens.formula.dnf import DNF
-from logiclens.formula.primes import EXACT_CONCEPTS, CubeArray, prime_cubes
+from logiclens.formula.primes import EXACT_CONCEPTS, prime_cubes
 from logiclens.formula.table import TruthTable
 
 PROVABLE_CELLS = 400_000
@@ -47,13 +48,23 @@ def minimise(table: TruthTable, *, positive: bool = False) -> Minimum:
         return Minimum(DNF.false, proved=True)
     if len(off) == 0:
         return Minimum(DNF.true, proved=True)
-    weight = table.support[table.outcome & table.cared]
-    primes, complete = prime_cubes(on, off, weight)
-    chosen, optimal = cheapest_cover(primes, primes.covers(on), positive=positive)
-    selected = primes.take(chosen)
+    primes, complete = prime_cubes(on, off, table.support[table.outcome & table.cared])
+    return minimum_cover(table, primes, complete=complete, positive=positive)
+
+
+def minimum_cover(
+    table: TruthTable, primes: CubeArray, *, complete: bool, positive: bool = False, at_most: int | None = None
+) -> Minimum:
+    """The shortest disjunction of the prime cubes that is true on every row answered yes.
+
+    `complete` says whether these are all prime cubes there are: only then can a minimum be proved, and is looked for.
+    With `at_most` no proof is tried for a formula that is far longer than so many literals.
+    """
+    covers, weight = primes.covers(table.on), table.support[table.outcome & table.cared]
+    chosen, proved = cheapest_cover(primes, covers, provable=complete, positive=positive, at_most=at_most)
     # The cube that explains the most samples is read first.
-    order = np.argsort(-(weight @ selected.covers(on)), kind="stable")
-    return Minimum(DNF(selected.take(order).cubes(table.names)), proved=complete and optimal)
+    order = np.argsort(-(weight @ covers[:, chosen]), kind="stable")
+    return Minimum(DNF(primes.take(chosen[order]).cubes(table.names)), proved)
 
 
 def simplify(formula: DNF) -> Minimum:
@@ -84,7 +95,12 @@ def simplify(formula: DNF) -> Minimum:
 
 
 def cheapest_cover(
-    cubes: CubeArray, covers: NDArray[np.bool_], *, positive: bool = False
+    cubes: CubeArray,
+    covers: NDArray[np.bool_],
+    *,
+    provable: bool = True,
+    positive: bool = False,
+    at_most: int | None = None,
 ) -> tuple[NDArray[np.intp], bool]:
     """Cubes that together are true on every row of `covers` at the least literals, then ties; and whether proved."""
     lengths = cubes.lengths
@@ -95,6 +111,9 @@ def cheapest_cover(
     negations: NDArray[np.intp] = (cubes.used & ~cubes.value).sum(axis=1)
     cost = lengths * bound**2 + negations * bound + 1 if positive else lengths * bound + 1
     greedy = min(rough, _greedy_cover(covers, cost), key=lambda cover: int(cost[cover].sum()))
+    # A greedy cover is rarely twice as long as the best one.
+    if not provable or (at_most is not None and bound > 2 * at_most + 2):
+        return greedy, False
     distinct = np.unique(covers, axis=0)
     if distinct.size > PROVABLE_CELLS:
         return greedy, False

@@ -6,88 +6,19 @@ formulas at the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.bits import PackedRows, popcount
+from logiclens.formula.cubes import CubeArray
 
 EXACT_CONCEPTS = 12
 """Up to this many concepts all 3^n cubes are looked at, so every prime cube is found."""
 
 PAIR_CONCEPTS = 40
 """Up to this many concepts every cube of two literals is a candidate."""
-
-
-@dataclass(frozen=True, eq=False)
-class CubeArray:
-    """Cubes over n concepts: `used[p, j]` says whether cube p mentions concept j, `value[p, j]` in which polarity."""
-
-    used: NDArray[np.bool_]
-    value: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, formula: DNF, names: Sequence[str]) -> CubeArray:
-        """The cubes of a formula over the concepts `names`."""
-        index = {name: j for j, name in enumerate(names)}
-        used = np.zeros((len(formula), len(names)), dtype=np.bool_)
-        value = np.zeros_like(used)
-        for p, cube in enumerate(formula):
-            for literal in cube:
-                used[p, index[literal.concept]] = True
-                value[p, index[literal.concept]] = literal.positive
-        return cls(used, value)
-
-    def __len__(self) -> int:
-        """The number of cubes."""
-        return len(self.used)
-
-    @property
-    def lengths(self) -> NDArray[np.intp]:
-        """Literals of each cube."""
-        lengths: NDArray[np.intp] = self.used.sum(axis=1)
-        return lengths
-
-    def covers(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which cube is true on which row: `[rows, cubes]`."""
-        wants_true = (self.used & self.value).astype(np.float32)
-        wants_false = (self.used & ~self.value).astype(np.float32)
-        bits = rows.astype(np.float32)
-        # A product counts the literals that fail; small integers are exact in float32.
-        failing: NDArray[np.float32] = bits @ wants_false.T + (1 - bits) @ wants_true.T
-        fires: NDArray[np.bool_] = failing == 0
-        return fires
-
-    def any_covers(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """On which rows at least one cube is true."""
-        covered: NDArray[np.bool_] = np.any(self.covers(rows), axis=1)
-        return covered
-
-    def take(self, index: NDArray[np.intp] | NDArray[np.bool_] | Sequence[int]) -> CubeArray:
-        """Some of the cubes."""
-        where = np.asarray(index) if len(index) else np.zeros(0, dtype=np.intp)
-        return CubeArray(self.used[where], self.value[where])
-
-    def append(self, other: CubeArray) -> CubeArray:
-        """Both lists of cubes, one after the other."""
-        return CubeArray(np.concatenate([self.used, other.used]), np.concatenate([self.value, other.value]))
-
-    def join(self, other: CubeArray) -> CubeArray:
-        """Both lists of cubes, without repetitions."""
-        both = self.append(other)
-        used, value = both.used, both.value & both.used
-        _, first = np.unique(np.concatenate([used, value], axis=1), axis=0, return_index=True)
-        first.sort()
-        return CubeArray(used[first], value[first])
-
-    def cubes(self, names: Sequence[str]) -> list[Cube]:
-        """The cubes as values."""
-        return [
-            Cube(Literal(names[j], bool(value[j])) for j in np.flatnonzero(used).tolist())
-            for used, value in zip(self.used, self.value, strict=True)
-        ]
 
 
 def prime_cubes(on: NDArray[np.bool_], off: NDArray[np.bool_], weight: NDArray[np.float64]) -> tuple[CubeArray, bool]:
@@ -116,25 +47,22 @@ def all_primes(on: NDArray[np.bool_], off: NDArray[np.bool_]) -> CubeArray:
 
 
 def expanded_primes(
-    on: NDArray[np.bool_], off: NDArray[np.bool_], weight: NDArray[np.float64], effort: int = 400
+    on: NDArray[np.bool_], off: NDArray[np.bool_], weight: NDArray[np.float64], effort: int = 100
 ) -> CubeArray:
-    """One or two good prime cubes for each of the `effort` heaviest rows, and enough more to cover the rest."""
-    n = on.shape[1]
-    found = CubeArray(np.zeros((0, n), dtype=np.bool_), np.zeros((0, n), dtype=np.bool_))
-    order = np.argsort(-weight, kind="stable")
+    """Two good prime cubes for each row that no earlier one covers, one more for the `effort` heaviest that are."""
+    expander = _Expander(on, off)
     covered = np.zeros(len(on), dtype=np.bool_)
     used, value = [], []
-    for step, r in enumerate(order):
+    for step, r in enumerate(np.argsort(-weight, kind="stable")):
         if covered[r] and step >= effort:
             continue
-        for greedy_for_rows in (True, False):
-            mask = _expand(on[r], on, off, greedy_for_rows)
+        choices = (False,) if covered[r] else (True, False)
+        for mask, covers in expander.expand(on[r], choices):
             used.append(mask)
             value.append(on[r] & mask)
-            covered |= ((on == on[r]) | ~mask).all(axis=1)
-    if used:
-        found = found.join(CubeArray(np.array(used), np.array(value)))
-    return found
+            covered |= covers
+    nothing = CubeArray(np.zeros((0, on.shape[1]), dtype=np.bool_), np.zeros((0, on.shape[1]), dtype=np.bool_))
+    return nothing.join(CubeArray(np.array(used), np.array(value))) if used else nothing
 
 
 def short_cubes(on: NDArray[np.bool_]) -> CubeArray:
@@ -161,32 +89,46 @@ def _cubes_touching(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return touched
 
 
-def _expand(
-    row: NDArray[np.bool_], on: NDArray[np.bool_], off: NDArray[np.bool_], greedy_for_rows: bool
-) -> NDArray[np.bool_]:
-    """Which literals of a row to keep so that no row of `off` satisfies them all, and none could go.
+class _Expander:
+    """Drops literals of a row while no row of `off` satisfies those that are left. Rows are packed by column."""
 
-    Each row of `off` must differ from `row` on a literal that is kept: a hitting set, chosen greedily. With
-    `greedy_for_rows` a literal is also judged by how many rows of `on` it leaves covered.
-    """
-    differs, agrees = off != row, on == row
-    kept = np.zeros(len(row), dtype=np.bool_)
-    still_on = np.ones(len(on), dtype=np.bool_)
-    open_off = np.ones(len(off), dtype=np.bool_)
-    chosen: list[int] = []
-    while open_off.any():
-        hits = differs[open_off].sum(axis=0) / open_off.sum()
-        stays = agrees[still_on].sum(axis=0) / still_on.sum()
-        score = hits * stays if greedy_for_rows else hits + 1e-3 * stays
-        best = int(np.argmax(np.where(hits > 0, score, -1.0)))
-        kept[best] = True
-        chosen.append(best)
-        open_off &= ~differs[:, best]
-        still_on &= agrees[:, best]
-    # An early choice may have become superfluous through later ones.
-    blocked_by = differs[:, chosen].sum(axis=1) if chosen else np.zeros(len(off))
-    for literal in chosen:
-        if (blocked_by - differs[:, literal] > 0).all():
-            kept[literal] = False
-            blocked_by = blocked_by - differs[:, literal]
-    return kept
+    def __init__(self, on: NDArray[np.bool_], off: NDArray[np.bool_]) -> None:
+        names = [str(j) for j in range(on.shape[1])]
+        self.on, self.off = PackedRows.of(on, names), PackedRows.of(off, names)
+
+    def expand(
+        self, row: NDArray[np.bool_], choices: Iterable[bool]
+    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+        """Which literals of the row to keep, and which rows of `on` satisfy them: one answer for each choice."""
+        flip = np.where(row, ~np.uint64(0), np.uint64(0))[:, None]
+        differs = (self.off.words ^ flip) & self.off.valid
+        agrees = ~(self.on.words ^ flip) & self.on.valid
+        for greedy_for_rows in choices:
+            kept = self._hitting_set(differs, agrees, greedy_for_rows)
+            satisfied = np.bitwise_and.reduce(agrees[kept], axis=0) if kept.any() else self.on.valid
+            yield kept, self.on.unpack(satisfied)
+
+    def _hitting_set(
+        self, differs: NDArray[np.uint64], agrees: NDArray[np.uint64], greedy_for_rows: bool
+    ) -> NDArray[np.bool_]:
+        """Each row of `off` must differ from the row on a literal that is kept: a hitting set, chosen greedily.
+
+        With `greedy_for_rows` a literal is also judged by how many rows of `on` it leaves covered.
+        """
+        chosen: list[int] = []
+        open_off, still_on = self.off.valid, self.on.valid
+        while open_off.any():
+            hits = np.bitwise_count(differs & open_off).sum(axis=1) / popcount(open_off)
+            stays = np.bitwise_count(agrees & still_on).sum(axis=1) / popcount(still_on)
+            score = hits * stays if greedy_for_rows else hits + 1e-3 * stays
+            best = int(np.argmax(np.where(hits > 0, score, -1.0)))
+            chosen.append(best)
+            open_off, still_on = open_off & ~differs[best], still_on & agrees[best]
+        kept = np.zeros(len(differs), dtype=np.bool_)
+        kept[chosen] = True
+        for literal in chosen:
+            # An early choice may have become superfluous through later ones.
+            rest = [other for other in chosen if kept[other] and other != literal]
+            if rest and not (self.off.valid & ~np.bitwise_or.reduce(differs[rest], axis=0)).any():
+                kept[literal] = False
+        return kept
