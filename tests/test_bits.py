@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError, UnknownConcept
-from logiclens.formula.bits import PackedRows, pack, popcount
+from logiclens.formula.bits import BLOCK, PackedRows, pack, popcount
 from tests.strategies import boolean_rows
 
 EDGES = [0, 1, 7, 8, 63, 64, 65, 127, 128, 129, 200]
@@ -47,23 +47,37 @@ def test_nothing_is_set_behind_the_last_row(n_rows):
     packed = PackedRows.of(np.zeros((n_rows, 2)), ["a", "b"])
     assert packed.valid.tolist() == as_words([True] * n_rows)
     # Negated columns are where stray bits would come from.
-    assert popcount(packed.satisfying(["a", "b"], [False, False])) == n_rows
-    assert popcount(packed.zeros()) == 0
+    assert popcount(packed.any_of(["a", "b"], [False, False], [2])) == n_rows
+    assert popcount(packed.any_of([], [], [])) == 0
 
 
-@given(boolean_rows(width=4, max_rows=130), st.dictionaries(st.sampled_from("abcd"), st.booleans()))
-def test_satisfying_is_true_where_every_polarity_fits(rows, wanted):
+@given(
+    boolean_rows(width=4, max_rows=130),
+    st.lists(st.dictionaries(st.sampled_from("abcd"), st.booleans(), min_size=1), max_size=4),
+)
+def test_any_of_is_true_where_every_polarity_of_one_cube_fits(rows, cubes):
     packed = PackedRows.of(rows, list("abcd"))
-    expected = [all(row["abcd".index(name)] == value for name, value in wanted.items()) for row in rows]
-    found = packed.satisfying(wanted.keys(), wanted.values())
+    expected = [
+        any(all(row["abcd".index(name)] == value for name, value in cube.items()) for cube in cubes) for row in rows
+    ]
+    names, polarities = [n for cube in cubes for n in cube], [v for cube in cubes for v in cube.values()]
+    found = packed.any_of(names, polarities, [len(cube) for cube in cubes])
     assert packed.unpack(found).tolist() == expected
     assert popcount(found) == sum(expected)
+
+
+def test_columns_longer_than_a_block_are_evaluated_whole():
+    n_rows = 64 * (BLOCK + 1) + 5
+    column = np.arange(n_rows) % 3 == 0
+    packed = PackedRows.of(column[:, None], ["a"])
+    assert (packed.unpack(packed.any_of(["a"], [True], [1])) == column).all()
+    assert (packed.unpack(packed.any_of(["a"], [False], [1])) == ~column).all()
 
 
 def test_rows_without_concepts_are_still_counted():
     packed = PackedRows.of(np.zeros((70, 0)), [])
     assert packed.matrix().shape == (70, 0)
-    assert popcount(packed.satisfying([], [])) == 70
+    assert popcount(packed.valid) == 70
 
 
 def test_only_the_columns_asked_for_are_packed():

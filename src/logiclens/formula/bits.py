@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from logiclens.errors import LogicLensError, UnknownConcept
 
 WORD = 64
+BLOCK = 4096
+"""Words of a column that are worked on at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,26 +52,36 @@ class PackedRows:
             valid[-1] = (1 << self.n_rows % WORD) - 1
         return valid
 
+    def places(self, concepts: Iterable[str]) -> list[int]:
+        """Where concepts stand; an error that names the nearest for one that is not there."""
+        index = self.index
+        try:
+            return [index[concept] for concept in concepts]
+        except KeyError as missing:
+            raise unknown_concept(missing.args[0], self.names) from None
+
     def column(self, concept: str) -> NDArray[np.uint64]:
         """The packed column of a concept."""
-        if concept not in self.index:
-            raise unknown_concept(concept, self.names)
-        words: NDArray[np.uint64] = self.words[self.index[concept]]
+        words: NDArray[np.uint64] = self.words[self.places([concept])[0]]
         return words
 
-    def zeros(self) -> NDArray[np.uint64]:
-        """A column that is false on every row."""
-        return np.zeros(self.words.shape[1], dtype=np.uint64)
+    def any_of(self, concepts: Sequence[str], positive: Sequence[bool], lengths: Sequence[int]) -> NDArray[np.uint64]:
+        """The rows on which all literals of at least one cube hold, packed.
 
-    def satisfying(self, concepts: Iterable[str], positive: Iterable[bool]) -> NDArray[np.uint64]:
-        """The rows on which every concept has the polarity given, packed."""
-        result = self.valid.copy()
-        for concept, polarity in zip(concepts, positive, strict=True):
-            if polarity:
-                result &= self.column(concept)
-            else:
-                result &= ~self.column(concept)
-        return result
+        The literals of all cubes stand one after the other; `lengths` says how many belong to each, at least one.
+        """
+        result = np.zeros(self.words.shape[1], dtype=np.uint64)
+        if not lengths:
+            return result
+        columns = np.array(self.places(concepts), dtype=np.intp)
+        flip = np.array(positive, dtype=np.uint64)[:, None] - np.uint64(1)
+        starts = np.array([0, *accumulate(lengths[:-1])], dtype=np.intp)
+        # In blocks, so that the columns of a formula stay in the cache however many rows there are.
+        for first in range(0, len(result), BLOCK):
+            block = slice(first, first + BLOCK)
+            held = self.words[columns, block] ^ flip
+            result[block] = np.bitwise_or.reduce(np.bitwise_and.reduceat(held, starts, axis=0), axis=0)
+        return result & self.valid
 
     def unpack(self, packed: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """A packed column as one Boolean per row."""
@@ -90,33 +103,42 @@ def pack(rows: RowsLike, names: Sequence[str] | None = None, *, only: Sequence[s
     """
     if isinstance(rows, PackedRows):
         return rows
+    if isinstance(rows, np.ndarray):
+        return _pack_matrix(rows, names, only)
     packed = getattr(rows, "packed", None)
     if isinstance(packed, PackedRows):
         return packed
     if isinstance(rows, Mapping) or hasattr(rows, "columns"):
-        labels = list(rows.columns) if hasattr(rows, "columns") else list(rows)
-        known = [str(label) for label in labels]
-        wanted = known if only is None else list(only)
-        columns = dict(zip(known, labels, strict=True))
-        n_rows = len(rows) if hasattr(rows, "columns") else len(next(iter(rows.values()), ()))
-        parts = [np.asarray(rows[columns[_known(name, known)]]) for name in wanted]
-        if any(len(part) != n_rows for part in parts):
-            raise LogicLensError("the columns of a table must all have one length.")
-        matrix = np.column_stack(parts) if parts else np.zeros((n_rows, 0), dtype=np.bool_)
-        return PackedRows.of(matrix, wanted)
+        return _pack_named(rows, only)
+    return _pack_matrix(np.asarray(rows), names, only)
+
+
+def _pack_matrix(matrix: NDArray[Any], names: Sequence[str] | None, only: Sequence[str] | None) -> PackedRows:
     if names is None:
         raise LogicLensError("a matrix does not name its concepts: pass names=[...], one for each column.")
-    matrix = np.asarray(rows)
-    if matrix.ndim == 2 and matrix.shape[1] == len(names) and only is not None:
-        index = {name: i for i, name in enumerate(names)}
-        return PackedRows.of(matrix[:, [index[_known(name, index)] for name in only]], only)
-    return PackedRows.of(matrix, names)
+    if only is None or matrix.ndim != 2 or matrix.shape[1] != len(names):
+        return PackedRows.of(matrix, names)
+    return PackedRows.of(matrix[:, places(only, names)], only)
 
 
-def _known(concept: str, names: Iterable[str]) -> str:
-    if concept not in names:
-        raise unknown_concept(concept, list(names))
-    return concept
+def _pack_named(rows: Any, only: Sequence[str] | None) -> PackedRows:
+    labels = list(rows.columns) if hasattr(rows, "columns") else list(rows)
+    known = [str(label) for label in labels]
+    wanted = known if only is None else list(only)
+    n_rows = len(rows) if hasattr(rows, "columns") else len(next(iter(rows.values()), ()))
+    parts = [np.asarray(rows[labels[place]]) for place in places(wanted, known)]
+    if any(len(part) != n_rows for part in parts):
+        raise LogicLensError("the columns of a table must all have one length.")
+    return PackedRows.of(np.column_stack(parts) if parts else np.zeros((n_rows, 0), dtype=np.bool_), wanted)
+
+
+def places(concepts: Iterable[str], names: Sequence[str]) -> list[int]:
+    """Where concepts stand among names; an error that suggests the nearest for one that is not there."""
+    index = dict(zip(names, range(len(names)), strict=True))
+    try:
+        return [index[concept] for concept in concepts]
+    except KeyError as missing:
+        raise unknown_concept(missing.args[0], names) from None
 
 
 def pack_columns(columns: NDArray[np.bool_]) -> NDArray[np.uint64]:

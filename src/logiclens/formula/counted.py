@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import PackedRows, boolean_matrix, check_names, pack_columns, unknown_concept
+from logiclens.formula.bits import PackedRows, boolean_matrix, check_names, pack_columns, places
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +97,7 @@ class CountedRows:
 
     def project(self, names: Sequence[str]) -> CountedRows:
         """The same rows seen through some of the concepts only: rows that become equal are added up."""
-        index = {name: i for i, name in enumerate(self.names)}
-        for name in names:
-            if name not in index:
-                raise unknown_concept(name, self.names)
-        columns = self.bits()[:, [index[name] for name in names]]
+        columns = self.bits()[:, places(names, self.names)]
         return _grouped(tuple(names), _pack_rows(columns), self.counts, self.total)
 
 

@@ -178,7 +178,7 @@ class DNF(_Operators):
     @property
     def concepts(self) -> tuple[str, ...]:
         """The concepts in order of first appearance."""
-        return tuple(dict.fromkeys(concept for cube in self.cubes for concept in cube.concepts))
+        return tuple(dict.fromkeys([literal.concept for cube in self.cubes for literal in cube.literals]))
 
     @property
     def n_literals(self) -> int:
@@ -218,15 +218,16 @@ class DNF(_Operators):
         >>> (Literal("a") & ~Literal("b")).evaluate([[1, 0], [1, 1]], names=["a", "b"])
         array([ True, False])
         """
-        packed = pack(rows, names, only=self.concepts)
+        packed = rows if isinstance(rows, PackedRows) else pack(rows, names, only=self.concepts)
         return packed.unpack(self.evaluate_packed(packed))
 
     def evaluate_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
         """The same as `evaluate`, 64 rows to a word; bits behind the last row are 0."""
-        result = rows.zeros()
-        for cube in self.cubes:
-            result |= rows.satisfying(cube.concepts, [literal.positive for literal in cube.literals])
-        return result
+        lengths = [len(cube.literals) for cube in self.cubes]
+        if 0 in lengths:
+            return rows.valid.copy()
+        literals = [literal for cube in self.cubes for literal in cube.literals]
+        return rows.any_of([lit.concept for lit in literals], [lit.positive for lit in literals], lengths)
 
     def fired(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
         """Which cube fires on which row: a Boolean matrix `[rows, cubes]`.

@@ -251,9 +251,15 @@ class _Parser:
         return DNF(cube for part in parts for cube in part)
 
     def conjunction(self) -> DNF:
-        formula = self.unary()
+        parts = [self.unary()]
         while self.accept("&"):
-            formula = formula & self.unary()
+            parts.append(self.unary())
+        literals = [literal for part in parts for cube in part for literal in cube]
+        if all(len(part) == 1 for part in parts) and len({lit.concept for lit in literals}) == len(set(literals)):
+            return DNF([Cube(literals)])
+        formula = parts[0]
+        for part in parts[1:]:
+            formula = formula & part
         return formula
 
     def unary(self) -> DNF:
@@ -266,7 +272,9 @@ class _Parser:
 
     def atom(self) -> DNF:
         if self.accept("~"):
-            return ~self.unary()
+            negated = self.unary()
+            (cube,) = negated.cubes if len(negated) == 1 else (Cube(),)
+            return DNF([Cube([cube.literals[0].negated])]) if len(cube) == 1 else ~negated
         if self.accept("1"):
             return DNF.true
         if self.accept("0"):
