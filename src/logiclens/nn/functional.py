@@ -117,11 +117,23 @@ def entropy_linear(
 
     Folding α̃ into the weights gives one matrix product and never builds [klass, batch, concept].
     """
-    classes, hidden = weight.shape[0], weight.shape[1]
     folded = (weight * relevance.unsqueeze(-2)).flatten(0, 1)
-    flat_bias = None if bias is None else bias.flatten()
-    out = torch.nn.functional.linear(concepts, folded, flat_bias)
-    return out.reshape(*out.shape[:-1], classes, hidden)
+    rows = concepts.reshape(-1, concepts.shape[-1]).t()
+    out = folded @ rows if bias is None else torch.addmm(bias.reshape(-1, 1), folded, rows)
+    # In memory [klass, hidden, batch]: the layers of each head then work on whole matrices, and nothing is copied.
+    heads = out.reshape(*weight.shape[:2], rows.shape[1]).permute(2, 0, 1)
+    return heads.reshape(*concepts.shape[:-1], *weight.shape[:2])
+
+
+def independent_linear(
+    hidden: Float[Tensor, "*batch klass width"],
+    weight: Float[Tensor, "klass out width"],
+    bias: Float[Tensor, "klass out"] | None,
+) -> Float[Tensor, "*batch klass out"]:
+    """A linear map of its own for each head: W^i x^i + b^i, as one batched matrix product."""
+    rows = hidden.reshape(-1, *hidden.shape[-2:]).permute(1, 2, 0)
+    out = torch.bmm(weight, rows) if bias is None else torch.baddbmm(bias.unsqueeze(-1), weight, rows)
+    return out.permute(2, 0, 1).reshape(*hidden.shape[:-1], weight.shape[1])
 
 
 def entropy_layers(model: torch.nn.Module) -> Iterator[EntropyLogicLayer]:

@@ -140,11 +140,8 @@ class LinearIndependent(nn.Module):
                 f"this layer takes [batch, {self.n_classes}, {self.in_features}] "
                 f"(classes, width), got {list(hidden.shape)}."
             )
-        if self.top:
-            out: Tensor = torch.linalg.vecdot(hidden, self.weight.squeeze(-2))
-            return out if self.bias is None else out + self.bias.squeeze(-1)
-        out = torch.einsum("...ki,koi->...ko", hidden, self.weight)
-        return out if self.bias is None else out + self.bias
+        out = functional.independent_linear(hidden, self.weight, self.bias)
+        return out.squeeze(-1) if self.top else out
 
     def extra_repr(self) -> str:
         """The sizes, as other torch layers print them."""
