@@ -20,8 +20,9 @@ def test_there_are_snippets():
 def test_snippet_runs_and_prints_what_it_says(snippet, capsys):
     exec(compile(snippet, "README.md", "exec"), {})
     # A line `# prints: text` in the snippet must be printed.
+    printed = capsys.readouterr().out.splitlines()
     for line in re.findall(r"# prints: (.+)", snippet):
-        assert line in capsys.readouterr().out
+        assert line in printed
 
 
 def test_make_targets_named_in_the_documents_exist():

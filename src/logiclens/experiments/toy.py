@@ -51,7 +51,7 @@ class ToyRun:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What the heat maps show: |W| of the first layer of A `[hidden, concept]`, and α̃ of B and C `[klass, concept]`."""
+    """What the heat maps show: W of the first layer of A `[hidden, concept]`, and α̃ of B and C `[klass, concept]`."""
 
     plain: NDArray[np.float64]
     l1: NDArray[np.float64]

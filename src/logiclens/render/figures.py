@@ -49,7 +49,16 @@ def heat_map(matrix: NDArray[np.float64], rows: Sequence[str], columns: Sequence
     axes.set_title(title)
     for (r, c), value in np.ndenumerate(matrix):
         dark = abs(value) > 0.6 * limit
-        axes.text(c, r, f"{value:.2f}", ha="center", va="center", fontsize=8, color="white" if dark else "black")
+        # + 0.0 turns a rounded −0.00 into 0.00.
+        axes.text(
+            c,
+            r,
+            f"{round(value, 2) + 0.0:.2f}",
+            ha="center",
+            va="center",
+            fontsize=8,
+            color="white" if dark else "black",
+        )
     figure.colorbar(image, ax=axes)
     return figure
 
