@@ -164,7 +164,7 @@ def test_every_kind_of_class_number_is_taken(labels):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_nothing_can_be_written(dtype):
     table = ConceptTable(np.array(GOOD, dtype=dtype), labels=np.array([0, 1, 1]), weight=np.ones(3))
-    for array in (table.values, table.labels, table.weight, table.hardened().values):
+    for array in (table.values, table.labels, table.weight):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
     with pytest.raises(AttributeError):
@@ -202,16 +202,24 @@ def test_only_zeros_and_ones_are_boolean(values, answer):
     assert ConceptTable(values).is_boolean is answer
 
 
-def test_a_hardened_table_keeps_everything_but_the_values():
-    table = ConceptTable(GOOD, ["a", "b"], [0, 1, 1], ["x", "y"], [["a", "b"]], [1, 2, 3])
-    hard = table.hardened()
-    assert hard.values.tolist() == [[0, 1], [1, 0], [1, 0]]
-    assert hard.is_boolean
-    assert (hard.names, hard.class_names, hard.exclusive) == (table.names, table.class_names, table.exclusive)
-    assert hard.labels is table.labels
-    assert hard.weight is table.weight
-    assert table.hardened(0.6).values.tolist() == [[0, 1], [0, 0], [1, 0]]
-    assert not table.is_boolean
+def test_appended_tables_hold_the_rows_of_both():
+    one = ConceptTable(GOOD, ["a", "b"], [0, 1, 1], ["x", "y"], [["a", "b"]], [1, 2, 3])
+    both = one.append(one.take([0]))
+    assert both.values.tolist() == [*one.values.tolist(), one.values[0].tolist()]
+    assert both.labels.tolist() == [0, 1, 1, 0]
+    assert both.weight.tolist() == [1, 2, 3, 1]
+    with pytest.raises(LogicLensError, match="same concepts and classes"):
+        one.append(ConceptTable(GOOD, ["b", "a"], [0, 1, 1], ["x", "y"]))
+
+
+def test_groups_that_rows_break_are_counted():
+    table = ConceptTable([[1, 1, 0], [1, 0, 0], [0.9, 0.5, 1]], ["a", "b", "c"], exclusive=[["a", "b"], ["b", "c"]])
+    assert table.broken_groups() == {("a", "b"): 2, ("b", "c"): 1}
+    assert ConceptTable([[1, 0]], ["a", "b"], exclusive=[["a", "b"]]).broken_groups() == {}
+
+
+def test_the_columns_of_a_frame_name_the_concepts():
+    assert ConceptTable(pd.DataFrame({"tall": [1.0], 7: [0.0]})).names == ("tall", "7")
 
 
 def test_targets_are_ones_at_the_labels():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -64,11 +65,12 @@ def test_one_seed_gives_the_same_network_and_another_a_different_one():
     assert (weights[0] != weights[2]).any()
 
 
-def test_global_random_state_is_left_alone():
+@pytest.mark.parametrize("shared_tail", [False, True])
+def test_global_random_state_is_left_alone(shared_tail):
     torch.manual_seed(7)
     expected = torch.rand(1)
     torch.manual_seed(7)
-    EntropyClassifier(epochs=2).fit(ROWS, XOR)
+    EntropyClassifier(epochs=2, shared_tail=shared_tail).fit(ROWS, XOR)
     assert torch.rand(1) == expected
 
 
@@ -124,6 +126,17 @@ def test_unfitted_estimator_is_both_kinds_of_error():
         (lambda: EntropyClassifier().fit(ROWS[:0], XOR[:0]), "no rows"),
         (lambda: EntropyClassifier(validation=1.5).fit(ROWS, XOR), "share between 0 and 1, got 1.5"),
         (lambda: EntropyClassifier(hidden=()).fit(ROWS, XOR), "hidden needs at least one width"),
+        (lambda: EntropyClassifier(random_state=-1).fit(ROWS, XOR), "random_state must be a whole number"),
+        (lambda: EntropyClassifier(class_weight={"new": 1}).fit(ROWS, XOR), "class_weight names 'new'"),
+        (lambda: EntropyClassifier(class_weight=["a", "b"]).fit(ROWS, XOR), "class_weight must be 2 finite numbers"),
+        (lambda: EntropyClassifier().fit(ROWS, [None, *XOR[1:]]), "label of row 0 is missing"),
+        (lambda: EntropyClassifier().fit(ROWS, [*XOR[1:].tolist(), np.nan]), "label of row 47 is missing|one kind"),
+        (lambda: EntropyClassifier().fit(ROWS, [1, "1"] * 24), "labels must be of one kind"),
+        (lambda: EntropyClassifier().fit(ROWS, XOR, sample_weight=["a"] * 48), "weights must be numbers"),
+        (lambda: EntropyClassifier().fit(None, XOR), "must be a matrix"),
+        (lambda: EntropyClassifier().fit(scipy.sparse.eye(48).tocsr(), XOR), "sparse tables are not taken"),
+        (lambda: EntropyClassifier().fit(ROWS, XOR, held_out=(ROWS[:, :2], XOR)), "trained on 3 concepts"),
+        (lambda: EntropyClassifier().fit(ROWS, XOR, held_out=(ROWS, ["odd"] * 48)), "'odd' was not among"),
     ],
 )
 def test_bad_fits_say_what_is_wrong(call, message):
@@ -145,6 +158,53 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was(fitted):
     with pytest.raises(LogicLensError):
         fitted.fit(ROWS * 2.0, ["a", "b", "c", "d"] * 12)
     assert (fitted.predict(ROWS) == before).all()
+
+
+def test_frames_with_integer_columns_are_matched_by_name():
+    frame = pd.DataFrame(ROWS)
+    model = EntropyClassifier(epochs=5).fit(frame, XOR)
+    assert (model.predict(frame[[2, 1, 0]]) == model.predict(frame)).all()
+
+
+def test_a_network_fitted_on_a_matrix_matches_frames_by_its_own_names():
+    model = EntropyClassifier(epochs=5).fit(ROWS, XOR)
+    frame = pd.DataFrame(ROWS, columns=["x0", "x1", "x2"])
+    assert (model.predict_proba(frame[["x2", "x0", "x1"]]) == model.predict_proba(ROWS)).all()
+    model.fit(frame, XOR).fit(ROWS, XOR)
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_class_weights_may_be_scikit_learns_dictionary():
+    by_name = EntropyClassifier(epochs=20, class_weight={"same": 3.0}).fit(ROWS, XOR)
+    by_list = EntropyClassifier(epochs=20, class_weight=[1.0, 3.0]).fit(ROWS, XOR)
+    assert (by_name.predict_proba(ROWS) == by_list.predict_proba(ROWS)).all()
+
+
+def test_held_out_labels_keep_the_names_of_their_columns():
+    labels = pd.DataFrame({"first": ROWS[:, 0], "second": ROWS[:, 1]})
+    model = EntropyClassifier(epochs=2).fit(ROWS[:24], labels[:24], held_out=(ROWS[24:], labels[24:]))
+    assert model.table_.class_names == ("first", "second")
+
+
+def test_validation_rows_that_weigh_nothing_choose_no_epoch():
+    weight = np.ones(48)
+    model = EntropyClassifier(epochs=3)
+    held = model.fit(ROWS, XOR).train_result_.history
+    assert not np.isnan(held.validation_loss).any()
+    from logiclens.data.splits import split
+
+    weight[split((XOR == "same").astype(int), 0.2, seed=0).validation] = 0
+    assert np.isnan(model.fit(ROWS, XOR, sample_weight=weight).history_.validation_loss).all()
+
+
+@pytest.mark.parametrize("shared_tail", [False, True])
+def test_no_seed_means_a_fresh_one_and_numpy_seeds_are_taken(shared_tail):
+    first, second, third, fourth = (
+        EntropyClassifier(epochs=1, random_state=seed, shared_tail=shared_tail).fit(ROWS, XOR).predict_proba(ROWS)
+        for seed in (None, None, np.int64(3), 3)
+    )
+    assert (first != second).any()
+    assert (third == fourth).all()
 
 
 def test_constant_concepts_are_warned_of_and_noted():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 
+import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -15,6 +16,7 @@ from logiclens.errors import LogicLensError, LogicLensWarning, NoEntropyLayer
 from logiclens.explain import Limits, explain_all, explain_class, explain_local, read
 from logiclens.explain.local import shortest_reason
 from logiclens.formula import DNF, Cube, Literal, TruthTable, parse
+from logiclens.nn import EntropyLogicLayer, EntropyNet, LinearIndependent
 from tests.rigged import Rigged, yes_no
 
 GRID = np.array(list(itertools.product([0, 1], repeat=4)))
@@ -145,10 +147,77 @@ def test_idle_head_is_reported_never_explained_wrongly():
     explanation = explain_all(Rigged(4, [[3], [0, 1]], logits), ConceptTable(GRID, NAMES))
     assert explanation[0].idle
     assert explanation[0].formula == DNF.false
-    assert explanation[0].reason == "this head is idle: the other head decides; its own output is the same on all rows."
+    assert explanation[0].reason.startswith("this head is idle: the other head decides; its own output hardly varies")
+    assert not explanation[0].proved_minimal
     assert "0/1 matrix" in explanation[0].remedy
     assert not explanation[1].idle
     assert explanation[1].formula.equivalent(parse("(a & ~b) | (~a & b)"))
+
+
+def test_a_quiet_head_that_decides_is_not_idle():
+    # The third head varies a thousand times more, and yet the first two decide every row.
+    def logits(x):
+        return torch.stack([0.9 * x[:, 0], 0.9 * (1 - x[:, 0]), torch.where(x[:, 1] >= 0.5, -1000.0, -1.0)], dim=-1)
+
+    with pytest.warns(LogicLensWarning, match="never predicts 'class 2'"):
+        explanation = explain_all(Rigged(4, [[0], [0], [1]], logits), ConceptTable(GRID, NAMES))
+    assert [str(explained.formula) for explained in explanation] == ["a", "~a", "False"]
+    assert not any(explained.idle for explained in explanation)
+
+
+def test_rows_that_break_an_exclusive_group_are_warned_of_and_never_printed_as_exclusive():
+    network = Rigged(4, [[0, 1], [0, 1]], boolean(lambda a, b, c, d: a | b))
+    with pytest.warns(LogicLensWarning, match="4 rows break the exclusive group 'a', 'b'"):
+        explained = explain_class(network, ConceptTable(GRID, NAMES, exclusive=[["a", "b"]]), target=1)
+    assert "⊕" not in str(explained)
+    network = Rigged(4, [[0, 1], [0, 1]], boolean(lambda a, b, c, d: a & b))
+    with pytest.warns(LogicLensWarning, match="break the exclusive group"):
+        explained = explain_class(network, ConceptTable(GRID, NAMES, exclusive=[["a", "b"]]), target=1)
+    assert explained.reason == "every row answered yes breaks an exclusive group and is left out."
+
+
+def test_a_row_of_next_to_no_weight_still_forbids_equality():
+    values = np.array([[0.9], [0.6], [0.1]])
+    network = Rigged(1, [[0], [0]], yes_no(lambda x: x[:, 0] >= 0.8))
+    explained = explain_class(network, ConceptTable(values, ["a"], weight=[1.0, 1e-20, 1.0]), target=1)
+    assert str(explained.formula) == "a"
+    assert not explained.equals_network
+    assert "≈" in str(explained)
+
+
+def test_the_paper_method_does_not_claim_a_minimum():
+    rows = ConceptTable([[1, 1], [0, 0], [0, 0]], ["a", "b"])
+    network = Rigged(2, [[0, 1], [0, 1]], yes_no(lambda x: x.sum(dim=1) >= 1.5))
+    assert str(explain_class(network, rows, target=1, method="paper").formula) == "a & b"
+    assert not explain_class(network, rows, target=1, method="paper").proved_minimal
+
+
+def test_rows_that_something_changes_before_the_entropy_layer_are_refused():
+    network = nn.Sequential(nn.Linear(4, 4), EntropyLogicLayer(4, 3, 2), LinearIndependent(3, 1, 2, top=True))
+    with pytest.raises(LogicLensError, match="do not enter an entropy layer as they are"):
+        explain_all(network, GRID)
+
+
+def test_of_several_entropy_layers_the_one_that_the_concepts_enter_is_read():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.second = EntropyLogicLayer(4, 1, 2)
+            self.first = EntropyLogicLayer(4, 2, 2)
+
+        def forward(self, x):
+            return self.second(self.first(x).flatten(-2))[:, :, 0]
+
+    network = Two()
+    reading = read(network, ConceptTable(GRID, NAMES))
+    assert reading.relevance == pytest.approx(network.first.relevance().detach().numpy())
+
+
+def test_a_compiled_network_is_explained(monkeypatch):
+    # The compiler cannot look into run-time shape checks, where a test run has them on.
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    compiled = torch.compile(nn.Sequential(EntropyNet(4, 2)), backend="eager")
+    assert len(explain_all(compiled, GRID)) == 2
 
 
 def test_head_whose_concepts_tell_nothing_apart_says_so():
@@ -207,13 +276,15 @@ def test_paper_method_is_the_papers_loop(answers, support, labels):
     truth = np.repeat(labels, support)
     order = sorted(np.flatnonzero(yes), key=lambda r: -support[r])
     chosen, best = np.zeros(16, dtype=bool), f1_score(truth, np.zeros(len(truth)), average="macro", zero_division=0)
-    for position, r in enumerate(order):
+    for r in order:
         trial = chosen.copy()
         trial[r] = True
         score = f1_score(truth, np.repeat(trial, support), average="macro", zero_division=0)
-        # A class is never left empty: the last row stays when none improved.
-        if score > best + 1e-12 or (not chosen.any() and position == len(order) - 1):
+        if score > best + 1e-12:
             chosen, best = trial, score
+    # A class is never left empty: the best supported row stays when none improved.
+    chosen[order[0]] |= not chosen.any()
+    assert DNF([step.cube for step in got.trace if step.kept]).equivalent(got.formula)
     assert (got.formula.evaluate(GRID, NAMES) == chosen).all()
 
 
@@ -221,8 +292,10 @@ def test_paper_method_is_the_papers_loop(answers, support, labels):
     answers=st.lists(st.booleans(), min_size=16, max_size=16),
     max_cubes=st.integers(1, 3),
     max_literals=st.integers(1, 6),
+    price=st.sampled_from([0.0, 0.005, 0.05, 0.7]),
+    judged=st.lists(st.integers(0, 15), min_size=1, max_size=5),
 )
-def test_limits_are_kept_and_the_score_is_scikit_learns(answers, max_cubes, max_literals):
+def test_limits_are_kept_and_the_score_is_scikit_learns(answers, max_cubes, max_literals, price, judged):
     yes = np.array(answers)
     if yes.all() or not yes.any():
         return
@@ -230,12 +303,20 @@ def test_limits_are_kept_and_the_score_is_scikit_learns(answers, max_cubes, max_
     network = Rigged(
         4, [range(4), range(4)], yes_no(lambda x: torch.tensor([codes[tuple(r)] for r in x.int().tolist()]))
     )
-    got = explain_class(network, ConceptTable(GRID, NAMES), target=1, limits=Limits(max_cubes, max_literals))
+    limits = Limits(max_cubes, max_literals, price)
+    # The rows that judge may all be of one answer.
+    validation = ConceptTable(GRID[judged], NAMES)
+    got = explain_class(network, ConceptTable(GRID, NAMES), validation, target=1, limits=limits)
     assert 1 <= len(got.formula) <= max_cubes
-    assert got.formula.n_literals <= max_literals
+    assert 1 <= got.formula.n_literals <= max_literals
     fires = got.formula.evaluate(GRID, NAMES)
-    assert got.score == pytest.approx(f1_score(yes, fires, average="macro"))
+    assert got.score == pytest.approx(f1_score(yes[judged], fires[judged], average="macro"))
     assert got.fidelity == pytest.approx((yes == fires).mean())
+    assert got.equals_network == (yes == fires).all()
+    for step in got.trace:
+        covered = DNF([step.cube]).evaluate(GRID, NAMES)
+        if step.why == "covers no further row":
+            assert not (covered & ~fires)[judged].any()
 
 
 def test_the_simplest_rule_is_never_better():
@@ -300,6 +381,7 @@ def test_local_explanation_is_the_rows_cube_reduced_to_a_shortest_reason():
     assert str(local.cube) == "x0 & ~x1 & x2"
     assert str(local.reduced) == "x0"
     assert local.agrees
+    assert str(explain_local(network, [1, 0, 1, 1], explanation=explanation).cube) == "a & ~b & c"
     for row in GRID:
         found = explain_local(network, ConceptTable(row[None], NAMES), explanation=explanation)
         formula = explanation[found.name].formula
@@ -321,6 +403,30 @@ def test_local_explanation_says_where_formula_and_network_disagree():
     local = explain_local(network, ConceptTable([[0, 1, 1, 1]], NAMES), target=1, explanation=explanation)
     assert local.agrees is False
     assert "does not agree here" in str(local)
+
+
+def test_a_row_without_the_class_says_so_and_why():
+    single = Rigged(4, [[0, 1]], lambda x: 5 * (x[:, :1] + x[:, 1:2]) - 7.5)
+    table = ConceptTable(GRID, NAMES, GRID[:, 0] & GRID[:, 1], ["no", "yes"])
+    explanation = explain_all(single, table)
+    local = explain_local(single, GRID[0], explanation=explanation)
+    assert (local.name, local.holds, local.agrees) == ("yes", False, True)
+    assert local.probability > 0.99
+    assert len(local.reduced) == 1
+    assert str(local).startswith("not yes (99.9%): ¬")
+
+
+def test_local_explanations_answer_as_the_explanation_they_are_given():
+    def logits(x):
+        return torch.stack([x[:, 0] - 0.5, x[:, 1] - 0.5], dim=-1) * 20
+
+    network = Rigged(4, [[0], [1]], logits)
+    explanation = explain_all(network, ConceptTable(GRID, NAMES, GRID[:, :2], ["left", "right"]))
+    local = explain_local(network, [1, 1, 0, 0], target="right", explanation=explanation)
+    assert (local.name, local.holds, str(local.reduced)) == ("right", True, "b")
+    assert local.probability > 0.99
+    with pytest.raises(LogicLensError, match="2 classes, the network 1 heads"):
+        explain_local(Rigged(4, [[0]], lambda x: x[:, :1]), ConceptTable(GRID[:1], NAMES), explanation=explanation)
 
 
 @given(st.data())
@@ -379,6 +485,8 @@ def test_relevance_lists_relevant_concepts_the_strongest_first():
         (lambda: explain_all(xor_net(), GRID, answer="sign"), "answer must be 'argmax' or 'threshold'"),
         (lambda: explain_local(xor_net(), GRID[:2]), "expected one row, got 2"),
         (lambda: explain_local(xor_net(), GRID[0], target=7), "target must be 0 to 1, got 7"),
+        (lambda: explain_class(xor_net(), GRID, target=1.5), "target must be 0 to 1, got 1.5"),
+        (lambda: explain_all(None, GRID), "expected a torch network to explain, got NoneType"),
         (lambda: Limits(max_cubes=0), "at least 1"),
         (lambda: Limits(price=-1.0), "between 0 and 1"),
         (lambda: explain_all(Rigged(4, [[0], [0]], lambda x: x[:, :2] * torch.nan), GRID), "NaN or infinite outputs"),

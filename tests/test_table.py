@@ -57,13 +57,6 @@ def test_contradictions_are_the_rows_answered_both_ways(drawn):
     assert supports == sorted(supports, reverse=True)
 
 
-@given(answered_rows())
-def test_no_answer_per_row_beats_the_majority(drawn):
-    table, (yes, no) = drawn.table(), tally(drawn)
-    best = sum(max(yes[row], no[row]) for row in set(drawn.rows)) / sum(drawn.weight)
-    assert table.best_fidelity == pytest.approx(best, rel=1e-12)
-
-
 @given(answered_rows(max_concepts=4, min_concepts=2), st.data())
 def test_rows_that_break_a_group_are_not_cared_for(drawn, data):
     group = data.draw(st.lists(st.sampled_from(drawn.names), min_size=1, unique=True))
@@ -99,7 +92,6 @@ def test_weights_decide_the_majority():
 
 def test_a_table_without_rows_has_nothing_to_contradict():
     table = TruthTable.of(np.zeros((0, 2)), ["a", "b"], [])
-    assert table.best_fidelity == 1.0
     assert table.contradictions == ()
     assert table.on.shape == table.off.shape == (0, 2)
 

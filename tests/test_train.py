@@ -722,7 +722,14 @@ def test_counts_must_be_positive(name):
     ],
 )
 def test_rates_must_be_sound_numbers(name, value):
-    with pytest.raises(LogicLensError, match=f"{name} must be a positive number, got {value}"):
+    expected = "above 0" if value == 0 else f"a finite number that is not negative, got {value}"
+    with pytest.raises(LogicLensError, match=f"{name} must be {expected}"):
+        TrainConfig(**{name: value})
+
+
+@pytest.mark.parametrize(("name", "value"), [("epochs", "5"), ("epochs", None), ("batch_size", 2.5)])
+def test_counts_must_be_whole_numbers(name, value):
+    with pytest.raises(LogicLensError, match=f"{name} must be a whole number, got"):
         TrainConfig(**{name: value})
 
 

@@ -53,7 +53,7 @@ def _options(
 @app.command()
 def explain(
     folds: Annotated[int, typer.Option(min=2, max=20, help="Folds for the metrics.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and splits.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the initial weights.")] = 0,
     method: Annotated[Method, typer.Option(help="How formulas are chosen.")] = Method.minimal,
 ) -> None:
     """Explain the bundled example: breast cancer, its measurements cut into named concepts.

@@ -8,13 +8,16 @@ from rich.console import Console
 from logiclens.data.booleanise import Booleaniser
 from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.experiments.bundled import breast_cancer
-from logiclens.experiments.crossvalidate import CrossValidation, FoldResult, cross_validate, summarise
-from logiclens.experiments.simplest import best_literal
+from logiclens.experiments.crossvalidate import (
+    ClassReport,
+    CrossValidation,
+    FoldResult,
+    class_reports,
+    cross_validate,
+    summarise,
+)
 from logiclens.explain.classwise import Method
-from logiclens.explain.result import ClassExplanation
-from logiclens.formula.dnf import DNF
 from logiclens.formula.text import format_formula
-from logiclens.metrics.scores import accuracy, macro_f1
 from logiclens.render.text import bar
 from logiclens.train.progress import Progress
 
@@ -58,45 +61,35 @@ def _print_fit(console: Console, fold: FoldResult, n_folds: int) -> None:
     )
     for note in fold.explanation.notes:
         console.print(f"note: {note}")
-    fires = fold.explanation.fires(fold.test)
-    answers = model.predict(fold.test)
-    for explained in fold.explanation:
-        _print_class(console, explained, fold, fires[:, explained.head], answers)
+    for report in class_reports(fold):
+        _print_class(console, report)
     console.print(LEGEND)
 
 
-def _print_class(
-    console: Console,
-    explained: ClassExplanation,
-    fold: FoldResult,
-    fires: np.ndarray[tuple[int], np.dtype[np.bool_]],
-    answers: np.ndarray[tuple[int], np.dtype[np.object_]],
-) -> None:
-    formula = explained.formula
-    is_class, is_answer = fold.test_labels == explained.name, answers == explained.name
+def _print_class(console: Console, report: ClassReport) -> None:
+    explained = report.explained
+    formula, contradictions = explained.formula, len(explained.contradictions)
     console.print(f"\n{explained.name}", style="bold")
     console.print(f"  {explained}")
-    f1, faithful = macro_f1(is_class, fires), accuracy(is_answer, fires)
     console.print(
-        f"  on unseen rows F1 {100 * f1:.1f}%, fidelity {100 * faithful:.1f}%; "
+        f"  on unseen rows F1 {100 * report.f1:.1f}%, fidelity {100 * report.fidelity:.1f}%; "
         f"{_counted(formula.n_literals, 'literal')} in {_counted(len(formula), 'cube')}"
         + (", proved minimal" if explained.proved_minimal else "")
-        + (f"; {_counted(len(explained.contradictions), 'contradiction')}" if explained.contradictions else "")
+        + (f"; {_counted(contradictions, 'contradiction')}" if contradictions else "")
     )
-    literal = best_literal(fold.model.table_, explained.head)
-    alone = macro_f1(is_class, (literal | DNF.false).evaluate(fold.test))
-    text = format_formula(literal, "unicode")
-    console.print(f"  for comparison, the best single literal of the training rows: {text}, F1 {100 * alone:.1f}%")
+    simplest = format_formula(report.simplest, "unicode")
+    console.print(
+        f"  for comparison, the best single literal: {simplest}, F1 {100 * report.simplest_f1:.1f}% on unseen rows"
+    )
     console.print("  relevant concepts")
     width = max((len(name) for name in explained.relevance), default=0)
     for name, relevance in explained.relevance.items():
         used = "" if name in formula.concepts else "   (not in the formula)"
         console.print(f"    {name:<{width}}  {bar(relevance)} {relevance:.2f}{used}")
-    rows = np.flatnonzero(is_answer)[:2]
-    if len(rows):
+    if report.rows:
         console.print("  why these rows")
-        for row, local in zip(rows, fold.model.explain_local(fold.test.iloc[rows], fold.explanation), strict=True):
-            console.print(f"    row {fold.test.index[row]}: {local}")
+    for row, local in report.rows:
+        console.print(f"    row {row}: {local}")
 
 
 def _counted(number: int, word: str) -> str:

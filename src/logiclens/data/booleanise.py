@@ -33,6 +33,8 @@ class Booleaniser:
         """Find the cuts; a column with one value gets none."""
         if self.n_cuts < 1:
             raise LogicLensError(f"n_cuts must be at least 1, got {self.n_cuts}.")
+        if not hasattr(frame, "columns"):
+            raise LogicLensError(f"expected a DataFrame with named columns, got {type(frame).__name__}.")
         if len(frame) == 0:
             raise LogicLensError("there are no rows to find cuts on.")
         names = [str(column) for column in frame.columns]
@@ -47,8 +49,7 @@ class Booleaniser:
 
     def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """One Boolean column for each cut."""
-        if not hasattr(self, "cuts_"):
-            raise LogicLensError("this Booleaniser is not fitted: call fit(frame) on the training rows first.")
+        self._check_fitted()
         place = {str(column): i for i, column in enumerate(frame.columns)}
         missing = [name for name in self.cuts_ if name not in place]
         if missing:
@@ -60,8 +61,13 @@ class Booleaniser:
         }
         return pd.DataFrame(columns, index=frame.index)
 
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "cuts_"):
+            raise LogicLensError("this Booleaniser is not fitted: call fit(frame) on the training rows first.")
+
     def column_of(self) -> dict[str, str]:
         """The raw column behind each concept."""
+        self._check_fitted()
         return {_concept(name, cut): name for name, cuts in self.cuts_.items() for cut in cuts}
 
 

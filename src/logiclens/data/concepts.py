@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import unknown_concept
+from logiclens.formula.bits import as_array, check_names, unknown_concept
 from logiclens.formula.counted import CountedRows
 
 THRESHOLD = 0.5
@@ -52,9 +51,11 @@ class ConceptTable:
         weight: ArrayLike | None = None,
     ) -> None:
         """Check everything; say what is wrong, where, and what to do."""
+        if names is None and hasattr(values, "columns"):
+            names = [str(column) for column in values.columns]
         array = _checked_values(values, names)
         names = tuple(names) if names is not None else tuple(f"x{i}" for i in range(array.shape[1]))
-        _check_names(names, "concept")
+        check_names(names, len(names))
         label_array, classes = _checked_labels(labels, len(array), class_names)
         store = object.__setattr__
         store(self, "values", _frozen(array))
@@ -95,9 +96,26 @@ class ConceptTable:
             return self.labels.astype(np.float64)
         return np.eye(len(self.class_names))[self.labels]
 
+    def append(self, other: ConceptTable) -> ConceptTable:
+        """The rows of both tables; concepts and classes must be the same."""
+        if self.names != other.names or self.class_names != other.class_names or self.exclusive != other.exclusive:
+            raise LogicLensError("only tables with the same concepts and classes, in one order, can be put together.")
+        labels = None
+        if self.labels is not None and other.labels is not None:
+            labels = np.concatenate([self.labels, other.labels])
+        return ConceptTable(
+            np.concatenate([self.values, other.values]),
+            self.names,
+            labels,
+            self.class_names or None,
+            self.exclusive,
+            np.concatenate([self.weight, other.weight]),
+        )
+
     def take(self, rows: ArrayLike) -> ConceptTable:
         """Some of the rows, with the same concepts and classes."""
         index = np.asarray(rows)
+        index = index if index.size else index.astype(np.intp)
         return ConceptTable(
             self.values[index],
             self.names,
@@ -107,16 +125,16 @@ class ConceptTable:
             self.weight[index],
         )
 
-    def hardened(self, threshold: float = THRESHOLD) -> ConceptTable:
-        """The same table with each concept cut to 0 or 1."""
-        hard = copy.copy(self)
-        object.__setattr__(hard, "values", _frozen(self.boolean(threshold).astype(self.values.dtype)))
-        return hard
-
     def counted(self, threshold: float = THRESHOLD) -> CountedRows:
         """The distinct Boolean rows with the weight of each class on them."""
         counts = None if self.labels is None else self.targets() * self.weight[:, None]
         return CountedRows.of(self.boolean(threshold), self.names, counts, self.weight)
+
+    def broken_groups(self) -> dict[tuple[str, ...], int]:
+        """The exclusive groups of which more than one concept is true on some row, with how many rows break them."""
+        bits, index = self.boolean(), {name: i for i, name in enumerate(self.names)}
+        counts = {group: int((bits[:, [index[n] for n in group]].sum(axis=1) > 1).sum()) for group in self.exclusive}
+        return {group: n_rows for group, n_rows in counts.items() if n_rows}
 
     def constant_concepts(self) -> tuple[str, ...]:
         """Concepts with one value on all rows: they cannot tell any two rows apart."""
@@ -133,9 +151,7 @@ def as_table(rows: Any, like: Sequence[str] | None = None) -> ConceptTable:
     """A table from whatever a caller holds: a table, a frame with named columns, an array or a tensor."""
     if isinstance(rows, ConceptTable):
         return rows
-    columns = getattr(rows, "columns", None)
-    names = [str(column) for column in columns] if columns is not None else like
-    return ConceptTable(rows, names)
+    return ConceptTable(rows, None if hasattr(rows, "columns") else like)
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -146,12 +162,10 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _checked_values(values: Any, names: Sequence[str] | None) -> NDArray[np.floating[Any]]:
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        # NumPy has no bfloat16; every other kind of number passes as it is.
-        values = values.float() if "bfloat16" in str(values.dtype) else values
+    if hasattr(values, "toarray"):
+        raise LogicLensError("sparse tables are not taken: pass table.toarray().")
     try:
-        array = np.asarray(values)
+        array = as_array(values)
         # float64 stays; everything else (bool, integers, float16) becomes float32, which holds 0 and 1 exactly.
         array = array if array.dtype == np.float64 else array.astype(np.float32)
     except (TypeError, ValueError):
@@ -184,26 +198,18 @@ def _out_of_range(array: NDArray[np.floating[Any]], names: Sequence[str] | None)
     )
 
 
-def _check_names(names: tuple[str, ...], what: str) -> None:
-    for i, name in enumerate(names):
-        if not isinstance(name, str) or not name.strip():
-            raise LogicLensError(f"every {what} needs a name; number {i} has {name!r}.")
-    if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise LogicLensError(f"{what} names must differ; {twice!r} is there more than once.")
-
-
 def _checked_labels(
     labels: Any, n_rows: int, class_names: Sequence[str] | None
 ) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
     names = None if class_names is None else tuple(str(name) for name in class_names)
     if names is not None:
-        _check_names(names, "class")
+        check_names(names, len(names), "class")
     if labels is None:
         return None, names or ()
-    if hasattr(labels, "detach"):
-        labels = labels.detach().cpu()
-    array = np.asarray(labels)
+    try:
+        array = as_array(labels)
+    except ValueError:
+        raise LogicLensError("labels must be one entry for each row, or rows of one length.") from None
     if array.ndim not in (1, 2) or len(array) != n_rows:
         raise LogicLensError(f"labels must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
     if array.ndim == 2 and array.shape[1] == 0:
@@ -240,7 +246,10 @@ def _checked_groups(groups: Sequence[Sequence[str]], names: tuple[str, ...]) -> 
 def _checked_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
     if weight is None:
         return np.ones(n_rows)
-    array = np.asarray(weight, dtype=np.float64)
+    try:
+        array = as_array(weight).astype(np.float64)
+    except (TypeError, ValueError):
+        raise LogicLensError("weights must be numbers, one for each row.") from None
     if array.shape != (n_rows,):
         raise LogicLensError(f"weights must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
     if not (np.isfinite(array).all() and (array >= 0).all() and array.sum() > 0):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import sklearn.exceptions
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +21,7 @@ from logiclens.explain.extract import Reading, read
 from logiclens.explain.local import explain_rows
 from logiclens.explain.result import Explanation, LocalExplanation
 from logiclens.explain.selection import Limits
+from logiclens.formula.bits import as_array
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.config import TrainConfig
 from logiclens.train.loop import fit
@@ -40,7 +43,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epochs: passes over the data; the best validation epoch is kept.
         learning_rate: of AdamW.
         validation: the share of the rows that chooses the epoch.
-        class_weight: one factor per class, or `"balanced"`.
+        class_weight: one factor per class (a list, or a dictionary from class to factor), or `"balanced"`.
         method: how formulas are chosen, `"minimal"` or `"paper"`.
         score_against: what candidate formulas are scored against, `"network"` or `"labels"`.
         max_cubes: the most cubes in the formula of a class.
@@ -68,13 +71,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epochs: int = 500,
         learning_rate: float = 1e-2,
         validation: float = 0.2,
-        class_weight: Sequence[float] | Literal["balanced"] | None = None,
+        class_weight: Sequence[float] | Mapping[Any, float] | Literal["balanced"] | None = None,
         method: Method = "minimal",
         score_against: ScoreAgainst = "network",
         max_cubes: int = 10,
         max_literals: int = 40,
         price: float = 0.005,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         """Store the settings; nothing is checked before `fit`."""
         self.booleanise = booleanise
@@ -96,10 +99,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self,
         concepts: Any,
-        labels: ArrayLike,
+        labels: Any,
         sample_weight: ArrayLike | None = None,
         *,
-        held_out: tuple[Any, ArrayLike] | None = None,
+        held_out: tuple[Any, Any] | None = None,
     ) -> EntropyClassifier:
         """Train on concepts in [0, 1] (a DataFrame names them) and labels: one per row, or a 0/1 matrix of several.
 
@@ -110,15 +113,16 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "booleanise must be None: this estimator takes concepts in [0, 1]. "
                 "Cut raw columns with logiclens.Booleaniser first."
             )
-        n_rows = len(concepts)
-        if held_out is not None:
-            concepts, labels, sample_weight = _stacked(concepts, labels, sample_weight, held_out)
+        seed = _seed(self.random_state)
         table, classes = _labelled(concepts, labels, sample_weight)
-        if held_out is not None:
-            parts = Split(np.arange(n_rows), np.arange(n_rows, len(table)))
+        if held_out is None:
+            parts = split(table.labels, self.validation, seed=seed)  # type: ignore[arg-type]
         else:
-            parts = split(table.labels, self.validation, seed=self.random_state)  # type: ignore[arg-type]
-        generator = torch.Generator().manual_seed(self.random_state)
+            held_values = _matched(held_out[0], table.names)
+            held = ConceptTable(held_values, table.names, _codes(held_out[1], table, classes), table.class_names)
+            parts = Split(np.arange(len(table)), np.arange(len(table), len(table) + len(held)))
+            table = table.append(held)
+        generator = torch.Generator().manual_seed(seed)
         network = EntropyNet(
             table.n_concepts,
             len(table.class_names),
@@ -131,14 +135,20 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             epochs=self.epochs,
             learning_rate=self.learning_rate,
             penalty_weight=self.penalty_weight,
-            class_weight=self.class_weight,
+            class_weight=_class_weight(self.class_weight, classes),
         )
-        held = table.take(parts.validation) if len(parts.validation) else None
-        result = fit(network, table.take(parts.train), config, generator, validation=held)
+        if table.weight[parts.train].sum() == 0:
+            raise LogicLensError("the rows that train the network all have the weight 0.")
+        # Validation rows that weigh nothing cannot choose an epoch.
+        chooses = table.weight[parts.validation].sum() > 0
+        validation = table.take(parts.validation) if chooses else None
+        result = fit(network, table.take(parts.train), config, generator, validation=validation)
         self.classes_, self.network_, self.table_, self.train_result_ = classes, network, table, result
         self.n_features_in_, self.concept_names_ = table.n_concepts, table.names
         if hasattr(concepts, "columns"):
             self.feature_names_in_ = np.array(table.names, dtype=object)
+        else:
+            self.__dict__.pop("feature_names_in_", None)
         return self
 
     @property
@@ -181,29 +191,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         reading = self.read(concepts)
         return explain_rows(reading, explanation=self.explain() if explanation is None else explanation)
 
-    def _table(self, concepts: Any, labels: ArrayLike | None = None) -> ConceptTable:
-        if hasattr(concepts, "columns"):
-            missing = [name for name in self.concept_names_ if name not in [str(c) for c in concepts.columns]]
-            if missing:
-                raise LogicLensError(f"the rows lack the concept {missing[0]!r} that the network was trained on.")
-            if hasattr(self, "feature_names_in_"):
-                concepts = concepts[list(self.concept_names_)]
-        elif hasattr(concepts, "shape") and len(concepts.shape) == 2 and concepts.shape[1] != self.n_features_in_:
-            raise LogicLensError(
-                f"the network was trained on {self.n_features_in_} concepts, the rows have {concepts.shape[1]}."
-            )
-        codes = None if labels is None else self._codes(np.asarray(labels))
-        return ConceptTable(concepts, self.concept_names_, codes, self.table_.class_names)
+    def _table(self, concepts: Any, labels: Any = None) -> ConceptTable:
+        codes = None if labels is None else _codes(labels, self.table_, self.classes_)
+        return ConceptTable(
+            _matched(concepts, self.concept_names_), self.concept_names_, codes, self.table_.class_names
+        )
 
-    def _codes(self, labels: NDArray[Any]) -> NDArray[Any]:
-        if self.table_.is_multilabel:
-            return labels
-        unknown = labels[~np.isin(labels, self.classes_)]
-        if len(unknown):
-            raise LogicLensError(f"the label {unknown.tolist()[0]!r} was not among the training labels.")
-        return np.searchsorted(self.classes_, labels)
-
-    def read(self, concepts: Any, labels: ArrayLike | None = None) -> Reading:
+    def read(self, concepts: Any, labels: Any = None) -> Reading:
         """What the network says about rows, in full: outputs, answers and relevance. With labels, to be scored."""
         self._check_fitted()
         return read(self.network_, self._table(concepts, labels), self._answer)
@@ -217,35 +211,79 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise NotFittedError("this EntropyClassifier is not fitted: call fit(concepts, labels) first.")
 
 
-def _labelled(concepts: Any, labels: ArrayLike, sample_weight: ArrayLike | None) -> tuple[ConceptTable, NDArray[Any]]:
+def _labelled(concepts: Any, labels: Any, sample_weight: ArrayLike | None) -> tuple[ConceptTable, NDArray[Any]]:
     """Concepts and labels as a table with class numbers, and the classes behind the numbers."""
-    names = [str(column) for column in concepts.columns] if hasattr(concepts, "columns") else None
-    y = np.asarray(labels)
+    rows = ConceptTable(concepts, weight=sample_weight)
+    y = _checked_labels(labels, len(rows))
     if y.ndim == 2:
         class_names = [str(c) for c in getattr(labels, "columns", range(y.shape[1]))]
-        return ConceptTable(concepts, names, y, class_names, weight=sample_weight), np.arange(y.shape[1])
-    if y.ndim != 1 or len(y) != len(concepts):
-        raise LogicLensError(f"labels must have one entry for each of the {len(concepts)} rows, got shape {y.shape}.")
-    if len(y) == 0:
-        raise LogicLensError("there are no rows: concepts must have at least one.")
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) == 1:
-        raise LogicLensError(f"all rows have the class {classes.tolist()[0]!r}: at least two classes are needed.")
-    return ConceptTable(concepts, names, codes, [str(c) for c in classes.tolist()], weight=sample_weight), classes
+        classes: NDArray[Any] = np.arange(y.shape[1])
+    else:
+        classes, y = np.unique(y, return_inverse=True)
+        if len(classes) == 1:
+            raise LogicLensError(f"all rows have the class {classes.tolist()[0]!r}: at least two classes are needed.")
+        class_names = [str(c) for c in classes.tolist()]
+    return ConceptTable(rows.values, rows.names, y, class_names, weight=rows.weight), classes
 
 
-def _stacked(
-    concepts: Any, labels: ArrayLike, sample_weight: ArrayLike | None, held_out: tuple[Any, ArrayLike]
-) -> tuple[Any, ArrayLike, ArrayLike | None]:
-    """Training rows with the held-out rows behind them; these weigh 1 each."""
-    held_concepts, held_labels = held_out
+def _checked_labels(labels: Any, n_rows: int) -> NDArray[Any]:
+    """Labels as an array: one for each row, none missing, all of one kind."""
+    try:
+        y = as_array(labels)
+    except ValueError:
+        raise LogicLensError("labels must be one entry for each row, or rows of one length.") from None
+    if y.ndim not in (1, 2) or len(y) != n_rows:
+        raise LogicLensError(f"labels must have one entry for each of the {n_rows} rows, got shape {y.shape}.")
+    missing = np.asarray(pd.isna(y)).reshape(n_rows, -1).any(axis=1)
+    if missing.any():
+        raise LogicLensError(f"the label of row {int(np.flatnonzero(missing)[0])} is missing.")
+    kinds = {isinstance(label, str) for label in (labels if isinstance(labels, list | tuple) else y.ravel().tolist())}
+    if len(kinds) > 1:
+        raise LogicLensError("labels must be of one kind; these are partly text and partly not.")
+    return y
+
+
+def _codes(labels: Any, table: ConceptTable, classes: NDArray[Any]) -> NDArray[Any]:
+    """Labels as the class numbers of a fitted estimator."""
+    y = _checked_labels(labels, len(as_array(labels)))
+    if table.is_multilabel:
+        return y
+    unknown = y[~np.isin(y, classes)]
+    if len(unknown):
+        raise LogicLensError(f"the label {unknown.tolist()[0]!r} was not among the training labels.")
+    return np.searchsorted(classes, y)
+
+
+def _matched(concepts: Any, names: tuple[str, ...]) -> Any:
+    """The columns of a frame by the names the network was trained on; a matrix by position, of the right width."""
+    if isinstance(concepts, ConceptTable):
+        concepts = pd.DataFrame(concepts.values, columns=list(concepts.names))
     if hasattr(concepts, "columns"):
-        if list(concepts.columns) != list(getattr(held_concepts, "columns", ())):
-            raise LogicLensError("the held-out rows must have the same columns as the training rows, in one order.")
-        held_concepts = held_concepts.to_numpy()
-    values = np.concatenate([np.asarray(concepts), np.asarray(held_concepts)])
-    stacked = type(concepts)(values, columns=concepts.columns) if hasattr(concepts, "columns") else values
-    weight = None
-    if sample_weight is not None:
-        weight = np.concatenate([np.asarray(sample_weight, dtype=np.float64), np.ones(len(values) - len(concepts))])
-    return stacked, np.concatenate([np.asarray(labels), np.asarray(held_labels)]), weight
+        place = {str(column): i for i, column in enumerate(concepts.columns)}
+        missing = [name for name in names if name not in place]
+        if missing:
+            raise LogicLensError(f"the rows lack the concept {missing[0]!r} that the network was trained on.")
+        return as_array(concepts)[:, [place[name] for name in names]]
+    values = as_array(concepts)
+    if values.ndim == 2 and values.shape[1] != len(names):
+        raise LogicLensError(f"the network was trained on {len(names)} concepts, the rows have {values.shape[1]}.")
+    return values
+
+
+def _class_weight(class_weight: Any, classes: NDArray[Any]) -> Any:
+    """scikit-learn's dictionary from class to weight as one number per class; classes not named weigh 1."""
+    if not isinstance(class_weight, Mapping):
+        return class_weight
+    unknown = [label for label in class_weight if label not in classes.tolist()]
+    if unknown:
+        raise LogicLensError(f"class_weight names {unknown[0]!r}, which is not among the classes.")
+    return [class_weight.get(label, 1.0) for label in classes.tolist()]
+
+
+def _seed(random_state: Any) -> int:
+    """A seed: the number given, or a fresh one for None."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if not isinstance(random_state, Integral) or not 0 <= int(random_state) < 2**32:
+        raise LogicLensError(f"random_state must be a whole number from 0 on, or None, got {random_state!r}.")
+    return int(random_state)

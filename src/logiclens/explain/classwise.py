@@ -24,7 +24,7 @@ Method = Literal["minimal", "paper"]
 ScoreAgainst = Literal["labels", "network"]
 
 IDLE_SPREAD = 1e-3
-"""A head is idle when its output varies less than this share of the output that varies most."""
+"""A head is idle when its output varies by less than this share of what the best of the other heads varies by."""
 
 
 def explain_class(
@@ -52,7 +52,7 @@ def explain_class(
         answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`.
     """
     reading, judged = _readings(network, rows, validation, answer)
-    explained = _explain_head(reading, judged, _head(reading, target), method, score_against, limits or Limits())
+    explained = _explain_head(reading, judged, reading.head(target), method, score_against, limits or Limits())
     _warn_of_unvarying([explained])
     return explained
 
@@ -79,6 +79,13 @@ def explain_all(
 
 def _readings(network: nn.Module, rows: Any, validation: Any, answer: Answer | None) -> tuple[Reading, Reading]:
     table = as_table(rows)
+    for group, n_rows in table.broken_groups().items():
+        shown = ", ".join(repr(name) for name in group[:4]) + (", …" if len(group) > 4 else "")
+        warnings.warn(
+            f"{n_rows} rows break the exclusive group {shown}: more than one is true. No formula is made from them.",
+            LogicLensWarning,
+            stacklevel=3,
+        )
     reading = read(network, table, answer)
     if validation is None:
         return reading, reading
@@ -86,16 +93,6 @@ def _readings(network: nn.Module, rows: Any, validation: Any, answer: Answer | N
     if held.names != table.names:
         raise LogicLensError("the validation rows must have the same concepts as the rows explained, in one order.")
     return reading, read(network, held, reading.answer)
-
-
-def _head(reading: Reading, target: int | str) -> int:
-    if isinstance(target, str):
-        if target not in reading.class_names:
-            raise LogicLensError(f"there is no class {target!r}; the classes are {', '.join(reading.class_names[:8])}.")
-        return reading.class_names.index(target)
-    if not 0 <= target < reading.n_heads:
-        raise LogicLensError(f"target must be 0 to {reading.n_heads - 1}, got {target}.")
-    return target
 
 
 def _explain_head(
@@ -110,12 +107,14 @@ def _explain_head(
     constant = _constant(reading, head, table)
     if constant is not None:
         score = judge.score(constant.formula.evaluate(judge.bits, judge.names))
-        chosen = Selection(constant.formula, score, (), proved_minimal=True)
+        equals_table = bool((constant.formula.evaluate(table.rows) == table.outcome)[table.cared].all())
+        chosen = Selection(constant.formula, score, (), proved_minimal=equals_table and not constant.idle)
     elif method == "paper":
         chosen = select_paper(table, judge)
     else:
         chosen = select_minimal(table, judge, limits)
     fired = chosen.formula.evaluate(table.rows)
+    on_rows = chosen.formula.evaluate(reading.bits, reading.table.names)
     relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
     return ClassExplanation(
         name=reading.class_names[head],
@@ -124,6 +123,7 @@ def _explain_head(
         relevance={reading.table.names[j]: float(reading.relevance[head, j]) for j in relevant},
         table=table,
         fidelity=float(table.rows.counts[np.arange(len(fired)), fired.astype(int)].sum() / table.support.sum()),
+        equals_network=bool((on_rows == reading.yes[:, head]).all()),
         score=chosen.score,
         scored_against=score_against,
         method=method,
@@ -141,6 +141,16 @@ def _judge_rows(judged: Reading, head: int, table: TruthTable, score_against: Sc
     truth: NDArray[np.bool_] = judged.yes if score_against == "network" else judged.targets().astype(np.bool_)
     columns = judged.relevant(head)
     return TruthTable.of(judged.bits[:, columns], table.names, truth[:, head], weight=judged.table.weight).rows
+
+
+def _is_idle(reading: Reading, head: int) -> bool:
+    """Whether a head's output hardly varies beside the best of the others, and at its mean gives the same answers."""
+    rivals = np.delete(reading.logits, head, axis=1).max(axis=1)
+    if np.ptp(reading.logits[:, head]) > IDLE_SPREAD * np.ptp(rivals):
+        return False
+    held = reading.logits.copy()
+    held[:, head] = held[:, head].mean()
+    return bool((held.argmax(axis=1) == reading.logits.argmax(axis=1)).all())
 
 
 def _warn_of_unvarying(classes: Iterable[ClassExplanation]) -> None:
@@ -163,12 +173,12 @@ class _Constant:
 def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | None:
     """What a head is whose answer never changes, is made by others, or cannot be told from its concepts."""
     name, yes, n_rows = reading.class_names[head], reading.yes[:, head], len(reading.table)
-    varies, spread = yes.any() and not yes.all(), reading.spread
-    if varies and reading.answer == "argmax" and spread[head] <= IDLE_SPREAD * spread.max():
+    varies = yes.any() and not yes.all()
+    if varies and reading.answer == "argmax" and _is_idle(reading, head):
         others = "the other head decides" if reading.n_heads == 2 else "the other heads decide"
         return _Constant(
             DNF.false,
-            f"this head is idle: {others}; its own output is the same on all rows.",
+            f"this head is idle: {others}; its own output hardly varies and no answer depends on it.",
             "Read the other formula, try another seed, or give each head a loss of its own (labels as a 0/1 matrix).",
             idle=True,
         )
@@ -179,6 +189,12 @@ def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | Non
     if len(table.on) == 0 or len(table.off) == 0:
         concepts = ", ".join(repr(concept) for concept in table.names[:5]) or "none"
         most = "yes" if len(table.on) else "no"
+        if table.outcome.any() and not table.outcome.all():
+            return _Constant(
+                DNF.true if len(table.on) else DNF.false,
+                f"every row answered {'no' if len(table.on) else 'yes'} breaks an exclusive group and is left out.",
+                "Check the groups: at most one concept of each may be true on a row.",
+            )
         return _Constant(
             DNF.true if len(table.on) else DNF.false,
             f"the relevant concepts of this head ({concepts}) do not tell its rows apart: most answers are {most}.",

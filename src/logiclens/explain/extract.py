@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Literal
 
 import numpy as np
@@ -16,7 +17,8 @@ from torch import nn
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.formula.table import TruthTable
-from logiclens.nn.functional import THRESHOLD, first_entropy_layer
+from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
+from logiclens.nn.layers import EntropyLogicLayer
 
 Answer = Literal["argmax", "threshold"]
 
@@ -55,16 +57,21 @@ class Reading:
         scores = torch.softmax(logits, dim=1) if self.answer == "argmax" else torch.sigmoid(logits)
         return scores.numpy()
 
-    @property
-    def spread(self) -> NDArray[np.float64]:
-        """How far the output of each head varies over the rows."""
-        spread: NDArray[np.float64] = np.ptp(self.logits, axis=0)
-        return spread
-
     def targets(self) -> NDArray[np.float64]:
         """The labels as 0/1 `[rows, heads]`; one head for two classes asks for class 1."""
         targets = self.table.targets()
         return targets[:, 1:] if self.n_heads == 1 and targets.shape[1] == 2 else targets
+
+    def head(self, target: int | str) -> int:
+        """The head of a class, by number or by name."""
+        if isinstance(target, str):
+            if target not in self.class_names:
+                known = ", ".join(repr(name) for name in self.class_names[:8])
+                raise LogicLensError(f"there is no class {target!r}; the classes are {known}.")
+            return self.class_names.index(target)
+        if not isinstance(target, Integral) or not 0 <= target < self.n_heads:
+            raise LogicLensError(f"target must be 0 to {self.n_heads - 1}, got {target}.")
+        return int(target)
 
     def relevant(self, head: int) -> NDArray[np.intp]:
         """μ: the columns of a head's relevant concepts, in table order."""
@@ -87,9 +94,7 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None) 
     """
     if answer not in ("argmax", "threshold", None):
         raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {answer!r}.")
-    layer = first_entropy_layer(network)
-    if layer.in_features != table.n_concepts:
-        raise LogicLensError(f"the network takes {layer.in_features} concepts, the rows have {table.n_concepts}.")
+    layer = _concept_layer(network, table)
     weight = layer.weight
     with evaluating(network), torch.no_grad():
         parts = []
@@ -111,6 +116,39 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None) 
     yes = _argmax(logits) if answer == "argmax" else torch.sigmoid(logits) >= THRESHOLD
     names = _class_names(table, logits.shape[1])
     return Reading(table, logits.numpy(), yes.numpy(), answer, relevance, names)
+
+
+def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer:
+    """The entropy layer that the rows themselves enter, seen by sending one row through."""
+    if not isinstance(network, nn.Module):
+        raise LogicLensError(f"expected a torch network to explain, got {type(network).__name__}.")
+    first = first_entropy_layer(network)
+    if all(layer.in_features != table.n_concepts for layer in entropy_layers(network)):
+        raise LogicLensError(f"the network takes {first.in_features} concepts, the rows have {table.n_concepts}.")
+    row = torch.tensor(np.array(table.values[:1]), dtype=first.weight.dtype, device=first.weight.device)
+    seen: dict[EntropyLogicLayer, bool] = {}
+
+    def look(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        if isinstance(module, EntropyLogicLayer):
+            seen[module] = inputs[0].shape == row.shape and torch.equal(inputs[0], row)
+
+    hooks = [layer.register_forward_pre_hook(look) for layer in entropy_layers(network)]
+    try:
+        with evaluating(network), torch.no_grad():
+            network(row)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for layer, enters in seen.items():
+        if enters:
+            return layer
+    if seen:
+        raise LogicLensError(
+            "the rows do not enter an entropy layer as they are: something in front of it changes them. "
+            "Explain the part of the network behind that, with its inputs as rows."
+        )
+    # A compiled network runs without hooks.
+    return first
 
 
 @contextmanager

@@ -10,9 +10,10 @@ import numpy as np
 from torch import nn
 
 from logiclens.data.concepts import ConceptTable, as_table
-from logiclens.errors import LogicLensError
+from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.explain.extract import Answer, Reading, read
 from logiclens.explain.result import Explanation, LocalExplanation
+from logiclens.formula.bits import as_array, places
 from logiclens.formula.dnf import DNF, Cube, Literal
 
 MAX_TRIES = 20_000
@@ -23,39 +24,41 @@ def explain_local(
     network: nn.Module,
     row: Any,
     *,
-    target: int | None = None,
+    target: int | str | None = None,
     explanation: Explanation | None = None,
     answer: Answer | None = None,
 ) -> LocalExplanation:
-    """The cube of one row for the class the network answers, or for the head `target`.
+    """The cube of one row for the class the network answers, or for the class `target`.
 
-    With an `explanation` of the classes, the cube is also reduced to a shortest one that implies the class formula.
+    With an `explanation` of the classes, names and the way of answering are taken from it, and the cube is also reduced
+    to a shortest one that implies the class formula.
     """
-    shaped = row if hasattr(row, "columns") or isinstance(row, ConceptTable) else np.atleast_2d(_array(row))
-    table = as_table(shaped)
-    if len(table) != 1:
-        raise LogicLensError(f"expected one row, got {len(table)}.")
+    table = _one_row(row, explanation)
+    if answer is None and explanation is not None:
+        answer = explanation[0].reading.answer
     return explain_rows(read(network, table, answer), target=target, explanation=explanation)[0]
 
 
 def explain_rows(
-    reading: Reading, *, target: int | None = None, explanation: Explanation | None = None
+    reading: Reading, *, target: int | str | None = None, explanation: Explanation | None = None
 ) -> tuple[LocalExplanation, ...]:
-    """The local explanation of every row of a reading."""
-    if target is not None and not 0 <= target < reading.n_heads:
-        raise LogicLensError(f"target must be 0 to {reading.n_heads - 1}, got {target}.")
+    """The local explanation of every row of a reading: for `target`, or for the most probable class of each row."""
+    if explanation is not None and len(explanation) != reading.n_heads:
+        raise LogicLensError(f"the explanation has {len(explanation)} classes, the network {reading.n_heads} heads.")
     probability = reading.probability
-    heads = reading.logits.argmax(axis=1) if target is None else np.full(len(reading.table), target)
+    heads = reading.logits.argmax(axis=1) if target is None else np.full(len(reading.table), reading.head(target))
     result = []
     for r, head in enumerate(heads.tolist()):
-        cube = Cube(Literal(reading.table.names[j], bool(reading.bits[r, j])) for j in reading.relevant(head))
-        reduced = agrees = None
+        literals = [Literal(reading.table.names[j], bool(reading.bits[r, j])) for j in reading.relevant(head).tolist()]
+        holds, reduced, agrees = bool(reading.yes[r, head]), None, None
         if explanation is not None:
             formula = explanation[head].formula
-            reduced = shortest_reason(formula, _row_cube(formula, reading, r))
-            agrees = (reduced is not None) == bool(reading.yes[r, head])
+            row = _row_cube(formula, reading, r)
+            agrees = bool(formula.evaluate(np.array([[lit.positive for lit in row]]), row.concepts)[0]) == holds
+            reduced = shortest_reason(formula, row) if holds else _shortest_refusal(formula, row)
+        share = float(probability[r, head])
         name = reading.class_names[head]
-        result.append(LocalExplanation(name, float(probability[r, head]), cube, reduced, agrees))
+        result.append(LocalExplanation(name, holds, share if holds else 1 - share, Cube(literals), reduced, agrees))
     return tuple(result)
 
 
@@ -82,11 +85,31 @@ def shortest_reason(formula: DNF, row: Cube) -> Cube | None:
     return best
 
 
+def _shortest_refusal(formula: DNF, row: Cube) -> Cube | None:
+    """A shortest part of the row that rules the formula out; None where it holds, or its negation is too long."""
+    try:
+        return shortest_reason(~formula, row)
+    except FormulaTooLarge:
+        return None
+
+
 def _row_cube(formula: DNF, reading: Reading, row: int) -> Cube:
     """The row as a cube over the concepts of a formula."""
-    index = {name: j for j, name in enumerate(reading.table.names)}
-    return Cube(Literal(concept, bool(reading.bits[row, index[concept]])) for concept in formula.concepts)
+    columns = places(formula.concepts, reading.table.names)
+    return Cube(Literal(reading.table.names[j], bool(reading.bits[row, j])) for j in columns)
 
 
-def _array(row: Any) -> Any:
-    return row.detach().cpu().numpy() if hasattr(row, "detach") else np.asarray(row)
+def _one_row(row: Any, explanation: Explanation | None) -> ConceptTable:
+    known = explanation[0].reading.table if explanation is not None else None
+    if isinstance(row, ConceptTable) or hasattr(row, "columns"):
+        table = as_table(row)
+        if known is not None and table.names != known.names:
+            raise LogicLensError("the row must have the concepts of the explanation, in one order.")
+    else:
+        values = np.atleast_2d(as_array(row))
+        table = ConceptTable(values, None if known is None else known.names)
+    if len(table) != 1:
+        raise LogicLensError(f"expected one row, got {len(table)}.")
+    if known is None or table.class_names:
+        return table
+    return ConceptTable(table.values, table.names, class_names=known.class_names or None)

@@ -17,7 +17,7 @@ from logiclens.formula.bits import PackedRows, RowsLike, pack
 from logiclens.formula.dnf import DNF, Cube
 from logiclens.formula.table import Contradiction, TruthTable
 from logiclens.formula.text import format_first_order, format_formula
-from logiclens.metrics.scores import Fidelity, explanation_accuracy, fidelity
+from logiclens.metrics.scores import Fidelity, complexity, explanation_accuracy, fidelity
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,9 @@ class ClassExplanation:
         relevance: α̃ of the relevant concepts, the most relevant first.
         table: the truth table T that the network filled.
         fidelity: how often formula and network agree on the explained rows.
+        equals_network: whether they agree on every one of them, whatever it weighs.
         score: macro-F1 of the formula on the rows that chose it, against `scored_against`.
-        trace: every candidate cube that was looked at, and why it was kept or dropped.
+        trace: the cubes of the formula and the best supported other candidates, and why each was kept or dropped.
         proved_minimal: whether the formula equals the table and it is proved that none with fewer literals does.
         idle: whether this head has no say in the network's answers.
         reason: in words, why the formula is constant, where it is.
@@ -45,6 +46,7 @@ class ClassExplanation:
     relevance: dict[str, float]
     table: TruthTable
     fidelity: float
+    equals_network: bool
     score: float
     scored_against: str
     method: str
@@ -54,11 +56,6 @@ class ClassExplanation:
     reason: str | None
     remedy: str | None
     reading: Reading = field(repr=False)
-
-    @property
-    def equals_network(self) -> bool:
-        """Whether formula and network agree on every explained row."""
-        return self.fidelity == 1.0
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
@@ -75,7 +72,7 @@ class ClassExplanation:
             self.formula,
             self.name,
             fidelity=None if self.equals_network else self.fidelity,
-            exclusive=self.table.exclusive,
+            exclusive=[group for group in self.table.exclusive if group not in self.reading.table.broken_groups()],
         )
         return text if self.reason is None else f"{text}\n    {self.reason} {self.remedy}"
 
@@ -123,18 +120,20 @@ class Explanation(Sequence[ClassExplanation]):
 
 @dataclass(frozen=True)
 class LocalExplanation:
-    """Why one row got its class.
+    """Why one row got its class, or did not get it.
 
     Attributes:
         name: the class explained.
-        probability: the network's probability of it.
+        holds: whether the network answers yes for it.
+        probability: the network's probability of that answer.
         cube: φ_t, the row's relevant concepts as the row has them.
-        reduced: a shortest cube of the row that still implies the class formula; None without a formula, or where
-            the formula does not hold on the row.
+        reduced: a shortest part of the row that implies the class formula (its negation where the answer is no); None
+            without a formula, or where formula and network disagree on the row.
         agrees: whether class formula and network agree on the row; None without a formula.
     """
 
     name: str
+    holds: bool
     probability: float
     cube: Cube
     reduced: Cube | None = None
@@ -144,7 +143,7 @@ class LocalExplanation:
         """The class, its probability and the shortest reason there is."""
         because = format_formula(self.cube if self.reduced is None else self.reduced, "unicode")
         note = "   [the class formula does not agree here]" if self.agrees is False else ""
-        return f"{self.name} ({100 * self.probability:.1f}%): {because}{note}"
+        return f"{'' if self.holds else 'not '}{self.name} ({100 * self.probability:.1f}%): {because}{note}"
 
 
 @dataclass(frozen=True)
@@ -169,5 +168,5 @@ def score(formulas: Sequence[DNF], reading: Reading) -> Scores:
     return Scores(
         explanation_accuracy(fired, targets, reading.table.weight),
         fidelity(formulas, fired, reading.yes, reading.table.weight),
-        float(np.mean([formula.n_literals for formula in formulas])),
+        complexity(formulas),
     )

@@ -5,7 +5,7 @@ Both look at a truth table (what the network answers) and at judge rows (what th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,16 +92,20 @@ def select_paper(table: TruthTable, judge: Judge) -> Selection:
     best = judge.score(fired)
     kept: list[Cube] = []
     trace: list[TraceStep] = []
-    for step, cube in enumerate(minterms.cubes(table.names)):
+    cubes = minterms.cubes(table.names)
+    for step, cube in enumerate(cubes):
         score = judge.score(fired | fires[:, step])
         gain = score - best
-        if keep := gain > 0 or (not kept and step == len(order) - 1):
+        if gain > 0:
             fired, best = fired | fires[:, step], score
             kept.append(cube)
         why = "improves the score" if gain > 0 else "does not improve the score"
-        trace.append(TraceStep(cube, float(table.support[order[step]]), float(gain), keep, why))
-    simplified = simplify(DNF(kept))
-    return Selection(simplified.formula, best, tuple(trace), simplified.proved)
+        trace.append(TraceStep(cube, float(table.support[order[step]]), float(gain), gain > 0, why))
+    if not kept:
+        # No row improves the score: the best supported one is still the best there is to say.
+        kept, best = cubes[:1], judge.score(fires[:, 0])
+        trace[0] = replace(trace[0], kept=True, why="kept: the class needs a formula")
+    return Selection(simplify(DNF(kept)).formula, best, tuple(trace), proved_minimal=False)
 
 
 def select_minimal(table: TruthTable, judge: Judge, limits: Limits) -> Selection:
@@ -174,14 +178,18 @@ class Search:
                 return current
             value, current = option
 
+    def added_by(self, cubes: CubeArray) -> NDArray[np.float64]:
+        """The weight of yes and of no that each candidate covers and `cubes` do not: `[2, candidates]`."""
+        covered = cubes.any_covers(self.judge.bits)
+        # What the candidates add lies on free rows: sum these, or what lies on covered rows, whichever are fewer.
+        if covered.mean() < 0.5:
+            return self.alone - (self.weights[:, covered] @ self.fires[covered]).astype(np.float64)
+        return (self.weights[:, ~covered] @ self.fires[~covered]).astype(np.float64)
+
     def values_with(self, cubes: CubeArray) -> NDArray[np.float64]:
         """The value of `cubes` with each candidate added, whatever the limits."""
         judge, covered = self.judge, cubes.any_covers(self.judge.bits)
-        # What the candidates add lies on free rows: sum these, or what lies on covered rows, whichever are fewer.
-        if covered.mean() < 0.5:
-            added = self.alone - (self.weights[:, covered] @ self.fires[covered]).astype(np.float64)
-        else:
-            added = (self.weights[:, ~covered] @ self.fires[~covered]).astype(np.float64)
+        added = self.added_by(cubes)
         both, wrong = judge.yes @ covered + added[0], judge.no @ covered + added[1]
         score = macro_f1_of_counts(both, judge.yes.sum() - both, wrong, judge.no.sum() - wrong)
         return score - self.limits.price * (int(cubes.lengths.sum()) + self.candidates.lengths)
@@ -205,11 +213,13 @@ class Search:
     def reductions(self, current: CubeArray) -> tuple[float, CubeArray]:
         """The best cube or literal to drop."""
         options = [current.take(np.arange(len(current)) != k) for k in range(len(current)) if len(current) > 1]
-        for k, j in np.argwhere(current.used):
+        # A cube keeps its last literal: without it the formula would be True.
+        for k, j in np.argwhere(current.used & (current.lengths > 1)[:, None]):
             used = current.used.copy()
             used[k, j] = False
             options.append(CubeArray(used, current.value & used))
-        return max(((self.value(option), option) for option in options), key=lambda option: option[0])
+        values = [(self.value(option), option) for option in options]
+        return max(values, key=lambda option: option[0], default=(-np.inf, current))
 
 
 def _trace(
@@ -223,10 +233,10 @@ def _trace(
     value, steps = search.value(chosen), []
     for k, (cube, support) in enumerate(zip(chosen.cubes(names), weight @ chosen.covers(on), strict=True)):
         gain = value - search.value(chosen.take(np.arange(len(chosen)) != k))
-        why = "improves the score by more than its literals cost"
+        why = "improves the score by more than its literals cost" if gain > 0 else "kept: the class needs a formula"
         steps.append(TraceStep(cube, float(support), gain, True, why))
     kept = {step.cube for step in steps}
-    gains, fitting = search.values_with(chosen) - value, search.fitting(chosen)
+    gains, fitting, added = search.values_with(chosen) - value, search.fitting(chosen), search.added_by(chosen)
     score_gains = gains + search.limits.price * search.candidates.lengths
     supports = weight @ search.candidates.covers(on)
     listed = np.argsort(-supports, kind="stable")[: TRACE_LENGTH + len(chosen)]
@@ -235,11 +245,11 @@ def _trace(
             continue
         if gains[p] > 0 and not fitting[p]:
             why = "would improve the score, but the limits are reached"
-        elif abs(score_gains[p]) < 1e-12:
+        elif abs(added[:, p]).sum() < 1e-9:
             why = "covers no further row"
         elif score_gains[p] > 0:
             why = "improves the score by less than its literals cost"
         else:
-            why = "covers more wrong rows than right ones"
+            why = "does not improve the score"
         steps.append(TraceStep(cube, float(supports[p]), float(gains[p]), False, why))
     return tuple(steps)

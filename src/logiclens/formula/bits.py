@@ -110,7 +110,7 @@ def pack(rows: RowsLike, names: Sequence[str] | None = None, *, only: Sequence[s
         return packed
     if isinstance(rows, Mapping) or hasattr(rows, "columns"):
         return _pack_named(rows, only)
-    return _pack_matrix(np.asarray(rows), names, only)
+    return _pack_matrix(as_array(rows), names, only)
 
 
 def _pack_matrix(matrix: NDArray[Any], names: Sequence[str] | None, only: Sequence[str] | None) -> PackedRows:
@@ -135,10 +135,21 @@ def _pack_named(rows: Any, only: Sequence[str] | None) -> PackedRows:
 def places(concepts: Iterable[str], names: Sequence[str]) -> list[int]:
     """Where concepts stand among names; an error that suggests the nearest for one that is not there."""
     index = dict(zip(names, range(len(names)), strict=True))
+    if len(index) < len(names):
+        check_names(names, len(names))
     try:
         return [index[concept] for concept in concepts]
     except KeyError as missing:
         raise unknown_concept(missing.args[0], names) from None
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """A NumPy array from an array, a list or a tensor of any kind, device and precision."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        # NumPy has no bfloat16; every other kind of number passes as it is.
+        values = values.float() if "bfloat16" in str(values.dtype) else values
+    return np.asarray(values)
 
 
 def pack_columns(columns: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -167,13 +178,16 @@ def unknown_concept(concept: str, known: Sequence[str]) -> UnknownConcept:
     return UnknownConcept(f"there is no concept {concept!r}.{hint}")
 
 
-def check_names(names: Sequence[str], n_columns: int) -> None:
-    """One name for each column, no two alike."""
+def check_names(names: Sequence[str], n_columns: int, what: str = "concept") -> None:
+    """One name for each column, none empty, no two alike."""
     if len(names) != n_columns:
         raise LogicLensError(f"{len(names)} names were given for {n_columns} columns.")
+    for i, name in enumerate(names):
+        if not isinstance(name, str) or not name.strip():
+            raise LogicLensError(f"every {what} needs a name; number {i} has {name!r}.")
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise LogicLensError(f"concept names must differ; {twice!r} is there more than once.")
+        raise LogicLensError(f"{what} names must differ; {twice!r} is there more than once.")
 
 
 def boolean_matrix(rows: ArrayLike) -> NDArray[np.bool_]:

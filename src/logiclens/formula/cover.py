@@ -7,6 +7,7 @@ must be false. Integers have no fixed width, so any number of concepts fits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import TypeAlias
 
 from logiclens.errors import FormulaTooLarge
@@ -84,11 +85,11 @@ def complement(cubes: Sequence[Masks], limit: int) -> list[Masks]:
 def absorb(cubes: Iterable[Masks]) -> list[Masks]:
     """Drop every cube that another one contains; the order of the others stays."""
     unique = list(dict.fromkeys(cubes))
-    kept: list[Masks] = []
-    for p, n in sorted(unique, key=_size):
-        if not any(kp & p == kp and kn & n == kn for kp, kn in kept):
-            kept.append((p, n))
-    survivors = set(kept)
+    smaller: list[Masks] = []
+    for _, same_size in groupby(sorted(unique, key=_size), key=_size):
+        # Distinct cubes of one size cannot contain each other.
+        smaller += [(p, n) for p, n in same_size if not any(kp & p == kp and kn & n == kn for kp, kn in smaller)]
+    survivors = set(smaller)
     return [cube for cube in unique if cube in survivors]
 
 

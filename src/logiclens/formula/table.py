@@ -109,12 +109,6 @@ class TruthTable:
             for r in where
         )
 
-    @property
-    def best_fidelity(self) -> float:
-        """The share of samples that answer as the majority of their row: no formula over these concepts agrees more."""
-        total = float(self.support.sum())
-        return float(self.rows.counts.max(axis=1).sum() / total) if total else 1.0
-
     def cube(self, row: int) -> Cube:
         """One row as a cube, eq. (locexp)."""
         bits = self.rows.bits()[row]

@@ -116,6 +116,8 @@ def parse(text: str, names: Sequence[str] | None = None) -> DNF:
     Traceback (most recent call last):
     logiclens.errors.FormulaSyntaxError: column 7: expected ')' to close the '(' at column 5, but the text ends.
     """
+    if not isinstance(text, str):
+        raise LogicLensError(f"a formula is read from text, got {type(text).__name__}.")
     formula = _Parser(_tokens(text), len(text)).formula()
     if names is not None:
         for concept in formula.concepts:

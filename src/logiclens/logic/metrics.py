@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool
 from torch import Tensor
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.text import parse
 from logiclens.metrics.scores import accuracy
 from logiclens.nn.functional import THRESHOLD
@@ -25,7 +26,7 @@ class TestedExplanation(NamedTuple):
 
 
 def test_explanation(
-    formula: DNF | str,
+    formula: DNF | Cube | Literal | str,
     x: Any,
     y: Any,
     target_class: int,
@@ -44,9 +45,11 @@ def test_explanation(
     targets = table.targets()
     if not 0 <= target_class < targets.shape[1]:
         raise LogicLensError(f"target_class must be 0 to {targets.shape[1] - 1}, got {target_class}.")
-    parsed = parse(formula, table.names) if isinstance(formula, str) else formula
+    parsed = parse(formula, table.names) if isinstance(formula, str) else formula | DNF.false
     fires = parsed.evaluate(table.boolean(threshold), table.names)
-    rows = slice(None) if mask is None else torch.as_tensor(mask).cpu().numpy()
+    rows = np.arange(len(table)) if mask is None else torch.as_tensor(mask).cpu().numpy()
+    if (rows.dtype == np.bool_ and len(rows) != len(table)) or (rows.size and rows.max() >= len(table)):
+        raise LogicLensError(f"mask must name some of the {len(table)} rows, or be true or false for each.")
     return TestedExplanation(accuracy(targets[rows, target_class] == 1, fires[rows]), torch.from_numpy(fires.copy()))
 
 

@@ -44,7 +44,7 @@ def explain_class(
 def _classes(y: Any) -> Any:
     """One-hot rows as class numbers; rows with several labels, or none, stay a matrix."""
     labels = torch.as_tensor(y)
-    if labels.ndim == 2 and bool((labels.sum(dim=1) == 1).all()):
+    if labels.ndim == 2 and bool(((labels == 0) | (labels == 1)).all()) and bool((labels.sum(dim=1) == 1).all()):
         return labels.argmax(dim=1)
     return labels
 

@@ -65,8 +65,7 @@ def relevance(
     >>> relevance(torch.tensor([[3.0, 3.0, 0.0]]), 0.6)
     tensor([[1.0000, 1.0000, 0.0067]])
     """
-    scaled = _scaled(strength, temperature, keep)
-    ratio = (scaled - scaled.amax(dim=-1, keepdim=True)).exp()
+    ratio = _scaled(strength, temperature, keep).exp()
     return ratio if keep is None else ratio * keep
 
 
@@ -181,9 +180,9 @@ def _scaled(
     temperature: float,
     keep: Bool[Tensor, "klass concept"] | None,
 ) -> Float[Tensor, "klass concept"]:
-    scaled = strength / temperature
-    if keep is None:
-        return scaled
-    # A head that keeps nothing would be a softmax over −inf only, which is NaN: leave it finite here;
-    # the callers multiply by `keep`.
-    return scaled.masked_fill(~keep & keep.any(dim=-1, keepdim=True), -torch.inf)
+    """(γ − max γ)/τ over the kept concepts: at most 0, so that no temperature makes it overflow."""
+    if keep is not None:
+        # A head that keeps nothing would be a softmax over −inf only, which is NaN: leave it finite here;
+        # the callers multiply by `keep`.
+        strength = strength.masked_fill(~keep & keep.any(dim=-1, keepdim=True), -torch.inf)
+    return (strength - strength.amax(dim=-1, keepdim=True)) / temperature

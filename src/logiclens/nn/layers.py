@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 
 import torch
 from jaxtyping import Bool, Float
@@ -154,6 +155,8 @@ class LinearIndependent(nn.Module):
 def check_sizes(**sizes: int) -> None:
     """Every size must be at least 1."""
     for name, size in sizes.items():
+        if not isinstance(size, Integral):
+            raise LogicLensError(f"{name} must be a whole number, got {size!r}.")
         if size < 1:
             raise LogicLensError(f"{name} must be at least 1, got {size}.")
 

@@ -71,7 +71,8 @@ class EntropyNet(nn.Module):
 
 def _shared_linear(width_in: int, width_out: int, generator: torch.Generator | None) -> nn.Linear:
     check_sizes(in_features=width_in, out_features=width_out)
-    layer = nn.Linear(width_in, width_out)
+    # Not nn.Linear's own first weights: drawing them would move torch's global generator.
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, width_in, width_out)  # type: ignore[no-untyped-call]
     bound = width_in**-0.5
     with torch.no_grad():
         layer.weight.uniform_(-bound, bound, generator=generator)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal
 
 from logiclens.errors import LogicLensError
@@ -40,11 +41,17 @@ class TrainConfig:
         """Refuse what cannot be trained with."""
         for name, least in {"epochs": 1, "batch_size": 1, "patience": 1}.items():
             value = getattr(self, name)
-            if value is not None and value < least:
+            if value is None and name != "epochs":
+                continue
+            if not isinstance(value, Integral):
+                raise LogicLensError(f"{name} must be a whole number, got {value!r}.")
+            if value < least:
                 raise LogicLensError(f"{name} must be at least {least}, got {value}.")
         for name in ("learning_rate", "weight_decay", "penalty_weight"):
             value = getattr(self, name)
-            if not 0 <= value < float("inf") or (name == "learning_rate" and value == 0):
-                raise LogicLensError(f"{name} must be a positive number, got {value}.")
+            if not isinstance(value, int | float) or not 0 <= value < float("inf"):
+                raise LogicLensError(f"{name} must be a finite number that is not negative, got {value!r}.")
+        if self.learning_rate == 0:
+            raise LogicLensError("learning_rate must be above 0.")
         if self.penalty not in ("entropy", "l1", None):
             raise LogicLensError(f"penalty must be 'entropy', 'l1' or None, got {self.penalty!r}.")

@@ -132,7 +132,8 @@ class _Run:
         for rows in torch.split(order, self.config.batch_size):
             part = self.batch.take(rows)
             # Rows that weigh nothing teach nothing, and their mean would be 0/0.
-            if float(part.total.sum()) > 0:
+            weighed = part.counts if self.class_weight is None else part.counts * self.class_weight.yes
+            if float((weighed if self.task == "multiclass" else part.total).sum()) > 0:
                 yield part
 
     def penalty(self) -> Tensor:

@@ -107,17 +107,22 @@ def class_weights(
     if class_weight is None:
         return None
     n_classes = len(table.class_names)
+    of_class = (table.targets() * table.weight[:, None]).sum(axis=0)
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise LogicLensError(f"class_weight must be 'balanced' or one number per class, got {class_weight!r}.")
-        of_class = (table.targets() * table.weight[:, None]).sum(axis=0)
         factors = np.divide(table.weight.sum(), n_classes * of_class, out=np.zeros(n_classes), where=of_class > 0)
     else:
-        factors = np.asarray(class_weight, dtype=np.float64)
+        try:
+            factors = np.asarray(class_weight, dtype=np.float64)
+        except (TypeError, ValueError):
+            factors = np.array(np.nan)
         usable = factors.shape == (n_classes,) and np.isfinite(factors).all() and (factors >= 0).all()
         if not usable or factors.max() == 0:
             raise LogicLensError(
                 f"class_weight must be {n_classes} finite numbers that are not negative and not all 0."
             )
+    if (factors * of_class).sum() == 0:
+        raise LogicLensError("class_weight leaves no weight on the classes that have rows.")
     weights = torch.tensor(factors, dtype=like.dtype, device=like.device)
     return ClassWeight(weights[1:], weights[:1]) if single_head else ClassWeight(weights, weights)
