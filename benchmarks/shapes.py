@@ -1,0 +1,117 @@
+"""The four task shapes of the experiments as generated rows: the same sizes, drawn from a seed, learnable.
+
+Plain NumPy only, because two environments read this file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+Planted = list[list[tuple[int, bool]]]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One task: sizes, hidden widths, and how its network is trained before formulas are extracted from it."""
+
+    name: str
+    rows: int
+    concepts: int
+    classes: int
+    hidden: tuple[int, ...]
+    epochs: int = 200
+    batch: int | None = None
+    timed_epochs: int = 20
+    extracted: int | None = None
+    """Classes that the reference extracts; its time is scaled to all. None: all of them."""
+    max_literals: int | None = None
+    """The reference's `max_minterm_complexity`."""
+
+
+SHAPES = {
+    shape.name: shape
+    for shape in (
+        Shape("mimic", 1_776, 90, 2, (20,)),
+        Shape("vdem", 3_743, 82, 2, (20, 20)),
+        Shape("mnist", 60_000, 10, 2, (10,), timed_epochs=10),
+        Shape("cub", 11_788, 108, 200, (10,), epochs=12, batch=1_024, timed_epochs=4, extracted=4, max_literals=5),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Concepts in [0, 1], class numbers, and which rows are held out for choosing among candidate rules."""
+
+    concepts: Array
+    labels: NDArray[np.int64]
+    held: NDArray[np.bool_]
+
+    @classmethod
+    def load(cls, path: Path) -> Rows:
+        with np.load(path) as file:
+            return cls(file["concepts"], file["labels"], file["held"])
+
+    def save(self, path: Path) -> None:
+        np.savez(path, concepts=self.concepts, labels=self.labels, held=self.held)
+
+
+def generate(shape: Shape, seed: int = 0) -> Rows:
+    """The rows of a shape; a fifth of them is held out."""
+    rng = np.random.default_rng([seed, *shape.name.encode()])
+    concepts, labels = _GENERATORS[shape.name](shape, rng)
+    return Rows(concepts.astype(np.float32), labels.astype(np.int64), rng.random(shape.rows) < 0.2)
+
+
+def planted_formula(n_concepts: int, cubes: int, literals: int, seed: int = 0) -> Planted:
+    """A formula of `cubes` × `literals` different concepts with random polarities: (concept, positive) pairs."""
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(n_concepts)[: cubes * literals].reshape(cubes, literals)
+    return [[(int(j), bool(rng.random() < 0.5)) for j in cube] for cube in chosen]
+
+
+def _mimic(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
+    """12 flags and 26 measurements in three bins; a planted rule with 5% of the labels turned."""
+    flags = rng.random((shape.rows, 12)) < rng.uniform(0.05, 0.5, 12)
+    bins = [rng.choice(3, shape.rows, p=rng.dirichlet((3, 3, 3))) for _ in range(26)]
+    concepts = np.hstack([flags, *(np.eye(3, dtype=bool)[column] for column in bins)])
+    return concepts.astype(np.float32), _planted_labels(concepts, rng)
+
+
+def _vdem(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
+    """Country-years: 163 countries whose years differ in few of the indicators; a planted rule, 5% turned."""
+    countries = rng.random((163, shape.concepts)) < 0.5
+    concepts = countries[rng.integers(163, size=shape.rows)] ^ (rng.random((shape.rows, shape.concepts)) < 0.05)
+    return concepts.astype(np.float32), _planted_labels(concepts, rng)
+
+
+def _mnist(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
+    """One-hot digits as an encoder would name them, 1% wrong; the label is the parity of the true digit."""
+    digit = rng.integers(10, size=shape.rows)
+    named = np.where(rng.random(shape.rows) < 0.01, rng.integers(10, size=shape.rows), digit)
+    return np.eye(10, dtype=np.float32)[named], digit % 2
+
+
+def _cub(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
+    """Attributes of 200 species as predicted row by row: soft, 3% on the wrong side, no two rows alike."""
+    species = rng.random((shape.classes, shape.concepts)) < 0.25
+    labels = rng.permutation(np.arange(shape.rows) % shape.classes)
+    truth = species[labels] ^ (rng.random((shape.rows, shape.concepts)) < 0.03)
+    doubt = rng.uniform(0, 0.4, truth.shape)
+    return np.where(truth, 1 - doubt, doubt).astype(np.float32), labels
+
+
+def _planted_labels(concepts: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Three cubes of four literals, each literal in the polarity that is the more frequent one; 5% turned."""
+    cubes = rng.permutation(concepts.shape[1])[:12].reshape(3, 4)
+    usual = concepts.mean(axis=0) >= 0.5
+    holds = np.logical_or.reduce([(concepts[:, cube] == usual[cube]).all(axis=1) for cube in cubes])
+    return (holds ^ (rng.random(len(concepts)) < 0.05)).astype(np.int64)
+
+
+_GENERATORS = {"mimic": _mimic, "vdem": _vdem, "mnist": _mnist, "cub": _cub}
