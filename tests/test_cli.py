@@ -37,7 +37,8 @@ def test_explain_prints_for_each_class_formula_scores_relevance_and_two_rows(exp
     for name in ("benign", "malignant"):
         part = explained.split(f"\n\n{name}\n")[1]
         assert part.startswith(f"  ∀x: {name}(x) ")
-        assert re.search(r"on unseen rows F1 [\d.]+%, fidelity [\d.]+%; \d+ literals? in \d+ cubes?", part)
+        scores = re.search(r"on unseen rows F1 ([\d.]+)%, fidelity ([\d.]+)%; \d+ literals? in \d+ cubes?", part)
+        assert all(60 < float(score) <= 100 for score in scores.groups())
         assert re.search(r"    .+ >= [\d.]+ +█+.* 1\.00", part)
         assert len(re.findall(rf"^    row \d+: {name} \([\d.]+%\): ", part, flags=re.MULTILINE)) >= 2
 

@@ -134,6 +134,12 @@ def test_unfitted_estimator_is_both_kinds_of_error():
         (lambda: EntropyClassifier().fit(ROWS, [1, "1"] * 24), "labels must be of one kind"),
         (lambda: EntropyClassifier().fit(ROWS, XOR, sample_weight=["a"] * 48), "weights must be numbers"),
         (lambda: EntropyClassifier().fit(None, XOR), "must be a matrix"),
+        (lambda: EntropyClassifier(method="min").fit(ROWS, XOR), "method must be 'minimal' or 'paper'"),
+        (lambda: EntropyClassifier(score_against="y").fit(ROWS, XOR), "score_against must be"),
+        (lambda: EntropyClassifier(price=7.0).fit(ROWS, XOR), "price of a literal"),
+        (lambda: EntropyClassifier().fit(ROWS, np.linspace(0, 1, 48)), "numbers with decimals"),
+        (lambda: EntropyClassifier().fit(pd.DataFrame({"sex": ["M", "F"] * 24}), XOR), "'sex' holds 'M' in row 0"),
+        (lambda: EntropyClassifier().fit(pd.DataFrame({"a": [1, pd.NA] * 24}), XOR), "'a' is missing in row 1"),
         (lambda: EntropyClassifier().fit(scipy.sparse.eye(48).tocsr(), XOR), "sparse tables are not taken"),
         (lambda: EntropyClassifier().fit(ROWS, XOR, held_out=(ROWS[:, :2], XOR)), "trained on 3 concepts"),
         (lambda: EntropyClassifier().fit(ROWS, XOR, held_out=(ROWS, ["odd"] * 48)), "'odd' was not among"),
@@ -205,6 +211,41 @@ def test_no_seed_means_a_fresh_one_and_numpy_seeds_are_taken(shared_tail):
     )
     assert (first != second).any()
     assert (third == fourth).all()
+
+
+def test_a_frame_with_one_column_of_labels_is_taken():
+    model = EntropyClassifier(epochs=2).fit(ROWS, pd.DataFrame({"y": XOR}))
+    assert model.classes_.tolist() == ["other", "same"]
+
+
+def test_why_not_is_answered_for_a_class_and_a_single_row(fitted):
+    frame = pd.DataFrame(ROWS, columns=["left", "right", "noise"])
+    (local,) = fitted.explain_local(frame.iloc[0], target="other")
+    assert (local.name, local.holds, local.agrees) == ("other", False, True)
+    assert str(local).startswith("not other (")
+
+
+def test_labels_may_choose_the_formulas_of_other_rows(fitted):
+    by_labels = clone(fitted).set_params(score_against="labels").fit(ROWS, XOR)
+    assert by_labels.explain(ROWS, XOR)["other"].scored_against == "labels"
+    with pytest.raises(LogicLensError, match="no labels"):
+        by_labels.explain(ROWS)
+
+
+def test_warnings_point_at_the_callers_line(fitted):
+    with pytest.warns(LogicLensWarning, match="never predicts") as caught:
+        fitted.explain(ROWS[[0]])
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_balanced_weights_choose_the_epoch_too():
+    # 8 rare rows among 200: by plain accuracy the best epoch never predicts them.
+    rng = np.random.default_rng(0)
+    rows = (rng.random((200, 4)) < 0.5).astype(int)
+    rare = np.zeros(200, dtype=bool)
+    rare[np.flatnonzero(rows[:, 0] & rows[:, 1])[:8]] = True
+    model = EntropyClassifier(epochs=200, class_weight="balanced").fit(rows, rare)
+    assert (model.predict(rows) & rare).sum() >= 6
 
 
 def test_constant_concepts_are_warned_of_and_noted():

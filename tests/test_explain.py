@@ -4,6 +4,7 @@ import itertools
 
 import jaxtyping
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
@@ -163,6 +164,84 @@ def test_a_quiet_head_that_decides_is_not_idle():
         explanation = explain_all(Rigged(4, [[0], [0], [1]], logits), ConceptTable(GRID, NAMES))
     assert [str(explained.formula) for explained in explanation] == ["a", "~a", "False"]
     assert not any(explained.idle for explained in explanation)
+
+
+def test_a_head_that_varies_next_to_nothing_is_idle():
+    def logits(x):
+        yes = (x[:, 0] >= 0.5) ^ (x[:, 1] >= 0.5)
+        return torch.stack([1e-4 * x[:, 2], torch.where(yes, 5.0, -5.0)], dim=-1)
+
+    explained = explain_class(Rigged(4, [[2], [0, 1]], logits), ConceptTable(GRID, NAMES), target=0)
+    assert explained.idle
+
+
+def half_each(x):
+    """Head 0 knows of a, head 1 of b; together they answer a ∧ b, which neither can say alone."""
+    return torch.stack([1 - x[:, 0], x[:, 1] - 0.5], dim=-1)
+
+
+def test_concepts_of_other_heads_are_taken_in_where_the_answer_depends_on_them():
+    network = Rigged(4, [[0], [1]], half_each)
+    explanation = explain_all(network, ConceptTable(GRID, NAMES))
+    assert explanation[1].formula == parse("a & b")
+    assert (explanation[1].taken_in, list(explanation[1].relevance)) == (("a",), ["b"])
+    assert explanation[0].formula.equivalent(parse("~a | ~b"))
+    assert all(explained.equals_network and explained.proved_minimal for explained in explanation)
+    # The paper's truth table has the head's own concepts only.
+    paper = explain_class(network, ConceptTable(GRID, NAMES), target=1, method="paper")
+    assert paper.taken_in == ()
+    assert set(paper.formula.concepts) <= {"b"}
+    assert len(paper.contradictions) == 1
+
+
+def test_two_concepts_are_taken_in_though_neither_helps_alone_by_majority():
+    network = Rigged(
+        4, [[3], [0, 1]], lambda x: torch.stack([0.6 + 0 * x[:, 0] + 0.1 * x[:, 3], x[:, 0] * x[:, 1]], -1)
+    )
+    explained = explain_class(network, ConceptTable(GRID, NAMES), target=0)
+    assert set(explained.taken_in) == {"a", "b"}
+    assert explained.formula.equivalent(parse("~a | ~b"))
+
+
+def test_nothing_is_taken_in_where_heads_answer_for_themselves():
+    network = Rigged(4, [[0], [1]], half_each)
+    explained = explain_class(network, ConceptTable(GRID, NAMES), target=1, answer="threshold")
+    assert explained.taken_in == ()
+
+
+def test_a_class_without_a_majority_row_still_gets_a_short_cube_that_says_something():
+    # On a-rows the network says yes in 2 of 5, elsewhere never: no Boolean row has a majority of yes.
+    values = np.array([[0.9], [0.9], [0.6], [0.6], [0.6], [0.1], [0.1], [0.2], [0.2], [0.3]])
+    network = Rigged(1, [[0], [0]], yes_no(lambda x: x[:, 0] >= 0.8))
+    explained = explain_class(network, ConceptTable(values, ["a"]), target=1)
+    assert explained.formula == parse("a")
+    assert explained.reason is None
+    assert explained.fidelity == 0.7
+    assert not explained.proved_minimal
+
+
+def test_rows_of_no_gain_are_not_kept_by_the_paper_method_and_the_trace_goes_by_support():
+    # The validation rows have no row with b, so OR-ing it in changes nothing.
+    network = Rigged(2, [[0, 1], [0, 1]], yes_no(lambda x: x.sum(dim=1) >= 0.5))
+    rows = ConceptTable([[1, 0], [0, 1], [0, 1], [1, 0], [1, 0], [0, 0]], ["a", "b"])
+    explained = explain_class(network, rows, ConceptTable([[1, 0], [0, 0]], ["a", "b"]), target=1, method="paper")
+    assert [(str(step.cube), step.support, step.kept) for step in explained.trace] == [
+        ("a & ~b", 3.0, True), ("~a & b", 2.0, False),
+    ]  # fmt: skip
+
+
+def test_soft_tables_fire_where_their_concepts_are_at_least_one_half():
+    explanation = explain_all(xor_net(), ConceptTable(GRID, NAMES))
+    soft = pd.DataFrame([[0.7, 0.2, 0.1, 0.9], [0.5, 0.5, 0.0, 0.0]], columns=list(NAMES))
+    assert explanation.fires(soft)[:, 1].tolist() == [True, False]
+
+
+def test_traces_contradictions_and_explanations_read_as_text():
+    explanation = explain_all(Rigged(4, [[0], [0]], boolean(lambda a, b, c, d: a ^ b)), ConceptTable(GRID, NAMES))
+    assert repr(explanation) == str(explanation)
+    assert str(explanation[1].contradictions[0]) == "~a: answered yes 4 times and no 4 times"
+    kept = next(step for step in explain_class(xor_net(), GRID, target=1).trace if step.kept)
+    assert str(kept).startswith("+ ")
 
 
 def test_rows_that_break_an_exclusive_group_are_warned_of_and_never_printed_as_exclusive():
@@ -402,7 +481,7 @@ def test_local_explanation_says_where_formula_and_network_disagree():
     explanation = explain_all(network, ConceptTable(GRID, NAMES), limits=Limits(price=0.2))
     local = explain_local(network, ConceptTable([[0, 1, 1, 1]], NAMES), target=1, explanation=explanation)
     assert local.agrees is False
-    assert "does not agree here" in str(local)
+    assert str(local).startswith("class 1 (100.0%): no reason found, the class formula says otherwise here")
 
 
 def test_a_row_without_the_class_says_so_and_why():

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 import torch
 
+from logiclens.errors import LogicLensError
 from logiclens.formula import DNF, parse
 from logiclens.logic import test_explanation as score_explanation
 
@@ -108,6 +109,12 @@ def test_score_of_a_formula_text_counts_agreeing_rows():
     assert predictions.tolist() == [False, False, True, False]
     assert score_explanation("x0 & ~x1", x, one_hot, 1, mask=[0, 1, 2]).accuracy == 1.0
     assert score_explanation(DNF.true, x, one_hot, 1).accuracy == 0.5
+
+
+def test_labels_that_are_text_are_refused():
+    names = run_listing(1)
+    with pytest.raises(LogicLensError, match="labels must be class numbers"):
+        names["explain_class"](names["model"], names["x"], list("abba"), names["x"], list("abba"))
 
 
 def test_the_papers_name_is_not_collected_as_a_test():

@@ -199,7 +199,7 @@ def test_long_texts_are_not_deep():
         ("(a | (b & c) d", 14, "expected ')' to close the '(' at column 1, but found 'd'"),
         ("(a))", 4, "expected '&', '|' or the end, but found ')'"),
         ("()", 2, "expected a concept, '~' or '(', but found ')'"),
-        ("a | age >= 3", 9, "unexpected '>'. Put names with such characters in double quotes"),
+        ("a | age >= 3", 9, "unexpected '>'. Concepts are joined by & | ~ and ( ); other names stand in double quotes"),
         ("a | 3rd", 5, "unexpected '3'"),
         ('a | "b', 5, "this quote is never closed"),
         ('a | ""', 5, "a name cannot be empty"),
@@ -293,3 +293,8 @@ def test_constants_and_awkward_names_are_sentences_too():
 def test_first_order_text_is_not_read_back():
     with pytest.raises(FormulaSyntaxError, match="column 1"):
         parse(format_first_order(DNF([Cube([A])]), "odd"))
+
+
+def test_a_printed_sentence_is_refused_with_what_to_read_instead():
+    with pytest.raises(FormulaSyntaxError, match="printed sentence, not a formula"):
+        parse("∀x: odd(x) ↔ one(x)")

@@ -22,10 +22,13 @@ from logiclens.render.text import bar
 from logiclens.train.progress import Progress
 
 LEGEND = """
-How to read this: ∧ is and, ∨ is or, ¬ is not; an and-group is a cube. ↔ means that formula and network agree on every
-row they were made from, ≈ that they agree on the share given. Fidelity is how often they agree; F1 is how well the
-formula alone finds the class (macro-F1). Relevance is 1 for the concept a head leans on most. A contradiction is a
-combination of relevant concepts that the network answers both ways."""
+How to read this: ∧ is and, ∨ is or, ¬ is not; an and-group is a cube, its parts are literals, and complexity
+counts them. ↔ means that formula and network agree on every row they were made from, ≈ that they agree on the
+share given. Fidelity is how often they agree; F1 is how well the formula alone finds the class (macro-F1).
+Consistency: how often a column that one fold's formula uses is used in another's; 100% is always. Relevance is
+1 for the concept a head leans on most; a concept can matter to the network and still not be worth its place in
+a short formula. A contradiction is a combination of concepts that the network answers both ways. Other machines
+and seeds may find another formula that is about as good."""
 
 
 def explain_bundled(console: Console, *, n_folds: int, seed: int, method: Method) -> None:
@@ -50,14 +53,16 @@ def _print_metrics(console: Console, validated: CrossValidation) -> None:
     )
     for metric in validated.metrics():
         error = "" if np.isnan(metric.standard_error) else f" ± {metric.standard_error:.2f}"
-        console.print(f"  {metric.name:<27}{f'{metric.mean:.2f}':>7}{error} {metric.unit}")
+        console.print(f"  {metric.name:<31}{f'{metric.mean:.2f}':>7}{error} {metric.unit}")
 
 
 def _print_fit(console: Console, fold: FoldResult, n_folds: int) -> None:
     model = fold.model
+    n_rows, n_trained = len(model.table_), model.train_result_.n_rows
     console.print(
-        f"\nThe network of fold 1 of {n_folds} in its own words: {len(model.concept_names_)} concepts, trained on "
-        f"{model.train_result_.n_rows} rows, scored on {len(fold.test)} unseen rows."
+        f"\nThe network of fold 1 of {n_folds} in its own words: {len(model.concept_names_)} concepts, {n_trained} rows"
+        f" to train on, {n_rows - n_trained} to choose the epoch, {len(fold.test)} unseen. "
+        f"Formulas explain the first {n_rows}."
     )
     for note in fold.explanation.notes:
         console.print(f"note: {note}")
@@ -86,6 +91,8 @@ def _print_class(console: Console, report: ClassReport) -> None:
     for name, relevance in explained.relevance.items():
         used = "" if name in formula.concepts else "   (not in the formula)"
         console.print(f"    {name:<{width}}  {bar(relevance)} {relevance:.2f}{used}")
+    if taken_in := [name for name in explained.taken_in if name in formula.concepts]:
+        console.print(f"  and of the other class's: {', '.join(taken_in)}")
     if report.rows:
         console.print("  why these rows")
     for row, local in report.rows:

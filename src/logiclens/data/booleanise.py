@@ -29,8 +29,8 @@ class Booleaniser:
         """Cut each column at `n_cuts` places, at equal shares of the training rows."""
         self.n_cuts = n_cuts
 
-    def fit(self, frame: pd.DataFrame) -> Booleaniser:
-        """Find the cuts; a column with one value gets none."""
+    def fit(self, frame: pd.DataFrame, labels: object = None) -> Booleaniser:
+        """Find the cuts; a column with one value gets none. Labels are not looked at."""
         if self.n_cuts < 1:
             raise LogicLensError(f"n_cuts must be at least 1, got {self.n_cuts}.")
         if not hasattr(frame, "columns"):
@@ -60,6 +60,10 @@ class Booleaniser:
             for cut in cuts
         }
         return pd.DataFrame(columns, index=frame.index)
+
+    def fit_transform(self, frame: pd.DataFrame, labels: object = None) -> pd.DataFrame:
+        """Find the cuts on these rows and apply them to the same rows."""
+        return self.fit(frame, labels).transform(frame)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "cuts_"):

@@ -169,7 +169,7 @@ def _checked_values(values: Any, names: Sequence[str] | None) -> NDArray[np.floa
         # float64 stays; everything else (bool, integers, float16) becomes float32, which holds 0 and 1 exactly.
         array = array if array.dtype == np.float64 else array.astype(np.float32)
     except (TypeError, ValueError):
-        raise LogicLensError("concepts must be numbers in [0, 1]; this table holds something else.") from None
+        raise LogicLensError(_not_a_number(values, names)) from None
     if array.ndim != 2:
         raise LogicLensError(f"concepts must be a matrix [rows, concepts], got {array.ndim} dimension(s).")
     if array.shape[0] == 0:
@@ -181,6 +181,21 @@ def _checked_values(values: Any, names: Sequence[str] | None) -> NDArray[np.floa
     if not (array.min() >= 0 and array.max() <= 1):
         raise LogicLensError(_out_of_range(array, names))
     return array
+
+
+def _not_a_number(values: Any, names: Sequence[str] | None) -> str:
+    """Which cell is no number, and what to do with such a column."""
+    try:
+        cells = np.asarray(values, dtype=object)
+    except ValueError:
+        return "concepts must be rows of one length."
+    for (row, column), cell in np.ndenumerate(cells) if cells.ndim == 2 else ():
+        name = repr(str(names[column])) if names is not None else f"column {column}"
+        if cell is None or str(cell) in ("<NA>", "NaT", "nan"):
+            return f"concepts must lie in [0, 1]; {name} is missing in row {row}. Fill or drop such rows first."
+        if not isinstance(cell, int | float | np.number | np.bool_):
+            return f"concepts must be numbers in [0, 1]; {name} holds {cell!r} in row {row}. Make it 0/1 columns first."
+    return "concepts must be numbers in [0, 1]; this table holds something else."
 
 
 def _out_of_range(array: NDArray[np.floating[Any]], names: Sequence[str] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.data.splits import Split, split
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
 from logiclens.explain.extract import Reading, read
 from logiclens.explain.local import explain_rows
@@ -113,6 +114,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "booleanise must be None: this estimator takes concepts in [0, 1]. "
                 "Cut raw columns with logiclens.Booleaniser first."
             )
+        if self.method not in ("minimal", "paper"):
+            raise LogicLensError(f"method must be 'minimal' or 'paper', got {self.method!r}.")
+        if self.score_against not in ("network", "labels"):
+            raise LogicLensError(f"score_against must be 'network' or 'labels', got {self.score_against!r}.")
+        Limits(self.max_cubes, self.max_literals, self.price)
         seed = _seed(self.random_state)
         table, classes = _labelled(concepts, labels, sample_weight)
         if held_out is None:
@@ -169,27 +175,41 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The probability of each class, in the order of `classes_`."""
         return self.read(concepts).probability
 
-    def explain(self, concepts: Any = None) -> Explanation:
-        """The formula of each class: the network's answers on the training rows, or on other rows, in logic."""
+    def explain(self, concepts: Any = None, labels: Any = None) -> Explanation:
+        """The formula of each class: the network's answers on the training rows, or on other rows, in logic.
+
+        `labels` of other rows are needed with `score_against="labels"` only.
+        """
         self._check_fitted()
-        table = self.table_ if concepts is None else self._table(concepts)
-        explanation = explain_all(
-            self.network_,
-            table,
-            method=self.method,
-            score_against=self.score_against,
-            limits=Limits(self.max_cubes, self.max_literals, self.price),
-            answer=self._answer,
-        )
+        table = self.table_ if concepts is None else self._table(concepts, labels)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", LogicLensWarning)
+            explanation = explain_all(
+                self.network_,
+                table,
+                method=self.method,
+                score_against=self.score_against,
+                limits=Limits(self.max_cubes, self.max_literals, self.price),
+                answer=self._answer,
+            )
+        for warning in caught:
+            # At the caller's line, not at this one.
+            warnings.warn(warning.message, stacklevel=2)
         return Explanation(explanation.classes, self.train_result_.notes)
 
-    def explain_local(self, concepts: Any, explanation: Explanation | None = None) -> tuple[LocalExplanation, ...]:
+    def explain_local(
+        self, concepts: Any, explanation: Explanation | None = None, *, target: str | int | None = None
+    ) -> tuple[LocalExplanation, ...]:
         """For each row the concepts that made its class, reduced to a shortest reason in the class formula.
 
-        The formulas are those of `explain()`, or of an explanation that is already at hand.
+        The class is the most probable one, or `target` ("why not ICU?"). The formulas are those of `explain()`, or of
+        an explanation that is already at hand. A single row may be a Series.
         """
+        if getattr(concepts, "ndim", 2) == 1 and hasattr(concepts, "to_frame"):
+            concepts = concepts.to_frame().T
         reading = self.read(concepts)
-        return explain_rows(reading, explanation=self.explain() if explanation is None else explanation)
+        known = self.explain() if explanation is None else explanation
+        return explain_rows(reading, target=target, explanation=known)
 
     def _table(self, concepts: Any, labels: Any = None) -> ConceptTable:
         codes = None if labels is None else _codes(labels, self.table_, self.classes_)
@@ -232,8 +252,13 @@ def _checked_labels(labels: Any, n_rows: int) -> NDArray[Any]:
         y = as_array(labels)
     except ValueError:
         raise LogicLensError("labels must be one entry for each row, or rows of one length.") from None
+    if y.ndim == 2 and y.shape[1] == 1:
+        # A frame with one column holds one label per row.
+        y = labels = y[:, 0]
     if y.ndim not in (1, 2) or len(y) != n_rows:
         raise LogicLensError(f"labels must have one entry for each of the {n_rows} rows, got shape {y.shape}.")
+    if y.dtype.kind == "f" and np.isfinite(y).all() and not (y == np.round(y)).all():
+        raise LogicLensError("labels must be classes; these are numbers with decimals. Cut them into classes first.")
     missing = np.asarray(pd.isna(y)).reshape(n_rows, -1).any(axis=1)
     if missing.any():
         raise LogicLensError(f"the label of row {int(np.flatnonzero(missing)[0])} is missing.")

@@ -64,7 +64,7 @@ class CrossValidation:
             ("fidelity, macro-F1", [100 * s.fidelity.macro_f1 for s in scores], "%"),
             ("fidelity of constant False", [100 * s.fidelity.constant_false for s in scores], "%"),
             ("constant formulas", [float(s.fidelity.constant_formulas) for s in scores], "a fold"),
-            ("extraction time", [fold.seconds for fold in self.folds], "s"),
+            ("extraction time, with training", [fold.seconds for fold in self.folds], "s"),
         ]
         found = [Metric(name, float(np.mean(v)), standard_error(v), unit) for name, v, unit in columns]
         return (*found, Metric("consistency, of columns", 100 * self.consistency.value, float("nan"), "%"))

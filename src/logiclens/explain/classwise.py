@@ -15,7 +15,8 @@ from logiclens.data.concepts import as_table
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.explain.extract import Answer, Reading, read
 from logiclens.explain.result import ClassExplanation, Explanation
-from logiclens.explain.selection import Judge, Limits, Selection, select_minimal, select_paper
+from logiclens.explain.selection import Judge, Limits, Selection, select_minimal, select_paper, select_short
+from logiclens.formula.bits import places
 from logiclens.formula.counted import CountedRows
 from logiclens.formula.dnf import DNF
 from logiclens.formula.table import TruthTable
@@ -102,33 +103,41 @@ def _explain_head(
         raise LogicLensError(f"method must be 'minimal' or 'paper', got {method!r}.")
     if score_against not in ("labels", "network"):
         raise LogicLensError(f"score_against must be 'labels' or 'network', got {score_against!r}.")
-    table = reading.truth_table(head)
+    # The paper's truth table knows the head's own concepts only.
+    taken_in = reading.taken_in(head) if method == "minimal" else np.zeros(0, dtype=np.intp)
+    table = reading.truth_table(head, taken_in)
     judge = Judge(_judge_rows(judged, head, table, score_against))
     constant = _constant(reading, head, table)
-    if constant is not None:
+    chosen = None
+    if constant is None:
+        chosen = select_paper(table, judge) if method == "paper" else select_minimal(table, judge, limits)
+    elif constant.retry and method == "minimal":
+        chosen = select_short(table, judge, limits, constant.formula)
+    if chosen is not None:
+        constant = None
+    elif constant is not None:
         score = judge.score(constant.formula.evaluate(judge.bits, judge.names))
         equals_table = bool((constant.formula.evaluate(table.rows) == table.outcome)[table.cared].all())
         chosen = Selection(constant.formula, score, (), proved_minimal=equals_table and not constant.idle)
-    elif method == "paper":
-        chosen = select_paper(table, judge)
     else:
-        chosen = select_minimal(table, judge, limits)
+        raise RuntimeError("a class without a constant formula has one chosen; this is a defect of logiclens.")
     fired = chosen.formula.evaluate(table.rows)
-    on_rows = chosen.formula.evaluate(reading.bits, reading.table.names)
+    equal = bool((chosen.formula.evaluate(reading.bits, reading.table.names) == reading.yes[:, head]).all())
     relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
     return ClassExplanation(
         name=reading.class_names[head],
         head=head,
         formula=chosen.formula,
         relevance={reading.table.names[j]: float(reading.relevance[head, j]) for j in relevant},
+        taken_in=tuple(reading.table.names[j] for j in taken_in.tolist()),
         table=table,
         fidelity=float(table.rows.counts[np.arange(len(fired)), fired.astype(int)].sum() / table.support.sum()),
-        equals_network=bool((on_rows == reading.yes[:, head]).all()),
+        equals_network=equal,
         score=chosen.score,
         scored_against=score_against,
         method=method,
         trace=chosen.trace,
-        proved_minimal=chosen.proved_minimal,
+        proved_minimal=chosen.proved_minimal and equal,
         idle=constant is not None and constant.idle,
         reason=None if constant is None else constant.reason,
         remedy=None if constant is None else constant.remedy,
@@ -139,7 +148,7 @@ def _explain_head(
 def _judge_rows(judged: Reading, head: int, table: TruthTable, score_against: ScoreAgainst) -> CountedRows:
     """The validation rows on the head's relevant concepts, with what they should be compared with."""
     truth: NDArray[np.bool_] = judged.yes if score_against == "network" else judged.targets().astype(np.bool_)
-    columns = judged.relevant(head)
+    columns = places(table.names, judged.table.names)
     return TruthTable.of(judged.bits[:, columns], table.names, truth[:, head], weight=judged.table.weight).rows
 
 
@@ -168,6 +177,8 @@ class _Constant:
     reason: str
     remedy: str
     idle: bool = False
+    retry: bool = False
+    """Whether a short cube may still say more than the constant."""
 
 
 def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | None:
@@ -184,7 +195,11 @@ def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | Non
         )
     if not varies:
         reason = f"the network {'always' if yes.all() else 'never'} predicts {name!r} on these {n_rows:,} rows."
-        remedy = "Give rare classes more weight (class_weight='balanced') or more rows, or train longer."
+        remedy = (
+            "Explain other rows, or train with more rows, epochs, or weight (class_weight) for the class."
+            if not yes.any()
+            else "Explain rows of other classes too."
+        )
         return _Constant(DNF.true if yes.all() else DNF.false, reason, remedy)
     if len(table.on) == 0 or len(table.off) == 0:
         concepts = ", ".join(repr(concept) for concept in table.names[:5]) or "none"
@@ -197,7 +212,8 @@ def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | Non
             )
         return _Constant(
             DNF.true if len(table.on) else DNF.false,
-            f"the relevant concepts of this head ({concepts}) do not tell its rows apart: most answers are {most}.",
-            "See contradictions and suggest_splits(); a higher temperature keeps more concepts.",
+            f"the concepts this class depends on ({concepts}) do not tell its rows apart: most answers are {most}.",
+            "A higher temperature, such as 2, keeps more concepts; contradictions and suggest_splits() show more.",
+            retry=True,
         )
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.explain.extract import Reading
+from logiclens.formula.bits import places
 from logiclens.formula.counted import distinct
 
 
@@ -36,9 +38,12 @@ class SplitSuggestion:
         return f"{action} {self.concept!r}{where}: settles {self.separated:g} of {self.of:g} contradicting rows"
 
 
-def suggest_splits(reading: Reading, head: int) -> tuple[SplitSuggestion, ...]:
-    """For each concept the one extra cut that settles the most contradicting rows of a head; the best first."""
-    relevant = reading.relevant(head)
+def suggest_splits(reading: Reading, head: int, concepts: Sequence[str]) -> tuple[SplitSuggestion, ...]:
+    """For each concept the one extra cut that settles the most contradicting rows of a head; the best first.
+
+    `concepts` are those that the class is explained with.
+    """
+    relevant = places(concepts, reading.table.names)
     first, group = distinct(reading.bits[:, relevant])
     weight, yes = reading.table.weight, reading.yes[:, head]
     minority = _minority(group, yes, weight, len(first))

@@ -16,6 +16,7 @@ from torch import nn
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
+from logiclens.formula.counted import distinct
 from logiclens.formula.table import TruthTable
 from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
 from logiclens.nn.layers import EntropyLogicLayer
@@ -24,6 +25,10 @@ Answer = Literal["argmax", "threshold"]
 
 BATCH = 65_536
 """Rows sent through the network at a time."""
+MAX_TAKEN_IN = 8
+"""The most concepts of other heads that are taken in for a class."""
+MIN_GAIN = 1e-3
+"""What taking in a concept must bring: this share of all rows, in Gini impurity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +82,32 @@ class Reading:
         """μ: the columns of a head's relevant concepts, in table order."""
         return np.flatnonzero(self.relevance[head] >= THRESHOLD)
 
-    def truth_table(self, head: int) -> TruthTable:
+    def taken_in(self, head: int) -> NDArray[np.intp]:
+        """Concepts of other heads that the answer of a class depends on, the most telling first.
+
+        With `argmax` a class is answered by all heads together. Where a head's own concepts leave contradictions, those
+        of the others are taken in one by one, each time the one that makes the rows purest (Gini), while it helps.
+        """
+        own, yes, weight = self.relevant(head), self.yes[:, head], self.table.weight
+        if self.answer != "argmax":
+            return own[:0]
+        others = np.setdiff1d(np.flatnonzero((self.relevance >= THRESHOLD).any(axis=0)), own)
+        _, group = distinct(self.bits[:, own])
+        taken: list[int] = []
+        impurity = _gini(group, yes, weight)
+        while impurity > 0 and len(others) and len(taken) < MAX_TAKEN_IN:
+            splits = [_gini(2 * group + self.bits[:, column], yes, weight) for column in others]
+            best = int(np.argmin(splits))
+            if splits[best] > impurity - MIN_GAIN * weight.sum():
+                break
+            taken.append(int(others[best]))
+            _, group = distinct(self.bits[:, [*own, *taken]])
+            impurity, others = splits[best], np.delete(others, best)
+        return np.array(taken, dtype=np.intp)
+
+    def truth_table(self, head: int, taken_in: NDArray[np.intp] | None = None) -> TruthTable:
         """T^i, eq. (truth-table): all rows seen through the head's relevant concepts, with the network's answer."""
-        columns = self.relevant(head)
+        columns = self.relevant(head) if taken_in is None else np.sort(np.concatenate([self.relevant(head), taken_in]))
         names = [self.table.names[c] for c in columns]
         return TruthTable.of(
             self.bits[:, columns], names, self.yes[:, head], weight=self.table.weight, exclusive=self.table.exclusive
@@ -161,6 +189,13 @@ def evaluating(network: nn.Module) -> Iterator[None]:
     finally:
         for module, mode in modes.items():
             module.training = mode
+
+
+def _gini(group: NDArray[np.intp], yes: NDArray[np.bool_], weight: NDArray[np.float64]) -> float:
+    """The weight of rows that share a group with rows of the other answer: Σ yes · no / (yes + no)."""
+    for_yes, total = np.bincount(group, weight * yes), np.bincount(group, weight)
+    shares = np.divide(for_yes * (total - for_yes), total, out=np.zeros_like(total), where=total > 0)
+    return float(shares.sum())
 
 
 def _argmax(logits: torch.Tensor) -> torch.Tensor:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.contradictions import SplitSuggestion, suggest_splits
 from logiclens.explain.extract import Reading
 from logiclens.explain.selection import TraceStep
-from logiclens.formula.bits import PackedRows, RowsLike, pack
+from logiclens.formula.bits import PackedRows, RowsLike, as_array, pack, places
 from logiclens.formula.dnf import DNF, Cube
 from logiclens.formula.table import Contradiction, TruthTable
 from logiclens.formula.text import format_first_order, format_formula
@@ -28,13 +29,14 @@ class ClassExplanation:
         name: the class.
         head: which head of the network it is.
         formula: the explanation φ; `DNF.false` and `DNF.true` come with a `reason`.
-        relevance: α̃ of the relevant concepts, the most relevant first.
+        relevance: α̃ of the head's relevant concepts, the most relevant first.
+        taken_in: concepts of other heads that the answer for this class depends on as well.
         table: the truth table T that the network filled.
         fidelity: how often formula and network agree on the explained rows.
         equals_network: whether they agree on every one of them, whatever it weighs.
         score: macro-F1 of the formula on the rows that chose it, against `scored_against`.
         trace: the cubes of the formula and the best supported other candidates, and why each was kept or dropped.
-        proved_minimal: whether the formula equals the table and it is proved that none with fewer literals does.
+        proved_minimal: whether the formula equals the network on all rows and, proved, none with fewer literals does.
         idle: whether this head has no say in the network's answers.
         reason: in words, why the formula is constant, where it is.
         remedy: what to do about it.
@@ -44,7 +46,8 @@ class ClassExplanation:
     head: int
     formula: DNF
     relevance: dict[str, float]
-    table: TruthTable
+    taken_in: tuple[str, ...]
+    table: TruthTable = field(repr=False)
     fidelity: float
     equals_network: bool
     score: float
@@ -64,7 +67,7 @@ class ClassExplanation:
 
     def suggest_splits(self) -> tuple[SplitSuggestion, ...]:
         """Which concept, split finer or added, would separate the contradictions; the best first."""
-        return suggest_splits(self.reading, self.head)
+        return suggest_splits(self.reading, self.head, self.table.names)
 
     def __str__(self) -> str:
         """The formula as a sentence; the reason where it is constant."""
@@ -110,8 +113,18 @@ class Explanation(Sequence[ClassExplanation]):
     def fires(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
         """On which row the formula of which class holds: `[rows, classes]`."""
         used = tuple(dict.fromkeys(concept for formula in self.formulas for concept in formula.concepts))
-        packed = pack(rows, names, only=used)
+        if hasattr(rows, "columns"):
+            # A table with soft concepts is cut where the network's was.
+            known = [str(column) for column in rows.columns]
+            table = ConceptTable(as_array(rows)[:, places(used, known)], used) if used else None
+            packed = PackedRows.of(table.boolean() if table else np.zeros((len(rows), 0), dtype=np.bool_), used)
+        else:
+            packed = pack(rows, names, only=used)
         return fires(self.formulas, packed)
+
+    def __repr__(self) -> str:
+        """What a notebook shows."""
+        return str(self)
 
     def __str__(self) -> str:
         """One sentence a class, then the notes."""
@@ -141,9 +154,13 @@ class LocalExplanation:
 
     def __str__(self) -> str:
         """The class, its probability and the shortest reason there is."""
-        because = format_formula(self.cube if self.reduced is None else self.reduced, "unicode")
-        note = "   [the class formula does not agree here]" if self.agrees is False else ""
-        return f"{'' if self.holds else 'not '}{self.name} ({100 * self.probability:.1f}%): {because}{note}"
+        head = f"{'' if self.holds else 'not '}{self.name} ({100 * self.probability:.1f}%)"
+        row = format_formula(self.cube, "unicode")
+        if self.agrees is False:
+            return f"{head}: no reason found, the class formula says otherwise here   [relevant: {row}]"
+        if self.reduced is not None and len(self.reduced) == 0:
+            return f"{head}: no reason found, the class formula is constant   [relevant: {row}]"
+        return f"{head}: {row if self.reduced is None else format_formula(self.reduced, 'unicode')}"
 
 
 @dataclass(frozen=True)

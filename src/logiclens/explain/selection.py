@@ -21,6 +21,8 @@ from logiclens.metrics.scores import macro_f1_of_counts
 
 TRACE_LENGTH = 100
 """How many of the cubes that were not taken a trace lists, the best supported first."""
+LIFT = 1.5
+"""How much better than chance a short cube must find a class that no row has the majority of."""
 MAX_CANDIDATES = 3_000
 """How many cubes compete; the best supported stay."""
 
@@ -50,6 +52,11 @@ class TraceStep:
     gain: float
     kept: bool
     why: str
+
+    def __str__(self) -> str:
+        """One line of a trace."""
+        mark = "+" if self.kept else "-"
+        return f"{mark} {self.cube}   (support {self.support:g}, gain {self.gain:+.4f}): {self.why}"
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,27 @@ def select_minimal(table: TruthTable, judge: Judge, limits: Limits) -> Selection
     proved = minimum.proved and equals_table and formula.n_literals == minimum.formula.n_literals
     trace = _trace(search, chosen, on, weight, table.names)
     return Selection(formula, judge.score(chosen.any_covers(judge.bits)), trace, proved)
+
+
+def select_short(table: TruthTable, judge: Judge, limits: Limits, constant: DNF) -> Selection | None:
+    """Short cubes where the majority of every row says the same; None where the constant is no worse."""
+    answered, weight = (
+        table.rows.bits()[table.rows.counts[:, 1] > 0],
+        table.rows.counts[:, 1][table.rows.counts[:, 1] > 0],
+    )
+    candidates = short_cubes(answered)
+    fires = candidates.covers(judge.bits).astype(np.float64)
+    right, wrong = judge.yes @ fires, judge.no @ fires
+    # Macro-F1 alone would prefer a cube that fires by chance to a constant: ask for more than chance.
+    candidates = candidates.take(np.flatnonzero(right * judge.no.sum() >= LIFT * wrong * judge.yes.sum()))
+    if len(candidates) == 0 or judge.yes.sum() == 0:
+        return None
+    search = Search(candidates, judge, limits)
+    chosen = search.best()
+    if search.value(chosen) <= judge.score(constant.evaluate(judge.bits, judge.names)) + 1e-9:
+        return None
+    trace = _trace(search, chosen, answered, weight, table.names)
+    return Selection(DNF(chosen.cubes(table.names)), judge.score(chosen.any_covers(judge.bits)), trace, False)
 
 
 def _candidates(primes: CubeArray, on: NDArray[np.bool_], weight: NDArray[np.float64], judge: Judge) -> CubeArray:

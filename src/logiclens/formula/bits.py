@@ -125,6 +125,8 @@ def _pack_named(rows: Any, only: Sequence[str] | None) -> PackedRows:
     labels = list(rows.columns) if hasattr(rows, "columns") else list(rows)
     known = [str(label) for label in labels]
     wanted = known if only is None else list(only)
+    if not hasattr(rows, "columns") and any(np.ndim(column) != 1 for column in rows.values()):
+        raise LogicLensError("each concept of a dictionary needs a list of values, one for each row.")
     n_rows = len(rows) if hasattr(rows, "columns") else len(next(iter(rows.values()), ()))
     parts = [np.asarray(rows[labels[place]]) for place in places(wanted, known)]
     if any(len(part) != n_rows for part in parts):

@@ -22,6 +22,10 @@ class Contradiction:
     yes: float
     no: float
 
+    def __str__(self) -> str:
+        """A sentence."""
+        return f"{self.row}: answered yes {self.yes:g} times and no {self.no:g} times"
+
 
 @dataclass(frozen=True, eq=False)
 class TruthTable:

@@ -205,7 +205,9 @@ def _tokens(text: str) -> list[_Token]:
 def _unexpected(text: str, position: int) -> str:
     if text[position] == '"':
         return "this quote is never closed."
-    return f"unexpected {text[position]!r}. Put names with such characters in double quotes."
+    if text[position] in "∀↔≈":
+        return "this is a printed sentence, not a formula: read str(explanation[...].formula) instead."
+    return f"unexpected {text[position]!r}. Concepts are joined by & | ~ and ( ); other names stand in double quotes."
 
 
 def _unquote(body: str, column: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError
 from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
 from logiclens.explain.result import Explanation
 from logiclens.formula.dnf import DNF
@@ -34,6 +35,7 @@ def explain_class(
     score_against: ScoreAgainst = "labels",
 ) -> ExplainedClasses:
     """Explain every class of a model; labels are class numbers or one column per class."""
+    y, y_val = (_numbers(labels) for labels in (y, y_val))
     rows = ConceptTable(x, concept_names, _classes(y), class_names or _numbered(y))
     held = ConceptTable(x_val, concept_names, _classes(y_val), rows.class_names)
     explanation = explain_all(model, rows, held, method=method, score_against=score_against)
@@ -41,15 +43,19 @@ def explain_class(
     return ExplainedClasses(tuple(str(formula) for formula in formulas), explanation, formulas)
 
 
-def _classes(y: Any) -> Any:
+def _numbers(y: Any) -> torch.Tensor:
+    try:
+        return torch.as_tensor(y)
+    except (TypeError, ValueError):
+        raise LogicLensError("labels must be class numbers 0, 1, 2, …, or one 0/1 column for each class.") from None
+
+
+def _classes(y: torch.Tensor) -> torch.Tensor:
     """One-hot rows as class numbers; rows with several labels, or none, stay a matrix."""
-    labels = torch.as_tensor(y)
-    if labels.ndim == 2 and bool(((labels == 0) | (labels == 1)).all()) and bool((labels.sum(dim=1) == 1).all()):
-        return labels.argmax(dim=1)
-    return labels
+    one_hot = y.ndim == 2 and bool(((y == 0) | (y == 1)).all()) and bool((y.sum(dim=1) == 1).all())
+    return y.argmax(dim=1) if one_hot else y
 
 
-def _numbered(y: Any) -> list[str]:
-    labels = torch.as_tensor(y)
-    n_classes = labels.shape[1] if labels.ndim == 2 else int(labels.max()) + 1
+def _numbered(y: torch.Tensor) -> list[str]:
+    n_classes = y.shape[1] if y.ndim == 2 else int(y.max()) + 1
     return [str(i) for i in range(n_classes)]

@@ -147,7 +147,9 @@ class _Run:
         self.network.eval()
         with torch.no_grad():
             logits = self.network(self.held.concepts)
-            return float(task_loss(logits, self.held, self.task)), float(accuracy(logits, self.held, self.task))
+            # What the classes weigh in training they weigh in the choice of the epoch.
+            loss = task_loss(logits, self.held, self.task, self.class_weight)
+            return float(loss), float(accuracy(logits, self.held, self.task, self.class_weight))
 
     def remember(self, epoch: int) -> None:
         """Keep the weights if this epoch is the best: higher accuracy, then lower loss, then earlier."""

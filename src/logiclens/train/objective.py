@@ -79,13 +79,19 @@ def task_loss(
     return loss.sum() / (batch.total.sum() * logits.shape[-1])
 
 
-def accuracy(logits: Float[Tensor, "batch klass"], batch: Batch, task: Task) -> Float[Tensor, ""]:
-    """The share of rows whose largest logit is their class; for several labels, the share of labels that are right."""
+def accuracy(
+    logits: Float[Tensor, "batch klass"], batch: Batch, task: Task, class_weight: ClassWeight | None = None
+) -> Float[Tensor, ""]:
+    """The share of rows whose largest logit is their class; for several labels, the share of labels that are right.
+
+    With class weights every row, or label, counts as much as its class.
+    """
+    yes, no = batch.counts, batch.total.unsqueeze(-1) - batch.counts
+    if class_weight is not None:
+        yes, no = yes * class_weight.yes, no * class_weight.no
     if task == "multiclass":
-        right = batch.counts.gather(1, logits.argmax(dim=-1, keepdim=True))
-        return right.sum() / batch.total.sum()
-    no = batch.total.unsqueeze(-1) - batch.counts
-    return torch.where(logits >= 0, batch.counts, no).sum() / (batch.total.sum() * logits.shape[-1])
+        return yes.gather(1, logits.argmax(dim=-1, keepdim=True)).sum() / yes.sum()
+    return torch.where(logits >= 0, yes, no).sum() / (yes + no).sum()
 
 
 def task_of(n_heads: int, table: ConceptTable) -> Task:
