@@ -47,7 +47,7 @@ def all_primes(on: NDArray[np.bool_], off: NDArray[np.bool_]) -> CubeArray:
 
 
 def expanded_primes(
-    on: NDArray[np.bool_], off: NDArray[np.bool_], weight: NDArray[np.float64], effort: int = 100
+    on: NDArray[np.bool_], off: NDArray[np.bool_], weight: NDArray[np.float64], effort: int = 20
 ) -> CubeArray:
     """Two good prime cubes for each row that no earlier one covers, one more for the `effort` heaviest that are."""
     expander = _Expander(on, off)
