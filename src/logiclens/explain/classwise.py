@@ -190,7 +190,7 @@ def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | Non
         return _Constant(
             DNF.false,
             f"this head is idle: {others}; its own output hardly varies and no answer depends on it.",
-            "Read the other formula, try another seed, or give each head a loss of its own (labels as a 0/1 matrix).",
+            "Read the other formula, or train again with a higher temperature or another seed.",
             idle=True,
         )
     if not varies:
