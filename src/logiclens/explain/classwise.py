@@ -107,20 +107,7 @@ def _explain_head(
     taken_in = reading.taken_in(head) if method == "minimal" else np.zeros(0, dtype=np.intp)
     table = reading.truth_table(head, taken_in)
     judge = Judge(_judge_rows(judged, head, table, score_against))
-    constant = _constant(reading, head, table)
-    chosen = None
-    if constant is None:
-        chosen = select_paper(table, judge) if method == "paper" else select_minimal(table, judge, limits)
-    elif constant.retry and method == "minimal":
-        chosen = select_short(table, judge, limits, constant.formula)
-    if chosen is not None:
-        constant = None
-    elif constant is not None:
-        score = judge.score(constant.formula.evaluate(judge.bits, judge.names))
-        equals_table = bool((constant.formula.evaluate(table.rows) == table.outcome)[table.cared].all())
-        chosen = Selection(constant.formula, score, (), proved_minimal=equals_table and not constant.idle)
-    else:
-        raise RuntimeError("a class without a constant formula has one chosen; this is a defect of logiclens.")
+    chosen, constant = _choose(reading, head, table, judge, method, limits)
     fired = chosen.formula.evaluate(table.rows)
     equal = bool((chosen.formula.evaluate(reading.bits, reading.table.names) == reading.yes[:, head]).all())
     relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
@@ -145,8 +132,24 @@ def _explain_head(
     )
 
 
+def _choose(
+    reading: Reading, head: int, table: TruthTable, judge: Judge, method: Method, limits: Limits
+) -> tuple[Selection, _Constant | None]:
+    """The formula of a head; and what is wrong with the head, where no formula can be chosen."""
+    constant = _constant(reading, head, table)
+    if constant is None:
+        return select_paper(table, judge) if method == "paper" else select_minimal(table, judge, limits), None
+    if constant.retry and method == "minimal":
+        short = select_short(table, judge, limits, constant.formula)
+        if short is not None:
+            return short, None
+    score = judge.score(constant.formula.evaluate(judge.bits, judge.names))
+    equals_table = bool((constant.formula.evaluate(table.rows) == table.outcome)[table.cared].all())
+    return Selection(constant.formula, score, (), proved_minimal=equals_table and not constant.idle), constant
+
+
 def _judge_rows(judged: Reading, head: int, table: TruthTable, score_against: ScoreAgainst) -> CountedRows:
-    """The validation rows on the head's relevant concepts, with what they should be compared with."""
+    """The validation rows on the concepts of the table, with what they should be compared with."""
     truth: NDArray[np.bool_] = judged.yes if score_against == "network" else judged.targets().astype(np.bool_)
     columns = places(table.names, judged.table.names)
     return TruthTable.of(judged.bits[:, columns], table.names, truth[:, head], weight=judged.table.weight).rows
