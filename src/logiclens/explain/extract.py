@@ -27,8 +27,8 @@ BATCH = 65_536
 """Rows sent through the network at a time."""
 MAX_TAKEN_IN = 8
 """The most concepts of other heads that are taken in for a class."""
-MIN_GAIN = 1e-3
-"""What taking in a concept must bring: this share of all rows, in Gini impurity."""
+MIN_GAIN = 0.01
+"""What taking in a concept must bring, in Gini impurity: this share of the rows of the class, or of the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +95,12 @@ class Reading:
         _, group = distinct(self.bits[:, own])
         taken: list[int] = []
         impurity = _gini(group, yes, weight)
-        while impurity > 0 and len(others) and len(taken) < MAX_TAKEN_IN:
+        worth = MIN_GAIN * min(weight[yes].sum(), weight[~yes].sum())
+        # No concept can bring more than the impurity there is.
+        while impurity > worth and len(others) and len(taken) < MAX_TAKEN_IN:
             splits = [_gini(2 * group + self.bits[:, column], yes, weight) for column in others]
             best = int(np.argmin(splits))
-            if splits[best] > impurity - MIN_GAIN * weight.sum():
+            if splits[best] > impurity - worth:
                 break
             taken.append(int(others[best]))
             _, group = distinct(self.bits[:, [*own, *taken]])
