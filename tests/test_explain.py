@@ -228,6 +228,7 @@ def test_rows_of_no_gain_are_not_kept_by_the_paper_method_and_the_trace_goes_by_
     assert [(str(step.cube), step.support, step.kept) for step in explained.trace] == [
         ("a & ~b", 3.0, True), ("~a & b", 2.0, False),
     ]  # fmt: skip
+    assert explained.formula == parse("a & ~b")
 
 
 def test_soft_tables_fire_where_their_concepts_are_at_least_one_half():

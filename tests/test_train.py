@@ -14,7 +14,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, log_loss
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 from sklearn.utils.class_weight import compute_class_weight
 from torch import Tensor, nn
 
@@ -753,6 +753,20 @@ def test_class_weights_must_fit_the_classes(weights):
 def test_class_weights_must_be_known_by_name():
     with pytest.raises(LogicLensError, match="class_weight must be 'balanced' or one number per class, got 'even'"):
         fit(net_of(2, 2), ConceptTable(XOR, labels=[0, 1, 1, 0]), TrainConfig(epochs=1, class_weight="even"))
+
+
+@pytest.mark.parametrize("n_heads", [1, 2])
+def test_the_validation_curve_weighs_classes_as_the_loss_does(n_heads):
+    rng = np.random.default_rng(4)
+    rows, labels = rng.integers(0, 2, (60, 3)), np.repeat([0, 1], [50, 10])
+    table = ConceptTable(rows, labels=labels)
+    net = net_of(3, n_heads)
+    config = TrainConfig(epochs=4, class_weight="balanced")
+    history = fit(net, table, config, validation=table).history
+    logits = net(torch.tensor(rows).double()).detach()
+    answers = logits.argmax(dim=1) if n_heads == 2 else (logits[:, 0] >= 0).long()
+    best = history.validation_accuracy[history.best_epoch]
+    assert best == pytest.approx(balanced_accuracy_score(labels, answers.numpy()), abs=1e-9)
 
 
 def test_balanced_weights_leave_out_a_class_without_rows():

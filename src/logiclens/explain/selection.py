@@ -103,11 +103,12 @@ def select_paper(table: TruthTable, judge: Judge) -> Selection:
     for step, cube in enumerate(cubes):
         score = judge.score(fired | fires[:, step])
         gain = score - best
-        if gain > 0:
+        improves = gain > 0
+        if improves:
             fired, best = fired | fires[:, step], score
             kept.append(cube)
-        why = "improves the score" if gain > 0 else "does not improve the score"
-        trace.append(TraceStep(cube, float(table.support[order[step]]), float(gain), gain > 0, why))
+        why = "improves the score" if improves else "does not improve the score"
+        trace.append(TraceStep(cube, float(table.support[order[step]]), float(gain), improves, why))
     if not kept:
         # No row improves the score: the best supported one is still the best there is to say.
         kept, best = cubes[:1], judge.score(fires[:, 0])
