@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from logiclens.nn import EntropyLogicLayer
+
+GRID = np.array(list(itertools.product([0, 1], repeat=4)))
+NAMES = ("a", "b", "c", "d")
 
 
 class Rigged(nn.Module):
@@ -37,3 +42,11 @@ def yes_no(answer: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
         return torch.stack([1 - yes, yes], dim=-1) * 10
 
     return logits
+
+
+def boolean(function):
+    return yes_no(lambda x: function(*(x[:, j] >= 0.5 for j in range(x.shape[1]))))
+
+
+def xor_net(relevant=((0, 1), (0, 1))):
+    return Rigged(4, relevant, boolean(lambda a, b, c, d: a ^ b))
