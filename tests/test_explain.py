@@ -239,7 +239,7 @@ def test_rows_that_break_an_exclusive_group_are_warned_of_and_never_printed_as_e
     network = Rigged(4, [[0, 1], [0, 1]], boolean(lambda a, b, c, d: a & b))
     with pytest.warns(LogicLensWarning, match="break the exclusive group"):
         explained = explain_class(network, ConceptTable(GRID, NAMES, exclusive=[["a", "b"]]), target=1)
-    assert explained.reason == "every row answered yes breaks an exclusive group and is left out."
+    assert explained.reason == "every row answered yes breaks a group and is left out."
 
 
 def test_a_row_of_next_to_no_weight_still_forbids_equality():

@@ -264,24 +264,24 @@ def test_exclusive_or_stands_where_literals_exclude_each_other():
 
 def test_exclusive_or_stands_where_a_group_excludes():
     odd = DNF([Cube([A]), Cube([B]), Cube([C])])
-    assert format_first_order(odd, "h", exclusive=[["a", "b", "c", "d"]]) == "∀x: h(x) ↔ a(x) ⊕ b(x) ⊕ c(x)"
+    assert format_first_order(odd, "h", groups=Groups([["a", "b", "c", "d"]])) == "∀x: h(x) ↔ a(x) ⊕ b(x) ⊕ c(x)"
 
 
 def test_plain_or_stands_where_one_pair_overlaps():
     odd = DNF([Cube([A]), Cube([B]), Cube([C])])
     assert format_first_order(odd, "h") == "∀x: h(x) ↔ a(x) ∨ b(x) ∨ c(x)"
     # a and c may both be true: a group that covers only some pairs is not enough.
-    assert "⊕" not in format_first_order(odd, "h", exclusive=[["a", "b"], ["b", "c"]])
+    assert "⊕" not in format_first_order(odd, "h", groups=Groups([["a", "b"], ["b", "c"]]))
     # Not being the one does not exclude not being the other.
     neither = DNF([Cube([A.negated]), Cube([B.negated])])
-    assert "⊕" not in format_first_order(neither, "h", exclusive=[["a", "b"]])
+    assert "⊕" not in format_first_order(neither, "h", groups=Groups([["a", "b"]]))
     # Both cubes ask for the same member of the group.
     same = DNF([Cube([A, B]), Cube([A, C])])
-    assert "⊕" not in format_first_order(same, "h", exclusive=[["a", "d"]])
+    assert "⊕" not in format_first_order(same, "h", groups=Groups([["a", "d"]]))
 
 
 def test_one_cube_has_no_disjunction_at_all():
-    assert format_first_order(DNF([Cube([A])]), "h", exclusive=[["a", "b"]]) == "∀x: h(x) ↔ a(x)"
+    assert format_first_order(DNF([Cube([A])]), "h", groups=Groups([["a", "b"]])) == "∀x: h(x) ↔ a(x)"
 
 
 def test_constants_and_awkward_names_are_sentences_too():

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import as_array, check_names, unknown_concept
+from logiclens.formula.bits import as_array, check_names
 from logiclens.formula.counted import CountedRows
+from logiclens.formula.groups import Groups
 
 THRESHOLD = 0.5
 """ε: a concept is true from here on (`>=`)."""
@@ -28,6 +29,7 @@ class ConceptTable:
         class_names: one for each class; needed to know of classes without rows.
         exclusive: groups of concepts of which at most one is true on any row.
         weight: how much each row counts; 1 where not given.
+        implied: chains of concepts, each of which implies the one before it.
 
     >>> table = ConceptTable([[0.1, 1.0], [0.7, 0.0]], names=["tall", "dark"], labels=[0, 1])
     >>> table.boolean().tolist(), table.class_names
@@ -38,7 +40,7 @@ class ConceptTable:
     names: tuple[str, ...]
     labels: NDArray[np.int64] | None
     class_names: tuple[str, ...]
-    exclusive: tuple[tuple[str, ...], ...]
+    groups: Groups
     weight: NDArray[np.float64]
 
     def __init__(
@@ -49,6 +51,7 @@ class ConceptTable:
         class_names: Sequence[str] | None = None,
         exclusive: Sequence[Sequence[str]] = (),
         weight: ArrayLike | None = None,
+        implied: Sequence[Sequence[str]] = (),
     ) -> None:
         """Check everything; say what is wrong, where, and what to do."""
         if names is None and hasattr(values, "columns"):
@@ -62,12 +65,17 @@ class ConceptTable:
         store(self, "names", names)
         store(self, "labels", None if label_array is None else _frozen(label_array))
         store(self, "class_names", classes)
-        store(self, "exclusive", _checked_groups(exclusive, names))
+        store(self, "groups", Groups(exclusive, implied).check(names))
         store(self, "weight", _frozen(_checked_weight(weight, len(array))))
 
     def __len__(self) -> int:
         """The number of rows."""
         return len(self.values)
+
+    @property
+    def exclusive(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of concepts of which at most one is true on any row."""
+        return self.groups.exclusive
 
     @property
     def n_concepts(self) -> int:
@@ -98,7 +106,7 @@ class ConceptTable:
 
     def append(self, other: ConceptTable) -> ConceptTable:
         """The rows of both tables; concepts and classes must be the same."""
-        if self.names != other.names or self.class_names != other.class_names or self.exclusive != other.exclusive:
+        if self.names != other.names or self.class_names != other.class_names or self.groups != other.groups:
             raise LogicLensError("only tables with the same concepts and classes, in one order, can be put together.")
         labels = None
         if self.labels is not None and other.labels is not None:
@@ -110,6 +118,7 @@ class ConceptTable:
             self.class_names or None,
             self.exclusive,
             np.concatenate([self.weight, other.weight]),
+            self.groups.implied,
         )
 
     def take(self, rows: ArrayLike) -> ConceptTable:
@@ -123,6 +132,7 @@ class ConceptTable:
             self.class_names or None,
             self.exclusive,
             self.weight[index],
+            self.groups.implied,
         )
 
     def counted(self, threshold: float = THRESHOLD) -> CountedRows:
@@ -131,10 +141,20 @@ class ConceptTable:
         return CountedRows.of(self.boolean(threshold), self.names, counts, self.weight)
 
     def broken_groups(self) -> dict[tuple[str, ...], int]:
-        """The exclusive groups of which more than one concept is true on some row, with how many rows break them."""
-        bits, index = self.boolean(), {name: i for i, name in enumerate(self.names)}
-        counts = {group: int((bits[:, [index[n] for n in group]].sum(axis=1) > 1).sum()) for group in self.exclusive}
-        return {group: n_rows for group, n_rows in counts.items() if n_rows}
+        """The exclusive groups and implied chains that some row breaks, with how many rows do."""
+        bits = self.boolean()
+        each = {group: Groups([group]) for group in self.groups.exclusive}
+        each |= {chain: Groups(implied=[chain]) for chain in self.groups.implied}
+        counts = {names: int((~group.allows(bits, self.names)).sum()) for names, group in each.items()}
+        return {names: n_rows for names, n_rows in counts.items() if n_rows}
+
+    def kept_groups(self) -> Groups:
+        """The groups that no row breaks."""
+        broken = self.broken_groups()
+        return Groups(
+            [group for group in self.groups.exclusive if group not in broken],
+            [chain for chain in self.groups.implied if chain not in broken],
+        )
 
     def constant_concepts(self) -> tuple[str, ...]:
         """Concepts with one value on all rows: they cannot tell any two rows apart."""
@@ -246,16 +266,6 @@ def _checked_labels(
             bad = int(array.min()) if array.min() < 0 else int(array.max())
             raise LogicLensError(f"labels must be 0 to {n_classes - 1} for {n_classes} classes, got {bad}.")
     return array, names if names is not None else tuple(str(i) for i in range(n_classes))
-
-
-def _checked_groups(groups: Sequence[Sequence[str]], names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    for group in groups:
-        if isinstance(group, str):
-            raise LogicLensError(f"an exclusive group is a list of concepts, got the text {group!r}.")
-        for name in group:
-            if name not in names:
-                raise unknown_concept(name, names)
-    return tuple(tuple(group) for group in groups)
 
 
 def _checked_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:

@@ -82,8 +82,14 @@ def _readings(network: nn.Module, rows: Any, validation: Any, answer: Answer | N
     table = as_table(rows)
     for group, n_rows in table.broken_groups().items():
         shown = ", ".join(repr(name) for name in group[:4]) + (", …" if len(group) > 4 else "")
+        exclusive = group in table.groups.exclusive
+        kind = (
+            f"exclusive group {shown}: more than one is true"
+            if exclusive
+            else (f"chain {shown}: one is true without the one before it")
+        )
         warnings.warn(
-            f"{n_rows} rows break the exclusive group {shown}: more than one is true. No formula is made from them.",
+            f"{n_rows} rows break the {kind}. No formula is made from them.",
             LogicLensWarning,
             stacklevel=3,
         )
@@ -210,8 +216,8 @@ def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | Non
         if table.outcome.any() and not table.outcome.all():
             return _Constant(
                 DNF.true if len(table.on) else DNF.false,
-                f"every row answered {'no' if len(table.on) else 'yes'} breaks an exclusive group and is left out.",
-                "Check the groups: at most one concept of each may be true on a row.",
+                f"every row answered {'no' if len(table.on) else 'yes'} breaks a group and is left out.",
+                "Check the groups: at most one of an exclusive group is true, and in a chain each implies the one before.",
             )
         return _Constant(
             DNF.true if len(table.on) else DNF.false,

@@ -111,8 +111,14 @@ class Reading:
         """T^i, eq. (truth-table): all rows seen through the head's relevant concepts, with the network's answer."""
         columns = self.relevant(head) if taken_in is None else np.sort(np.concatenate([self.relevant(head), taken_in]))
         names = [self.table.names[c] for c in columns]
+        groups = self.table.groups
         return TruthTable.of(
-            self.bits[:, columns], names, self.yes[:, head], weight=self.table.weight, exclusive=self.table.exclusive
+            self.bits[:, columns],
+            names,
+            self.yes[:, head],
+            weight=self.table.weight,
+            exclusive=groups.exclusive,
+            implied=groups.implied,
         )
 
 

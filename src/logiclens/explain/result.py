@@ -75,7 +75,7 @@ class ClassExplanation:
             self.formula,
             self.name,
             fidelity=None if self.equals_network else self.fidelity,
-            exclusive=[group for group in self.table.exclusive if group not in self.reading.table.broken_groups()],
+            groups=self.reading.table.kept_groups(),
         )
         return text if self.reason is None else f"{text}\n    {self.reason} {self.remedy}"
 

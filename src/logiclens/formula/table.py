@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from logiclens.errors import LogicLensError
 from logiclens.formula.counted import CountedRows
 from logiclens.formula.dnf import Cube, Literal
+from logiclens.formula.groups import NO_GROUPS, Groups
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,7 @@ class Contradiction:
 class TruthTable:
     """Distinct Boolean rows with how often the answer was no (`counts[:, 0]`) and yes (`counts[:, 1]`).
 
-    A row that no sample has is a don't-care, and so is one that breaks an exclusive group (at most one concept of a
-    group is true).
+    A row that no sample has is a don't-care, and so is one that the groups rule out.
 
     >>> table = TruthTable.of([[0, 1], [0, 1], [1, 1]], ["a", "b"], answers=[True, False, True])
     >>> table.support.tolist(), table.outcome.tolist()
@@ -42,7 +42,7 @@ class TruthTable:
     """
 
     rows: CountedRows
-    exclusive: tuple[tuple[str, ...], ...] = ()
+    groups: Groups = NO_GROUPS
 
     @classmethod
     def of(
@@ -53,6 +53,7 @@ class TruthTable:
         *,
         weight: ArrayLike | None = None,
         exclusive: Sequence[Sequence[str]] = (),
+        implied: Sequence[Sequence[str]] = (),
     ) -> TruthTable:
         """Count plain Boolean rows with one answer each."""
         yes = np.asarray(answers, dtype=np.bool_)
@@ -60,12 +61,17 @@ class TruthTable:
         if yes.ndim != 1 or not len(yes) == len(total) == len(np.asarray(rows)):
             raise LogicLensError(f"there must be one answer for each row; got {yes.shape} for {len(np.asarray(rows))}.")
         counts = np.stack([total * ~yes, total * yes], axis=1)
-        return cls(CountedRows.of(rows, names, counts, total), tuple(tuple(group) for group in exclusive))
+        return cls(CountedRows.of(rows, names, counts, total), Groups(exclusive, implied))
 
     @property
     def names(self) -> tuple[str, ...]:
         """The relevant concepts."""
         return self.rows.names
+
+    @property
+    def exclusive(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of concepts of which at most one is true."""
+        return self.groups.exclusive
 
     @property
     def support(self) -> NDArray[np.float64]:
@@ -79,13 +85,8 @@ class TruthTable:
 
     @cached_property
     def cared(self) -> NDArray[np.bool_]:
-        """Which rows count: those with any weight that no exclusive group rules out."""
-        bits, index = self.rows.bits(), {name: i for i, name in enumerate(self.names)}
-        cared = self.support > 0
-        for group in self.exclusive:
-            columns = [index[name] for name in group if name in index]
-            cared &= bits[:, columns].sum(axis=1) <= 1
-        return cared
+        """Which rows count: those with any weight that the groups allow."""
+        return (self.support > 0) & self.groups.allows(self.rows.bits(), self.names)
 
     @property
     def on(self) -> NDArray[np.bool_]:

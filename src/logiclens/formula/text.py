@@ -14,6 +14,7 @@ from typing import Literal as OneOf
 from logiclens.errors import FormulaSyntaxError, LogicLensError
 from logiclens.formula.bits import unknown_concept
 from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.groups import NO_GROUPS, Groups
 
 Style = OneOf["ascii", "unicode", "latex"]
 
@@ -77,23 +78,21 @@ def format_formula(formula: DNF | Cube | Literal, style: Style = "ascii") -> str
     )
 
 
-def format_first_order(
-    formula: DNF, head: str, *, fidelity: float | None = None, exclusive: Sequence[Sequence[str]] = ()
-) -> str:
+def format_first_order(formula: DNF, head: str, *, fidelity: float | None = None, groups: Groups = NO_GROUPS) -> str:
     """The formula as a sentence about every object, for reading only.
 
     `↔` stands where the formula is equal to the network on all the stated rows; pass `fidelity` where it is not, and
-    `≈` is written with it. `⊕` stands where every two cubes exclude each other, by their literals or by a group of
-    concepts in `exclusive` of which at most one is true.
+    `≈` is written with it. `⊕` stands where every two cubes exclude each other, by their literals or by what `groups`
+    rule out.
 
     >>> odd = Literal("one") | Literal("three")
-    >>> print(format_first_order(odd, "odd", exclusive=[["one", "two", "three"]]))
+    >>> print(format_first_order(odd, "odd", groups=Groups([["one", "two", "three"]])))
     ∀x: odd(x) ↔ one(x) ⊕ three(x)
     >>> print(format_first_order(odd, "odd", fidelity=0.973))
     ∀x: odd(x) ≈ one(x) ∨ three(x)   [fidelity 97.3%]
     """
     symbols = _SYMBOLS["unicode"]
-    apart = len(formula) > 1 and all(_apart(a, b, exclusive) for a, b in combinations(formula.cubes, 2))
+    apart = len(formula) > 1 and all(groups.apart(a, b) for a, b in combinations(formula.cubes, 2))
     body = (" ⊕ " if apart else symbols.disjunction).join(
         _format_cube(
             ["¬" * (not lit.positive) + _quoted_name(lit.concept) + "(x)" for lit in cube], symbols, len(formula)
@@ -135,14 +134,6 @@ def _percent(share: float) -> str:
 def _format_cube(literals: list[str], symbols: _Symbols, n_cubes: int) -> str:
     text = symbols.conjunction.join(literals) or symbols.true
     return f"({text})" if len(literals) > 1 and n_cubes > 1 else text
-
-
-def _apart(left: Cube, right: Cube, exclusive: Sequence[Sequence[str]]) -> bool:
-    if left.excludes(right):
-        return True
-    mine = {literal.concept for literal in left if literal.positive}
-    theirs = {literal.concept for literal in right if literal.positive}
-    return any((a := mine & set(group)) and (b := theirs & set(group)) and a != b for group in exclusive)
 
 
 def _quoted_name(name: str) -> str:

@@ -1,0 +1,248 @@
+"""RuleSet: the formulas of all classes with what their concepts mean; predicts from a raw table without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+from typing import Literal as OneOf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.bits import PackedRows, RowsLike, as_array, pack_columns, places, unknown_concept
+from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.groups import NO_GROUPS, Groups
+from logiclens.formula.predicate import Predicate, Scalar, numbers_of
+
+Resolve: TypeAlias = OneOf["confidence", "none"]
+
+THRESHOLD = 0.5
+"""A concept that is a column of its own is true from here on (`>=`)."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The formula of one class, and for each cube how far it can be trusted.
+
+    `confidence` is the lower end of the Wilson interval of the share of rows on which the cube fires that have the
+    class. It decides between classes whose formulas both fire.
+    """
+
+    label: Scalar
+    formula: DNF
+    confidence: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """One confidence for each cube."""
+        if len(self.confidence) != len(self.formula):
+            raise LogicLensError(
+                f"the rule of {self.label!r} has {len(self.formula)} cubes and {len(self.confidence)} confidences."
+            )
+
+    @property
+    def name(self) -> str:
+        """The class as it is printed."""
+        return str(self.label)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One line of a decision list: the class, by its place, of rows on which the cube is the first that fires."""
+
+    cube: Cube
+    rule: int
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Firing:
+    """How many rows no formula, exactly one, and several fire on."""
+
+    none: int
+    one: int
+    several: int
+
+    @property
+    def total(self) -> int:
+        """All rows."""
+        return self.none + self.one + self.several
+
+    def __str__(self) -> str:
+        """A sentence."""
+        share = 100 / max(self.total, 1)
+        return (
+            f"of {self.total:,} rows, {self.one:,} ({self.one * share:.1f}%) fire exactly one formula, "
+            f"{self.none:,} ({self.none * share:.1f}%) none and {self.several:,} ({self.several * share:.1f}%) several"
+        )
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """Formulas and predicates: everything that is needed to predict.
+
+    Args:
+        rules: one for each class.
+        predicates: what concepts mean on the raw table. A concept without one is a column itself, true from 0.5 on.
+        groups: which concepts exclude or imply each other.
+        resolve: who decides where not exactly one formula fires. `"confidence"`: the fired cube that can be trusted
+            most, and where none fires, the class `otherwise`. `"none"`: nobody; the answer is None.
+        otherwise: the place of the class of rows on which no formula fires.
+        multilabel: whether each formula is an answer of its own.
+
+    >>> from logiclens.formula import parse
+    >>> rules = RuleSet((Rule("ill", parse("old & smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
+    ...                 {"old": Predicate("age", ">=", 60)}, otherwise=1)
+    >>> table = {"age": [70, 70, 30, None], "smoker": [1, 0, 1, 1]}
+    >>> rules.predict(table)
+    array(['ill', 'well', 'well', 'well'], dtype='<U4')
+    >>> print(rules.firing(table))
+    of 4 rows, 3 (75.0%) fire exactly one formula, 1 (25.0%) none and 0 (0.0%) several
+    """
+
+    rules: tuple[Rule, ...]
+    predicates: Mapping[str, Predicate] = field(default_factory=dict)
+    groups: Groups = NO_GROUPS
+    resolve: Resolve = "confidence"
+    otherwise: int | None = None
+    multilabel: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse rules that could not decide."""
+        if not self.rules:
+            raise LogicLensError("a rule set needs at least one rule.")
+        if self.resolve not in ("confidence", "none"):
+            raise LogicLensError(f"resolve must be 'confidence' or 'none', got {self.resolve!r}.")
+        labels = [rule.label for rule in self.rules]
+        if len(set(map(str, labels))) < len(labels):
+            raise LogicLensError("every class can have one rule only.")
+        if self.otherwise is not None and not 0 <= self.otherwise < len(labels):
+            raise LogicLensError(f"otherwise must be the place of a class, 0 to {len(labels) - 1}.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The classes as they are printed."""
+        return tuple(rule.name for rule in self.rules)
+
+    @property
+    def formulas(self) -> tuple[DNF, ...]:
+        """The formula of each class."""
+        return tuple(rule.formula for rule in self.rules)
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        """The concepts that any formula uses."""
+        return tuple(dict.fromkeys(concept for formula in self.formulas for concept in formula.concepts))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the raw table that are looked at."""
+        return tuple(dict.fromkeys(self.predicate(concept).column for concept in self.concepts))
+
+    def predicate(self, concept: str) -> Predicate:
+        """What a concept means on the raw table."""
+        return self.predicates.get(concept) or Predicate(concept, ">=", THRESHOLD)
+
+    def rule(self, label: Scalar) -> Rule:
+        """The rule of a class, by its label or as it is printed."""
+        for rule in self.rules:
+            if rule.label == label or rule.name == label:
+                return rule
+        raise LogicLensError(f"there is no class {label!r}; the classes are {', '.join(map(repr, self.names[:8]))}.")
+
+    def resolved_by(self, resolve: Resolve) -> RuleSet:
+        """The same rules with another way to decide between them."""
+        return replace(self, resolve=resolve)
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """All cubes, the one that can be trusted most first: the first that fires gives the class.
+
+        This list, with `otherwise` behind it, is what `resolve="confidence"` means.
+        """
+        lines = [
+            Decision(cube, place, confidence)
+            for place, rule in enumerate(self.rules)
+            for cube, confidence in zip(rule.formula, rule.confidence, strict=True)
+        ]
+        return tuple(sorted(lines, key=lambda line: -line.confidence))
+
+    def pack(self, table: RowsLike, names: Sequence[str] | None = None) -> PackedRows:
+        """The used concepts of a table, packed: raw columns are compared, concepts that are there are taken.
+
+        `table` has named columns (a DataFrame, a dictionary of columns, packed or counted concepts), or is a matrix
+        with `names`.
+        """
+        packed = table if isinstance(table, PackedRows) else getattr(table, "packed", None)
+        if isinstance(packed, PackedRows):
+            return packed
+        columns = _columns(table, names)
+        n_rows = len(next(iter(columns.values()))) if columns else len(table)
+        held = np.zeros((len(self.concepts), n_rows), dtype=np.bool_)
+        for i, concept in enumerate(self.concepts):
+            held[i] = self._holds(concept, columns)
+        return PackedRows(pack_columns(held), n_rows, self.concepts)
+
+    def _holds(self, concept: str, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+        predicate = self.predicate(concept)
+        if predicate.column in columns:
+            return predicate.holds(columns[predicate.column])
+        if concept in columns:
+            return numbers_of(columns[concept], concept) >= THRESHOLD
+        if concept in self.predicates:
+            raise LogicLensError(f"the table lacks the column {predicate.column!r} that {concept!r} is about.")
+        raise unknown_concept(concept, list(columns))
+
+    def fires(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
+        """On which row the formula of which class holds: `[rows, classes]`."""
+        packed = self.pack(table, names)
+        return np.stack([formula.evaluate(packed) for formula in self.formulas], axis=1)
+
+    def firing(self, table: RowsLike, names: Sequence[str] | None = None) -> Firing:
+        """How many rows fire no formula, exactly one, or several."""
+        fired = self.fires(table, names).sum(axis=1)
+        return Firing(int((fired == 0).sum()), int((fired == 1).sum()), int((fired > 1).sum()))
+
+    def predict_places(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.intp]:
+        """The place of the class of each row; −1 where nobody decides."""
+        packed = self.pack(table, names)
+        if self.resolve == "none":
+            fires = self.fires(packed)
+            return np.where(fires.sum(axis=1) == 1, fires.argmax(axis=1), -1)
+        places = np.full(packed.n_rows, -1 if self.otherwise is None else self.otherwise, dtype=np.intp)
+        # From the least trusted on, so that the most trusted has the last word.
+        for line in reversed(self.decisions):
+            places[DNF([line.cube]).evaluate(packed)] = line.rule
+        return places
+
+    def predict(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[Any]:
+        """The class of each row, None where nobody decides; with several labels a row, a 0/1 matrix."""
+        if self.multilabel:
+            return self.fires(table, names).astype(np.int64)
+        places = self.predict_places(table, names)
+        labels = np.array([rule.label for rule in self.rules])
+        if (places >= 0).all():
+            predicted: NDArray[Any] = labels[places]
+            return predicted
+        return np.array([self.rules[place].label if place >= 0 else None for place in places], dtype=object)
+
+
+def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
+    """The columns of a table by name."""
+    if isinstance(table, Mapping):
+        columns = {str(name): values for name, values in table.items()}
+        lengths = {np.shape(values)[:1] for values in columns.values()}
+        if len(lengths) > 1 or () in lengths:
+            raise LogicLensError("each column of a dictionary needs a list of values, all of one length.")
+        return columns
+    if hasattr(table, "columns"):
+        return {str(name): table[name] for name in table.columns}
+    if hasattr(table, "values") and hasattr(table, "names"):
+        table, names = table.values, table.names
+    matrix = as_array(table)
+    if names is None:
+        raise LogicLensError("a matrix does not name its columns: pass names=[...], one for each column.")
+    if matrix.ndim != 2 or matrix.shape[1] != len(names):
+        raise LogicLensError(f"{len(names)} names were given for a table of shape {matrix.shape}.")
+    return {name: matrix[:, place] for name, place in zip(names, places(names, names), strict=True)}
