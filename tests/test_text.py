@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from logiclens.errors import FormulaSyntaxError, LogicLensError, UnknownConcept
 from logiclens.formula import DNF, Cube, Literal, format_first_order, format_formula, parse
+from logiclens.formula.groups import Groups
 from tests.oracles.brute_force import every_row, meaning
 from tests.strategies import AWKWARD_NAMES, CONCEPTS, dnfs_with_any_names, names
 

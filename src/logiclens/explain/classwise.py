@@ -217,7 +217,7 @@ def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | Non
             return _Constant(
                 DNF.true if len(table.on) else DNF.false,
                 f"every row answered {'no' if len(table.on) else 'yes'} breaks a group and is left out.",
-                "Check the groups: at most one of an exclusive group is true, and in a chain each implies the one before.",
+                "Check the groups: at most one of an exclusive group is true; in a chain each implies the one before.",
             )
         return _Constant(
             DNF.true if len(table.on) else DNF.false,
