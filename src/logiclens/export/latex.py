@@ -1,0 +1,68 @@
+"""Rules as a block of LaTeX."""
+
+from __future__ import annotations
+
+from logiclens.formula.dnf import Cube, Literal
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.text import format_formula
+
+_RELATIONS = {">=": r"\geq", ">": ">", "<=": r"\leq", "<": "<", "==": "="}
+
+
+def to_latex(rules: RuleSet) -> str:
+    r"""The formulas of all classes, with what their concepts mean, as an `align*` block (needs amsmath, textcomp).
+
+    >>> from logiclens.formula import parse
+    >>> from logiclens.formula.ruleset import Rule
+    >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)), Rule("well", parse("False"), ())),
+    ...                 {"old": Predicate("age", ">=", 72.5)}, otherwise=1)
+    >>> print(to_latex(rules))
+    \begin{align*}
+      \text{ill} &\leftarrow \text{age} \geq 72.5 \land \lnot \text{smoker} \\
+      \text{well} &\leftarrow \bot \\
+      \text{well} &\phantom{{}\leftarrow{}} \text{otherwise}
+    \end{align*}
+    """
+    lines = [rf"{_text(rule.name)} &\leftarrow {_disjunction(rule.formula.cubes, rules)}" for rule in rules.rules]
+    if rules.otherwise is not None and rules.resolve == "confidence" and not rules.multilabel:
+        lines.append(rf"{_text(rules.names[rules.otherwise])} &\phantom{{{{}}\leftarrow{{}}}} \text{{otherwise}}")
+    body = " \\\\\n".join(f"  {line}" for line in lines)
+    return f"\\begin{{align*}}\n{body}\n\\end{{align*}}"
+
+
+def _disjunction(cubes: tuple[Cube, ...], rules: RuleSet) -> str:
+    # One cube a line, so that a long formula does not run off the page.
+    return (
+        " \\\\\n  &\\phantom{{}\\leftarrow{}} \\lor ".join(_conjunction(cube, rules, len(cubes)) for cube in cubes)
+        or r"\bot"
+    )
+
+
+def _conjunction(cube: Cube, rules: RuleSet, n_cubes: int) -> str:
+    text = r" \land ".join(_literal(literal, rules) for literal in cube) or r"\top"
+    return f"({text})" if len(cube) > 1 and n_cubes > 1 else text
+
+
+def _literal(literal: Literal, rules: RuleSet) -> str:
+    if literal.concept not in rules.predicates:
+        return r"\lnot " * (not literal.positive) + _text(literal.concept)
+    comparison = _comparison(rules.predicates[literal.concept])
+    # Not the opposite comparison: a missing value satisfies neither.
+    return comparison if literal.positive else rf"\lnot ({comparison})"
+
+
+def _comparison(predicate: Predicate) -> str:
+    is_number = not isinstance(predicate.value, str | bool)
+    value = _number(predicate.shown_value) if is_number else _text(predicate.shown_value)
+    return f"{_text(predicate.column)} {_RELATIONS[predicate.operator]} {value}"
+
+
+def _number(text: str) -> str:
+    mantissa, e, exponent = text.partition("e")
+    return rf"{mantissa} \times 10^{{{int(exponent)}}}" if e else text
+
+
+def _text(name: str) -> str:
+    """A name in `\\text`, escaped as formulas escape it."""
+    return format_formula(Literal(name), "latex") if name else r"\text{}"

@@ -1,0 +1,179 @@
+"""Rules as PMML, the XML that scoring engines read."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from logiclens.errors import LogicLensError
+from logiclens.export.labels import labels_of_one_kind
+from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.predicate import Predicate, Scalar
+from logiclens.formula.ruleset import RuleSet
+
+NAMESPACE = "http://www.dmg.org/PMML-4_4"
+
+_OPERATORS = {
+    ">=": ("greaterOrEqual", "lessThan"),
+    ">": ("greaterThan", "lessOrEqual"),
+    "<=": ("lessOrEqual", "greaterThan"),
+    "<": ("lessThan", "greaterOrEqual"),
+    "==": ("equal", "notEqual"),
+}
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def to_pmml(rules: RuleSet, *, target: str = "prediction") -> str:
+    """A PMML 4.4 document with a `RuleSetModel` that answers as the rules do: the first rule that fires decides.
+
+    Readers of PMML have no missing whole number or Boolean to answer with. So where a row may stay undecided (no
+    `otherwise`, or `resolve="none"`), labels that are not texts are written as texts.
+
+    >>> from logiclens.formula import parse
+    >>> from logiclens.formula.ruleset import Rule
+    >>> rules = RuleSet((Rule("ill", parse("old"), (0.9,)),), {"old": Predicate("age", ">=", 72.5)})
+    >>> print(to_pmml(rules).split("<RuleSet>")[1])
+    <BLANKLINE>
+          <RuleSelectionMethod criterion="firstHit" />
+          <SimpleRule id="1" score="ill" confidence="0.9">
+            <SimplePredicate field="age" operator="greaterOrEqual" value="72.5" />
+          </SimpleRule>
+        </RuleSet>
+      </RuleSetModel>
+    </PMML>
+    """
+    if rules.multilabel:
+        raise LogicLensError(
+            "a RuleSetModel of PMML answers with one class, but these rules give several labels to a row. "
+            "Export them by to_sql or to_python."
+        )
+    if target in rules.columns:
+        raise LogicLensError(f"the table has a column {target!r} already: pass another target=.")
+    rules = _with_one_kind_a_column(rules)
+    labels = labels_of_one_kind([rule.label for rule in rules.rules])
+    if rules.resolve == "none" or rules.otherwise is None:
+        labels = [_score(label) for label in labels]
+    root = ET.Element("PMML", {"xmlns": NAMESPACE, "version": "4.4"})
+    ET.SubElement(root, "Header")
+    _add_dictionary(root, rules, target, labels)
+    model = ET.SubElement(root, "RuleSetModel", {"modelName": "logiclens", "functionName": "classification"})
+    schema = ET.SubElement(model, "MiningSchema")
+    for column in rules.columns:
+        ET.SubElement(schema, "MiningField", {"name": _sayable(column), "invalidValueTreatment": "asIs"})
+    ET.SubElement(schema, "MiningField", {"name": _sayable(target), "usageType": "target"})
+    _add_rules(ET.SubElement(model, "RuleSet"), rules, labels)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _with_one_kind_a_column(rules: RuleSet) -> RuleSet:
+    """The same rules; where a column is compared with numbers and with True or False, these become 1 and 0."""
+    kinds = {column: _column_kind(rules, column) for column in rules.columns}
+    predicates = {concept: rules.predicate(concept) for concept in rules.concepts}
+    for concept, predicate in predicates.items():
+        if isinstance(predicate.value, bool) and kinds[predicate.column] == "double":
+            predicates[concept] = replace(predicate, value=int(predicate.value))
+    return replace(rules, predicates=predicates)
+
+
+def _column_kind(rules: RuleSet, column: str) -> str:
+    kind = _kind(p.value for p in map(rules.predicate, rules.concepts) if p.column == column)
+    if kind is None:
+        raise LogicLensError(f"the column {column!r} is compared with texts and with numbers; PMML wants one of them.")
+    return "double" if kind == "integer" else kind
+
+
+def _add_dictionary(root: ET.Element, rules: RuleSet, target: str, labels: Sequence[Scalar]) -> None:
+    dictionary = ET.SubElement(root, "DataDictionary")
+    for column in rules.columns:
+        _add_field(dictionary, column, _column_kind(rules, column))
+    field = _add_field(dictionary, target, _kind(labels) or "string", categorical=True)
+    for label in labels:
+        ET.SubElement(field, "Value", {"value": _score(label)})
+
+
+def _add_field(dictionary: ET.Element, name: str, kind: str, categorical: bool = False) -> ET.Element:
+    optype = "continuous" if kind == "double" and not categorical else "categorical"
+    return ET.SubElement(dictionary, "DataField", {"name": _sayable(name), "optype": optype, "dataType": kind})
+
+
+def _kind(values: Iterable[Scalar]) -> str | None:
+    """The type of values in PMML; None where there is no one type."""
+    kinds = {type(value) for value in values}
+    if kinds == {str}:
+        return "string"
+    if kinds == {bool}:
+        return "boolean"
+    if kinds == {int}:
+        return "integer"
+    return None if str in kinds else "double"
+
+
+def _add_rules(parent: ET.Element, rules: RuleSet, labels: Sequence[Scalar]) -> None:
+    if rules.resolve == "confidence" and rules.otherwise is not None:
+        parent.set("defaultScore", _score(labels[rules.otherwise]))
+    ET.SubElement(parent, "RuleSelectionMethod", {"criterion": "firstHit"})
+    if rules.resolve == "none":
+        for place, formula in enumerate(rules.formulas):
+            others = [other for i, other in enumerate(rules.formulas) if i != place]
+            alone = _both(_formula(formula, rules), *(_negated(other, rules) for other in others))
+            rule = {"id": str(place + 1), "score": _score(labels[place])}
+            ET.SubElement(parent, "SimpleRule", rule).append(alone)
+        return
+    for number, line in enumerate(rules.decisions, start=1):
+        rule = {"id": str(number), "score": _score(labels[line.rule]), "confidence": repr(float(line.confidence))}
+        ET.SubElement(parent, "SimpleRule", rule).append(_cube(line.cube, rules))
+
+
+def _formula(formula: DNF, rules: RuleSet) -> ET.Element:
+    return _either(*(_cube(cube, rules) for cube in formula))
+
+
+def _negated(formula: DNF, rules: RuleSet) -> ET.Element:
+    """The negation of a formula: of each cube some literal fails. PMML has no NOT."""
+    return _both(
+        *(_either(*(_literal(rules.predicate(lit.concept), not lit.positive) for lit in cube)) for cube in formula)
+    )
+
+
+def _cube(cube: Cube, rules: RuleSet) -> ET.Element:
+    return _both(*(_literal(rules.predicate(literal.concept), literal.positive) for literal in cube))
+
+
+def _literal(predicate: Predicate, positive: bool) -> ET.Element:
+    field, (holds, fails) = _sayable(predicate.column), _OPERATORS[predicate.operator]
+    compared = {"field": field, "operator": holds if positive else fails, "value": _score(predicate.value)}
+    comparison = ET.Element("SimplePredicate", compared)
+    if positive:
+        return comparison
+    # On a missing value a comparison is unknown, and unknown OR true is true.
+    return _either(comparison, ET.Element("SimplePredicate", {"field": field, "operator": "isMissing"}))
+
+
+def _both(*parts: ET.Element) -> ET.Element:
+    return _compound("and", parts) if parts else ET.Element("True")
+
+
+def _either(*parts: ET.Element) -> ET.Element:
+    return _compound("or", parts) if parts else ET.Element("False")
+
+
+def _compound(operator: str, parts: Sequence[ET.Element]) -> ET.Element:
+    if len(parts) == 1:
+        return parts[0]
+    compound = ET.Element("CompoundPredicate", {"booleanOperator": operator})
+    compound.extend(parts)
+    return compound
+
+
+def _score(label: Scalar) -> str:
+    return str(label).lower() if isinstance(label, bool) else _sayable(str(label))
+
+
+def _sayable(text: str) -> str:
+    """A text that XML can hold."""
+    if _NOT_IN_XML.search(text):
+        raise LogicLensError(f"XML cannot hold {text!r}: it has a control character. Rename it first.")
+    return str(text)

@@ -1,0 +1,100 @@
+"""Rules as the source text of one Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from logiclens.export.labels import plain_label
+from logiclens.formula.dnf import Cube
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import RuleSet
+
+_HEAD = """\
+def predict(row):
+    # row: a dictionary of the raw columns, in which None and NaN are missing values.
+"""
+_NUMBER = """\
+    def number(column):
+        # A missing value becomes NaN, with which every comparison is false.
+        return float("nan") if row[column] is None else float(row[column])
+
+"""
+
+
+def to_python(rules: RuleSet) -> str:
+    """The source of a function `predict(row)` that imports nothing and answers as the rules do.
+
+    `row` is a dictionary of the raw columns; None and NaN are missing values. The answer is the class, or None where
+    nobody decides; with several labels a row, a dictionary with a Boolean for each class as it is printed.
+
+    >>> from logiclens.formula import parse
+    >>> from logiclens.formula.ruleset import Rule
+    >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
+    ...                 {"old": Predicate("age", ">=", 60)}, otherwise=1)
+    >>> print(to_python(rules))
+    def predict(row):
+        # row: a dictionary of the raw columns, in which None and NaN are missing values.
+        def number(column):
+            # A missing value becomes NaN, with which every comparison is false.
+            return float("nan") if row[column] is None else float(row[column])
+    <BLANKLINE>
+        holds = {
+            'old': number('age') >= 60,
+            'smoker': number('smoker') >= 0.5,
+        }
+        if holds['old'] and not holds['smoker']:
+            return 'ill'
+        if not holds['old']:
+            return 'well'
+        return 'well'
+    <BLANKLINE>
+    """
+    predicates = {concept: rules.predicate(concept) for concept in rules.concepts}
+    lines = []
+    if predicates:
+        compared = (f"        {_text(concept)}: {_comparison(predicate)}," for concept, predicate in predicates.items())
+        lines += ["    holds = {", *compared, "    }"]
+    lines += [f"    {line}" for line in _answer(rules)]
+    only_texts = all(isinstance(predicate.value, str) for predicate in predicates.values())
+    return _HEAD + ("" if only_texts else _NUMBER) + "\n".join(lines) + "\n"
+
+
+def _answer(rules: RuleSet) -> Iterable[str]:
+    """The statements behind `holds` that return the answer."""
+    labels = [repr(plain_label(rule.label)) for rule in rules.rules]
+    if rules.multilabel:
+        named = zip(rules.names, rules.formulas, strict=True)
+        return ["return {", *(f"    {_text(name)}: {_disjunction(formula)}," for name, formula in named), "}"]
+    if rules.resolve == "none":
+        lines = ["fired = []"]
+        for label, formula in zip(labels, rules.formulas, strict=True):
+            lines += [f"if {_disjunction(formula)}:", f"    fired.append({label})"]
+        return [*lines, "return fired[0] if len(fired) == 1 else None"]
+    lines = []
+    for decision in rules.decisions:
+        if not len(decision.cube):
+            # It always fires, so that nothing behind it is ever asked.
+            return [*lines, f"return {labels[decision.rule]}"]
+        lines += [f"if {_conjunction(decision.cube)}:", f"    return {labels[decision.rule]}"]
+    return [*lines, f"return {None if rules.otherwise is None else labels[rules.otherwise]}"]
+
+
+def _comparison(predicate: Predicate) -> str:
+    """What a concept means; the same conversion to a number as the rules', so that float32 and bool cells agree."""
+    if isinstance(predicate.value, str):
+        return f"row[{_text(predicate.column)}] == {_text(predicate.value)}"
+    return f"number({_text(predicate.column)}) {predicate.operator} {predicate.value!r}"
+
+
+def _disjunction(cubes: Iterable[Cube]) -> str:
+    texts = [f"({_conjunction(cube)})" if len(cube) > 1 else _conjunction(cube) for cube in cubes]
+    return " or ".join(texts) or "False"
+
+
+def _conjunction(cube: Cube) -> str:
+    return " and ".join("not " * (not lit.positive) + f"holds[{_text(lit.concept)}]" for lit in cube) or "True"
+
+
+def _text(text: str) -> str:
+    """A text as Python writes it. A subclass such as NumPy's would write its own name around it."""
+    return repr(str(text))

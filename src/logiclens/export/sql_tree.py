@@ -1,0 +1,203 @@
+"""Conditions, classes and queries as expression trees of sqlglot; nothing here is pasted from texts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+
+from logiclens.errors import LogicLensError
+from logiclens.export.labels import labels_of_one_kind
+from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.predicate import Predicate, Scalar
+from logiclens.formula.ruleset import RuleSet
+
+NAN_IS_LARGEST = {
+    "postgres", "duckdb", "redshift", "materialize", "risingwave", "snowflake", "spark", "spark2", "databricks",
+}  # fmt: skip
+"""Where NaN is above every number instead of making comparisons false."""
+
+_COMPARISONS: dict[str, type[exp.Binary]] = {
+    ">=": exp.GTE, ">": exp.GT, "<=": exp.LTE, "<": exp.LT, "==": exp.EQ,
+}  # fmt: skip
+
+
+def dialect_named(dialect: str) -> str:
+    """The dialect as sqlglot calls it."""
+    if not isinstance(dialect, str) or not dialect or Dialect.get(dialect.lower()) is None:
+        raise LogicLensError(f"sqlglot knows no dialect {dialect!r}; try 'duckdb', 'sqlite' or 'postgres'.")
+    return dialect.lower()
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes what rules mean on one table in one dialect."""
+
+    rules: RuleSet
+    dialect: str
+    table: Sequence[str]
+    boolean: Collection[str] | None
+    nan: bool
+
+    def written(self, tree: exp.Expr, *, pretty: bool) -> str:
+        """The text of a tree, on many lines if it is to be pretty."""
+        return tree.sql(dialect=self.dialect, pretty=pretty)
+
+    def selected(self, columns: Sequence[exp.Expr]) -> exp.Expr:
+        """All columns of the table and these."""
+        *above, name = map(_identifier, self.table)
+        places = dict(zip(("db", "catalog"), reversed(above), strict=False))
+        return exp.Select(expressions=[exp.Star(), *columns]).from_(exp.Table(this=name, **places))
+
+    def named(self, tree: exp.Expr, name: str) -> exp.Expr:
+        """A column of the result."""
+        return exp.Alias(this=tree, alias=_identifier(name))
+
+    def decided(self) -> exp.Expr:
+        """The class of a row, as the rules resolve between their formulas; NULL where nobody decides."""
+        labels = [self.label(label) for label in labels_of_one_kind([rule.label for rule in self.rules.rules])]
+        if self.rules.resolve == "none":
+            return self._only_one(labels)
+        otherwise = exp.null() if self.rules.otherwise is None else labels[self.rules.otherwise]
+        cases: list[tuple[exp.Expr, exp.Expr]] = []
+        for decision in self.rules.decisions:
+            if not len(decision.cube):
+                # It always fires, so that nothing behind it is ever asked.
+                otherwise = labels[decision.rule]
+                break
+            cases.append((self.cube(decision.cube), labels[decision.rule]))
+        return _case(cases, otherwise)
+
+    def _only_one(self, labels: Sequence[exp.Expr]) -> exp.Expr:
+        fired = [self.any_cube(formula) for formula in self.rules.formulas]
+        one, zero = exp.Literal.number(1), exp.Literal.number(0)
+        count: exp.Expr = _case([(fired[0], one)], zero)
+        for condition in fired[1:]:
+            count = exp.Add(this=count, expression=_case([(condition, one.copy())], zero.copy()))
+        first = _case([(condition.copy(), label) for condition, label in zip(fired, labels, strict=True)], exp.null())
+        return _case([(exp.EQ(this=count, expression=one.copy()), first)], exp.null())
+
+    def formula(self, formula: DNF) -> exp.Expr:
+        """A formula that is TRUE or FALSE and never NULL."""
+        condition = self.any_cube(formula)
+        literals = [literal for cube in formula for literal in cube]
+        # Negated literals are never NULL, and TRUE or FALSE beside them is not either.
+        return self.or_false(condition) if any(literal.positive for literal in literals) else condition
+
+    def any_cube(self, formula: DNF) -> exp.Expr:
+        """A formula that is TRUE where it holds, and FALSE or NULL elsewhere: what WHEN needs."""
+        if any(not len(cube) for cube in formula):
+            return self.truth(True)
+        return exp.or_(*map(self.cube, formula), copy=False) if len(formula) else self.truth(False)
+
+    def cube(self, cube: Cube) -> exp.Expr:
+        """A cube with at least one literal, likewise."""
+        conditions: list[exp.Expr] = []
+        for literal in cube:
+            held = self.comparisons(self.rules.predicate(literal.concept))
+            conditions += held if literal.positive else [exp.Not(this=self.or_false(exp.and_(*held, copy=False)))]
+        return exp.and_(*conditions, copy=False)
+
+    def comparisons(self, predicate: Predicate) -> list[exp.Expr]:
+        """A predicate: it holds where each of these is TRUE; elsewhere one is FALSE or NULL."""
+        column = self.column(predicate.column)
+        if self.boolean is not None and predicate.column in self.boolean:
+            return [self.on_boolean(predicate, column)]
+        value = predicate.value
+        if self.boolean is not None and isinstance(value, bool):
+            value = int(value)
+        compared = _COMPARISONS[predicate.operator](this=column, expression=self.bound(value))
+        if self.nan and self.dialect in NAN_IS_LARGEST and predicate.operator in (">=", ">"):
+            not_a_number = exp.cast(exp.Literal.string("NaN"), exp.DataType.Type.DOUBLE)
+            return [compared, exp.LT(this=column.copy(), expression=not_a_number)]
+        return [compared]
+
+    def on_boolean(self, predicate: Predicate, column: exp.Expr) -> exp.Expr:
+        """A predicate on a BOOLEAN column, in which it can only tell TRUE from FALSE."""
+        on_false, on_true = predicate.holds([False, True]).tolist()
+        if on_true and on_false:
+            return exp.Not(this=exp.Is(this=column, expression=exp.null()))
+        if not on_true and not on_false:
+            return self.truth(False)
+        return exp.EQ(this=column, expression=self.truth(on_true))
+
+    def column(self, name: str) -> exp.Expr:
+        """A column of the table."""
+        # SQLite takes "age" for a text where the table has no such column; "rows"."age" it refuses.
+        table = _identifier(self.table[-1]) if self.dialect == "sqlite" and self.table else None
+        return exp.Column(this=_identifier(name), table=table)
+
+    def truth(self, value: bool) -> exp.Expr:
+        """TRUE or FALSE. SQLite would take the word for a column of that name, if the table has one."""
+        if self.dialect == "sqlite":
+            return exp.Literal.number(int(value))
+        return exp.true() if value else exp.false()
+
+    def or_false(self, condition: exp.Expr) -> exp.Expr:
+        """A condition that may be NULL, with FALSE in its place."""
+        return exp.Coalesce(this=condition, expressions=[self.truth(False)])
+
+    def bound(self, value: Scalar) -> exp.Expr:
+        """The value of a predicate, so that it is compared as the float64 it is."""
+        if isinstance(value, bool):
+            return self.truth(value)
+        if isinstance(value, str):
+            return _string(value)
+        # DuckDB rounds whole and decimal numbers to the precision of a FLOAT column; 0.7e0 is a DOUBLE and stays so.
+        if isinstance(value, int) and abs(value) <= (2**24 if self.dialect == "duckdb" else 2**53):
+            return exp.Literal.number(value)
+        value = float(value)
+        as_double = self.dialect == "duckdb" and not _is_short(value)
+        return _number(value, exponent=as_double)
+
+    def label(self, label: Scalar) -> exp.Expr:
+        """A label of a class, which comes out with its own type."""
+        if isinstance(label, float):
+            # A number with a point would come out as a decimal number in some engines.
+            return exp.cast(_number(label, exponent=self.dialect == "duckdb"), exp.DataType.Type.DOUBLE)
+        return exp.Literal.number(label) if type(label) is int else self.bound(label)
+
+
+def _case(cases: Sequence[tuple[exp.Expr, exp.Expr]], otherwise: exp.Expr) -> exp.Expr:
+    if not cases:
+        return otherwise.copy()
+    return exp.Case(ifs=[exp.If(this=when, true=then.copy()) for when, then in cases], default=otherwise.copy())
+
+
+def _is_short(value: float) -> bool:
+    """Whether the decimal text of a number is exactly the number, and a float32 too: 72.5 is, 0.7 is not."""
+    text = repr(value)
+    return (
+        "e" not in text
+        and len(text.partition(".")[2]) <= 6
+        and Fraction(text) == Fraction(value)
+        and float(np.float32(value)) == value
+    )
+
+
+def _number(value: float, exponent: bool) -> exp.Expr:
+    # The shortest text that reads back as the same float64.
+    text = repr(abs(float(value)))
+    number = exp.Literal.number(text + "e0" if exponent and "e" not in text else text)
+    return exp.Neg(this=number) if value < 0 else number
+
+
+def _string(text: str) -> exp.Expr:
+    return exp.Literal.string(_sayable(text))
+
+
+def _identifier(name: str) -> exp.Identifier:
+    if not name:
+        raise LogicLensError("a table or column of SQL needs a name, got an empty text.")
+    return exp.Identifier(this=_sayable(name), quoted=True)
+
+
+def _sayable(text: str) -> str:
+    """A text that SQL can hold."""
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise LogicLensError(f"SQL cannot hold {text!r}: it has a NUL or half a character. Rename it first.")
+    return str(text)

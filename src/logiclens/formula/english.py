@@ -1,0 +1,57 @@
+"""A formula as an English sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.predicate import Predicate
+
+_WORD = re.compile(r"[^\W\d][\w-]*")
+_TAKEN = ("true", "false", "missing", "not", "and", "or", "if", "is")
+
+
+def english(
+    formula: DNF | Cube | Literal, predicates: Mapping[str, Predicate] | None = None, *, head: str = "a match"
+) -> str:
+    """The formula as a sentence about rows, with what its concepts mean on the raw table.
+
+    `head` is what a row is where the formula holds. A missing value makes a comparison false; the sentence says so
+    where one would not expect it.
+
+    >>> formula = (Literal("old") & ~Literal("smoker")) | Literal("sepsis")
+    >>> print(english(formula, {"old": Predicate("age", ">=", 72.5)}, head="ill"))
+    A row is ill if age is at least 72.5 and smoker is not true, or if sepsis is true.
+    >>> print(english(~Literal("old"), {"old": Predicate("age", ">=", 72.5)}, head="well"))
+    A row is well if age is below 72.5 or missing.
+    >>> print(english(DNF.true, head="ill"), english(DNF.false, head="well"))
+    Every row is ill. No row is well.
+    """
+    cubes = (formula | DNF.false).cubes
+    if not cubes:
+        return f"No row is {head}."
+    if any(len(cube) == 0 for cube in cubes):
+        return f"Every row is {head}."
+    conditions = [" and ".join(_literal(literal, predicates or {}) for literal in cube) for cube in cubes]
+    return f"A row is {head} if " + ", or if ".join(conditions) + "."
+
+
+def _literal(literal: Literal, predicates: Mapping[str, Predicate]) -> str:
+    predicate = predicates.get(literal.concept)
+    if predicate is None:
+        return f"{literal.concept} is {'true' if literal.positive else 'not true'}"
+    if predicate.operator == "==":
+        # "is not" is said of a missing value too, so that nothing need be added.
+        return f"{predicate.column} is {'' if literal.positive else 'not '}{_value(predicate)}"
+    comparison = predicate.words(literal.positive).removeprefix(f"{predicate.column} ")
+    return f"{predicate.column} is {comparison}" + ("" if literal.positive else " or missing")
+
+
+def _value(predicate: Predicate) -> str:
+    """The value as one would write it; a text that would be lost or misread stands in quotes."""
+    if isinstance(predicate.value, bool):
+        return str(predicate.value).lower()
+    if isinstance(predicate.value, str) and (not _WORD.fullmatch(predicate.value) or predicate.value in _TAKEN):
+        return f'"{predicate.value}"'
+    return predicate.shown_value

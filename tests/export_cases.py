@@ -1,0 +1,121 @@
+"""What every export is judged on: a table full of boundaries and missing values, and rule sets of every kind."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from logiclens.formula import DNF
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import Rule, RuleSet
+from tests.strategies import dnfs
+
+CUTS = (0.1, 0.7, 1 / 3, 72.5, -0.0, -1.25, 1e-7, 1e22, 0.30000000000000004, 16777217.0, 2.0**-14 * (1 + 2.0**-23))
+NASTY = 'x"; DROP TABLE t;--'
+NASTY_TEXT = "it's; DROP\\ \n%s ? :name $1 年"
+
+PREDICATES = {
+    "old": Predicate("age", ">=", 72.5),
+    "older": Predicate("age", ">", 72.5),
+    "young": Predicate("age", "<=", 72.5),
+    "child": Predicate("age", "<", 60),
+    "sixty": Predicate("age", "==", 60),
+    "dosed": Predicate("dose", ">=", 0.1),
+    "over a third": Predicate("dose", ">", 1 / 3),
+    "traces": Predicate("dose", "<", 1e-7),
+    "absurd": Predicate("dose", ">=", 1e22),
+    "none": Predicate("dose", "<=", -0.0),
+    "a tenth": Predicate("dose", "==", 0.1),
+    "many": Predicate("count", ">", 3),
+    "few": Predicate("count", "<=", 2.5),
+    "flag": Predicate("flag", "==", True),
+    "no flag": Predicate("flag", "==", False),
+    "in MICU": Predicate("unit", "==", "MICU"),
+    "in a nasty unit": Predicate("unit", "==", NASTY_TEXT),
+    "nasty": Predicate(NASTY, "<", 0.5),
+}
+CONCEPTS = (*PREDICATES, "smoker", "\\ % ? :name 年\n'")
+"""The last two are columns themselves."""
+
+
+def around(*cuts: float) -> list[float]:
+    """Each cut, the float64 before and after it, and the float32 nearest to it."""
+    return [
+        value
+        for cut in cuts
+        for value in (cut, math.nextafter(cut, math.inf), math.nextafter(cut, -math.inf), float(np.float32(cut)))
+    ]
+
+
+VALUES: dict[str, list[Any]] = {
+    "age": [*around(72.5, 60.0), 12.0, math.inf, -math.inf, None, None, math.nan],
+    "dose": [*around(0.1, 1 / 3, 1e-7, 1e22), 0.0, -0.0, -5e-324, None, math.nan],
+    "count": [0, 2, 3, 4, 1_000_000, None],
+    "flag": [True, False, None],
+    "unit": ["MICU", NASTY_TEXT, "micu", "MICU ", "CCU", None],
+    NASTY: [*around(0.5), None, math.nan],
+    "smoker": [*around(0.5), 0.0, 1.0, None, math.nan],
+    CONCEPTS[-1]: [0.0, 1.0, None],
+}
+
+
+def table(n_rows: int) -> dict[str, list[Any]]:
+    """Rows in which every value of a column meets many of the others'."""
+    draw = random.Random(7)
+    return {
+        column: [values[row] if row < len(values) else draw.choice(values) for row in range(n_rows)]
+        for column, values in VALUES.items()
+    }
+
+
+def rows_of(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+
+
+LABELS: tuple[tuple[Any, ...], ...] = (
+    ("ill", "it's; DROP\\ \n%s ? :name 年", "well", "'"),
+    (0, 1, -2, 10**12),
+    (True, False),
+    (0.1, -1.5, 1 / 3, 1e22),
+)
+
+
+@st.composite
+def rule_sets(draw: st.DrawFn, concepts: tuple[str, ...] = CONCEPTS, multilabel: bool | None = None) -> RuleSet:
+    """Formulas that are often true together, constants, equal confidences, every way to resolve."""
+    labels = draw(st.sampled_from(LABELS))
+    used = draw(st.lists(st.sampled_from(concepts), min_size=1, max_size=5, unique=True))
+    rules = []
+    for label in labels[: draw(st.integers(1, len(labels)))]:
+        formula = draw(dnfs(used, max_cubes=3) | st.sampled_from([DNF.true, DNF.false]))
+        confidence = draw(st.lists(st.sampled_from([0.5, 0.8, 0.9]), min_size=len(formula), max_size=len(formula)))
+        rules.append(Rule(label, formula, tuple(confidence)))
+    return RuleSet(
+        tuple(rules),
+        PREDICATES,
+        resolve=draw(st.sampled_from(["confidence", "confidence", "none"])),
+        otherwise=draw(st.none() | st.integers(0, len(rules) - 1)),
+        multilabel=draw(st.booleans()) if multilabel is None else multilabel,
+    )
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A value beside its type, since 1, 1.0 and True are equal."""
+
+    value: Any
+    kind: str
+
+    @classmethod
+    def of(cls, value: Any) -> Typed:
+        return cls(value, type(value).__name__)
+
+
+def expected_classes(rules: RuleSet, columns: dict[str, list[Any]]) -> list[Any]:
+    """The classes that the rules predict, as Python's own values."""
+    return [getattr(label, "tolist", lambda label=label: label)() for label in rules.predict(columns)]

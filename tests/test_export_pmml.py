@@ -1,0 +1,184 @@
+"""PMML: the document is read by an engine of others, which says of each row what the rules say."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from logiclens.errors import LogicLensError
+from logiclens.export import to_pmml
+from logiclens.formula import DNF, Literal, parse
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import Rule, RuleSet
+from tests.export_cases import CUTS, NASTY, around, expected_classes, rows_of, rule_sets, table
+from tests.strategies import AWKWARD_NAMES
+
+TABLE = table(40)
+ROWS = rows_of(TABLE)
+
+
+@pytest.fixture(scope="module")
+def load() -> Iterator[Callable[[str], Callable[[dict[str, Any]], Any]]]:
+    """Reads a document; gives the function from a row to the class."""
+    pypmml = pytest.importorskip("pypmml", reason="needs pypmml: pip install pypmml")
+    if shutil.which("java") is None:
+        pytest.skip("pypmml needs Java, and there is no java on PATH")
+
+    def read(document: str) -> Callable[[dict[str, Any]], Any]:
+        model = pypmml.Model.fromString(document)
+        return lambda row: next(iter(model.predict(row).values()))
+
+    yield read
+    pypmml.Model.close()
+
+
+def undecided(rules: RuleSet) -> bool:
+    return rules.otherwise is None or rules.resolve == "none"
+
+
+def written(label: Any, rules: RuleSet) -> Any:
+    """Where a row may stay undecided, labels come as texts."""
+    if label is None or not undecided(rules):
+        return label
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rule_sets(multilabel=False))
+def test_the_class_of_every_row(load: Any, rules: RuleSet) -> None:
+    predict = load(to_pmml(rules))
+    wanted = [written(label, rules) for label in expected_classes(rules, TABLE)]
+    got = [predict(row) for row in ROWS]
+    assert got == wanted
+    assert [type(label) for label in got] == [type(label) for label in wanted]
+
+
+@pytest.mark.parametrize("operator", [">=", ">", "<=", "<", "=="])
+def test_numbers_arrive_exactly(load: Any, operator: Any) -> None:
+    values = [*around(*CUTS), None, math.nan]
+    for cut in CUTS:
+        for positive in (True, False):
+            formula = DNF([next(iter(Literal("c", positive) | DNF.false))])
+            rules = RuleSet((Rule("yes", formula, (0.9,)),), {"c": Predicate("x", operator, cut)})
+            predict = load(to_pmml(rules))
+            assert [predict({"x": value}) for value in values] == list(rules.predict({"x": values}))
+
+
+def test_names_and_texts_of_every_kind(load: Any) -> None:
+    for name in [*(name for name in AWKWARD_NAMES if "\0" not in name), NASTY, "<a>&amp;", "]]>"]:
+        rules = RuleSet((Rule(name, parse("~c"), (0.9,)),), {"c": Predicate(name, "==", name)})
+        predict = load(to_pmml(rules))
+        assert [predict({name: cell}) for cell in (name, name + "x", None)] == [None, name, name]
+
+
+@pytest.mark.parametrize("cells", [["", "x", None], ["NaN", "nan", None], ["1", "1.0", None], ["true", "True", None]])
+def test_texts_that_look_like_something_else(load: Any, cells: list[Any]) -> None:
+    for formula in ("c", "~c"):
+        rules = RuleSet((Rule("yes", parse(formula), (0.9,)),), {"c": Predicate("unit", "==", cells[0])})
+        predict = load(to_pmml(rules))
+        assert [predict({"unit": cell}) for cell in cells] == list(rules.predict({"unit": cells}))
+
+
+def test_a_column_that_is_compared_with_true_and_with_numbers(load: Any) -> None:
+    cells = [1.0, 0.0, 0.5, None]
+    for formula in ("told & half", "~told & half", "~told & ~half", "told | half"):
+        parsed = parse(formula)
+        rules = RuleSet(
+            (Rule("yes", parsed, (0.9,) * len(parsed)),),
+            {"told": Predicate("flag", "==", True), "half": Predicate("flag", ">=", 0.5)},
+        )
+        predict = load(to_pmml(rules))
+        assert [predict({"flag": cell}) for cell in cells] == list(rules.predict({"flag": cells}))
+
+
+def test_the_target_can_have_another_name(load: Any) -> None:
+    rules = RuleSet((Rule("yes", parse("prediction"), (0.9,)),))
+    with pytest.raises(LogicLensError, match="the table has a column 'prediction' already: pass another target="):
+        to_pmml(rules)
+    assert load(to_pmml(rules, target="class"))({"prediction": 1}) == "yes"
+
+
+def test_how_it_reads() -> None:
+    rules = RuleSet(
+        (Rule(1, parse("old & ~in"), (0.9,)), Rule(0, parse("flag"), (0.8,))),
+        {
+            "old": Predicate("age", ">=", 72.5),
+            "in": Predicate("unit", "==", "<MICU>"),
+            "flag": Predicate("mal_flg", "==", True),
+        },
+        otherwise=1,
+    )
+    assert (
+        to_pmml(rules)
+        == """\
+<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">
+  <Header />
+  <DataDictionary>
+    <DataField name="age" optype="continuous" dataType="double" />
+    <DataField name="unit" optype="categorical" dataType="string" />
+    <DataField name="mal_flg" optype="categorical" dataType="boolean" />
+    <DataField name="prediction" optype="categorical" dataType="integer">
+      <Value value="1" />
+      <Value value="0" />
+    </DataField>
+  </DataDictionary>
+  <RuleSetModel modelName="logiclens" functionName="classification">
+    <MiningSchema>
+      <MiningField name="age" invalidValueTreatment="asIs" />
+      <MiningField name="unit" invalidValueTreatment="asIs" />
+      <MiningField name="mal_flg" invalidValueTreatment="asIs" />
+      <MiningField name="prediction" usageType="target" />
+    </MiningSchema>
+    <RuleSet defaultScore="0">
+      <RuleSelectionMethod criterion="firstHit" />
+      <SimpleRule id="1" score="1" confidence="0.9">
+        <CompoundPredicate booleanOperator="and">
+          <SimplePredicate field="age" operator="greaterOrEqual" value="72.5" />
+          <CompoundPredicate booleanOperator="or">
+            <SimplePredicate field="unit" operator="notEqual" value="&lt;MICU&gt;" />
+            <SimplePredicate field="unit" operator="isMissing" />
+          </CompoundPredicate>
+        </CompoundPredicate>
+      </SimpleRule>
+      <SimpleRule id="2" score="0" confidence="0.8">
+        <SimplePredicate field="mal_flg" operator="equal" value="true" />
+      </SimpleRule>
+    </RuleSet>
+  </RuleSetModel>
+</PMML>"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        (
+            RuleSet((Rule("a", DNF.true, (0.9,)),), multilabel=True),
+            "a RuleSetModel of PMML answers with one class, but these rules give several labels to a row. "
+            "Export them by to_sql or to_python.",
+        ),
+        (
+            RuleSet(
+                (Rule("a", parse("b & c"), (0.9,)),), {"b": Predicate("x", ">", 1), "c": Predicate("x", "==", "y")}
+            ),
+            "the column 'x' is compared with texts and with numbers; PMML wants one of them.",
+        ),
+        (
+            RuleSet((Rule("a\x01", DNF.true, (0.9,)),)),
+            "XML cannot hold 'a\\x01': it has a control character. Rename it first.",
+        ),
+        (
+            RuleSet((Rule("a", parse("b"), (0.9,)),), {"b": Predicate("\0", ">", 1)}),
+            "XML cannot hold '\\x00': it has a control character. Rename it first.",
+        ),
+    ],
+)
+def test_what_pmml_cannot_say_is_refused(rules: RuleSet, message: str) -> None:
+    with pytest.raises(LogicLensError) as error:
+        to_pmml(rules)
+    assert str(error.value) == message

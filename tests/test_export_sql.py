@@ -1,0 +1,409 @@
+"""SQL: every query is run on SQLite, DuckDB and PostgreSQL, and says of each row what the rules say."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from logiclens.errors import LogicLensError
+from logiclens.export import sql_condition, to_sql
+from logiclens.formula import DNF, Cube, Literal, parse
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import Rule, RuleSet
+from tests import postgres
+from tests.export_cases import CUTS, NASTY, NASTY_TEXT, PREDICATES, around, expected_classes, rule_sets, table
+from tests.strategies import AWKWARD_NAMES
+
+ENGINES = ("sqlite", "duckdb", "postgres")
+TABLE = table(300)
+TYPES = {"count": "INTEGER", "flag": "BOOLEAN", "unit": "TEXT"}
+once_for_all_examples = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@dataclass
+class Engine:
+    """A database that is spoken to in one dialect."""
+
+    dialect: str
+    connection: Any
+    mark: str = "?"
+    loaded: set[str] = field(default_factory=set)
+
+    def execute(self, query: str) -> Any:
+        cursor = self.connection.cursor()
+        cursor.execute(query)
+        return cursor
+
+    def load(self, name: str, columns: dict[str, list[Any]], types: dict[str, str]) -> None:
+        """A table whose first column counts the rows."""
+        if name in self.loaded:
+            return
+        self.loaded.add(name)
+        quoted = [self.quote(column) for column in columns]
+        kinds = [types.get(column, "DOUBLE PRECISION") for column in columns]
+        fields = ", ".join(f"{column} {kind}" for column, kind in zip(quoted, kinds, strict=True))
+        self.execute(f"CREATE TABLE {self.quote(name)} (id INTEGER, {fields})")
+        cells = zip(range(len(next(iter(columns.values())))), *columns.values(), strict=True)
+        # The driver of PostgreSQL reads % where values come with the query, and only there.
+        into = self.quote(name).replace("%", "%%") if self.mark == "%s" else self.quote(name)
+        insert = f"INSERT INTO {into} VALUES ({', '.join([self.mark] * (len(columns) + 1))})"
+        self.connection.cursor().executemany(insert, list(cells))
+
+    @staticmethod
+    def quote(name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def answers(self, query: str, n_columns: int = 1) -> list[Any]:
+        """The last columns of the result, in the order of the rows."""
+        rows = sorted(self.execute(query).fetchall())  # the first column is the number of the row
+        last = [row[-n_columns:] for row in rows]
+        return [row[0] for row in last] if n_columns == 1 else last
+
+
+@pytest.fixture(scope="module")
+def postgres_connection() -> Iterator[Any]:
+    psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install 'psycopg[binary]'")
+    folder = postgres.binaries()
+    if folder is None:
+        pytest.skip("PostgreSQL is not installed: there is no initdb on PATH or in /usr/lib/postgresql")
+    with postgres.server(folder) as address, psycopg.connect(address, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    if request.param == "sqlite":
+        return Engine("sqlite", sqlite3.connect(":memory:"))
+    if request.param == "duckdb":
+        return Engine("duckdb", pytest.importorskip("duckdb").connect())
+    return Engine("postgres", request.getfixturevalue("postgres_connection"), mark="%s")
+
+
+@pytest.fixture(scope="module")
+def rows(engine: Engine) -> Engine:
+    """The engine with the table of boundaries in it."""
+    engine.load("rows", TABLE, TYPES)
+    return engine
+
+
+def same_type(engine: Engine, got: Any, wanted: Any) -> bool:
+    # SQLite has no Booleans: it answers with 1 and 0.
+    return type(got) is type(wanted) or (engine.dialect == "sqlite" and isinstance(wanted, bool) and type(got) is int)
+
+
+@once_for_all_examples
+@given(rule_sets(multilabel=False))
+def test_the_class_of_every_row(rows: Engine, rules: RuleSet) -> None:
+    got, wanted = rows.answers(to_sql(rules, dialect=rows.dialect)), expected_classes(rules, TABLE)
+    assert got == wanted
+    assert all(same_type(rows, a, b) for a, b in zip(got, wanted, strict=True))
+
+
+@once_for_all_examples
+@given(rule_sets())
+def test_the_formulas_on_every_row(rows: Engine, rules: RuleSet) -> None:
+    n_classes = len(rules.rules)
+    query = to_sql(rules, dialect=rows.dialect, what="class" if rules.multilabel else "formulas")
+    fires = rules.fires(TABLE).tolist()
+    got = rows.answers(query, n_classes)
+    assert [list(row) for row in got] == fires if n_classes > 1 else got == [row[0] for row in fires]
+
+
+@once_for_all_examples
+@given(rule_sets(multilabel=False))
+def test_both_at_once(rows: Engine, rules: RuleSet) -> None:
+    got = rows.answers(to_sql(rules, dialect=rows.dialect, what="both"), 1 + len(rules.rules))
+    wanted = zip(expected_classes(rules, TABLE), rules.fires(TABLE).tolist(), strict=True)
+    assert got == [(label, *fires) for label, fires in wanted]
+
+
+@once_for_all_examples
+@given(st.data())
+def test_a_condition_is_never_null_and_can_be_negated(rows: Engine, data: st.DataObject) -> None:
+    rules = data.draw(rule_sets())
+    formula = data.draw(st.sampled_from(rules.formulas))
+    wanted = formula.evaluate(rules.pack(TABLE)).tolist() if formula.concepts else [bool(len(formula))] * 300
+    condition = sql_condition(formula, rules, dialect=rows.dialect)
+    assert rows.answers(f'SELECT id, {condition} FROM "rows"') == wanted
+    assert rows.answers(f'SELECT id, NOT ({condition}) FROM "rows"') == [not held for held in wanted]
+
+
+@pytest.mark.parametrize("concept", PREDICATES)
+@pytest.mark.parametrize("positive", [True, False])
+def test_each_predicate_alone(rows: Engine, concept: str, positive: bool) -> None:
+    held = PREDICATES[concept].holds(TABLE[PREDICATES[concept].column])
+    condition = sql_condition(Literal(concept, positive), PREDICATES, dialect=rows.dialect)
+    assert rows.answers(f'SELECT id, {condition} FROM "rows"') == (held == positive).tolist()
+
+
+def test_without_nan_the_text_is_plainer_and_means_the_same(rows: Engine) -> None:
+    rules = RuleSet((Rule("ill", parse("old & ~dosed | many"), (0.9, 0.8)),), PREDICATES)
+    plain, careful = (to_sql(rules, dialect=rows.dialect, nan=nan) for nan in (False, True))
+    assert "NaN" not in plain
+    assert ("NaN" in careful) == (rows.dialect != "sqlite")
+    rows.load("no nan", {c: [None if v != v else v for v in vs] for c, vs in TABLE.items()}, TYPES)
+    query = to_sql(rules, dialect=rows.dialect, nan=False, table="no nan")
+    assert rows.answers(query) == expected_classes(rules, TABLE)
+
+
+def columns_at_the_cuts() -> dict[str, list[Any]]:
+    doubles = [*around(*CUTS), None, math.nan]
+    singles = [None if value is None else float(np.float32(value)) for value in doubles]
+    return {"double": doubles, "single": singles}
+
+
+@pytest.mark.parametrize("operator", [">=", ">", "<=", "<", "=="])
+@pytest.mark.parametrize("column", ["double", "single"])
+def test_numbers_arrive_exactly(engine: Engine, operator: Any, column: str) -> None:
+    """Also in a column of float32: its values are compared as the float64 they are, as by the rules."""
+    columns = columns_at_the_cuts()
+    # SQLite has no float32: its REAL holds the same numbers in float64.
+    engine.load("cuts", columns, {"single": "REAL"})
+    for cut in (*CUTS, 16777217, 60):
+        predicate = Predicate(column, operator, cut)
+        condition = sql_condition(Literal("c"), {"c": predicate}, dialect=engine.dialect)
+        assert engine.answers(f'SELECT id, {condition} FROM "cuts"') == predicate.holds(columns[column]).tolist(), cut
+
+
+def test_decimal_and_whole_columns_are_compared_exactly(engine: Engine) -> None:
+    texts = ["0.1", "0.7", "72.5", "72.4", "-1.25", "0.3", None]
+    decimals = [None if text is None else Decimal(text) for text in texts]
+    whole = [0, 1, 73, 2**62, -(2**62), 7, None]
+    values = [None if text is None else float(text) for text in texts] if engine.dialect == "sqlite" else decimals
+    engine.load("exact", {"decimal": values, "whole": whole}, {"decimal": "DECIMAL(12, 4)", "whole": "BIGINT"})
+    for cut in (*CUTS, 0.00012345678901234567, 73, 0):
+        for column, cells in (("decimal", decimals), ("whole", whole)):
+            for operator in (">=", ">", "<=", "<", "=="):
+                predicate = Predicate(column, operator, cut)  # type: ignore[arg-type]
+                condition = sql_condition(Literal("c"), {"c": predicate}, dialect=engine.dialect)
+                got = engine.answers(f'SELECT id, {condition} FROM "exact"')
+                assert got == predicate.holds(np.array(cells, dtype=object)).tolist(), (cut, column, operator)
+
+
+BOOLEAN = {"told": [True, False, None], "number": [1, 0, None]}
+
+
+@pytest.mark.parametrize(
+    ("operator", "value"),
+    [(">=", 0.5), ("<", 0.5), ("<=", 1), (">", 1), ("==", 1), ("==", 0), ("==", True), ("==", False), ("==", "x")],
+)
+def test_boolean_columns(engine: Engine, operator: Any, value: Any) -> None:
+    engine.load("told", BOOLEAN, {"told": "BOOLEAN", "number": "INTEGER"})
+    for column in ("told", "number"):
+        if column == "number" and isinstance(value, str):
+            continue
+        predicate = Predicate(column, operator, value)
+        for positive in (True, False):
+            formula = Literal("c", positive)
+            condition = sql_condition(formula, {"c": predicate}, dialect=engine.dialect, boolean=["told"])
+            wanted = [held == positive for held in predicate.holds(BOOLEAN[column]).tolist()]
+            assert engine.answers(f'SELECT id, {condition} FROM "told"') == wanted
+
+
+def test_a_comparison_with_true_takes_0_and_1_by_default_where_the_engine_can(engine: Engine) -> None:
+    engine.load("told", BOOLEAN, {"told": "BOOLEAN", "number": "INTEGER"})
+    columns = ("told",) if engine.dialect == "postgres" else ("told", "number")
+    for column in columns:
+        condition = sql_condition(Literal("c"), {"c": Predicate(column, "==", True)}, dialect=engine.dialect)
+        assert engine.answers(f'SELECT id, {condition} FROM "told"') == [True, False, False]
+
+
+AWKWARD = [name for name in AWKWARD_NAMES if "\0" not in name]
+
+
+def test_names_and_labels_of_every_kind(engine: Engine) -> None:
+    """Each as a table, a column, a text to compare with, a class and the column of the class."""
+    engine.execute("CREATE TABLE t (id INTEGER)")
+    for number, name in enumerate([*AWKWARD, NASTY, "'; DROP TABLE t; --", "x' OR '1'='1"]):
+        columns = {name: [name, name + "x", None]}
+        engine.load(f"{number} {name}", columns, {name: "TEXT"})
+        rules = RuleSet(
+            (Rule(name, parse("c"), (0.9,)), Rule("else", DNF.false, ())), {"c": Predicate(name, "==", name)}
+        )
+        query = to_sql(rules, table=f"{number} {name}", dialect=engine.dialect, what="both", name=f"class {name}")
+        cursor = engine.execute(query)
+        assert [column[0] for column in cursor.description] == ["id", name, f"class {name}", name, "else"]
+        assert sorted(cursor.fetchall())[0][2:] == (name, True, False)
+        assert engine.answers(query, 3)[1:] == [(None, False, False)] * 2
+    assert engine.answers("SELECT * FROM t") == []
+
+
+def test_a_table_in_a_schema(engine: Engine) -> None:
+    if engine.dialect != "sqlite":
+        engine.execute('CREATE SCHEMA "clinic"')
+    schema = "main" if engine.dialect == "sqlite" else "clinic"
+    engine.execute(f'CREATE TABLE {schema}."stays" (id INTEGER, a REAL)')
+    engine.execute(f'INSERT INTO {schema}."stays" VALUES (0, 1)')
+    rules = RuleSet((Rule("yes", parse("a"), (0.9,)),))
+    assert engine.answers(to_sql(rules, table=(schema, "stays"), dialect=engine.dialect)) == ["yes"]
+
+
+def test_a_table_of_three_parts() -> None:
+    rules = RuleSet((Rule("yes", parse("a"), (0.9,)),))
+    assert to_sql(rules, table=["warehouse", "clinic", "stays"]).endswith('FROM "warehouse"."clinic"."stays"')
+
+
+def test_a_column_that_is_not_there_is_an_error(rows: Engine) -> None:
+    """SQLite would take "absent" for a text, which is above every number."""
+    rules = RuleSet((Rule("yes", parse("absent"), (0.9,)),))
+    with pytest.raises(Exception, match="absent"):
+        rows.execute(to_sql(rules, dialect=rows.dialect)).fetchall()
+
+
+def test_labels_of_several_kinds_come_out_as_texts(rows: Engine) -> None:
+    rules = RuleSet(
+        (Rule(1, parse("old"), (0.9,)), Rule("b", parse("~old"), (0.9,)), Rule(True, DNF.false, ())), PREDICATES
+    )
+    assert rows.answers(to_sql(rules, dialect=rows.dialect)) == [str(label) for label in rules.predict(TABLE)]
+
+
+def test_labels_of_numpy(rows: Engine) -> None:
+    for labels in (np.array([1, 2]), np.array([0.5, 1.5]), np.array(["a", "b"]), np.array([True, False])):
+        rules = RuleSet(
+            tuple(Rule(label, parse(f), (0.9,)) for label, f in zip(labels, ("old", "~old"), strict=True)), PREDICATES
+        )
+        assert rows.answers(to_sql(rules, dialect=rows.dialect)) == rules.predict(TABLE).tolist()
+
+
+RULES = RuleSet(
+    (
+        Rule("ill", parse("(old & ~smoker) | flag"), (0.9, 0.7)),
+        Rule("well", parse("~old & in"), (0.8,)),
+    ),
+    {
+        "old": Predicate("age", ">=", 72.5),
+        "flag": Predicate("mal_flg", "==", 1),
+        "in": Predicate("unit", "==", "MICU"),
+    },
+    otherwise=1,
+)
+
+
+POSTGRES = """\
+SELECT
+  *,
+  CASE
+    WHEN "age" >= 72.5
+    AND "age" < CAST('NaN' AS DOUBLE PRECISION)
+    AND NOT COALESCE("smoker" >= 0.5 AND "smoker" < CAST('NaN' AS DOUBLE PRECISION), FALSE)
+    THEN 'ill'
+    WHEN NOT COALESCE("age" >= 72.5 AND "age" < CAST('NaN' AS DOUBLE PRECISION), FALSE)
+    AND "unit" = 'MICU'
+    THEN 'well'
+    WHEN "mal_flg" = 1
+    THEN 'ill'
+    ELSE 'well'
+  END AS "prediction"
+FROM "rows"
+"""
+SQLITE = """\
+SELECT
+  *,
+  CASE
+    WHEN CASE
+      WHEN (
+        "t"."age" >= 72.5 AND NOT COALESCE("t"."smoker" >= 0.5, 0)
+      )
+      OR "t"."mal_flg" = 1
+      THEN 1
+      ELSE 0
+    END + CASE
+      WHEN NOT COALESCE("t"."age" >= 72.5, 0) AND "t"."unit" = 'MICU'
+      THEN 1
+      ELSE 0
+    END = 1
+    THEN CASE
+      WHEN (
+        "t"."age" >= 72.5 AND NOT COALESCE("t"."smoker" >= 0.5, 0)
+      )
+      OR "t"."mal_flg" = 1
+      THEN 'ill'
+      WHEN NOT COALESCE("t"."age" >= 72.5, 0) AND "t"."unit" = 'MICU'
+      THEN 'well'
+      ELSE NULL
+    END
+    ELSE NULL
+  END AS "prediction"
+FROM "t"
+"""
+
+
+def test_how_it_reads() -> None:
+    assert to_sql(RULES, dialect="postgres") + "\n" == POSTGRES
+    assert to_sql(RULES.resolved_by("none"), dialect="sqlite", table="t") + "\n" == SQLITE
+    assert sql_condition(RULES.formulas[0], RULES, nan=False) == (
+        'COALESCE(("age" >= 72.5 AND NOT COALESCE("smoker" >= 0.5, FALSE)) OR "mal_flg" = 1, FALSE)'
+    )
+
+
+def test_constants() -> None:
+    assert sql_condition(DNF.true) == "TRUE"
+    assert sql_condition(DNF.false) == "FALSE"
+    assert sql_condition(~Literal("a")) == """NOT COALESCE("a" >= 0.5 AND "a" < CAST('NaN' AS DOUBLE), FALSE)"""
+    always = RuleSet((Rule("a", DNF.true, (0.5,)), Rule("b", parse("c"), (0.4,))))
+    assert "CASE" not in to_sql(always)
+    never = RuleSet((Rule("a", DNF.false, ()),))
+    assert 'NULL AS "prediction"' in to_sql(never)
+
+
+def test_a_number_is_plain_where_that_is_exact() -> None:
+    def written(cut: float, dialect: str) -> str:
+        return sql_condition(Literal("c"), {"c": Predicate("x", "<", cut)}, dialect=dialect)[len('COALESCE("x" < ') :]
+
+    assert [written(cut, "duckdb") for cut in (72.5, -1.25, 0.7, 1e22, 60)] == [
+        "72.5, FALSE)", "-1.25, FALSE)", "0.7e0, FALSE)", "1e+22, FALSE)", "60, FALSE)",
+    ]  # fmt: skip
+    assert (written(0.7, "postgres"), written(0.7, "sqlite")) == ("0.7, FALSE)", "0.7, 0)")
+    assert written(2**53 + 2, "duckdb") == "9007199254740994.0e0, FALSE)"
+
+
+@pytest.mark.parametrize("dialect", ["mysql", "bigquery", "spark", "snowflake", "trino", "clickhouse", "redshift"])
+def test_other_dialects_read_back_what_was_meant(dialect: str) -> None:
+    sqlglot = pytest.importorskip("sqlglot")
+    rules = RuleSet((Rule(NASTY_TEXT, parse("c"), (0.9,)),), {"c": Predicate(NASTY, "==", NASTY_TEXT)})
+    tree = sqlglot.parse_one(to_sql(rules, dialect=dialect, table="t"), dialect=dialect)
+    assert {literal.this for literal in tree.find_all(sqlglot.exp.Literal)} == {NASTY_TEXT}
+    assert {name.this for name in tree.find_all(sqlglot.exp.Identifier)} == {NASTY, "t", "prediction"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dialect": "klingon"}, "sqlglot knows no dialect 'klingon'; try 'duckdb', 'sqlite' or 'postgres'."),
+        ({"dialect": ""}, "sqlglot knows no dialect ''; try 'duckdb', 'sqlite' or 'postgres'."),
+        ({"what": "all"}, "what must be 'class', 'formulas' or 'both', got 'all'."),
+        ({"table": ()}, "a table has a name of one to three parts, got []."),
+        ({"table": ""}, "a table or column of SQL needs a name, got an empty text."),
+        ({"name": "a\0b"}, "SQL cannot hold 'a\\x00b': it has a NUL or half a character. Rename it first."),
+        ({"name": "\ud800"}, "SQL cannot hold '\\ud800': it has a NUL or half a character. Rename it first."),
+    ],
+)
+def test_what_cannot_be_said_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(LogicLensError) as error:
+        to_sql(RULES, **options)
+    assert str(error.value) == message
+
+
+def test_a_label_that_is_not_finite_is_refused() -> None:
+    with pytest.raises(LogicLensError, match="a class that is exported must be a text, a finite number or a Boolean"):
+        to_sql(RuleSet((Rule(math.nan, DNF.true, (0.9,)),)))
+
+
+def test_without_sqlglot_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    monkeypatch.delitem(sys.modules, "logiclens.export.sql_tree", raising=False)
+    monkeypatch.delattr("logiclens.export.sql_tree", raising=False)
+    with pytest.raises(LogicLensError, match=r"to_sql needs sqlglot: pip install 'logiclens\[sql\]'\."):
+        to_sql(RULES)
+    with pytest.raises(LogicLensError, match=r"sql_condition needs sqlglot: pip install 'logiclens\[sql\]'\."):
+        sql_condition(Cube([Literal("a")]))
