@@ -228,13 +228,31 @@ def test_more_columns_do_no_harm():
     assert list(booleaniser.transform(FRAME)) == ["age >= 50"]
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, None])
-def test_a_missing_value_is_named(bad):
-    frame = pd.DataFrame({"v": [1.0, 2.0, bad, 4.0]})
-    with pytest.raises(LogicLensError, match="the column 'v' is missing or infinite in row 2"):
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_a_missing_value_moves_no_cut_and_lies_above_none(missing):
+    frame = pd.DataFrame({"v": [1.0, 2.0, missing, 4.0, 5.0]})
+    booleaniser = Booleaniser().fit(frame)
+    assert booleaniser.cuts_ == Booleaniser().fit(frame.dropna()).cuts_
+    assert not booleaniser.transform(frame).iloc[2].any()
+
+
+def test_an_infinite_value_is_named():
+    frame = pd.DataFrame({"v": [1.0, 2.0, np.inf, 4.0]})
+    with pytest.raises(LogicLensError, match="the column 'v' is infinite in row 2"):
         Booleaniser().fit(frame)
-    with pytest.raises(LogicLensError, match="the column 'v' is missing or infinite in row 2"):
-        Booleaniser().fit(frame[:2]).transform(frame)
+
+
+def test_predicates_say_what_concepts_mean_and_which_imply_which():
+    booleaniser = Booleaniser(2).fit(FRAME[["age"]])
+    concepts = booleaniser.transform(FRAME)
+    predicates = booleaniser.predicates()
+    assert list(predicates) == list(concepts)
+    for name, predicate in predicates.items():
+        assert (predicate.column, predicate.operator, str(predicate)) == ("age", ">=", name)
+        np.testing.assert_array_equal(concepts[name], FRAME["age"] >= predicate.value)
+    (chain,) = booleaniser.implied()
+    assert [predicates[name].value for name in chain] == sorted(booleaniser.cuts_["age"])
+    assert Booleaniser(1).fit(FRAME[["age"]]).implied() == ()
 
 
 def test_a_column_of_text_is_named():

@@ -41,7 +41,7 @@ def test_folds_report_the_metrics_of_unseen_rows():
     labels = np.where(frame["u"] > 0.5, "high", "low").astype(object)
     results = list(
         cross_validate(
-            frame, labels, estimator=EntropyClassifier(epochs=150), booleaniser=Booleaniser(3), n_folds=3,
+            frame, labels, estimator=EntropyClassifier(Booleaniser(3), epochs=150), n_folds=3,
             clock=iter(range(100)).__next__,
         )
     )  # fmt: skip

@@ -22,6 +22,17 @@ class Method(StrEnum):
     paper = "paper"
 
 
+class Form(StrEnum):
+    """What rules can be printed as."""
+
+    sql = "sql"
+    python = "python"
+    json = "json"
+    pmml = "pmml"
+    latex = "latex"
+    english = "english"
+
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -55,17 +66,57 @@ def explain(
     folds: Annotated[int, typer.Option(min=2, max=20, help="Folds for the metrics.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the initial weights.")] = 0,
     method: Annotated[Method, typer.Option(help="How formulas are chosen.")] = Method.minimal,
+    exact: Annotated[bool, typer.Option("--exact", help="Make the network equal its formulas, with a proof.")] = False,
+    max_literals: Annotated[
+        int | None, typer.Option(min=1, help="Most literals a class; 9 with --exact, else 40.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Folder for the model of fold 1.")] = None,
 ) -> None:
     """Explain the bundled example: breast cancer, its measurements cut into named concepts.
 
     Prints the six metrics over folds, then for the first training part and each class the formula that the network
     gave of itself, its scores on unseen rows, the concepts it rests on, and the reasons for two single rows.
 
-    Example: logiclens explain --folds 5 --seed 1
+    With --exact every formula is the network, on every possible row; `logiclens verify` checks a saved model.
+
+    Example: logiclens explain --exact --save model
     """
     from logiclens.cli.explain import explain_bundled
 
-    explain_bundled(_console(), n_folds=folds, seed=seed, method=method.value)
+    explain_bundled(
+        _console(), n_folds=folds, seed=seed, method=method.value, exact=exact, max_literals=max_literals, save=save
+    )
+
+
+@app.command()
+def verify(folder: Annotated[Path, typer.Argument(help="A model folder with a certificate.")]) -> None:
+    """Check that the printed rules of a saved model are the model.
+
+    Recomputes every head on its whole domain from the weights, with code of its own and without torch. Exit code 0: the
+    claim holds. 1: it does not, and the row that disagrees is named. 2: the folder cannot be used, or its files are not
+    those that the certificate was made for.
+
+    Example: logiclens verify model
+    """
+    from logiclens.verify.__main__ import main as check
+
+    raise typer.Exit(check([str(folder)]))
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="A model folder.")],
+    to: Annotated[Form, typer.Option(help="The language of the rules.")] = Form.sql,
+    dialect: Annotated[str, typer.Option(help="For SQL: duckdb, postgres, sqlite, …")] = "duckdb",
+    table: Annotated[str, typer.Option(help="For SQL: the table to predict.")] = "rows",
+) -> None:
+    """Print the rules of a saved model as SQL, Python, JSON, PMML, LaTeX or English.
+
+    Example: logiclens export model --to sql --dialect postgres --table patients
+    """
+    from logiclens.cli.export import export_rules
+
+    typer.echo(export_rules(folder, to.value, dialect=dialect, table=table))
 
 
 @app.command()

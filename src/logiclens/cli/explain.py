@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from rich.console import Console
 
 from logiclens.data.booleanise import Booleaniser
 from logiclens.estimators.classifier import EntropyClassifier
+from logiclens.estimators.store import checked_target
 from logiclens.experiments.bundled import breast_cancer
 from logiclens.experiments.crossvalidate import (
     ClassReport,
@@ -16,6 +19,7 @@ from logiclens.experiments.crossvalidate import (
     cross_validate,
     summarise,
 )
+from logiclens.explain.certificate import HeadCertificate
 from logiclens.explain.classwise import Method
 from logiclens.formula.text import format_formula
 from logiclens.render.text import bar
@@ -31,20 +35,35 @@ a short formula. A contradiction is a combination of concepts that the network a
 and seeds may find another formula that is about as good."""
 
 
-def explain_bundled(console: Console, *, n_folds: int, seed: int, method: Method) -> None:
+def explain_bundled(
+    console: Console,
+    *,
+    n_folds: int,
+    seed: int,
+    method: Method,
+    exact: bool,
+    max_literals: int | None,
+    save: Path | None,
+) -> None:
     """Cross-validate on the bundled example, then show the first fit class by class."""
+    if save is not None:
+        checked_target(save)
     raw = breast_cancer()
-    estimator = EntropyClassifier(method=method, random_state=seed)
+    estimator = EntropyClassifier(
+        Booleaniser(), exact=exact, max_literals=max_literals, method=method, random_state=seed
+    )
     console.print(f"{raw.title}: {len(raw.frame)} rows, {raw.frame.shape[1]} columns")
     results: list[FoldResult] = []
     with Progress(n_folds, "folds") as progress:
-        for result in cross_validate(
-            raw.frame, raw.labels, estimator=estimator, booleaniser=Booleaniser(), n_folds=n_folds
-        ):
+        for result in cross_validate(raw.frame, raw.labels, estimator=estimator, n_folds=n_folds):
             results.append(result)
             progress.update(len(results))
     _print_metrics(console, summarise(results))
     _print_fit(console, results[0], n_folds)
+    if save is not None:
+        folder = results[0].model.save(save)
+        check = f" Check it with: logiclens verify {folder}" if exact else ""
+        console.print(f"\nThe model of fold 1 is in {folder}.{check}")
 
 
 def _print_metrics(console: Console, validated: CrossValidation) -> None:
@@ -68,6 +87,7 @@ def _print_fit(console: Console, fold: FoldResult, n_folds: int) -> None:
         console.print(f"note: {note}")
     for report in class_reports(fold):
         _print_class(console, report)
+    console.print(f"\nOn unseen rows: {fold.explanation.firing(fold.test)}.")
     console.print(LEGEND)
 
 
@@ -82,6 +102,8 @@ def _print_class(console: Console, report: ClassReport) -> None:
         + (", proved minimal" if explained.proved_minimal else "")
         + (f"; {_counted(contradictions, 'contradiction')}" if contradictions else "")
     )
+    if explained.certificate is not None:
+        _print_certificate(console, explained.certificate)
     simplest = format_formula(report.simplest, "unicode")
     console.print(
         f"  for comparison, the best single literal: {simplest}, F1 {100 * report.simplest_f1:.1f}% on unseen rows"
@@ -97,6 +119,19 @@ def _print_class(console: Console, report: ClassReport) -> None:
         console.print("  why these rows")
     for row, local in report.rows:
         console.print(f"    row {row}: {local}")
+
+
+def _print_certificate(console: Console, certificate: HeadCertificate) -> None:
+    console.print(
+        f"  the formula is the network on {certificate.domain}: smallest |logit| {certificate.smallest_logit:.2g}, "
+        f"rounding at most {certificate.rounding_bound:.1g}"
+    )
+    if certificate.refit is not None:
+        refit = certificate.refit
+        console.print(
+            f"  the rule was distilled into the network: accuracy {100 * refit.accuracy_before:.1f}% before, "
+            f"{100 * refit.accuracy_after:.1f}% after, on the rows it was made from"
+        )
 
 
 def _counted(number: int, word: str) -> str:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
+from logiclens.formula.predicate import Predicate, numbers_of
 
 
 class Booleaniser:
     """Cuts each numeric column at quantiles into concepts such as `age >= 72.5`.
 
-    The cuts are fitted once, on the training part, and written as short as the training rows allow.
+    The cuts are fitted once, on the training part, and written as short as the training rows allow. A missing value
+    lies above no cut.
 
     >>> frame = pd.DataFrame({"age": [31.2, 45.9, 58.1, 77.7]})
     >>> Booleaniser(n_cuts=1).fit(frame).transform(frame)
@@ -50,16 +53,10 @@ class Booleaniser:
     def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """One Boolean column for each cut."""
         self._check_fitted()
-        place = {str(column): i for i, column in enumerate(frame.columns)}
-        missing = [name for name in self.cuts_ if name not in place]
+        missing = [name for name in self.cuts_ if name not in map(str, frame.columns)]
         if missing:
             raise LogicLensError(f"the table lacks the column {missing[0]!r} that the cuts were fitted on.")
-        columns = {
-            _concept(name, cut): _numbers(frame, place[name]) >= cut
-            for name, cuts in self.cuts_.items()
-            for cut in cuts
-        }
-        return pd.DataFrame(columns, index=frame.index)
+        return cut(frame, self.predicates())
 
     def fit_transform(self, frame: pd.DataFrame, labels: object = None) -> pd.DataFrame:
         """Find the cuts on these rows and apply them to the same rows."""
@@ -69,15 +66,32 @@ class Booleaniser:
         if not hasattr(self, "cuts_"):
             raise LogicLensError("this Booleaniser is not fitted: call fit(frame) on the training rows first.")
 
+    def predicates(self) -> dict[str, Predicate]:
+        """What each concept means on the raw table."""
+        self._check_fitted()
+        meant = [Predicate(name, ">=", cut) for name, cuts in self.cuts_.items() for cut in cuts]
+        return {str(predicate): predicate for predicate in meant}
+
+    def implied(self) -> tuple[tuple[str, ...], ...]:
+        """The concepts of each column with several cuts: each implies the one before it."""
+        self._check_fitted()
+        chains = ([str(Predicate(name, ">=", cut)) for cut in sorted(cuts)] for name, cuts in self.cuts_.items())
+        return tuple(tuple(chain) for chain in chains if len(chain) > 1)
+
     def column_of(self) -> dict[str, str]:
         """The raw column behind each concept."""
-        self._check_fitted()
-        return {_concept(name, cut): name for name, cuts in self.cuts_.items() for cut in cuts}
+        return {concept: predicate.column for concept, predicate in self.predicates().items()}
 
 
-def _concept(column: str, cut: float) -> str:
-    # repr, not :g : six digits would give two different cuts one name, and could name a cut that splits other rows.
-    return f"{column} >= {cut:g}" if float(f"{cut:g}") == cut else f"{column} >= {cut!r}"
+def cut(frame: pd.DataFrame, predicates: Mapping[str, Predicate]) -> pd.DataFrame:
+    """One Boolean column for each predicate."""
+    place = {str(column): i for i, column in enumerate(frame.columns)}
+    columns = {}
+    for concept, predicate in predicates.items():
+        if predicate.column not in place:
+            raise LogicLensError(f"the table lacks the column {predicate.column!r} that {concept!r} is about.")
+        columns[concept] = predicate.holds(frame.iloc[:, place[predicate.column]])
+    return pd.DataFrame(columns, index=frame.index)
 
 
 def short_number(low: float, high: float) -> float:
@@ -102,6 +116,7 @@ def short_number(low: float, high: float) -> float:
 
 
 def _quantile_cuts(column: NDArray[np.float64], n_cuts: int) -> tuple[float, ...]:
+    column = column[~np.isnan(column)]
     values, distinct = np.sort(column), np.unique(column)
     if len(distinct) < 2:
         return ()
@@ -116,11 +131,7 @@ def _quantile_cuts(column: NDArray[np.float64], n_cuts: int) -> tuple[float, ...
 
 def _numbers(frame: pd.DataFrame, place: int) -> NDArray[np.float64]:
     name = str(frame.columns[place])
-    try:
-        column = np.asarray(frame.iloc[:, place], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise LogicLensError(f"the column {name!r} is not numeric.") from None
-    if not np.isfinite(column).all():
-        row = int(np.flatnonzero(~np.isfinite(column))[0])
-        raise LogicLensError(f"the column {name!r} is missing or infinite in row {row}.")
+    column = numbers_of(frame.iloc[:, place], name)
+    if np.isinf(column).any():
+        raise LogicLensError(f"the column {name!r} is infinite in row {int(np.flatnonzero(np.isinf(column))[0])}.")
     return column

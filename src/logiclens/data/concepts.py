@@ -135,6 +135,25 @@ class ConceptTable:
             self.groups.implied,
         )
 
+    def hard(self) -> ConceptTable:
+        """The same rows with concepts cut to 0 and 1."""
+        return self._with(self.boolean(), self.labels)
+
+    def per_class(self) -> ConceptTable:
+        """The same rows with a yes or no for each class in place of one label."""
+        return self._with(self.values, self.targets().astype(np.int64))
+
+    def _with(self, values: Any, labels: NDArray[np.int64] | None) -> ConceptTable:
+        return ConceptTable(
+            values,
+            self.names,
+            labels,
+            self.class_names or None,
+            self.groups.exclusive,
+            self.weight,
+            self.groups.implied,
+        )
+
     def counted(self, threshold: float = THRESHOLD) -> CountedRows:
         """The distinct Boolean rows with the weight of each class on them."""
         counts = None if self.labels is None else self.targets() * self.weight[:, None]

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import sklearn.exceptions
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from logiclens.data.booleanise import Booleaniser
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.splits import Split, split
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.estimators.inputs import class_codes, labelled_table, listed_class_weight, matched_columns, seed_of
+from logiclens.estimators.folder import load_classifier, save_classifier
+from logiclens.estimators.inputs import class_codes, listed_class_weight, seed_of
+from logiclens.estimators.prepare import prepare, weighed_by_class
+from logiclens.explain.certified import certify, explain_exact
 from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
+from logiclens.explain.exact import ExactConfig, make_exact
 from logiclens.explain.extract import Reading, read
 from logiclens.explain.local import explain_rows
 from logiclens.explain.result import Explanation, LocalExplanation
 from logiclens.explain.selection import Limits
+from logiclens.formula.ruleset import Resolve
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.config import TrainConfig
 from logiclens.train.loop import fit
@@ -34,7 +42,12 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A network that classifies by named concepts and states its reasons as formulas.
 
     Args:
-        booleanise: None: the columns are concepts in [0, 1]. Raw columns are never guessed from their values.
+        booleanise: None: the columns are concepts in [0, 1]. A `Booleaniser`: the columns are raw, and a copy of it
+            cuts them, fitted on the rows that train. Which of the two is never guessed from the values.
+        exact: whether the network is made to equal its formulas on every possible row; see `logiclens.explain.exact`.
+            The classes are then predicted by the formulas.
+        max_concepts: with `exact`, the most concepts a class may depend on, at most 20.
+        resolve: with `exact`, who decides where not exactly one formula fires: `"confidence"` or `"none"`.
         hidden: widths of the hidden layers of each head.
         shared_tail: whether heads share the layers behind the entropy layer.
         temperature: τ; lower values leave fewer concepts relevant.
@@ -46,7 +59,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: how formulas are chosen, `"minimal"` or `"paper"`.
         score_against: what candidate formulas are scored against, `"network"` or `"labels"`.
         max_cubes: the most cubes in the formula of a class.
-        max_literals: the most literals in the formula of a class.
+        max_literals: the most literals in the formula of a class; None is 9 with `exact` (what a person can hold) and
+            40 without.
         price: the score a literal must earn to be worth reading.
         random_state: the seed of the initial weights and of the validation split.
 
@@ -61,8 +75,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        booleanise: None = None,
+        booleanise: Booleaniser | None = None,
         *,
+        exact: bool = False,
+        max_concepts: int = 12,
         hidden: Sequence[int] = (20,),
         shared_tail: bool = False,
         temperature: float = 1.0,
@@ -74,12 +90,15 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: Method = "minimal",
         score_against: ScoreAgainst = "network",
         max_cubes: int = 10,
-        max_literals: int = 40,
+        max_literals: int | None = None,
         price: float = 0.005,
+        resolve: Resolve = "confidence",
         random_state: int | None = 0,
     ) -> None:
         """Store the settings; nothing is checked before `fit`."""
         self.booleanise = booleanise
+        self.exact = exact
+        self.max_concepts = max_concepts
         self.hidden = hidden
         self.shared_tail = shared_tail
         self.temperature = temperature
@@ -93,6 +112,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_cubes = max_cubes
         self.max_literals = max_literals
         self.price = price
+        self.resolve = resolve
         self.random_state = random_state
 
     def fit(
@@ -103,29 +123,17 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         held_out: tuple[Any, Any] | None = None,
     ) -> EntropyClassifier:
-        """Train on concepts in [0, 1] (a DataFrame names them) and labels: one per row, or a 0/1 matrix of several.
+        """Train on a table and labels: one per row, or a 0/1 matrix of several.
 
-        `held_out` are concepts and labels that choose the epoch, in place of a share of the rows.
+        Without `booleanise` the columns are concepts in [0, 1] (a DataFrame names them; a `ConceptTable` may declare
+        groups). `held_out` are rows and labels that choose the epoch, in place of a share of the rows.
         """
-        if self.booleanise is not None:
-            raise LogicLensError(
-                "booleanise must be None: this estimator takes concepts in [0, 1]. "
-                "Cut raw columns with logiclens.Booleaniser first."
-            )
-        if self.method not in ("minimal", "paper"):
-            raise LogicLensError(f"method must be 'minimal' or 'paper', got {self.method!r}.")
-        if self.score_against not in ("network", "labels"):
-            raise LogicLensError(f"score_against must be 'network' or 'labels', got {self.score_against!r}.")
-        Limits(self.max_cubes, self.max_literals, self.price)
+        self._check_settings()
         seed = seed_of(self.random_state)
-        table, classes = labelled_table(concepts, labels, sample_weight)
-        if held_out is None:
-            parts = split(table.labels, self.validation, seed=seed)  # type: ignore[arg-type]
-        else:
-            held_values = matched_columns(held_out[0], table.names)
-            held = ConceptTable(held_values, table.names, class_codes(held_out[1], table, classes), table.class_names)
-            parts = Split(np.arange(len(table)), np.arange(len(table), len(table) + len(held)))
-            table = table.append(held)
+        ready = prepare(
+            concepts, labels, sample_weight, held_out, booleaniser=self.booleanise, share=self.validation, seed=seed
+        )
+        table, train, validation = ready.table, ready.train, ready.validation
         generator = torch.Generator().manual_seed(seed)
         network = EntropyNet(
             table.n_concepts,
@@ -139,21 +147,69 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             epochs=self.epochs,
             learning_rate=self.learning_rate,
             penalty_weight=self.penalty_weight,
-            class_weight=listed_class_weight(self.class_weight, classes),
+            class_weight=listed_class_weight(self.class_weight, ready.classes),
         )
-        if table.weight[parts.train].sum() == 0:
-            raise LogicLensError("the rows that train the network all have the weight 0.")
-        # Validation rows that weigh nothing cannot choose an epoch.
-        chooses = table.weight[parts.validation].sum() > 0
-        validation = table.take(parts.validation) if chooses else None
-        result = fit(network, table.take(parts.train), config, generator, validation=validation)
-        self.classes_, self.network_, self.table_, self.train_result_ = classes, network, table, result
-        self.n_features_in_, self.concept_names_ = table.n_concepts, table.names
+        result = fit(network, train, config, generator, validation=validation)
+        self.classes_, self.network_, self.table_, self.train_result_ = ready.classes, network, table, result
+        self.schema_ = ready.schema
+        self.n_features_in_, self.concept_names_ = _n_columns(concepts), table.names
         if hasattr(concepts, "columns"):
-            self.feature_names_in_ = np.array(table.names, dtype=object)
+            self.feature_names_in_ = np.array([str(column) for column in concepts.columns], dtype=object)
         else:
             self.__dict__.pop("feature_names_in_", None)
+        for name in ("certificate_", "alternatives_", "rules_", "soft_network_"):
+            self.__dict__.pop(name, None)
+        if self.exact:
+            self._make_exact(train, validation, config, seed)
         return self
+
+    def _check_settings(self) -> None:
+        """Refuse settings that no rows can mend."""
+        if self.booleanise is not None and not isinstance(self.booleanise, Booleaniser):
+            raise LogicLensError(
+                "booleanise must be None (the columns are concepts in [0, 1]) or a logiclens.Booleaniser, "
+                f"got {self.booleanise!r}."
+            )
+        if self.method not in ("minimal", "paper"):
+            raise LogicLensError(f"method must be 'minimal' or 'paper', got {self.method!r}.")
+        if self.score_against not in ("network", "labels"):
+            raise LogicLensError(f"score_against must be 'network' or 'labels', got {self.score_against!r}.")
+        if self.resolve not in ("confidence", "none"):
+            raise LogicLensError(f"resolve must be 'confidence' or 'none', got {self.resolve!r}.")
+        limits = self._limits
+        if self.exact:
+            ExactConfig(self.max_concepts, limits.max_literals, limits.max_cubes)
+
+    @property
+    def _limits(self) -> Limits:
+        default = ExactConfig.max_literals if self.exact else Limits.max_literals
+        return Limits(self.max_cubes, default if self.max_literals is None else self.max_literals, self.price)
+
+    def _make_exact(self, train: ConceptTable, validation: ConceptTable | None, config: TrainConfig, seed: int) -> None:
+        """Make the network equal its formulas; the soft one is kept beside it."""
+        limits = self._limits
+        settings = ExactConfig(
+            self.max_concepts, limits.max_literals, limits.max_cubes, limits.price,
+            penalty_weight=self.penalty_weight, learning_rate=self.learning_rate,
+            score_against=self.score_against, seed=seed,
+        )  # fmt: skip
+        train = weighed_by_class(train, config.class_weight)
+        validation = None if validation is None else weighed_by_class(validation, config.class_weight)
+        made = make_exact(self.network_, train, validation, settings)
+        self.soft_network_, self.network_ = self.network_, made.network
+        self.certificate_ = certify(made, train.class_names)
+        self.alternatives_ = tuple(head.alternatives for head in made.heads)
+        self.rules_ = self._labelled(explain_exact(self.network_, self.certificate_, self.table_)).rules
+
+    def _labelled(self, explanation: Explanation, **more: Any) -> Explanation:
+        """An explanation that knows the labels and what the concepts mean."""
+        return replace(
+            explanation,
+            labels=() if self.schema_.multilabel else tuple(self.classes_.tolist()),
+            predicates=self.schema_.predicates,
+            resolve=self.resolve,
+            **more,
+        )
 
     @property
     def history_(self) -> Any:
@@ -162,15 +218,25 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.train_result_.history
 
     def predict(self, concepts: Any) -> NDArray[Any]:
-        """The class of each row; for several labels a 0/1 matrix."""
+        """The class of each row; for several labels a 0/1 matrix. With `exact`, what the rules say.
+
+        Where nobody decides (`resolve="none"`), the class is None.
+        """
+        if self.exact:
+            return self.rules_.predict(self._table(concepts))
         reading = self.read(concepts)
-        if self.table_.is_multilabel:
+        if self.schema_.multilabel:
             return reading.yes.astype(np.int64)
         labels: NDArray[Any] = self.classes_[reading.logits.argmax(axis=1)]
         return labels
 
     def predict_proba(self, concepts: Any) -> NDArray[np.float64]:
-        """The probability of each class, in the order of `classes_`."""
+        """The probability of each class, in the order of `classes_`.
+
+        With `exact`, the confidence of the most trusted cube of each class that fires, scaled to sum to 1.
+        """
+        if self.exact and not self.schema_.multilabel:
+            return self.rules_.confidence(self._table(concepts))
         return self.read(concepts).probability
 
     def explain(self, concepts: Any = None, labels: Any = None) -> Explanation:
@@ -179,7 +245,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `labels` of other rows are needed with `score_against="labels"` only.
         """
         self._check_fitted()
+        if concepts is None and not hasattr(self, "table_"):
+            raise LogicLensError("a loaded model keeps no rows: pass the rows to explain, explain(rows).")
         table = self.table_ if concepts is None else self._table(concepts, labels)
+        if self.exact:
+            return self._explain_exact(table)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", LogicLensWarning)
             explanation = explain_all(
@@ -187,43 +257,91 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 table,
                 method=self.method,
                 score_against=self.score_against,
-                limits=Limits(self.max_cubes, self.max_literals, self.price),
+                limits=self._limits,
                 answer=self._answer,
             )
         for warning in caught:
             # At the caller's line, not at this one.
             warnings.warn(warning.message, stacklevel=2)
-        return Explanation(explanation.classes, self.train_result_.notes)
+        return self._labelled(explanation, notes=self._notes)
+
+    def _explain_exact(self, table: ConceptTable) -> Explanation:
+        explanation = explain_exact(self.network_, self.certificate_, table, alternatives=self.alternatives_)
+        notes = [f"{head.name}: {head.note}" for head in self.certificate_.heads if head.note]
+        return self._labelled(
+            explanation,
+            notes=(*self._notes, *notes),
+            soft_agreement=self.soft_agreement(table),
+            model_rules=self.rules_,
+        )
+
+    def soft_agreement(self, table: ConceptTable) -> float | None:
+        """The share of rows on which the rules predict what the soft network did; None where that is not kept."""
+        if not hasattr(self, "soft_network_"):
+            return None
+        if self.schema_.multilabel:
+            return float((read(self.soft_network_, table, "threshold").yes == self.rules_.fires(table)).mean())
+        soft = read(self.soft_network_, table, "argmax").logits.argmax(axis=1)
+        return float((self.rules_.predict_places(table) == soft).mean())
 
     def explain_local(
         self, concepts: Any, explanation: Explanation | None = None, *, target: str | int | None = None
     ) -> tuple[LocalExplanation, ...]:
         """For each row the concepts that made its class, reduced to a shortest reason in the class formula.
 
-        The class is the most probable one, or `target` ("why not ICU?"). The formulas are those of `explain()`, or of
+        The class is the predicted one, or `target` ("why not ICU?"). The formulas are those of `explain()`, or of
         an explanation that is already at hand. A single row may be a Series.
         """
         if getattr(concepts, "ndim", 2) == 1 and hasattr(concepts, "to_frame"):
             concepts = concepts.to_frame().T
         reading = self.read(concepts)
         known = self.explain() if explanation is None else explanation
-        return explain_rows(reading, target=target, explanation=known)
+        decided = self.rules_.confidence(reading.table) if self.exact and not self.schema_.multilabel else None
+        return explain_rows(reading, target=target, explanation=known, probability=decided)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the model to a folder: `model.json`, `weights.safetensors` and, with `exact`, `certificate.json`.
+
+        No row of the data is kept. `logiclens verify FOLDER` checks the certificate.
+        """
+        self._check_fitted()
+        return save_classifier(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> EntropyClassifier:
+        """A model from its folder: it predicts as it did, and explains rows that are given; none are kept."""
+        return load_classifier(cls, folder)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        # A loaded model was not trained here.
+        return self.train_result_.notes if hasattr(self, "train_result_") else ()
+
+    def concepts(self, rows: Any) -> pd.DataFrame:
+        """Rows as the concepts that the network sees: raw columns cut, or concepts in the order of training."""
+        table = self._table(rows)
+        return pd.DataFrame(table.values, columns=list(table.names), index=getattr(rows, "index", None))
 
     def _table(self, concepts: Any, labels: Any = None) -> ConceptTable:
-        codes = None if labels is None else class_codes(labels, self.table_, self.classes_)
-        return ConceptTable(
-            matched_columns(concepts, self.concept_names_), self.concept_names_, codes, self.table_.class_names
-        )
+        self._check_fitted()
+        codes = None if labels is None else class_codes(labels, self.schema_.multilabel, self.classes_)
+        return self.schema_.table(concepts, codes)
 
     def read(self, concepts: Any, labels: Any = None) -> Reading:
         """What the network says about rows, in full: outputs, answers and relevance. With labels, to be scored."""
-        self._check_fitted()
-        return read(self.network_, self._table(concepts, labels), self._answer)
+        table = self._table(concepts, labels)
+        return read(self.network_, table.hard() if self.exact else table, self._answer, exact=self.exact)
 
     @property
     def _answer(self) -> Literal["argmax", "threshold"]:
-        return "threshold" if self.table_.is_multilabel else "argmax"
+        return "threshold" if self.schema_.multilabel or self.exact else "argmax"
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "network_"):
             raise NotFittedError("this EntropyClassifier is not fitted: call fit(concepts, labels) first.")
+
+
+def _n_columns(rows: Any) -> int:
+    if isinstance(rows, ConceptTable):
+        return rows.n_concepts
+    return len(rows.columns) if hasattr(rows, "columns") else int(np.shape(rows)[1])

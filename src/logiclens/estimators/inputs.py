@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -13,21 +14,46 @@ from numpy.typing import ArrayLike, NDArray
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import as_array
+from logiclens.formula.predicate import Predicate
 
 
-def labelled_table(concepts: Any, labels: Any, sample_weight: ArrayLike | None) -> tuple[ConceptTable, NDArray[Any]]:
-    """Concepts and labels as a table with class numbers, and the classes behind the numbers."""
-    rows = ConceptTable(concepts, weight=sample_weight)
-    y = _checked_labels(labels, len(rows))
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels as class numbers (or a 0/1 matrix), the classes behind the numbers, and their names."""
+
+    codes: NDArray[Any]
+    classes: NDArray[Any]
+    names: tuple[str, ...]
+
+
+def known_labels(labels: Any, n_rows: int) -> Labels:
+    """The labels of the training rows."""
+    y = _checked_labels(labels, n_rows)
     if y.ndim == 2:
-        class_names = [str(c) for c in getattr(labels, "columns", range(y.shape[1]))]
-        classes: NDArray[Any] = np.arange(y.shape[1])
-    else:
-        classes, y = np.unique(y, return_inverse=True)
-        if len(classes) == 1:
-            raise LogicLensError(f"all rows have the class {classes.tolist()[0]!r}: at least two classes are needed.")
-        class_names = [str(c) for c in classes.tolist()]
-    return ConceptTable(rows.values, rows.names, y, class_names, weight=rows.weight), classes
+        names = tuple(str(c) for c in getattr(labels, "columns", range(y.shape[1])))
+        return Labels(y, np.arange(y.shape[1]), names)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) == 1:
+        raise LogicLensError(f"all rows have the class {classes.tolist()[0]!r}: at least two classes are needed.")
+    return Labels(codes, classes, tuple(str(c) for c in classes.tolist()))
+
+
+def concept_table(rows: ConceptTable, known: Labels, sample_weight: ArrayLike | None) -> ConceptTable:
+    """The rows with their labels and weights."""
+    weight = rows.weight if sample_weight is None else sample_weight
+    groups = rows.groups
+    return ConceptTable(rows.values, rows.names, known.codes, known.names, groups.exclusive, weight, groups.implied)
+
+
+def bare_predicates(concepts: Any) -> dict[str, Predicate]:
+    """What concepts mean that are Boolean columns themselves; others are true from 0.5 on, which needs no word."""
+    if not isinstance(concepts, pd.DataFrame):
+        return {}
+    return {
+        str(name): Predicate(str(name), "==", True)
+        for name, kind in zip(concepts.columns, concepts.dtypes, strict=True)
+        if pd.api.types.is_bool_dtype(kind)
+    }
 
 
 def _checked_labels(labels: Any, n_rows: int) -> NDArray[Any]:
@@ -52,10 +78,10 @@ def _checked_labels(labels: Any, n_rows: int) -> NDArray[Any]:
     return y
 
 
-def class_codes(labels: Any, table: ConceptTable, classes: NDArray[Any]) -> NDArray[Any]:
+def class_codes(labels: Any, multilabel: bool, classes: NDArray[Any]) -> NDArray[Any]:
     """Labels as the class numbers of a fitted estimator."""
     y = _checked_labels(labels, len(as_array(labels)))
-    if table.is_multilabel:
+    if multilabel:
         return y
     unknown = y[~np.isin(y, classes)]
     if len(unknown):

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from logiclens.data.booleanise import Booleaniser
 from logiclens.data.splits import folds
 from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.experiments.simplest import best_literal
@@ -34,6 +33,12 @@ class FoldResult:
     scores: Scores
     seconds: float
     column_of: dict[str, str]
+
+    @property
+    def soft_agreement(self) -> float:
+        """Where the network was made exact, the share of unseen rows that it classes as the soft network did."""
+        agreement = self.model.soft_agreement(self.model.schema_.table(self.test)) if self.model.exact else None
+        return float("nan") if agreement is None else agreement
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,8 @@ class CrossValidation:
             ("constant formulas", [float(s.fidelity.constant_formulas) for s in scores], "a fold"),
             ("extraction time, with training", [fold.seconds for fold in self.folds], "s"),
         ]
+        if all(fold.explanation.soft_agreement is not None for fold in self.folds):
+            columns.append(("agreement with the soft network", [100 * fold.soft_agreement for fold in self.folds], "%"))
         found = [Metric(name, float(np.mean(v)), standard_error(v), unit) for name, v, unit in columns]
         return (*found, Metric("consistency, of columns", 100 * self.consistency.value, float("nan"), "%"))
 
@@ -75,22 +82,21 @@ def cross_validate(
     labels: NDArray[np.object_],
     *,
     estimator: EntropyClassifier,
-    booleaniser: Booleaniser,
     n_folds: int = 5,
     seed: int = 42,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[FoldResult]:
     """One result a fold, as they come. Validation and test rows reach neither cuts nor weights.
 
-    The time of a fold is that of training plus that of extracting the formulas.
+    The time of a fold is that of cutting and training plus that of extracting the formulas.
     """
     for fold in folds(labels, n_folds, seed=seed):
-        cuts = Booleaniser(booleaniser.n_cuts).fit(frame.iloc[fold.train])
-        train, held, test = (cuts.transform(frame.iloc[part]) for part in (fold.train, fold.validation, fold.test))
+        train, held, test = (frame.iloc[part] for part in (fold.train, fold.validation, fold.test))
         begun = clock()
         model = clone(estimator).fit(train, labels[fold.train], held_out=(held, labels[fold.validation]))
         explanation = model.explain()
         seconds = clock() - begun
+        test = model.concepts(test)
         reading = model.read(test, labels[fold.test])
         yield FoldResult(
             model,
@@ -100,7 +106,7 @@ def cross_validate(
             accuracy(labels[fold.test], model.predict(test)),
             score_formulas(explanation.formulas, reading),
             seconds,
-            cuts.column_of(),
+            {concept: predicate.column for concept, predicate in model.schema_.predicates.items()},
         )
 
 
@@ -119,6 +125,7 @@ class ClassReport:
 def class_reports(fold: FoldResult, n_rows: int = 2) -> tuple[ClassReport, ...]:
     """What there is to say of each class of a fold; `n_rows` unseen rows of each answer are explained."""
     fires, answers = fold.explanation.fires(fold.test), fold.model.predict(fold.test)
+    said = fold.model.read(fold.test).yes
     reports = []
     for explained in fold.explanation:
         is_class, is_answer = fold.test_labels == explained.name, answers == explained.name
@@ -129,7 +136,7 @@ def class_reports(fold: FoldResult, n_rows: int = 2) -> tuple[ClassReport, ...]:
             ClassReport(
                 explained,
                 macro_f1(is_class, fires[:, explained.head]),
-                accuracy(is_answer, fires[:, explained.head]),
+                accuracy(said[:, explained.head], fires[:, explained.head]),
                 simplest,
                 macro_f1(is_class, (simplest | DNF.false).evaluate(fold.test)),
                 tuple(zip(fold.test.index[shown], local, strict=True)),

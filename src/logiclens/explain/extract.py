@@ -36,6 +36,7 @@ class Reading:
     """What a network says about the rows of a table.
 
     `yes[r, i]` is f̄^i on row r: the largest of the outputs (`argmax`), or a probability of at least ε (`threshold`).
+    `uses[i, j]` says whether concept j is relevant to head i: μ, or what the head keeps where it was made exact.
     """
 
     table: ConceptTable
@@ -43,7 +44,9 @@ class Reading:
     yes: NDArray[np.bool_]
     answer: Answer
     relevance: NDArray[np.float64]
+    uses: NDArray[np.bool_]
     class_names: tuple[str, ...]
+    network: nn.Module
 
     @cached_property
     def bits(self) -> NDArray[np.bool_]:
@@ -80,7 +83,7 @@ class Reading:
 
     def relevant(self, head: int) -> NDArray[np.intp]:
         """μ: the columns of a head's relevant concepts, in table order."""
-        return np.flatnonzero(self.relevance[head] >= THRESHOLD)
+        return np.flatnonzero(self.uses[head])
 
     def taken_in(self, head: int) -> NDArray[np.intp]:
         """Concepts of other heads that the answer of a class depends on, the most telling first.
@@ -91,7 +94,7 @@ class Reading:
         own, yes, weight = self.relevant(head), self.yes[:, head], self.table.weight
         if self.answer != "argmax":
             return own[:0]
-        others = np.setdiff1d(np.flatnonzero((self.relevance >= THRESHOLD).any(axis=0)), own)
+        others = np.setdiff1d(np.flatnonzero(self.uses.any(axis=0)), own)
         _, group = distinct(self.bits[:, own])
         taken: list[int] = []
         impurity = _gini(group, yes, weight)
@@ -122,11 +125,12 @@ class Reading:
         )
 
 
-def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None) -> Reading:
+def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, *, exact: bool = False) -> Reading:
     """Send the rows through the network once and note its answers for every class.
 
     Without `answer`, one class per row is read by the largest output, and a single head or several labels per row by
-    threshold. The network is read in evaluation mode and left as it was.
+    threshold. With `exact` the relevant concepts of a head are those that it keeps, whatever their relevance. The
+    network is read in evaluation mode and left as it was.
     """
     if answer not in ("argmax", "threshold", None):
         raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {answer!r}.")
@@ -139,6 +143,7 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None) 
             parts.append(network(rows).cpu().double())
         logits = torch.cat(parts)
         relevance = layer.relevance().cpu().double().numpy()
+        uses = layer.keep.cpu().numpy().copy() if exact else relevance >= THRESHOLD
     if logits.ndim == 3 and logits.shape[-1] == 1:
         logits = logits.squeeze(-1)
     if logits.ndim != 2 or logits.shape[1] != layer.n_classes:
@@ -151,7 +156,19 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None) 
         answer = "threshold" if logits.shape[1] == 1 or table.is_multilabel else "argmax"
     yes = _argmax(logits) if answer == "argmax" else torch.sigmoid(logits) >= THRESHOLD
     names = _class_names(table, logits.shape[1])
-    return Reading(table, logits.numpy(), yes.numpy(), answer, relevance, names)
+    return Reading(table, logits.numpy(), yes.numpy(), answer, relevance, uses, names, network)
+
+
+@contextmanager
+def keeping(reading: Reading) -> Iterator[None]:
+    """Inside, every head of the network that was read sees its relevant concepts only."""
+    layer = _concept_layer(reading.network, reading.table)
+    kept = layer.keep.clone()
+    layer.keep.copy_(torch.from_numpy(reading.uses))
+    try:
+        yield
+    finally:
+        layer.keep.copy_(kept)
 
 
 def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer:

@@ -7,6 +7,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import nn
 
 from logiclens.data.concepts import ConceptTable, as_table
@@ -40,13 +41,21 @@ def explain_local(
 
 
 def explain_rows(
-    reading: Reading, *, target: int | str | None = None, explanation: Explanation | None = None
+    reading: Reading,
+    *,
+    target: int | str | None = None,
+    explanation: Explanation | None = None,
+    probability: NDArray[np.float64] | None = None,
 ) -> tuple[LocalExplanation, ...]:
-    """The local explanation of every row of a reading: for `target`, or for the most probable class of each row."""
+    """The local explanation of every row of a reading: for `target`, or for the most probable class of each row.
+
+    `probability` `[rows, classes]` takes the place of the network's where rules decide instead of the largest output.
+    """
     if explanation is not None and len(explanation) != reading.n_heads:
         raise LogicLensError(f"the explanation has {len(explanation)} classes, the network {reading.n_heads} heads.")
-    probability = reading.probability
-    heads = reading.logits.argmax(axis=1) if target is None else np.full(len(reading.table), reading.head(target))
+    likeliest = (reading.logits if probability is None else probability).argmax(axis=1)
+    heads = likeliest if target is None else np.full(len(reading.table), reading.head(target))
+    probability = reading.probability if probability is None else probability
     result = []
     for r, head in enumerate(heads.tolist()):
         literals = [Literal(reading.table.names[j], bool(reading.bits[r, j])) for j in reading.relevant(head).tolist()]

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.data.concepts import THRESHOLD, ConceptTable
 from logiclens.errors import LogicLensError
+from logiclens.explain.certificate import Certificate, HeadCertificate
 from logiclens.explain.contradictions import SplitSuggestion, suggest_splits
 from logiclens.explain.extract import Reading
-from logiclens.explain.selection import TraceStep
-from logiclens.formula.bits import PackedRows, RowsLike, as_array, pack, places
+from logiclens.explain.gap import Gap, gap
+from logiclens.explain.pareto import ParetoPoint, frontier, pareto
+from logiclens.explain.rules import rule_set
+from logiclens.explain.selection import Judge, TraceStep
+from logiclens.formula.bits import PackedRows, RowsLike, as_array, places
+from logiclens.formula.check import Check
 from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.flip import Flip
+from logiclens.formula.predicate import Predicate, Scalar
+from logiclens.formula.ruleset import Firing, Resolve, RuleSet
 from logiclens.formula.table import Contradiction, TruthTable
 from logiclens.formula.text import format_first_order, format_formula
+from logiclens.formula.why import Why
 from logiclens.metrics.scores import Fidelity, complexity, explanation_accuracy, fidelity
 
 
@@ -40,6 +50,8 @@ class ClassExplanation:
         idle: whether this head has no say in the network's answers.
         reason: in words, why the formula is constant, where it is.
         remedy: what to do about it.
+        certificate: that head and formula are equal on a stated domain, where the network was made exact.
+        alternatives: other formulas that were there to choose from, where the network was made exact.
     """
 
     name: str
@@ -59,6 +71,8 @@ class ClassExplanation:
     reason: str | None
     remedy: str | None
     reading: Reading = field(repr=False)
+    certificate: HeadCertificate | None = None
+    alternatives: tuple[DNF, ...] = field(default=(), repr=False)
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
@@ -82,10 +96,26 @@ class ClassExplanation:
 
 @dataclass(frozen=True, eq=False)
 class Explanation(Sequence[ClassExplanation]):
-    """The explanations of all classes: a sequence, also by the name of a class."""
+    """The explanations of all classes: a sequence, also by the name of a class.
+
+    Attributes:
+        classes: one explanation for each head.
+        notes: what the reader should know.
+        labels: the classes as labels, where they are not their names.
+        predicates: what the concepts mean on the raw table.
+        resolve: who decides where not exactly one formula fires; see `RuleSet`.
+        model_rules: the rules that the model itself predicts with, where it was made exact.
+        soft_agreement: where the network was made exact, the share of the explained rows on which the rules predict
+            what the soft network did.
+    """
 
     classes: tuple[ClassExplanation, ...]
     notes: tuple[str, ...] = ()
+    labels: tuple[Scalar, ...] = ()
+    predicates: Mapping[str, Predicate] = field(default_factory=dict)
+    resolve: Resolve = "confidence"
+    soft_agreement: float | None = None
+    model_rules: RuleSet | None = field(default=None, repr=False)
 
     def __getitem__(self, key: Any) -> Any:
         """By position, slice, or class name."""
@@ -112,15 +142,107 @@ class Explanation(Sequence[ClassExplanation]):
 
     def fires(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
         """On which row the formula of which class holds: `[rows, classes]`."""
-        used = tuple(dict.fromkeys(concept for formula in self.formulas for concept in formula.concepts))
-        if hasattr(rows, "columns"):
-            # A table with soft concepts is cut where the network's was.
-            known = [str(column) for column in rows.columns]
-            table = ConceptTable(as_array(rows)[:, places(used, known)], used) if used else None
-            packed = PackedRows.of(table.boolean() if table else np.zeros((len(rows), 0), dtype=np.bool_), used)
-        else:
-            packed = pack(rows, names, only=used)
-        return fires(self.formulas, packed)
+        return self.rules.fires(rows, names)[:, -len(self.classes) :]
+
+    @property
+    def reading(self) -> Reading:
+        """What the network says about the explained rows."""
+        return self.classes[0].reading
+
+    @property
+    def certified(self) -> tuple[HeadCertificate, ...]:
+        """The certificate of each head, where the network was made exact."""
+        return tuple(explained.certificate for explained in self.classes if explained.certificate is not None)
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """That all heads are their formulas, where the network was made exact."""
+        return Certificate(self.certified) if len(self.certified) == len(self.classes) else None
+
+    @cached_property
+    def rules(self) -> RuleSet:
+        """The formulas as rules that predict, without the network; confidences are those of the explained rows.
+
+        They are measured against the labels of the rows, or where these are not known against the network's answers.
+        """
+        if self.model_rules is not None:
+            return self.model_rules
+        reading, table = self.reading, self.reading.table
+        truth = reading.yes.astype(np.float64) if table.labels is None else reading.targets()
+        formulas, labels = list(self.formulas), list(self.labels or (explained.name for explained in self.classes))
+        if len(self.classes) == 1 and not table.is_multilabel:
+            # One head answers for two classes: what it refuses is the other.
+            other = table.class_names[0] if len(table.class_names) == 2 else f"not {labels[0]}"
+            formulas, truth = [DNF.false, *formulas], np.column_stack([1 - truth, truth])
+            labels = labels if len(labels) == 2 else [other, *labels]
+        return rule_set(
+            formulas,
+            labels,
+            PackedRows.of(reading.bits, table.names),
+            truth,
+            table.weight,
+            predicates=self.predicates,
+            groups=table.groups,
+            resolve=self.resolve,
+            multilabel=table.is_multilabel,
+        )
+
+    def firing(self, rows: RowsLike | None = None) -> Firing:
+        """On how many rows no formula, exactly one, or several fire; on the explained rows where none are given."""
+        return self.rules.firing(self._table(rows).boolean(), self.reading.table.names)
+
+    def why(self, row: Any) -> Why:
+        """Which cubes fired on a row, and which literals failed in the others: the reason codes."""
+        return self.rules.why(row)
+
+    def flip(self, row: Any, *, frozen: Sequence[str] = (), to: Scalar | None = None) -> Flip:
+        """A smallest change of a row that changes the answer, told on the raw columns."""
+        return self.rules.flip(row, frozen=frozen, to=to)
+
+    def check(self, wanted: Any) -> Check:
+        """Whether the rules have a property, such as `"never uses 'gender'"`; with a counterexample where not."""
+        return self.rules.check(wanted)
+
+    def gap(self, rows: RowsLike | None = None) -> Gap:
+        """Where network and formulas disagree, and at which step on the way; see `logiclens.explain.gap`."""
+        tables = [explained.table for explained in self.classes]
+        return gap(self.reading, tables, self.formulas, self._table(rows))
+
+    def pareto(self, rows: RowsLike | None = None, labels: ArrayLike | None = None) -> tuple[ParetoPoint, ...]:
+        """What accuracy and F1 each number of literals buys, class by class: a curve to choose `max_literals` from.
+
+        Scored on the labels of the explained rows, which is flattering; pass `rows` and the numbers of their classes as
+        `labels` for an honest curve.
+        """
+        table = self._table(rows)
+        if labels is not None:
+            table = ConceptTable(table.values, table.names, labels, self.reading.table.class_names)
+        elif rows is not None:
+            raise LogicLensError("the curve of other rows needs their labels: pass labels=..., the class of each row.")
+        packed = PackedRows.of(table.boolean(), table.names)
+        points: list[ParetoPoint] = []
+        truth = self.reading.yes if table.labels is None else _of_heads(table, len(self.classes)) > 0
+        for explained in self.classes:
+            formulas = explained.alternatives or frontier(explained.table, _judge(explained), MAX_CUBES, MAX_LITERALS)
+            column = truth[:, explained.head]
+            points.extend(pareto(explained.name, (*formulas, explained.formula), packed, column, table.weight))
+        return tuple(points)
+
+    def _table(self, rows: RowsLike | None) -> ConceptTable:
+        """Other rows as concepts, by name or through their predicates; the explained ones where none are given."""
+        known = self.reading.table
+        if rows is None or isinstance(rows, ConceptTable):
+            return known if rows is None else rows
+        if not hasattr(rows, "columns"):
+            return ConceptTable(rows, known.names, class_names=known.class_names or None)
+        columns = [str(column) for column in rows.columns]
+        if set(known.names) <= set(columns) or not self.predicates:
+            return ConceptTable(as_array(rows)[:, places(known.names, columns)], known.names)
+        label = dict(zip(columns, rows.columns, strict=True))
+        meant = [self.predicates.get(name) or Predicate(name, ">=", THRESHOLD) for name in known.names]
+        place = places([predicate.column for predicate in meant], columns)
+        held = [predicate.holds(rows[label[columns[i]]]) for predicate, i in zip(meant, place, strict=True)]
+        return ConceptTable(np.column_stack(held), known.names)
 
     def __repr__(self) -> str:
         """What a notebook shows."""
@@ -129,6 +251,24 @@ class Explanation(Sequence[ClassExplanation]):
     def __str__(self) -> str:
         """One sentence a class, then the notes."""
         return "\n".join([*map(str, self.classes), *(f"note: {note}" for note in self.notes)])
+
+
+MAX_CUBES, MAX_LITERALS = 10, 12
+"""How far the curve of a soft network's formulas is followed."""
+
+
+def _of_heads(table: ConceptTable, n_heads: int) -> NDArray[np.float64]:
+    """The labels as 0/1 `[rows, heads]`; one head for two classes asks for class 1."""
+    targets = table.targets()
+    return targets[:, 1:] if n_heads == 1 and targets.shape[1] == 2 else targets
+
+
+def _judge(explained: ClassExplanation) -> Judge:
+    """The explained rows as the judge of formulas for one class, by their labels where they are known."""
+    reading, table = explained.reading, explained.table
+    truth = reading.yes if reading.table.labels is None else reading.targets() > 0
+    bits = reading.bits[:, places(table.names, reading.table.names)]
+    return Judge(TruthTable.of(bits, table.names, truth[:, explained.head], weight=reading.table.weight).rows)
 
 
 @dataclass(frozen=True)

@@ -159,6 +159,12 @@ def select_short(table: TruthTable, judge: Judge, limits: Limits, constant: DNF)
     return Selection(DNF(chosen.cubes(table.names)), judge.score(chosen.any_covers(judge.bits)), trace, False)
 
 
+def candidate_cubes(table: TruthTable, judge: Judge) -> CubeArray:
+    """The cubes that compete for the formula of a table."""
+    on, weight = table.on, table.support[table.outcome & table.cared]
+    return _candidates(prime_cubes(on, table.off, weight)[0], on, weight, judge)
+
+
 def _candidates(primes: CubeArray, on: NDArray[np.bool_], weight: NDArray[np.float64], judge: Judge) -> CubeArray:
     """The cubes that compete: the best supported, of equally good ones those with the fewest negations first."""
     short = short_cubes(on)

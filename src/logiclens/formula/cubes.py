@@ -8,7 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF, Cube, Literal
+
+BLOCK = 8192
+"""Rows that are multiplied with the cubes at a time, so that many rows take no more memory than their answers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +34,11 @@ class CubeArray:
                 value[p, index[literal.concept]] = literal.positive
         return cls(used, value)
 
+    @classmethod
+    def none(cls, n_concepts: int) -> CubeArray:
+        """No cube, over so many concepts."""
+        return cls(np.zeros((0, n_concepts), dtype=np.bool_), np.zeros((0, n_concepts), dtype=np.bool_))
+
     def __len__(self) -> int:
         """The number of cubes."""
         return len(self.used)
@@ -40,18 +49,36 @@ class CubeArray:
         lengths: NDArray[np.intp] = self.used.sum(axis=1)
         return lengths
 
+    @property
+    def negations(self) -> NDArray[np.intp]:
+        """Negated literals of each cube."""
+        negations: NDArray[np.intp] = (self.used & ~self.value).sum(axis=1)
+        return negations
+
     def covers(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which cube is true on which row: `[rows, cubes]`."""
         wants_true = self.used & self.value
         # One product counts the concepts that are as wanted minus those that are not; small integers are exact.
-        sign = wants_true.astype(np.float32) - (self.used & ~self.value)
-        fires: NDArray[np.bool_] = rows.astype(np.float32) @ sign.T == wants_true.sum(axis=1, dtype=np.float32)
+        sign = (wants_true.astype(np.float32) - (self.used & ~self.value)).T
+        wanted = wants_true.sum(axis=1, dtype=np.float32)
+        fires = np.empty((len(rows), len(self)), dtype=np.bool_)
+        for first in range(0, len(rows), BLOCK):
+            block = slice(first, first + BLOCK)
+            np.equal(rows[block].astype(np.float32) @ sign, wanted, out=fires[block])
         return fires
+
+    def covers_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
+        """The same as `covers`, 64 rows to a word: `[cubes, words]`; bits behind the last row are 0."""
+        fires = np.empty((len(self), rows.words.shape[1]), dtype=np.uint64)
+        for p, (used, value) in enumerate(zip(self.used, self.value, strict=True)):
+            flip = np.where(value[used], np.uint64(0), ~np.uint64(0))[:, None]
+            fires[p] = np.bitwise_and.reduce(rows.words[used] ^ flip, axis=0, initial=~np.uint64(0))
+        return fires & rows.valid
 
     def any_covers(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """On which rows at least one cube is true."""
-        covered: NDArray[np.bool_] = np.any(self.covers(rows), axis=1)
-        return covered
+        blocks = [self.covers(rows[first : first + BLOCK]).any(axis=1) for first in range(0, len(rows), BLOCK)]
+        return np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.bool_)
 
     def take(self, index: NDArray[np.intp] | NDArray[np.bool_] | Sequence[int]) -> CubeArray:
         """Some of the cubes."""

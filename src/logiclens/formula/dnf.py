@@ -6,7 +6,7 @@ text: reading and printing live in `logiclens.formula.text`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -18,6 +18,11 @@ from logiclens.formula import cover
 from logiclens.formula.bits import PackedRows, RowsLike, pack
 
 if TYPE_CHECKING:
+    from logiclens.formula.check import Check
+    from logiclens.formula.diff import Diff
+    from logiclens.formula.groups import Groups
+    from logiclens.formula.properties import Property
+
     Formula: TypeAlias = "Literal" | "Cube" | "DNF"
 
 MAX_CUBES = 10_000
@@ -242,6 +247,27 @@ class DNF(_Operators):
         for column, cube in enumerate(self.cubes):
             fired[:, column] = DNF([cube]).evaluate(packed)
         return fired
+
+    def given(self, assignment: Mapping[str, bool]) -> DNF:
+        """What is left of the formula where some concepts are known.
+
+        >>> ((Literal("a") & Literal("b")) | ~Literal("a")).given({"a": True})
+        DNF('b')
+        """
+        kept = [cube for cube in self.cubes if all(assignment.get(x.concept, x.positive) == x.positive for x in cube)]
+        return DNF(Cube(literal for literal in cube if literal.concept not in assignment) for cube in kept)
+
+    def diff(self, other: DNF, rows: RowsLike | None = None, names: Sequence[str] | None = None) -> Diff:
+        """What differs between this formula and a later version, and with `rows` on which of them."""
+        from logiclens.formula.diff import diff
+
+        return diff(self, other, rows, names)
+
+    def check(self, wanted: Property | str, *, groups: Groups | None = None) -> Check:
+        """Whether the formula has a property such as `"never uses 'gender'"`, on the rows that `groups` allow."""
+        from logiclens.formula.check import check_formula
+
+        return check_formula(self, wanted, groups=groups)
 
     def __str__(self) -> str:
         """The ascii text."""

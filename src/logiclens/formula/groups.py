@@ -41,6 +41,11 @@ class Groups:
         """Whether nothing is ruled out."""
         return not (self.exclusive or self.implied)
 
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        """The concepts that any group names."""
+        return tuple(dict.fromkeys(concept for group in (*self.exclusive, *self.implied) for concept in group))
+
     def check(self, names: Sequence[str]) -> Groups:
         """Refuse a concept that is not among `names`, and one that a group names twice."""
         for group in (*self.exclusive, *self.implied):
@@ -53,7 +58,10 @@ class Groups:
         return self
 
     def among(self, names: Sequence[str]) -> Groups:
-        """What the groups still say when only some of the concepts are looked at."""
+        """What each group still says when only some of the concepts are looked at.
+
+        What two groups say together only through a concept that is left out is not kept.
+        """
         known = set(names)
         restricted = (
             [[name for name in group if name in known] for group in groups] for groups in (self.exclusive, self.implied)
@@ -77,14 +85,18 @@ class Groups:
         if left.excludes(right):
             return True
         sign = {literal.concept: literal.positive for literal in (*left, *right)}
-        if any(sum(sign.get(name, False) for name in group) > 1 for group in self.exclusive):
+        true = {concept for concept, positive in sign.items() if positive}
+        # What is true makes more true along the chains. What is not made true can be false, so nothing else can clash.
+        grown = True
+        while grown:
+            made = {
+                name for chain in self.implied for i, after in enumerate(chain) if after in true for name in chain[:i]
+            }
+            grown = not made <= true
+            true |= made
+        if any(not sign.get(concept, True) for concept in true):
             return True
-        return any(
-            not sign.get(before, True) and sign.get(after, False)
-            for chain in self.implied
-            for i, after in enumerate(chain)
-            for before in chain[:i]
-        )
+        return any(len(true.intersection(group)) > 1 for group in self.exclusive)
 
 
 NO_GROUPS = Groups()

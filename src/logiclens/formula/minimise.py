@@ -1,25 +1,26 @@
 """Two-level minimisation with don't-cares: fewest literals, then fewest cubes (or fewest negations).
 
-Small tables are solved: every prime cube is found and the cheapest cover is proved by an integer program. Larger ones
-get a cover of good prime cubes from which nothing can be dropped. Either way the formula is right on every cared row.
+Up to 12 concepts every prime cube is found and the cheapest cover is proved by an integer program, within limits.
+Beyond, a complete table is minimised from irredundant sums of products, and observed rows by expanding them. Either way
+the formula is right on every cared row, and nothing in it can be dropped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from logiclens.formula.complete import COMPLETE_CONCEPTS, complete_cover, complete_table, row_bits, row_numbers
+from logiclens.formula.counted import distinct
+from logiclens.formula.covering import cheapest_cover
 from logiclens.formula.cubes import CubeArray
-from logiclens.formula.dnf import DNF
-from logiclens.formula.primes import EXACT_CONCEPTS, prime_cubes
+from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.espresso import covering_primes, observed_cover
+from logiclens.formula.primes import EXACT_CONCEPTS, all_primes, packed
 from logiclens.formula.table import TruthTable
-
-PROVABLE_CELLS = 400_000
-"""A cover is solved exactly when its matrix of rows × prime cubes has at most this many cells."""
-NODE_LIMIT = 1_000
-"""Branches the solver may explore. A count, not seconds, so that the same table gives the same formula everywhere."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +34,49 @@ class Minimum:
     proved: bool
 
 
-def minimise(table: TruthTable, *, positive: bool = False) -> Minimum:
+def minimise(table: TruthTable, *, positive: bool = False, exclusive: bool = True) -> Minimum:
     """The shortest formula found that answers as the table on every cared row.
 
     Among formulas with the fewest literals the one with the fewest cubes is taken; with `positive` the one with the
-    fewest negations, which reads better: `one | three | five` rather than `~two & ~four & ~six`.
+    fewest negations, which reads better: `one | three | five` rather than `~two & ~four & ~six`. Rows that exclusive
+    groups rule out are don't-cares; with `exclusive=False` the groups are spelled out in the formula, which then is
+    longer than it need be and never called proved.
+
+    A table of more than 12 concepts that holds at least half of all rows is minimised as `minimise_complete` does, and
+    refused like there where the formula has too many cubes. Any other table gets a formula, whatever its rows are.
 
     >>> table = TruthTable.of([[0, 0], [0, 1], [1, 0]], ["a", "b"], answers=[False, True, True])
     >>> minimise(table)
     Minimum(formula=DNF('a | b'), proved=True)
+    >>> table = TruthTable.of([[0, 1], [1, 0]], ["a", "b"], answers=[False, True], exclusive=[["a", "b"]])
+    >>> minimise(table, positive=True).formula, minimise(table, positive=True, exclusive=False).formula
+    (DNF('a'), DNF('a & ~b'))
     """
-    on, off = table.on, table.off
+    found = _minimise(table, positive)
+    return found if exclusive else Minimum(_spelled_out(found.formula, table), proved=False)
+
+
+def minimise_complete(
+    answers: ArrayLike, names: Sequence[str], cared: ArrayLike | None = None, *, positive: bool = False
+) -> Minimum:
+    """The shortest formula found for answers on all 2^n rows, up to 20 concepts; rows not `cared` for are free.
+
+    Row r has concept 0 as its most significant bit: the order in which rows are counted. Up to 12 concepts the search
+    is that of `minimise`. Beyond, a function that depends on no more than 12 of its concepts everywhere is still solved
+    exactly; others get the best of several irredundant sums of products, improved. Where none of at most 10,000 cubes
+    is found, the table is refused.
+
+    >>> minimise_complete([False, True, True, True], ["a", "b"])
+    Minimum(formula=DNF('a | b'), proved=True)
+    """
+    yes, known = complete_table(answers, names, cared)
+    on = row_bits(np.flatnonzero(yes & known), len(names))
     if len(on) == 0:
         return Minimum(DNF.false, proved=True)
-    if len(off) == 0:
+    if yes[known].all():
         return Minimum(DNF.true, proved=True)
-    primes, complete = prime_cubes(on, off, table.support[table.outcome & table.cared])
-    return minimum_cover(table, primes, complete=complete, positive=positive)
+    cubes, proved = complete_cover(yes, known, positive=positive)
+    return Minimum(_read_first(cubes, on, np.ones(len(on)), names), proved)
 
 
 def minimum_cover(
@@ -58,13 +85,14 @@ def minimum_cover(
     """The shortest disjunction of the prime cubes that is true on every row answered yes.
 
     `complete` says whether these are all prime cubes there are: only then can a minimum be proved, and is looked for.
-    With `at_most` no proof is tried for a formula that is far longer than so many literals.
+    Where they leave rows open, further prime cubes are found for these. With `at_most` no proof is tried for a formula
+    that is far longer than so many literals.
     """
-    covers, weight = primes.covers(table.on), table.support[table.outcome & table.cared]
-    chosen, proved = cheapest_cover(primes, covers, provable=complete, positive=positive, at_most=at_most)
-    # The cube that explains the most samples is read first.
-    order = np.argsort(-(weight @ covers[:, chosen]), kind="stable")
-    return Minimum(DNF(primes.take(chosen[order]).cubes(table.names)), proved)
+    on, weight = table.on, table.support[table.outcome & table.cared]
+    if not complete:
+        primes = covering_primes(on, table.off, primes)
+    chosen, proved = cheapest_cover(primes, packed(on), provable=complete, positive=positive, at_most=at_most)
+    return Minimum(_read_first(primes.take(chosen), on, weight, table.names), proved)
 
 
 def simplify(formula: DNF) -> Minimum:
@@ -79,8 +107,8 @@ def simplify(formula: DNF) -> Minimum:
     """
     concepts = formula.concepts
     if len(concepts) <= EXACT_CONCEPTS:
-        grid = np.indices((2,) * len(concepts)).reshape(len(concepts), 1 << len(concepts)).T.astype(np.bool_)
-        return minimise(TruthTable.of(grid, concepts, formula.evaluate(grid, concepts)))
+        grid = row_bits(np.arange(1 << len(concepts)), len(concepts))
+        return minimise_complete(formula.evaluate(grid, concepts), concepts)
     cubes = list(formula.cubes)
     for i, cube in enumerate(cubes):
         for literal in cube:
@@ -94,72 +122,42 @@ def simplify(formula: DNF) -> Minimum:
     return Minimum(DNF(cubes), proved=False)
 
 
-def cheapest_cover(
-    cubes: CubeArray,
-    covers: NDArray[np.bool_],
-    *,
-    provable: bool = True,
-    positive: bool = False,
-    at_most: int | None = None,
-) -> tuple[NDArray[np.intp], bool]:
-    """Cubes that together are true on every row of `covers` at the least literals, then ties; and whether proved."""
-    lengths = cubes.lengths
-    rough = _greedy_cover(covers, lengths + 1)
-    # No best cover has more literals than this one, and so neither more negations nor more cubes (True has one): a
-    # weight above that bound is never paid for by what only breaks ties.
-    bound = int(lengths[rough].sum()) + 2
-    negations: NDArray[np.intp] = (cubes.used & ~cubes.value).sum(axis=1)
-    cost = lengths * bound**2 + negations * bound + 1 if positive else lengths * bound + 1
-    greedy = min(rough, _greedy_cover(covers, cost), key=lambda cover: int(cost[cover].sum()))
-    # A greedy cover is rarely twice as long as the best one.
-    if not provable or (at_most is not None and bound > 2 * at_most + 2):
-        return greedy, False
-    distinct = np.unique(covers, axis=0)
-    if distinct.size > PROVABLE_CELLS:
-        return greedy, False
-    solved, proved = _solve_cover(distinct, cost)
-    return (solved, proved) if solved is not None and cost[solved].sum() <= cost[greedy].sum() else (greedy, False)
+def _minimise(table: TruthTable, positive: bool) -> Minimum:
+    on, off = table.on, table.off
+    if len(on) == 0:
+        return Minimum(DNF.false, proved=True)
+    if len(off) == 0:
+        return Minimum(DNF.true, proved=True)
+    n, weight = len(table.names), table.support[table.outcome & table.cared]
+    if n <= EXACT_CONCEPTS:
+        return minimum_cover(table, all_primes(on, off), complete=True, positive=positive)
+    if n <= COMPLETE_CONCEPTS and 2 * (len(on) + len(off)) >= 1 << n:
+        yes, known = np.zeros(1 << n, dtype=np.bool_), np.zeros(1 << n, dtype=np.bool_)
+        yes[row_numbers(on)] = known[row_numbers(on)] = known[row_numbers(off)] = True
+        cubes, proved = complete_cover(yes, known, positive=positive)
+    else:
+        cubes, proved = observed_cover(on, off, weight, positive=positive), False
+    return Minimum(_read_first(cubes, on, weight, table.names), proved)
 
 
-def _greedy_cover(covers: NDArray[np.bool_], cost: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Take the cube with the most uncovered rows per literal until all are covered; then drop what is not needed."""
-    open_rows = np.ones(len(covers), dtype=np.bool_)
-    chosen: list[int] = []
-    gains = covers.sum(axis=0).astype(np.float64)
-    while open_rows.any():
-        best = int(np.argmax(gains / cost))
-        if gains[best] <= 0:
-            raise RuntimeError(
-                "a row of the table is covered by none of its prime cubes; this is a defect of logiclens."
-            )
-        newly = open_rows & covers[:, best]
-        gains -= covers[newly].sum(axis=0)
-        open_rows &= ~newly
-        chosen.append(best)
-    times = covers[:, chosen].sum(axis=1)
-    for cube in sorted(chosen, key=lambda c: -cost[c]):
-        if (times[covers[:, cube]] > 1).all():
-            times -= covers[:, cube]
-            chosen.remove(cube)
-    return np.array(chosen, dtype=np.intp)
+def _read_first(cubes: CubeArray, on: NDArray[np.bool_], weight: NDArray[np.float64], names: Sequence[str]) -> DNF:
+    """The cubes as a formula: the one that explains the most samples is read first."""
+    rows = packed(on)
+    explained = [float(weight @ rows.unpack(cubes.take([p]).covers_packed(rows)[0])) for p in range(len(cubes))]
+    return DNF(cubes.take(np.argsort(-np.array(explained), kind="stable")).cubes(names))
 
 
-def _solve_cover(covers: NDArray[np.bool_], cost: NDArray[np.intp]) -> tuple[NDArray[np.intp] | None, bool]:
-    """The cheapest cover that integer programming finds within its limits, if any, and whether it is proved."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array
-
-    result = milp(
-        cost,
-        integrality=np.ones(len(cost)),
-        bounds=Bounds(0, 1),
-        constraints=LinearConstraint(csr_array(covers.astype(np.float64)), lb=1),
-        options={"mip_rel_gap": 0.0, "node_limit": NODE_LIMIT},
-    )
-    if result.x is None:
-        return None, False
-    chosen = np.flatnonzero(result.x > 0.5)
-    if not covers[:, chosen].any(axis=1).all():
-        return None, False
-    # Status 0 is the only one that means proved optimal.
-    return chosen, result.status == 0
+def _spelled_out(formula: DNF, table: TruthTable) -> DNF:
+    """The formula together with what its exclusive groups leave possible: the patterns seen on cared rows."""
+    bits, mentioned = table.rows.bits()[table.cared], set(formula.concepts)
+    for group in table.exclusive:
+        columns = [j for j, name in enumerate(table.names) if name in group]
+        # One concept alone excludes nothing.
+        if len(columns) < 2 or not mentioned & set(group):
+            continue
+        patterns = bits[:, columns]
+        patterns = patterns[np.sort(distinct(patterns)[0])]
+        names = [table.names[j] for j in columns]
+        formula = formula & DNF(Cube(map(Literal, names, pattern)) for pattern in patterns.tolist())
+    # In the order of the table, so that all cubes read alike.
+    return DNF(CubeArray.of(formula, table.names).cubes(table.names))

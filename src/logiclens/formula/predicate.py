@@ -48,7 +48,7 @@ class Predicate:
         if self.operator not in OPERATORS:
             raise LogicLensError(f"the operator must be one of {' '.join(OPERATORS)}, got {self.operator!r}.")
         if isinstance(self.value, Real) and not isinstance(self.value, bool):
-            if not math.isfinite(self.value):
+            if not _is_finite(self.value):
                 raise LogicLensError(f"the predicate on {self.column!r} needs a finite value, got {self.value}.")
             # NumPy's numbers become Python's, which every export can write down.
             exact = int(self.value) if isinstance(self.value, int | np.integer) else float(self.value)
@@ -57,13 +57,13 @@ class Predicate:
             raise LogicLensError(f"the predicate on {self.column!r} needs a number or a text, got {self.value!r}.")
         elif self.operator != "==":
             raise LogicLensError(f"{self.value!r} can only be compared by '==', got {self.operator!r}.")
-        elif isinstance(self.value, np.bool_):
-            object.__setattr__(self, "value", bool(self.value))
+        else:
+            object.__setattr__(self, "value", str(self.value) if isinstance(self.value, str) else bool(self.value))
 
     def holds(self, values: Any) -> NDArray[np.bool_]:
         """On which values of the column the predicate is true."""
         if isinstance(self.value, str):
-            cells = np.asarray(values, dtype=object)
+            cells = _column(np.asarray(values, dtype=object), self.column)
             return np.fromiter((isinstance(c, str) and c == self.value for c in cells), np.bool_, len(cells))
         numbers, bound = numbers_of(values, self.column), self.value
         # A comparison with NaN is false, which is what a missing value means.
@@ -79,7 +79,8 @@ class Predicate:
     def shown_value(self) -> str:
         """The value as it is printed: the shortest text that reads back as the same number."""
         if isinstance(self.value, float):
-            return f"{self.value:g}" if float(f"{self.value:g}") == self.value else repr(self.value)
+            texts = (f"{self.value:g}", repr(self.value))
+            return min((text for text in texts if float(text) == self.value), key=len)
         return str(self.value)
 
     def words(self, positive: bool = True) -> str:
@@ -96,10 +97,41 @@ class Predicate:
 def numbers_of(values: Any, column: str) -> NDArray[np.float64]:
     """The values of a column as numbers, missing ones as NaN."""
     try:
-        if hasattr(values, "isna"):
-            # pandas: its nullable columns hold a marker that NumPy cannot turn into a number.
-            values = values.astype(object).where(~values.isna(), None)
-        array = np.asarray(values)
-        return np.array([math.nan if v is None else v for v in array] if array.dtype == object else array, np.float64)
+        if hasattr(values, "isna") and not isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
+            # The nullable columns of pandas would become objects, to be looked at one by one.
+            values = values.to_numpy(dtype=np.float64, na_value=math.nan)
+        array = _column(np.asarray(values), column)
+        if array.dtype.kind in "cmM":
+            # NumPy would take a date for the count of its days, and drop the imaginary part of a complex number.
+            raise TypeError
+        return np.array([math.nan if is_missing(v) else v for v in array] if array.dtype == object else array, float)
+    except LogicLensError:
+        raise
     except (TypeError, ValueError):
         raise LogicLensError(f"the column {column!r} is not numeric.") from None
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a single value stands for none: None, NaN, or the markers of pandas.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing(0), is_missing("")
+    (True, True, False, False)
+    """
+    # The markers of pandas are known by name, since nothing here imports it; comparing NA gives NA, not an answer.
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, Real) and bool(value != value)
+
+
+def _column(array: NDArray[Any], column: str) -> NDArray[Any]:
+    if array.ndim != 1:
+        raise LogicLensError(f"the column {column!r} needs a list of values, got {array.ndim} dimension(s).")
+    return array
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        # A whole number that no float reaches.
+        return False

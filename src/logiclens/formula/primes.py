@@ -6,16 +6,18 @@ formulas at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.formula.bits import PackedRows, popcount
+from logiclens.formula.bits import PackedRows, pack_columns
 from logiclens.formula.cubes import CubeArray
+from logiclens.formula.expand import EXPANSION_WORDS, Expander
 
 EXACT_CONCEPTS = 12
 """Up to this many concepts all 3^n cubes are looked at, so every prime cube is found."""
+
+MAX_PRIMES = 4_000
+"""Beyond that size, the most prime cubes that rows are expanded to; the heaviest rows have theirs first."""
 
 PAIR_CONCEPTS = 40
 """Up to this many concepts every cube of two literals is a candidate."""
@@ -24,7 +26,8 @@ PAIR_CONCEPTS = 40
 def prime_cubes(on: NDArray[np.bool_], off: NDArray[np.bool_], weight: NDArray[np.float64]) -> tuple[CubeArray, bool]:
     """Prime cubes for the rows `on` against the rows `off`, and whether these are all there are.
 
-    `weight` ranks the rows of `on`: where not every row can be expanded, the heavy ones go first.
+    `weight` ranks the rows of `on`: where not every row can be expanded, the heavy ones go first. Whether all rows are
+    covered then depends on the effort, see `expanded_primes`.
     """
     if on.shape[1] <= EXACT_CONCEPTS:
         return all_primes(on, off), True
@@ -47,22 +50,40 @@ def all_primes(on: NDArray[np.bool_], off: NDArray[np.bool_]) -> CubeArray:
 
 
 def expanded_primes(
-    on: NDArray[np.bool_], off: NDArray[np.bool_], weight: NDArray[np.float64], effort: int = 20
+    on: NDArray[np.bool_],
+    off: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+    effort: int = 20,
+    *,
+    at_most: int = MAX_PRIMES,
+    words: int = EXPANSION_WORDS,
 ) -> CubeArray:
-    """Two good prime cubes for each row that no earlier one covers, one more for the `effort` heaviest that are."""
-    expander = _Expander(on, off)
+    """Two good prime cubes for each row that no earlier one covers, one more for the `effort` heaviest that are.
+
+    It ends after `at_most` cubes, or when expanding has read so many packed `words`: on rows without structure some of
+    the light ones then stay uncovered.
+    """
+    expander = Expander(packed(on), packed(off), words)
     covered = np.zeros(len(on), dtype=np.bool_)
-    used, value = [], []
+    used: list[NDArray[np.bool_]] = []
+    value: list[NDArray[np.bool_]] = []
     for step, r in enumerate(np.argsort(-weight, kind="stable")):
         if covered[r] and step >= effort:
             continue
+        if len(used) >= at_most or expander.exhausted:
+            break
         choices = (False,) if covered[r] else (True, False)
-        for mask, covers in expander.expand(on[r], choices):
+        for mask, satisfied in expander.expand(on[r], choices):
             used.append(mask)
             value.append(on[r] & mask)
-            covered |= covers
-    nothing = CubeArray(np.zeros((0, on.shape[1]), dtype=np.bool_), np.zeros((0, on.shape[1]), dtype=np.bool_))
+            covered |= expander.on.unpack(satisfied)
+    nothing = CubeArray.none(on.shape[1])
     return nothing.join(CubeArray(np.array(used), np.array(value))) if used else nothing
+
+
+def packed(rows: NDArray[np.bool_]) -> PackedRows:
+    """Rows of a matrix by column; the concepts go by their place."""
+    return PackedRows(pack_columns(rows.T), len(rows), tuple(map(str, range(rows.shape[1]))))
 
 
 def short_cubes(on: NDArray[np.bool_]) -> CubeArray:
@@ -76,7 +97,7 @@ def short_cubes(on: NDArray[np.bool_]) -> CubeArray:
         first, second = first[first // 2 != second // 2], second[first // 2 != second // 2]
         pairs = CubeArray(literals.used[first] | literals.used[second], literals.value[first] | literals.value[second])
         literals = literals.append(pairs)
-    return literals.take(np.flatnonzero(literals.covers(on).any(axis=0)))
+    return literals.take(np.flatnonzero(literals.covers_packed(packed(on)).any(axis=1)))
 
 
 def _cubes_touching(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -87,48 +108,3 @@ def _cubes_touching(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
     for axis in range(n):
         touched = np.concatenate([touched, touched.any(axis=axis, keepdims=True)], axis=axis)
     return touched
-
-
-class _Expander:
-    """Drops literals of a row while no row of `off` satisfies those that are left. Rows are packed by column."""
-
-    def __init__(self, on: NDArray[np.bool_], off: NDArray[np.bool_]) -> None:
-        names = [str(j) for j in range(on.shape[1])]
-        self.on, self.off = PackedRows.of(on, names), PackedRows.of(off, names)
-
-    def expand(
-        self, row: NDArray[np.bool_], choices: Iterable[bool]
-    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-        """Which literals of the row to keep, and which rows of `on` satisfy them: one answer for each choice."""
-        flip = np.where(row, ~np.uint64(0), np.uint64(0))[:, None]
-        differs = (self.off.words ^ flip) & self.off.valid
-        agrees = ~(self.on.words ^ flip) & self.on.valid
-        for greedy_for_rows in choices:
-            kept = self._hitting_set(differs, agrees, greedy_for_rows)
-            satisfied = np.bitwise_and.reduce(agrees[kept], axis=0) if kept.any() else self.on.valid
-            yield kept, self.on.unpack(satisfied)
-
-    def _hitting_set(
-        self, differs: NDArray[np.uint64], agrees: NDArray[np.uint64], greedy_for_rows: bool
-    ) -> NDArray[np.bool_]:
-        """Each row of `off` must differ from the row on a literal that is kept: a hitting set, chosen greedily.
-
-        With `greedy_for_rows` a literal is also judged by how many rows of `on` it leaves covered.
-        """
-        chosen: list[int] = []
-        open_off, still_on = self.off.valid, self.on.valid
-        while open_off.any():
-            hits = np.bitwise_count(differs & open_off).sum(axis=1) / popcount(open_off)
-            stays = np.bitwise_count(agrees & still_on).sum(axis=1) / popcount(still_on)
-            score = hits * stays if greedy_for_rows else hits + 1e-3 * stays
-            best = int(np.argmax(np.where(hits > 0, score, -1.0)))
-            chosen.append(best)
-            open_off, still_on = open_off & ~differs[best], still_on & agrees[best]
-        kept = np.zeros(len(differs), dtype=np.bool_)
-        kept[chosen] = True
-        for literal in chosen:
-            # An early choice may have become superfluous through later ones.
-            rest = [other for other in chosen if kept[other] and other != literal]
-            if rest and not (self.off.valid & ~np.bitwise_or.reduce(differs[rest], axis=0)).any():
-                kept[literal] = False
-        return kept

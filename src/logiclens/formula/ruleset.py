@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from typing import Literal as OneOf
 
 import numpy as np
@@ -15,6 +15,12 @@ from logiclens.formula.bits import PackedRows, RowsLike, as_array, pack_columns,
 from logiclens.formula.dnf import DNF, Cube
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.predicate import Predicate, Scalar, numbers_of
+
+if TYPE_CHECKING:
+    from logiclens.formula.check import Check
+    from logiclens.formula.flip import Flip
+    from logiclens.formula.properties import Property
+    from logiclens.formula.why import Why
 
 Resolve: TypeAlias = OneOf["confidence", "none"]
 
@@ -149,7 +155,7 @@ class RuleSet:
         for rule in self.rules:
             if rule.label == label or rule.name == label:
                 return rule
-        raise LogicLensError(f"there is no class {label!r}; the classes are {', '.join(map(repr, self.names[:8]))}.")
+        raise no_class(label, self.names)
 
     def resolved_by(self, resolve: Resolve) -> RuleSet:
         """The same rules with another way to decide between them."""
@@ -181,10 +187,11 @@ class RuleSet:
         n_rows = len(next(iter(columns.values()))) if columns else len(table)
         held = np.zeros((len(self.concepts), n_rows), dtype=np.bool_)
         for i, concept in enumerate(self.concepts):
-            held[i] = self._holds(concept, columns)
+            held[i] = self.holds(concept, columns)
         return PackedRows(pack_columns(held), n_rows, self.concepts)
 
-    def _holds(self, concept: str, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+    def holds(self, concept: str, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """On which rows of named columns, raw or concepts, a concept is true."""
         predicate = self.predicate(concept)
         if predicate.column in columns:
             return predicate.holds(columns[predicate.column])
@@ -216,16 +223,62 @@ class RuleSet:
             places[DNF([line.cube]).evaluate(packed)] = line.rule
         return places
 
+    def confidence(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.float64]:
+        """For each row and class the confidence of the most trusted cube that fires, scaled to sum to 1.
+
+        The largest is the class that `resolve="confidence"` predicts.
+        """
+        packed = self.pack(table, names)
+        scores = np.zeros((packed.n_rows, len(self.rules)))
+        for line in self.decisions:
+            holds = DNF([line.cube]).evaluate(packed)
+            scores[holds, line.rule] = np.maximum(scores[holds, line.rule], line.confidence)
+        if self.otherwise is not None:
+            scores[scores.sum(axis=1) == 0, self.otherwise] = 1.0
+        total = scores.sum(axis=1, keepdims=True)
+        shares: NDArray[np.float64] = np.full_like(scores, 1 / scores.shape[1])
+        np.divide(scores, total, out=shares, where=total > 0)
+        return shares
+
     def predict(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[Any]:
         """The class of each row, None where nobody decides; with several labels a row, a 0/1 matrix."""
         if self.multilabel:
             return self.fires(table, names).astype(np.int64)
         places = self.predict_places(table, names)
         labels = np.array([rule.label for rule in self.rules])
+        if labels.dtype.kind in "US" and not all(isinstance(rule.label, str) for rule in self.rules):
+            # Among texts NumPy would turn numbers into texts too.
+            labels = np.array([rule.label for rule in self.rules], dtype=object)
         if (places >= 0).all():
             predicted: NDArray[Any] = labels[places]
             return predicted
         return np.array([self.rules[place].label if place >= 0 else None for place in places], dtype=object)
+
+    def why(self, row: Any) -> Why:
+        """Why the answer on one row is what it is: what decided, what fired, and what each other cube lacks."""
+        from logiclens.formula.why import why
+
+        return why(self, row)
+
+    def flip(self, row: Any, *, frozen: Sequence[str] = (), to: Scalar | None = None, of: Scalar | None = None) -> Flip:
+        """A smallest change of one row that changes the answer, to the class `to` if given.
+
+        Columns and concepts that are `frozen` stay. With `of`, whether the formula of that class fires is changed.
+        """
+        from logiclens.formula.flip import flip
+
+        return flip(self, row, frozen=frozen, to=to, of=of)
+
+    def check(self, wanted: Property | str, *, of: Scalar | None = None) -> Check:
+        """Whether the formula of every class, or of the class `of`, has a property such as `"never uses 'gender'"`."""
+        from logiclens.formula.check import check
+
+        return check(self, wanted, of=of)
+
+
+def no_class(label: object, names: Sequence[str]) -> LogicLensError:
+    """The error for a class that is not there."""
+    return LogicLensError(f"there is no class {label!r}; the classes are {', '.join(map(repr, names[:8]))}.")
 
 
 def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:

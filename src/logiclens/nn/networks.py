@@ -49,6 +49,7 @@ class EntropyNet(nn.Module):
         if not isinstance(hidden, Sequence) or len(hidden) == 0:
             raise LogicLensError("hidden needs at least one width: the entropy layer's own, such as hidden=(20,).")
         self.n_concepts, self.n_classes = n_concepts, n_classes
+        self.hidden, self.shared_tail, self.activation = tuple(hidden), shared_tail, activation
         self.entropy = EntropyLogicLayer(n_concepts, hidden[0], n_classes, temperature, generator=generator)
         tail: list[nn.Module] = [activation()]
         for width_in, width_out in zip(hidden, [*hidden[1:], 1], strict=True):
@@ -67,6 +68,55 @@ class EntropyNet(nn.Module):
         """One logit per class."""
         logits: Tensor = self.tail(self.entropy(concepts))
         return logits
+
+    @torch.no_grad()
+    def untied(self) -> EntropyNet:
+        """A copy in which every head has layers of its own; a shared tail is written out once for each."""
+        copied = self.like(self.n_concepts, self.n_classes)
+        copied.entropy.keep.copy_(self.entropy.keep)
+        for mine, theirs in zip(self.parameters(), copied.parameters(), strict=True):
+            # A shared layer has no axis of classes; copying spreads it over all heads.
+            theirs.copy_(mine)
+        return copied
+
+    @torch.no_grad()
+    def head(self, head: int, concepts: Sequence[int]) -> EntropyNet:
+        """One head alone, as a network that takes only `concepts`; all of them are kept."""
+        self._check_untied()
+        single = self.like(len(concepts), 1)
+        for mine, theirs in zip(self.parameters(), single.parameters(), strict=True):
+            theirs[0] = mine[head][:, list(concepts)] if mine is self.entropy.weight else mine[head]
+        return single
+
+    @torch.no_grad()
+    def put_head(self, head: int, single: EntropyNet, concepts: Sequence[int]) -> None:
+        """Take over a head that was taken out by `head`: from now on it keeps `concepts` and no others."""
+        self._check_untied()
+        self.entropy.keep[head] = False
+        self.entropy.keep[head, list(concepts)] = True
+        self.entropy.weight[head] = 0.0
+        for mine, theirs in zip(self.parameters(), single.parameters(), strict=True):
+            if mine is self.entropy.weight:
+                mine[head][:, list(concepts)] = theirs[0]
+            else:
+                mine[head] = theirs[0]
+
+    def like(self, n_concepts: int, n_classes: int) -> EntropyNet:
+        """A network of the same build with untied heads, for other numbers of concepts and classes."""
+        made = EntropyNet(
+            n_concepts,
+            n_classes,
+            self.hidden,
+            temperature=self.entropy.temperature,
+            activation=self.activation,
+            # Its first weights do not matter; drawing them must not move torch's global generator.
+            generator=torch.Generator(),
+        )
+        return made.to(self.entropy.weight)
+
+    def _check_untied(self) -> None:
+        if self.shared_tail:
+            raise LogicLensError("the heads of this network share their last layers: call untied() first.")
 
 
 def _shared_linear(width_in: int, width_out: int, generator: torch.Generator | None) -> nn.Linear:

@@ -109,9 +109,16 @@ def task_of(n_heads: int, table: ConceptTable) -> Task:
 def class_weights(
     class_weight: Sequence[float] | Literal["balanced"] | None, table: ConceptTable, like: Tensor, *, single_head: bool
 ) -> ClassWeight | None:
-    """The factor of each class; `"balanced"` is n / (classes · rows of the class), as in scikit-learn."""
+    """What a yes and a no of each head count."""
     if class_weight is None:
         return None
+    factors = class_factors(class_weight, table)
+    weights = torch.tensor(factors, dtype=like.dtype, device=like.device)
+    return ClassWeight(weights[1:], weights[:1]) if single_head else ClassWeight(weights, weights)
+
+
+def class_factors(class_weight: Sequence[float] | Literal["balanced"], table: ConceptTable) -> NDArray[np.float64]:
+    """The factor of each class, checked; `"balanced"` is n / (classes · rows of the class), as in scikit-learn."""
     n_classes = len(table.class_names)
     of_class = (table.targets() * table.weight[:, None]).sum(axis=0)
     if isinstance(class_weight, str):
@@ -130,5 +137,5 @@ def class_weights(
             )
     if (factors * of_class).sum() == 0:
         raise LogicLensError("class_weight leaves no weight on the classes that have rows.")
-    weights = torch.tensor(factors, dtype=like.dtype, device=like.device)
-    return ClassWeight(weights[1:], weights[:1]) if single_head else ClassWeight(weights, weights)
+    weighed: NDArray[np.float64] = factors
+    return weighed

@@ -1,0 +1,71 @@
+"""An `EntropyClassifier` to its folder and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from logiclens import __version__
+from logiclens.data.booleanise import Booleaniser
+from logiclens.errors import LogicLensError
+from logiclens.estimators.inputs import listed_class_weight
+from logiclens.estimators.store import StoredModel, data_hash, load, save
+
+if TYPE_CHECKING:
+    from logiclens.estimators.classifier import EntropyClassifier
+
+
+def save_classifier(model: EntropyClassifier, folder: str | Path) -> Path:
+    """Write a fitted classifier to a folder."""
+    if not hasattr(model, "table_"):
+        raise LogicLensError("a loaded model is already in a folder: copy that.")
+    table = model.table_
+    truth = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
+    metrics = {
+        "rows": len(table),
+        "best_epoch": int(model.train_result_.history.best_epoch),
+        "accuracy_on_these_rows": float(np.mean(model.predict(table) == truth)),
+        "agreement_with_the_soft_network": model.soft_agreement(table) if model.exact else None,
+    }
+    stored = StoredModel(
+        model.network_,
+        model.schema_,
+        tuple(model.classes_.tolist()),
+        _settings(model),
+        model.rules_ if model.exact else model.explain().rules,
+        model.certificate_ if model.exact else None,
+        metrics,
+        data_hash([table.values, np.asarray(table.labels), table.weight]),
+    )
+    return save(stored, folder, version=__version__)
+
+
+def load_classifier(kind: type[EntropyClassifier], folder: str | Path) -> EntropyClassifier:
+    """A fitted classifier from its folder, without the rows it was trained on."""
+    stored = load(folder)
+    settings = dict(stored.settings)
+    n_cuts = settings.pop("n_cuts")
+    try:
+        model = kind(None if n_cuts is None else Booleaniser(n_cuts), **settings)
+    except TypeError as error:
+        raise LogicLensError(f"{folder} has settings that this version does not know ({error}).") from None
+    model.network_, model.schema_ = stored.network, stored.schema
+    model.classes_ = np.array(stored.labels)
+    model.concept_names_ = stored.schema.names
+    model.n_features_in_ = len(stored.columns)
+    model.feature_names_in_ = np.array(stored.columns, dtype=object)
+    if stored.certificate is not None and stored.rules is not None:
+        model.rules_, model.certificate_ = stored.rules, stored.certificate
+        model.alternatives_ = tuple(() for _ in stored.certificate.heads)
+    return model
+
+
+def _settings(model: EntropyClassifier) -> dict[str, Any]:
+    """The settings as JSON can hold them."""
+    settings = model.get_params(deep=False)
+    cuts = settings.pop("booleanise")
+    settings["hidden"] = [int(width) for width in model.hidden]
+    settings["class_weight"] = listed_class_weight(model.class_weight, model.classes_)
+    return {"n_cuts": None if cuts is None else cuts.n_cuts, **settings}

@@ -1,0 +1,233 @@
+"""The model folder: `model.json`, `weights.safetensors` and, for an exact model, `certificate.json`.
+
+`model.json` holds what the network was trained on in names and cuts, the rules and the settings; no row of the data is
+kept. A folder appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from logiclens.errors import LogicLensError
+from logiclens.estimators.prepare import Schema
+from logiclens.explain.certificate import Certificate
+from logiclens.export.json import from_dict, to_dict
+from logiclens.formula.groups import Groups
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import RuleSet
+from logiclens.nn.networks import EntropyNet
+
+KIND, SCHEMA = "logiclens model", 1
+MODEL, WEIGHTS, CERTIFICATE = "model.json", "weights.safetensors", "certificate.json"
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """What a model folder holds."""
+
+    network: EntropyNet
+    schema: Schema
+    labels: tuple[Any, ...]
+    settings: Mapping[str, Any]
+    rules: RuleSet | None
+    certificate: Certificate | None
+    metrics: Mapping[str, Any]
+    data_sha256: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table that the model takes."""
+        if not self.schema.is_raw:
+            return self.schema.names
+        return tuple(dict.fromkeys(meant.column for meant in self.schema.predicates.values()))
+
+
+def save(model: StoredModel, folder: str | Path, *, version: str) -> Path:
+    """Write a model folder. An older model in its place is replaced; any other folder with files is refused."""
+    target = checked_target(folder)
+    with _whole(target) as new:
+        state = {name: tensor.detach().cpu().contiguous() for name, tensor in model.network.state_dict().items()}
+        save_file(state, new / WEIGHTS)
+        weights_sha256 = sha256(new / WEIGHTS)
+        content = {**_content(model, version), "weights_sha256": weights_sha256}
+        _write_json(new / MODEL, content)
+        if model.certificate is not None:
+            _write_json(
+                new / CERTIFICATE,
+                model.certificate.as_dict(
+                    version=version, model_sha256=sha256(new / MODEL), weights_sha256=weights_sha256
+                ),
+            )
+    return target
+
+
+def checked_target(folder: str | Path) -> Path:
+    """Where a model can be written: a new place, an empty folder, or a model to replace. Ask before long work."""
+    target = Path(folder)
+    if target.exists() and not (target.is_dir() and (_is_model(target) or not any(target.iterdir()))):
+        raise LogicLensError(f"{target} exists and is not a model folder: choose another name.")
+    return target
+
+
+def load(folder: str | Path) -> StoredModel:
+    """Read a model folder; what is missing, cut short, changed or of another version is refused with a reason."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise LogicLensError(f"there is no folder {path}.")
+    content = _read_json(path / MODEL)
+    if content.get("kind") != KIND:
+        raise LogicLensError(f"{path / MODEL} does not describe a logiclens model.")
+    if content.get("schema") != SCHEMA:
+        raise LogicLensError(
+            f"{path / MODEL} has schema {content.get('schema')!r}; this version reads schema {SCHEMA}. "
+            "Load it with the version of logiclens that wrote it."
+        )
+    if not (path / WEIGHTS).is_file():
+        raise LogicLensError(f"the weights are missing: there is no {path / WEIGHTS}.")
+    if sha256(path / WEIGHTS) != content.get("weights_sha256"):
+        raise LogicLensError(f"{path / WEIGHTS} is not the file that {MODEL} was saved with: its sha256 differs.")
+    certificate = None
+    if content.get("exact"):
+        certificate = _read_json(path / CERTIFICATE)
+        if certificate.get("model_sha256") != sha256(path / MODEL):
+            raise LogicLensError(f"{path / CERTIFICATE} is for another model: the sha256 of {MODEL} differs.")
+    try:
+        return _stored(content, certificate, load_file(path / WEIGHTS))
+    except (KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
+        raise LogicLensError(f"{path / MODEL} is not complete or does not fit its weights ({error}).") from None
+
+
+def sha256(path: Path) -> str:
+    """The sha256 of a file, in hex."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _content(model: StoredModel, version: str) -> dict[str, Any]:
+    network, schema = model.network, model.schema
+    if network.activation is not torch.nn.ReLU:
+        raise LogicLensError(f"only networks with ReLU are saved, this one has {network.activation.__name__}.")
+    return {
+        "kind": KIND,
+        "schema": SCHEMA,
+        "logiclens": version,
+        "network": {
+            "n_concepts": network.n_concepts,
+            "n_heads": network.n_classes,
+            "hidden": list(network.hidden),
+            "shared_tail": network.shared_tail,
+            "temperature": network.entropy.temperature,
+            "activation": "relu",
+        },
+        "concepts": list(schema.names),
+        "predicates": {
+            name: {"column": meant.column, "operator": meant.operator, "value": meant.value}
+            for name, meant in schema.predicates.items()
+        },
+        "raw_columns": schema.is_raw,
+        "exclusive": [list(group) for group in schema.groups.exclusive],
+        "implied": [list(chain) for chain in schema.groups.implied],
+        "class_names": list(schema.class_names),
+        "labels": list(model.labels),
+        "multilabel": schema.multilabel,
+        "exact": model.certificate is not None,
+        "rules": None if model.rules is None else to_dict(model.rules),
+        "settings": dict(model.settings),
+        "metrics": dict(model.metrics),
+        "data_sha256": model.data_sha256,
+    }
+
+
+def _stored(
+    content: Mapping[str, Any], certificate: Mapping[str, Any] | None, weights: Mapping[str, torch.Tensor]
+) -> StoredModel:
+    built = content["network"]
+    network = EntropyNet(
+        built["n_concepts"],
+        built["n_heads"],
+        built["hidden"],
+        built["shared_tail"],
+        temperature=built["temperature"],
+        generator=torch.Generator(),
+    )
+    network.load_state_dict(dict(weights))
+    schema = Schema(
+        tuple(content["concepts"]),
+        tuple(content["class_names"]),
+        Groups(content["exclusive"], content["implied"]),
+        content["multilabel"],
+        {name: Predicate(**meant) for name, meant in content["predicates"].items()},
+        content["raw_columns"],
+    )
+    rules = None if content["rules"] is None else from_dict(content["rules"])
+    return StoredModel(
+        network,
+        schema,
+        tuple(content["labels"]),
+        content["settings"],
+        rules,
+        None if certificate is None else Certificate.from_dict(certificate),
+        content["metrics"],
+        content["data_sha256"],
+    )
+
+
+def _is_model(folder: Path) -> bool:
+    return {path.name for path in folder.iterdir()} <= {MODEL, WEIGHTS, CERTIFICATE} and (folder / MODEL).is_file()
+
+
+@contextmanager
+def _whole(target: Path) -> Iterator[Path]:
+    """A folder to write into that takes its place when everything is there, and leaves nothing behind when not."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        yield new
+        # A private folder and private weights would be a surprise beside a readable model.json.
+        new.chmod(0o755)
+        (new / WEIGHTS).chmod(0o644)
+        if target.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+            os.replace(target, old / target.name)
+            os.replace(new, target)
+            shutil.rmtree(old)
+        else:
+            os.replace(new, target)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise LogicLensError(f"there is no {path}.")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise LogicLensError(f"{path} cannot be read as JSON: it may be cut short ({error}).") from None
+    if not isinstance(content, dict):
+        raise LogicLensError(f"{path} does not hold what was saved there.")
+    return content
+
+
+def data_hash(parts: Sequence[Any]) -> str:
+    """The sha256 of arrays, one after the other: which data a model was trained on, without keeping them."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(str(part.shape).encode() + str(part.dtype).encode() + part.tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,132 @@
+"""Where network and formula disagree, and at which step from one to the other the answer changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.explain.extract import Reading, keeping, read
+from logiclens.formula.bits import places
+from logiclens.formula.counted import distinct
+from logiclens.formula.dnf import DNF
+from logiclens.formula.table import TruthTable
+
+STEPS = ("hard concepts", "relevant concepts only", "majority of the row", "formula")
+"""The steps from the soft network to the formula."""
+
+
+@dataclass(frozen=True)
+class ClassGap:
+    """The rows of one class, each counted in exactly one place.
+
+    Attributes:
+        name: the class.
+        n_rows: all rows.
+        agree: rows whose answer no step changes.
+        changed: for each step, rows on which network and formula disagree and this is the last step that changed the
+            answer.
+        cancelled: rows whose answer changes on the way and changes back: network and formula agree.
+        unseen: rows whose relevant concepts no explained row has, so that there is no majority to ask.
+        unseen_disagree: how many of these network and formula disagree on.
+    """
+
+    name: str
+    n_rows: int
+    agree: int
+    changed: dict[str, int]
+    cancelled: int
+    unseen: int
+    unseen_disagree: int
+
+    @property
+    def disagree(self) -> int:
+        """All rows on which network and formula disagree."""
+        return sum(self.changed.values()) + self.unseen_disagree
+
+    def __str__(self) -> str:
+        """One line a place, in the order of the steps."""
+        seen = self.unseen - self.unseen_disagree
+        lines = [
+            f"{self.name}: network and formula disagree on {self.disagree:,} of {self.n_rows:,} rows",
+            *(f"  {count:>8,}  {STEP_WORDS[step]}" for step, count in self.changed.items()),
+            f"  {self.unseen_disagree:>8,}  never seen: no explained row has these concepts, and they disagree",
+            f"  {seen:>8,}  never seen, and they agree",
+            f"  {self.cancelled:>8,}  changed on the way and back again: they agree",
+            f"  {self.agree:>8,}  the same at every step",
+        ]
+        return "\n".join(lines)
+
+
+STEP_WORDS = dict(
+    zip(
+        STEPS,
+        (
+            "change when concepts are cut to 0 and 1",
+            "change when the network sees its relevant concepts only",
+            "change to what most rows with the same relevant concepts got",
+            "change to the formula, which is shorter than the table",
+        ),
+        strict=True,
+    )
+)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The gap of every class."""
+
+    classes: tuple[ClassGap, ...]
+
+    def __str__(self) -> str:
+        """One paragraph a class."""
+        return "\n".join(map(str, self.classes))
+
+
+def gap(explained: Reading, tables: Sequence[TruthTable], formulas: Sequence[DNF], rows: ConceptTable) -> Gap:
+    """Follow each row from the soft network to the formula.
+
+    `explained` and `tables` are what the formulas were made from; `rows` may be others.
+    """
+    hard_rows = rows.hard()
+    soft = read(explained.network, rows, explained.answer).yes
+    hard = read(explained.network, hard_rows, explained.answer).yes
+    with keeping(explained):
+        relevant = read(explained.network, hard_rows, explained.answer).yes
+    classes = []
+    for head, (table, formula) in enumerate(zip(tables, formulas, strict=True)):
+        majority, seen = _majority(table, rows)
+        fires = formula.evaluate(rows.boolean(), rows.names)
+        chain = np.stack([soft[:, head], hard[:, head], relevant[:, head], majority, fires])
+        classes.append(_class_gap(explained.class_names[head], chain, seen))
+    return Gap(tuple(classes))
+
+
+def _class_gap(name: str, chain: NDArray[np.bool_], seen: NDArray[np.bool_]) -> ClassGap:
+    changes = (chain[1:] != chain[:-1]) & seen
+    differ = chain[0] != chain[-1]
+    ever = changes.any(axis=0)
+    last = len(STEPS) - 1 - np.argmax(changes[::-1], axis=0)
+    counted = np.bincount(last[ever & differ], minlength=len(STEPS))
+    return ClassGap(
+        name,
+        n_rows=chain.shape[1],
+        agree=int((seen & ~ever).sum()),
+        changed=dict(zip(STEPS, counted.tolist(), strict=True)),
+        cancelled=int((ever & ~differ).sum()),
+        unseen=int((~seen).sum()),
+        unseen_disagree=int((differ & ~seen).sum()),
+    )
+
+
+def _majority(table: TruthTable, rows: ConceptTable) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The majority answer of each row's relevant concepts, and whether any explained row has them."""
+    known, asked = table.rows.bits(), rows.boolean()[:, places(table.names, rows.names)]
+    _, group = distinct(np.concatenate([known, asked]))
+    outcome = np.zeros(group.max() + 1, dtype=np.bool_)
+    has = np.zeros_like(outcome)
+    outcome[group[: len(known)]], has[group[: len(known)]] = table.outcome, table.support > 0
+    return outcome[group[len(known) :]], has[group[len(known) :]]

@@ -1,0 +1,67 @@
+"""The curve from short to true: what accuracy and F1 each number of literals buys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.explain.selection import Judge, Limits, Search, candidate_cubes
+from logiclens.formula.bits import PackedRows
+from logiclens.formula.dnf import DNF
+from logiclens.formula.table import TruthTable
+from logiclens.metrics.scores import macro_f1
+
+
+@dataclass(frozen=True)
+class ParetoPoint:
+    """The best formula of a class with so many literals; no shorter one found is as true."""
+
+    name: str
+    literals: int
+    accuracy: float
+    f1: float
+    formula: DNF
+
+    def __str__(self) -> str:
+        """One line of the curve."""
+        return (
+            f"{self.name}: {self.literals:>2} literals, accuracy {100 * self.accuracy:.1f}%, "
+            f"F1 {100 * self.f1:.1f}%   {self.formula}"
+        )
+
+
+def frontier(table: TruthTable, judge: Judge, max_cubes: int, max_literals: int) -> tuple[DNF, ...]:
+    """For each number of literals up to `max_literals` the best formula found, as the judge scores it."""
+    if not len(table.on) or not len(table.off):
+        return (DNF.true if len(table.on) else DNF.false,)
+    candidates = candidate_cubes(table, judge)
+    found = []
+    for literals in range(1, max_literals + 1):
+        search = Search(candidates, judge, Limits(max_cubes, literals, price=0.0))
+        if search.fitting(candidates.take([])).any():
+            found.append(DNF(search.best().cubes(table.names)))
+    return tuple(dict.fromkeys(found))
+
+
+def pareto(
+    name: str,
+    formulas: Sequence[DNF],
+    rows: PackedRows,
+    truth: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+) -> tuple[ParetoPoint, ...]:
+    """The formulas that no shorter one beats, the shortest first; scored on some rows."""
+    points = []
+    for formula in formulas:
+        fires = formula.evaluate(rows)
+        right = float(weight[fires == truth].sum() / weight.sum())
+        points.append(ParetoPoint(name, formula.n_literals, right, macro_f1(truth, fires, weight), formula))
+    points.sort(key=lambda point: (point.literals, -point.f1, -point.accuracy))
+    kept: list[ParetoPoint] = []
+    for point in points:
+        if not any(other.f1 >= point.f1 and other.accuracy >= point.accuracy for other in kept):
+            kept.append(point)
+    return tuple(kept)

@@ -1,0 +1,251 @@
+"""Whether a formula or a rule set has a property on every possible row; if not, the rows that show it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise, permutations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.groups import NO_GROUPS, Groups
+from logiclens.formula.possible import PossibleRows
+from logiclens.formula.predicate import Scalar
+from logiclens.formula.properties import Implies, Monotone, NeverUses, Property, parse_property
+from logiclens.formula.states import State, Unit, linked, packed_row, units_of
+
+if TYPE_CHECKING:
+    from logiclens.formula.ruleset import RuleSet
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """What shows that a property fails: the cubes at fault and, where there are any, possible rows with their answers.
+
+    For `never uses` and `monotone in` these are two rows that differ in that column only.
+    """
+
+    cubes: tuple[Cube, ...]
+    rows: tuple[Mapping[str, bool], ...]
+    answers: tuple[bool, ...]
+    told: str
+
+    def __str__(self) -> str:
+        """A sentence."""
+        return self.told
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether a property holds, and why; of a rule set also class by class."""
+
+    holds: bool
+    property: Property
+    reason: str
+    counterexample: Counterexample | None = None
+    label: Scalar | None = None
+    classes: tuple[Check, ...] = ()
+
+    def __str__(self) -> str:
+        """A line, and one for each class that fails."""
+        head = f"{self.property}: {'yes' if self.holds else 'no'}, {self.reason}"
+        return "\n".join([head, *(f"  {part.label}: {part.reason}" for part in self.classes if not part.holds)])
+
+
+def check_formula(formula: DNF, wanted: Property | str, *, groups: Groups | None = None) -> Check:
+    """Whether a formula has a property on all rows that the groups allow; each concept is a column.
+
+    >>> from logiclens.formula import parse
+    >>> print(check_formula(parse("one | three"), "decreasing in 'one'"))
+    decreasing in 'one': no, with three not true, one true gives yes and one not true gives no
+    """
+    from logiclens.formula.ruleset import Rule, RuleSet
+
+    rules = RuleSet((Rule("formula", formula, (0.0,) * len(formula)),), groups=groups or NO_GROUPS)
+    return replace(check(rules, wanted).classes[0], label=None)
+
+
+def check(rules: RuleSet, wanted: Property | str, *, of: Scalar | None = None) -> Check:
+    """Whether the formula of every class, or of the class `of`, has a property on all possible rows.
+
+    One value of each raw column makes a possible row, and the groups of the rules allow it. A column is used when a
+    formula mentions one of its concepts, whether or not that ever matters.
+
+    >>> from logiclens.formula import parse
+    >>> from logiclens.formula.predicate import Predicate
+    >>> from logiclens.formula.properties import monotone_in
+    >>> from logiclens.formula.ruleset import Rule, RuleSet
+    >>> rules = RuleSet((Rule("yes", parse("rich & ~old"), (0.9,)), Rule("no", parse("~rich"), (0.9,))),
+    ...                 {"rich": Predicate("income", ">=", 50), "old": Predicate("age", ">=", 60)})
+    >>> print(check(rules, monotone_in("income")))
+    increasing in 'income': no, 1 of 2 classes fails
+      no: income below 50 gives yes and income at least 50 gives no
+    >>> check(rules, "never uses 'gender'").reason
+    "no cube mentions 'gender'"
+    """
+    asked = parse_property(wanted) if isinstance(wanted, str) else wanted
+    if not isinstance(asked, NeverUses | Monotone | Implies):
+        raise LogicLensError(f"expected a property such as never_uses('gender'), got {type(asked).__name__}.")
+    chosen = rules.rules if of is None else (rules.rule(of),)
+    classes = tuple(replace(_check(rules, rule.formula, asked), label=rule.label) for rule in chosen)
+    failing = [part for part in classes if not part.holds]
+    if failing:
+        n_fail = f"{len(failing)} of {len(classes)} classes {'fails' if len(failing) == 1 else 'fail'}"
+        return Check(False, asked, n_fail, failing[0].counterexample, classes=classes)
+    reasons = dict.fromkeys(part.reason for part in classes)
+    reason = next(iter(reasons)) if len(reasons) == 1 else f"all {len(classes)} classes have it"
+    return Check(True, asked, reason, classes=classes)
+
+
+def _check(rules: RuleSet, formula: DNF, asked: Property) -> Check:
+    if isinstance(asked, Implies):
+        return _check_implies(rules, formula, asked)
+    question = _Question.of(rules, formula, asked.column)
+    cubes = tuple(cube for cube in formula if not question.about.isdisjoint(cube.concepts))
+    if not cubes:
+        near = difflib.get_close_matches(asked.column, question.names, n=1)
+        # A slip in the name would pass unseen otherwise.
+        hint = f"; did you mean {near[0]!r}?" if near and asked.column not in question.names else ""
+        return Check(True, asked, f"no cube mentions {asked.column!r}{hint}")
+    if isinstance(asked, NeverUses):
+        found = question.first(question.pairs(), cubes)
+        told = f"{asked.column!r} is in {' | '.join(f'({cube})' for cube in cubes)}"
+        if found is None:
+            never = "but never matters: no two possible rows that differ there only are answered differently"
+            return Check(False, asked, f"{told}, {never}", Counterexample(cubes, (), (), f"{told}, {never}"))
+        return Check(False, asked, f"{told}: {found.told}", found)
+    found = question.first(question.steps(asked.increasing), cubes)
+    if found is None:
+        return Check(True, asked, f"no step of {asked.column!r} turns a yes into a no")
+    return Check(False, asked, found.told, found)
+
+
+def _check_implies(rules: RuleSet, formula: DNF, asked: Implies) -> Check:
+    if not formula.implies(asked.formula):
+        concepts = linked(rules, (*formula.concepts, *asked.formula.concepts))
+        program = PossibleRows(units_of(rules, concepts), concepts)
+        program.respect(rules.groups)
+        row = _solve(program, formula, asked.formula)
+        if row is not None:
+            row = {c: row[c] for c in dict.fromkeys((*formula.concepts, *asked.formula.concepts))}
+            cubes = tuple(cube for cube in formula if DNF([cube]).evaluate(packed_row(row))[0])
+            told = f"it fires on {_told(rules, row, formula, asked.formula)}, where {asked.formula} does not hold"
+            return Check(False, asked, told, Counterexample(cubes, (row,), (True,), told))
+    return Check(True, asked, "it does on every possible row")
+
+
+def _allowed(rules: RuleSet, unit: Unit, state: State) -> bool:
+    return bool(rules.groups.allows(np.array([state.pattern], dtype=np.bool_), unit.concepts)[0])
+
+
+def _solve(program: PossibleRows, yes: DNF, no: DNF) -> dict[str, bool] | None:
+    """A possible row on which the one formula holds and the other does not, with the fewest concepts true."""
+    program.add([(program.fires(cube), 1.0) for cube in yes], low=1)
+    for cube in no:
+        program.forbid(cube)
+    return program.solve(dict.fromkeys(program.place.values(), 1.0))
+
+
+def _told(rules: RuleSet, row: Mapping[str, bool], yes: DNF, no: DNF) -> str:
+    """As much of a row as makes the one formula hold and the other not, told on the raw columns."""
+    fired = next(cube for cube in yes if all(row[literal.concept] == literal.positive for literal in cube))
+    needed = dict.fromkeys(fired.concepts)
+    for cube in no:
+        failing = [literal.concept for literal in cube if row[literal.concept] != literal.positive]
+        if not any(concept in needed for concept in failing):
+            needed[failing[0]] = None
+    states = [unit.state(row) for unit in units_of(rules, tuple(needed))]
+    return " and ".join(state.words for state in states if state) or "every row"
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A formula and the column that is asked about, or the one `concept` of it.
+
+    `names` are all that could be asked about, `rest` the concepts of other columns that have a say.
+    """
+
+    rules: RuleSet
+    formula: DNF
+    names: tuple[str, ...]
+    unit: Unit
+    concept: str | None
+    rest: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rules: RuleSet, formula: DNF, name: str) -> _Question:
+        named = (*rules.concepts, *rules.predicates, *rules.groups.concepts)
+        column_of = {concept: rules.predicate(concept).column for concept in dict.fromkeys(named)}
+        is_column = name in column_of.values()
+        column = name if is_column else column_of.get(name, name)
+        counted = linked(rules, formula.concepts)
+        here = tuple(concept for concept in counted if column_of[concept] == column)
+        unit = units_of(rules, here)[0] if here else Unit(column, (), (), ())
+        states, steps = (tuple(s for s in some if _allowed(rules, unit, s)) for some in (unit.states, unit.steps))
+        unit = replace(unit, states=states, steps=steps)
+        names = tuple(dict.fromkeys((*column_of.values(), *column_of)))
+        rest = tuple(concept for concept in counted if concept not in here)
+        return cls(rules, formula, names, unit, None if is_column else name, rest)
+
+    @property
+    def about(self) -> frozenset[str]:
+        """The concepts that count as mentioning what is asked about."""
+        return frozenset(self.unit.concepts if self.concept is None else [self.concept])
+
+    def pairs(self) -> list[tuple[State, State]]:
+        """Any two states of the column in which what is asked about differs."""
+        pairs = list(permutations(self.unit.states, 2))
+        if self.concept is None:
+            return pairs
+        place = self.unit.concepts.index(self.concept)
+        return [(p, q) for p, q in pairs if p.pattern[place] != q.pattern[place]]
+
+    def steps(self, increasing: bool) -> Iterable[tuple[State, State]]:
+        """From which state to which a yes must not become a no."""
+        if self.concept is not None:
+            place = self.unit.concepts.index(self.concept)
+            rising = [(p, q) for p, q in self.pairs() if q.pattern[place]]
+        elif not self.unit.steps:
+            raise LogicLensError(f"{self.unit.column!r} is compared with texts, which have no order: name a concept.")
+        else:
+            # A step can be barred by a group that allows a longer one; without groups, short steps make up all others.
+            groups = (*self.rules.groups.exclusive, *self.rules.groups.implied)
+            tied = any(self.about.intersection(group) and not self.about.issuperset(group) for group in groups)
+            rising = list(combinations(self.unit.steps, 2) if tied else pairwise(self.unit.steps))
+        return rising if increasing else [(q, p) for p, q in rising]
+
+    def first(self, steps: Iterable[tuple[State, State]], cubes: tuple[Cube, ...]) -> Counterexample | None:
+        """The first step that some possible row answers with a yes before and a no after."""
+        for before, after in steps:
+            patterns = [dict(zip(self.unit.concepts, state.pattern, strict=True)) for state in (before, after)]
+            yes, no = (self.formula.given(pattern) for pattern in patterns)
+            if yes.implies(no):
+                continue
+            program = PossibleRows(units_of(self.rules, self.rest), self.rest)
+            for pattern in patterns:
+                program.respect(self.rules.groups, given=pattern)
+            rest = _solve(program, yes, no)
+            if rest is not None:
+                context = _told(self.rules, rest, yes, no)
+                told = "" if context == "every row" else f"with {context}, "
+                told += " and ".join(
+                    f"{self._words(p)} gives {a}" for p, a in zip(patterns, ("yes", "no"), strict=True)
+                )
+                return self._shown([{**rest, **pattern} for pattern in patterns], cubes, told)
+        return None
+
+    def _words(self, pattern: Mapping[str, bool]) -> str:
+        """The state of the column, as far as the formula looks at it."""
+        (unit,) = units_of(self.rules, [concept for concept in self.formula.concepts if concept in pattern])
+        state = unit.state(pattern)
+        return state.words if state else unit.column
+
+    def _shown(self, rows: list[dict[str, bool]], cubes: tuple[Cube, ...], told: str) -> Counterexample:
+        shown = tuple({concept: row[concept] for concept in self.formula.concepts} for row in rows)
+        if [bool(self.formula.evaluate(packed_row(row))[0]) for row in shown] != [True, False]:
+            raise RuntimeError("a counterexample does not show what it should; this is a defect of logiclens.")
+        return Counterexample(cubes, shown, (True, False), told)

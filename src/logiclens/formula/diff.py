@@ -1,0 +1,209 @@
+"""What differs between two versions of a formula: in how they are written, in what they mean, and on given rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.errors import FormulaTooLarge, LogicLensError
+from logiclens.formula import cover
+from logiclens.formula.bits import RowsLike, pack
+from logiclens.formula.dnf import DNF, Cube, Literal
+
+MAX_DIFF_CUBES = 500
+"""Beyond so many cubes what is gained or lost is not told as a formula: nobody would read it."""
+MINIMISED_LITERALS = 300
+"""What is gained or lost is minimised up to this length; beyond it, contained cubes are absorbed only."""
+
+
+@dataclass(frozen=True)
+class CubeChange:
+    """A cube of the one version beside the nearest of the other; None where it has none."""
+
+    before: Cube | None
+    after: Cube | None
+
+    @property
+    def dropped(self) -> tuple[Literal, ...]:
+        """The literals that went."""
+        return _missing_in(self.before, self.after)
+
+    @property
+    def added(self) -> tuple[Literal, ...]:
+        """The literals that came."""
+        return _missing_in(self.after, self.before)
+
+    def __str__(self) -> str:
+        """One line."""
+        if self.before is None or self.after is None:
+            return f"new: {self.after}" if self.before is None else f"gone: {self.before}"
+        steps = [f"without {literal}" for literal in self.dropped] + [f"with {literal}" for literal in self.added]
+        return f"changed: {self.before} to {self.after}, {' and '.join(steps)}"
+
+
+@dataclass(frozen=True, eq=False)
+class RowsDiff:
+    """On which rows, by their number, two formulas differ: `gained` turned to yes, `lost` to no."""
+
+    total: int
+    gained: NDArray[np.intp]
+    lost: NDArray[np.intp]
+
+    @property
+    def differing(self) -> NDArray[np.intp]:
+        """Both, in order."""
+        return np.sort(np.concatenate([self.gained, self.lost]))
+
+    def __str__(self) -> str:
+        """A sentence."""
+        counts = f"{len(self.gained):,} turn to yes and {len(self.lost):,} to no"
+        return f"{len(self.gained) + len(self.lost):,} of {self.total:,} rows differ: {counts}"
+
+
+@dataclass(frozen=True, eq=False)
+class Diff:
+    """What differs between `before` and `after`.
+
+    `gained` holds where `after` holds and `before` does not, `lost` the other way round; None where it would take more
+    than 500 cubes to say, and `remark` tells so. `rows` is there where rows were given.
+    """
+
+    before: DNF
+    after: DNF
+    changes: tuple[CubeChange, ...]
+    gained: DNF | None
+    lost: DNF | None
+    equivalent: bool
+    remark: str = ""
+    rows: RowsDiff | None = None
+
+    @property
+    def only_before(self) -> tuple[Cube, ...]:
+        """The cubes of the first version that the second lacks."""
+        return tuple(change.before for change in self.changes if change.before is not None)
+
+    @property
+    def only_after(self) -> tuple[Cube, ...]:
+        """The cubes of the second version that the first lacks."""
+        return tuple(change.after for change in self.changes if change.after is not None)
+
+    @property
+    def literals_only_before(self) -> tuple[Literal, ...]:
+        """The literals that the first version uses anywhere and the second nowhere."""
+        return _missing_in(self.before, self.after)
+
+    @property
+    def literals_only_after(self) -> tuple[Literal, ...]:
+        """The literals that the second version uses anywhere and the first nowhere."""
+        return _missing_in(self.after, self.before)
+
+    def __str__(self) -> str:
+        """A line for each thing that differs."""
+        if not self.changes:
+            lines = ["both versions have the same cubes"]
+        else:
+            lines = [*map(str, self.changes), *(["both mean the same"] if self.equivalent else self._meaning())]
+        lines += [self.remark] if self.remark else []
+        return "\n".join(lines if self.rows is None else [*lines, str(self.rows)])
+
+    def _meaning(self) -> list[str]:
+        told = [("now also", self.gained), ("no longer", self.lost)]
+        return [f"{words}: {formula}" for words, formula in told if formula is not None and len(formula)]
+
+
+def diff(before: DNF, after: DNF, rows: RowsLike | None = None, names: Sequence[str] | None = None) -> Diff:
+    """What differs between two versions of a formula, and with `rows` on which of them.
+
+    >>> from logiclens.formula import parse
+    >>> print(diff(parse("(old & smoker) | sepsis"), parse("old | sepsis"),
+    ...            [[1, 0, 0], [0, 0, 1]], names=["old", "smoker", "sepsis"]))
+    changed: old & smoker to old, without smoker
+    now also: old & ~smoker & ~sepsis
+    1 of 2 rows differ: 1 turn to yes and 0 to no
+    """
+    if not isinstance(after, DNF):
+        raise LogicLensError(f"expected another DNF, got {type(after).__name__}: read text by parse() first.")
+    concepts = tuple(dict.fromkeys((*before.concepts, *after.concepts)))
+    gained, lost = _beyond(after, before, concepts), _beyond(before, after, concepts)
+    untold = [words for words, formula in (("gained", gained), ("lost", lost)) if formula is None]
+    remark = f"what is {' and '.join(untold)} takes more than {MAX_DIFF_CUBES:,} cubes to say" if untold else ""
+    return Diff(
+        before,
+        after,
+        _paired(before, after),
+        gained,
+        lost,
+        equivalent=before.equivalent(after),
+        remark=remark,
+        rows=None if rows is None else _on_rows(before, after, rows, names),
+    )
+
+
+def _literals(formula: DNF | Cube | None) -> dict[Literal, None]:
+    cubes = formula if isinstance(formula, DNF) else [] if formula is None else [formula]
+    return dict.fromkeys(literal for cube in cubes for literal in cube)
+
+
+def _missing_in(these: DNF | Cube | None, those: DNF | Cube | None) -> tuple[Literal, ...]:
+    kept = _literals(those)
+    return tuple(literal for literal in _literals(these) if literal not in kept)
+
+
+def _paired(before: DNF, after: DNF) -> tuple[CubeChange, ...]:
+    """Cubes that only one version has, those most alike beside each other."""
+    gone = [cube for cube in before if cube not in after.cubes]
+    new = [cube for cube in after if cube not in before.cubes]
+    # The most literals in common first, then the fewest that differ; sorting keeps the order written among equals.
+    alike = sorted(
+        ((i, j) for i in range(len(gone)) for j in range(len(new)) if _common(gone[i], new[j])),
+        key=lambda pair: (-_common(gone[pair[0]], new[pair[1]]), len(gone[pair[0]]) + len(new[pair[1]])),
+    )
+    partner: dict[int, int] = {}
+    for i, j in alike:
+        if i not in partner and j not in partner.values():
+            partner[i] = j
+    changes = [CubeChange(cube, new[partner[i]] if i in partner else None) for i, cube in enumerate(gone)]
+    changes += [CubeChange(None, cube) for j, cube in enumerate(new) if j not in partner.values()]
+    return tuple(changes)
+
+
+def _common(left: Cube, right: Cube) -> int:
+    return len(set(left.literals) & set(right.literals))
+
+
+def _beyond(formula: DNF, other: DNF, concepts: Sequence[str]) -> DNF | None:
+    """Where `formula` holds and `other` does not; None where that takes too many cubes to say."""
+    from logiclens.formula.minimise import simplify
+
+    place = {concept: i for i, concept in enumerate(concepts)}
+    rest, beyond = [_masks(cube, place) for cube in other], list[cover.Masks]()
+    try:
+        for positive, negative in (_masks(cube, place) for cube in formula):
+            # What of `other` is left where the cube holds is shorter than `other`, and so is its negation.
+            left = cover.complement(cover.cofactor(rest, (positive, negative)), limit=MAX_DIFF_CUBES)
+            beyond = cover.absorb([*beyond, *((p | positive, n | negative) for p, n in left)])
+            if len(beyond) > MAX_DIFF_CUBES:
+                return None
+        found = DNF(
+            Cube(Literal(concepts[i], bool(p >> i & 1)) for i in range(len(concepts)) if (p | n) >> i & 1)
+            for p, n in beyond
+        )
+        shortest = simplify(found).formula if found.n_literals <= MINIMISED_LITERALS else found
+        # Literals in the order of the formulas, whatever the minimiser made of it.
+        return DNF(Cube(sorted(cube, key=lambda literal: place[literal.concept])) for cube in shortest)
+    except (FormulaTooLarge, RecursionError):
+        return None
+
+
+def _masks(cube: Cube, place: Mapping[str, int]) -> cover.Masks:
+    positive, negative = (sum(1 << place[x.concept] for x in cube if x.positive == sign) for sign in (True, False))
+    return positive, negative
+
+
+def _on_rows(before: DNF, after: DNF, rows: RowsLike, names: Sequence[str] | None) -> RowsDiff:
+    packed = pack(rows, names, only=tuple(dict.fromkeys((*before.concepts, *after.concepts))))
+    then, now = before.evaluate(packed), after.evaluate(packed)
+    return RowsDiff(packed.n_rows, np.flatnonzero(now & ~then), np.flatnonzero(then & ~now))

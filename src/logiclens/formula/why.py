@@ -1,0 +1,195 @@
+"""Why a rule set answers as it does on one row: which cube decided, which fired, and what each other one lacked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from logiclens.formula.dnf import Cube, Literal
+from logiclens.formula.predicate import Scalar, is_missing
+from logiclens.formula.states import cells_of, concepts_of, now, packed_row, said
+
+if TYPE_CHECKING:
+    from logiclens.formula.ruleset import Rule, RuleSet
+
+
+@dataclass(frozen=True)
+class FailedLiteral:
+    """A literal that the row does not satisfy, told on the raw column: `age at least 72.5 (it is 60)`.
+
+    `value` is what the row has in the raw column, or in the concept where the row has concepts only.
+    """
+
+    literal: Literal
+    wanted: str
+    column: str
+    value: Any
+    told: str
+
+    @property
+    def missing(self) -> bool:
+        """Whether the literal fails because the row has no value."""
+        return is_missing(self.value)
+
+    def __str__(self) -> str:
+        """The reason code."""
+        return self.told
+
+
+@dataclass(frozen=True)
+class CubeReason:
+    """A cube, and what it lacks; a cube that lacks nothing fires."""
+
+    cube: Cube
+    words: str
+    confidence: float
+    failed: tuple[FailedLiteral, ...]
+
+    @property
+    def fires(self) -> bool:
+        """Whether all literals hold."""
+        return not self.failed
+
+    def __str__(self) -> str:
+        """One line."""
+        if self.fires:
+            return f"fires: {self.words} (confidence {self.confidence:.2f})"
+        return f"fails: {self.words}, for lack of: {'; '.join(map(str, self.failed))}"
+
+
+@dataclass(frozen=True)
+class ClassReason:
+    """The cubes of one class."""
+
+    label: Scalar
+    cubes: tuple[CubeReason, ...]
+
+    @property
+    def fired(self) -> tuple[CubeReason, ...]:
+        """The cubes that fire."""
+        return tuple(cube for cube in self.cubes if cube.fires)
+
+    @property
+    def failed(self) -> tuple[CubeReason, ...]:
+        """The cubes that do not."""
+        return tuple(cube for cube in self.cubes if not cube.fires)
+
+    @property
+    def fires(self) -> bool:
+        """Whether the formula of the class holds."""
+        return bool(self.fired)
+
+    def __str__(self) -> str:
+        """A heading and a line for each cube."""
+        lines = [f"  {cube}" for cube in self.cubes] or ["  its formula is False: it never fires"]
+        return "\n".join([f"{self.label}: {'yes' if self.fires else 'no'}", *lines])
+
+
+@dataclass(frozen=True)
+class Why:
+    """The answer on one row and how it came about.
+
+    `answer` is the class, None where nobody decides, and with several labels a row the tuple of those whose formula
+    fires. `decided` is the cube that decided, where one did; `because` says it in a sentence.
+    """
+
+    answer: Scalar | tuple[Scalar, ...] | None
+    because: str
+    decided: CubeReason | None
+    classes: tuple[ClassReason, ...]
+
+    def __getitem__(self, label: Scalar) -> ClassReason:
+        """The reasons of one class."""
+        from logiclens.formula.ruleset import no_class
+
+        for reason in self.classes:
+            if reason.label == label or str(reason.label) == label:
+                return reason
+        raise no_class(label, [str(reason.label) for reason in self.classes])
+
+    def __str__(self) -> str:
+        """The sentence, then every class."""
+        return "\n".join([self.because, *map(str, self.classes)])
+
+
+def why(rules: RuleSet, row: Any) -> Why:
+    """Why the rules answer as they do on one row of a raw table or of concepts.
+
+    >>> from logiclens.formula import parse
+    >>> from logiclens.formula.predicate import Predicate
+    >>> from logiclens.formula.ruleset import Rule, RuleSet
+    >>> rules = RuleSet((Rule("ill", parse("old & smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
+    ...                 {"old": Predicate("age", ">=", 72.5)}, otherwise=1)
+    >>> print(why(rules, {"age": 60, "smoker": True}))
+    well, because: age below 72.5 (confidence 0.80)
+    ill: no
+      fails: age at least 72.5 and smoker true, for lack of: age at least 72.5 (it is 60)
+    well: yes
+      fires: age below 72.5 (confidence 0.80)
+    """
+    cells = cells_of(row)
+    holds = concepts_of(rules, rules.concepts, cells)
+    classes = tuple(_class_reason(rules, rule, cells, holds) for rule in rules.rules)
+    if rules.multilabel:
+        return _of_several(classes)
+    fired = [reason for reason in classes if reason.fires]
+    place = int(rules.predict_places(packed_row(holds))[0])
+    answer = rules.rules[place].label if place >= 0 else None
+    if rules.resolve == "none":
+        if answer is not None:
+            return Why(answer, f"{answer}, because no other formula fires", _best(classes[place]), classes)
+        several = f"{' and '.join(str(reason.label) for reason in fired)} fire" if fired else "no formula fires"
+        return Why(None, f"nobody decides, because {several}", None, classes)
+    if fired:
+        decided = _best(classes[place])
+        beaten = [str(reason.label) for reason in fired if reason.label != answer]
+        note = f", which outweighs {' and '.join(beaten)}" if beaten else ""
+        words = f"{answer}, because: {decided.words} (confidence {decided.confidence:.2f}){note}"
+        return Why(answer, words, decided, classes)
+    if answer is None:
+        return Why(None, "nobody decides, because no formula fires", None, classes)
+    return Why(answer, f"{answer}, because no formula fires and this is the answer otherwise", None, classes)
+
+
+def _best(reason: ClassReason) -> CubeReason:
+    """The fired cube that can be trusted most; the first of those alike."""
+    return max(reason.fired, key=lambda cube: cube.confidence)
+
+
+def _of_several(classes: tuple[ClassReason, ...]) -> Why:
+    answer = tuple(reason.label for reason in classes if reason.fires)
+    told = f"{', '.join(map(str, answer))}: each formula answers for itself" if answer else "no formula fires"
+    return Why(answer, told, None, classes)
+
+
+def _class_reason(rules: RuleSet, rule: Rule, cells: Mapping[str, Any], holds: Mapping[str, bool]) -> ClassReason:
+    return ClassReason(
+        rule.label,
+        tuple(
+            CubeReason(
+                cube,
+                " and ".join(_said_here(rules, lit, cells) for lit in cube) or "always",
+                confidence,
+                tuple(_failed(rules, lit, cells) for lit in cube if holds[lit.concept] != lit.positive),
+            )
+            for cube, confidence in zip(rule.formula, rule.confidence, strict=True)
+        ),
+    )
+
+
+def _said_here(rules: RuleSet, literal: Literal, cells: Mapping[str, Any]) -> str:
+    """A literal as it is told of this row: `age below 72.5` would be a claim about an age that is missing."""
+    column = rules.predicate(literal.concept).column
+    source = column if column in cells else literal.concept
+    if literal.positive or not is_missing(cells[source]):
+        return said(rules, literal)
+    return f"{source} missing (so not {said(rules, literal.negated).removeprefix(f'{column} ')})"
+
+
+def _failed(rules: RuleSet, literal: Literal, cells: Mapping[str, Any]) -> FailedLiteral:
+    column = rules.predicate(literal.concept).column
+    source = column if column in cells else literal.concept
+    value, wanted = cells[source], said(rules, literal)
+    told = f"{source} is missing" if is_missing(value) else f"{wanted} ({now(rules, literal.concept, cells)})"
+    return FailedLiteral(literal, wanted, column, value, told)

@@ -1,0 +1,39 @@
+"""`python -m logiclens.verify DIR` exits with 0 where the certificate holds, 1 where refuted, 2 where unusable."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from . import VerificationError, verify
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Verify the folder named on the command line and say what was found."""
+    parser = argparse.ArgumentParser(
+        prog="python -m logiclens.verify", description="Check that the printed rules of a saved model are the model."
+    )
+    parser.add_argument("folder", help="holds model.json, weights.safetensors and certificate.json")
+    try:
+        folder = parser.parse_args(argv).folder
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    try:
+        report = verify(folder)
+    except VerificationError as error:
+        _say(f"{'not verified' if error.exit_code == 2 else 'refuted'}: {error}", sys.stderr)
+        return error.exit_code
+    _say(str(report), sys.stdout)
+    return 0
+
+
+def _say(text: str, stream: TextIO) -> None:
+    # A terminal without Unicode must not turn a verdict into a traceback.
+    encoding = stream.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

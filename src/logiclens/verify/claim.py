@@ -1,0 +1,161 @@
+"""The check: every head answers as its printed formula on every row of its domain, also in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import numpy as np
+
+from .errors import Refuted
+from .fields import shown
+from .files import read_folder
+from .network import logits
+from .records import Certificate, Claim, Formula, Model, Predicate, read_certificate, read_model
+from .report import ClassReport, Report
+from .table import domain_table, formula_table
+from .weights import Head, read_heads
+from .words import domain_text, formula_text, row_text
+
+DISTRUST = "Do not take the printed rules for the model; save it again to have a certificate made from its weights."
+
+
+def verify(folder: str | Path) -> Report:
+    """Recompute a certificate from the weights; raises `Unusable` or `Refuted` where it does not hold.
+
+    Args:
+        folder: a saved model with `model.json`, `weights.safetensors` and `certificate.json`.
+    """
+    files = read_folder(Path(folder))
+    model = read_model(files.model)
+    certificate = read_certificate(files.certificate, model)
+    heads = read_heads(files.weights, model)
+    _check_implied(model)
+    _check_exclusive(model)
+    _check_classes(certificate, model)
+    reports = tuple(_check_claim(claim, heads[claim.head], model) for claim in certificate.claims)
+    return Report(reports, certificate.does_not_cover)
+
+
+def _check_claim(claim: Claim, head: Head, model: Model) -> ClassReport:
+    _check_statement(claim, head, model)
+    possible = np.flatnonzero(domain_table(claim.domain, claim.concepts))
+    run = logits(head, possible)
+    smallest = float(abs(run.values).min())
+    if not run.bound < np.inf:
+        raise _refuted(claim, "the weights are so large that float32 may overflow or lose the relevance of a concept")
+    wrong = np.flatnonzero((run.values >= 0) != formula_table(claim.formula, claim.concepts)[possible])
+    if len(wrong):
+        logit = float(run.values[wrong[0]])
+        says, answers = ("no", "yes") if logit >= 0 else ("yes", "no")
+        others = f", and so on {len(wrong) - 1} other rows" if len(wrong) > 1 else ""
+        raise _refuted(
+            claim,
+            f"on the row {row_text(claim.concepts, int(possible[wrong[0]])) or 'of no concepts'} "
+            f"the formula says {says}, the head {answers} (logit {logit:.3g}){others}",
+        )
+    if not smallest > run.bound:
+        raise _refuted(
+            claim, f"the smallest |logit| is {smallest:.3g}, and float32 rounding may be as large as {run.bound:.3g}"
+        )
+    _check_figures(claim, len(possible), smallest, run.bound)
+    domain = domain_text(claim.domain, len(possible), claim.concepts)
+    return ClassReport(claim.name, formula_text(claim.formula), domain, len(possible), smallest, run.bound)
+
+
+def _check_statement(claim: Claim, head: Head, model: Model) -> None:
+    """What the certificate says must be said of this head and of the printed rules."""
+    kept = tuple(name for name, keep in zip(model.concepts, head.keep, strict=True) if keep)
+    if claim.concepts != kept:
+        raise _refuted(claim, f"the head keeps the concepts {shown(list(kept))}, not {shown(list(claim.concepts))}")
+    if claim.name not in model.rules:
+        raise _refuted(claim, "model.json prints no rules for it")
+    if _cubes(claim.formula) != _cubes(model.rules[claim.name]):
+        raise _refuted(claim, "the formula in certificate.json is not the one that model.json prints")
+    for name, _ in (literal for cube in claim.formula for literal in cube):
+        if name not in claim.concepts:
+            raise _refuted(claim, f"the formula speaks of {shown(name)}, a concept that the head does not keep")
+    for group in claim.domain.exclusive:
+        if not any(set(group) <= set(declared) for declared in model.exclusive):
+            raise _refuted(claim, f"its domain takes {shown(list(group))} as exclusive, which model.json does not")
+    for chain in claim.domain.implied:
+        if not any(_is_part(chain, declared) for declared in model.implied):
+            raise _refuted(claim, f"its domain takes {shown(list(chain))} as implied, which model.json does not")
+
+
+def _check_figures(claim: Claim, rows: int, smallest: float, bound: float) -> None:
+    """The numbers that the certificate states beside its claim."""
+    if claim.rows != rows:
+        raise _refuted(claim, f"its domain has {rows} rows, and certificate.json says that {claim.rows} were checked")
+    if not abs(claim.smallest_logit - smallest) <= bound:
+        raise _refuted(
+            claim, f"the smallest |logit| is {smallest:.9g}, and certificate.json says {claim.smallest_logit:.9g}"
+        )
+    if not 0 < claim.bound < claim.smallest_logit:
+        raise _refuted(
+            claim,
+            f"its rounding_bound must be above 0 and below its smallest_logit, got {claim.bound:.3g} "
+            f"and {claim.smallest_logit:.3g}",
+        )
+
+
+def _check_classes(certificate: Certificate, model: Model) -> None:
+    certified = {claim.head for claim in certificate.claims}
+    for head, name in enumerate(model.class_names):
+        if head not in certified:
+            raise Refuted(f"class {shown(name)}: certificate.json says nothing of it. {DISTRUST}")
+    for claim in certificate.claims:
+        if claim.name != model.class_names[claim.head]:
+            raise _refuted(claim, f"head {claim.head} is the head of class {shown(model.class_names[claim.head])}")
+    if unknown := sorted(set(model.rules) - set(model.class_names)):
+        raise Refuted(f"model.json prints rules for a class {shown(unknown[0])}, which it does not have. {DISTRUST}")
+
+
+def _check_implied(model: Model) -> None:
+    """Where both meanings are known, a later concept of a chain must imply an earlier one."""
+    for chain in model.implied:
+        # Neighbours suffice: implication carries over.
+        for before, after in pairwise(name for name in chain if name in model.predicates):
+            if not _implies(model.predicates[after], model.predicates[before]):
+                raise Refuted(
+                    f"model.json declares that {shown(after)} implies {shown(before)}, and by their predicates it does "
+                    f"not: a chain needs one column, >= or >, and ascending values. {DISTRUST}"
+                )
+
+
+def _check_exclusive(model: Model) -> None:
+    """Two lower limits on one column are both true of a large value, whatever a group says; two upper ones likewise."""
+    for group in model.exclusive:
+        for first, second in combinations((name for name in group if name in model.predicates), 2):
+            one, other = model.predicates[first], model.predicates[second]
+            operators = {one.operator, other.operator}
+            if one.column == other.column and (operators <= {">=", ">"} or operators <= {"<=", "<"}):
+                raise Refuted(
+                    f"model.json declares {shown(first)} and {shown(second)} exclusive, and by their predicates both "
+                    f"are true of some values of {shown(one.column)}. {DISTRUST}"
+                )
+
+
+def _implies(after: Predicate, before: Predicate) -> bool:
+    if after.column != before.column or not {after.operator, before.operator} <= {">=", ">"}:
+        return False
+    if after.value is None or before.value is None:
+        return False
+    # x >= 5 does not imply x > 5; x > 5 implies x >= 5.
+    strict = before.operator == ">" and after.operator == ">="
+    return after.value > before.value if strict else after.value >= before.value
+
+
+def _is_part(chain: Sequence[str], declared: Sequence[str]) -> bool:
+    """Whether the names occur in the declared chain in the same order."""
+    rest = iter(declared)
+    return all(name in rest for name in chain)
+
+
+def _cubes(formula: Formula) -> set[frozenset[tuple[str, bool]]]:
+    return {frozenset(cube) for cube in formula}
+
+
+def _refuted(claim: Claim, what: str) -> Refuted:
+    return Refuted(f"class {shown(claim.name)}: {what}. {DISTRUST}")

@@ -1,0 +1,207 @@
+"""What the two JSON files say, as values whose form has been checked and whose truth has not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .errors import Unusable
+from .fields import AGAIN, Fields, finite, shown
+
+MOST_CONCEPTS = 20
+"""All rows of a head are gone through one by one: 2^20 of them are some seconds, and more are not certified."""
+TEMPERATURES = (2.0**-126, 2.0**126)
+"""Where τ and 1/τ are both normal float32 numbers, as the bound on rounding assumes."""
+
+Cube = tuple[tuple[str, bool], ...]
+"""All of these: each concept with the value it must have."""
+Formula = tuple[Cube, ...]
+"""Any of these. () is False, ((),) is True."""
+Groups = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """What a concept means on the raw table; `value` is None where it is not a number."""
+
+    column: str
+    operator: str
+    value: int | float | None
+
+
+@dataclass(frozen=True)
+class Model:
+    """`model.json`, as far as a certificate speaks of it."""
+
+    concepts: tuple[str, ...]
+    hidden: tuple[int, ...]
+    temperature: float
+    class_names: tuple[str, ...]
+    predicates: Mapping[str, Predicate]
+    exclusive: Groups
+    implied: Groups
+    rules: Mapping[str, Formula]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The rows that a claim speaks of: all, or those that the groups leave possible."""
+
+    exclusive: Groups = ()
+    implied: Groups = ()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One entry of the certificate: on every row of the domain the head answers as the formula."""
+
+    name: str
+    head: int
+    concepts: tuple[str, ...]
+    formula: Formula
+    domain: Domain
+    rows: int
+    smallest_logit: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """`certificate.json`."""
+
+    claims: tuple[Claim, ...]
+    does_not_cover: tuple[str, ...]
+
+
+def read_model(fields: Fields) -> Model:
+    """Check the form of `model.json`."""
+    fields.text("logiclens")
+    concepts = fields.names("concepts")
+    network = fields.inner("network")
+    hidden, temperature = _read_network(network)
+    if network.whole("n_concepts") != len(concepts) or not concepts:
+        raise network.refuse("n_concepts", f"the number of concepts, {len(concepts)}, and at least 1")
+    class_names = fields.names("class_names")
+    if network.whole("n_heads") != len(class_names) or not class_names:
+        raise network.refuse("n_heads", f"the number of class names, {len(class_names)}, and at least 1")
+    known = frozenset(concepts)
+    return Model(
+        concepts,
+        hidden,
+        temperature,
+        class_names,
+        _read_predicates(fields, known),
+        _read_groups(fields, "exclusive", known),
+        _read_groups(fields, "implied", known),
+        _read_rules(fields.inner("rules"), known),
+    )
+
+
+def read_certificate(fields: Fields, model: Model) -> Certificate:
+    """Check the form of `certificate.json`, and that it names concepts and heads that the model has."""
+    fields.text("logiclens")
+    known = frozenset(model.concepts)
+    claims = fields.each("classes", lambda entry: _read_claim(entry, known, len(model.class_names)))
+    heads = [claim.head for claim in claims]
+    if len(set(heads)) < len(heads):
+        twice = next(head for head in heads if heads.count(head) > 1)
+        raise Unusable(f"classes in {fields.file} must name each head once, got head {twice} twice. {AGAIN}")
+    return Certificate(tuple(sorted(claims, key=lambda claim: claim.head)), fields.texts("does_not_cover"))
+
+
+def _read_network(network: Fields) -> tuple[tuple[int, ...], float]:
+    hidden = network.wholes("hidden")
+    if not hidden or 0 in hidden:
+        raise network.refuse("hidden", "a list of at least one width, each at least 1")
+    temperature = network.number("temperature")
+    if not TEMPERATURES[0] <= temperature <= TEMPERATURES[1]:
+        raise network.refuse("temperature", "a number above 0 that float32 can hold")
+    if network.text("activation") != "relu":
+        raise network.refuse("activation", "'relu', the only one whose heads are verified")
+    return hidden, temperature
+
+
+def _read_predicates(fields: Fields, known: frozenset[str]) -> dict[str, Predicate]:
+    if "predicates" not in fields.record:
+        return {}
+    table = fields.inner("predicates")
+    predicates = {}
+    for concept in table.record:
+        _check_known(concept, known, table)
+        predicate = table.inner(concept)
+        value = predicate.value("value")
+        # Whole numbers stay whole: beyond 2^53 two of them can be one float.
+        number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+        if number is not None and finite(number) is None:
+            raise predicate.refuse("value", "a finite number")
+        predicates[concept] = Predicate(predicate.text("column"), predicate.text("operator"), number)
+    return predicates
+
+
+def _read_groups(fields: Fields, key: str, known: frozenset[str]) -> Groups:
+    """Lists of concepts; a file that leaves them out declares none."""
+    if key not in fields.record:
+        return ()
+    groups = fields.groups(key)
+    for name in (name for group in groups for name in group):
+        _check_known(name, known, fields)
+    return groups
+
+
+def _read_rules(rules: Fields, known: frozenset[str]) -> dict[str, Formula]:
+    def read(entry: Fields) -> tuple[str, Formula]:
+        return entry.label("class"), entry.each("cubes", lambda cube: _read_cube(cube.inner("if"), known))
+
+    pairs = rules.each("classes", read)
+    formulas = dict(pairs)
+    if len(formulas) < len(pairs):
+        raise Unusable(f"rules.classes in {rules.file} must hold each class once, got one of them twice. {AGAIN}")
+    return formulas
+
+
+def _read_cube(cube: Fields, known: frozenset[str]) -> Cube:
+    for concept in cube.record:
+        _check_known(concept, known, cube)
+    return tuple((concept, cube.flag(concept)) for concept in cube.record)
+
+
+def _read_claim(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
+    head = entry.whole("head")
+    if head >= n_heads:
+        raise entry.refuse("head", f"one of the model's {n_heads} heads, counted from 0")
+    concepts = entry.names("concepts")
+    for concept in concepts:
+        _check_known(concept, known, entry)
+    if len(concepts) > MOST_CONCEPTS:
+        raise entry.refuse("concepts", f"a list of at most {MOST_CONCEPTS} concepts, for 2^{MOST_CONCEPTS} rows")
+    if entry.value("refit_to_formula") is not None:
+        entry.inner("refit_to_formula")
+    entry.flag("proved_minimal")
+    return Claim(
+        entry.text("class"),
+        head,
+        concepts,
+        entry.each("formula", lambda cube: _read_cube(cube, known)),
+        _read_domain(entry.inner("domain"), known),
+        entry.whole("rows_checked"),
+        entry.number("smallest_logit"),
+        entry.number("rounding_bound"),
+    )
+
+
+def _read_domain(domain: Fields, known: frozenset[str]) -> Domain:
+    rows = domain.text("rows")
+    if rows not in ("all", "possible"):
+        raise domain.refuse("rows", "'all' or 'possible'")
+    # A key that is not understood might restrict the rows further than is checked.
+    understood = {"rows"} if rows == "all" else {"rows", "exclusive", "implied"}
+    if set(domain.record) - understood:
+        unknown = shown(sorted(set(domain.record) - understood)[0])
+        raise Unusable(f"{domain.path} in {domain.file} has the key {unknown}, which {rows!r} rows do not. {AGAIN}")
+    return Domain(_read_groups(domain, "exclusive", known), _read_groups(domain, "implied", known))
+
+
+def _check_known(concept: str, known: frozenset[str], fields: Fields) -> None:
+    if concept not in known:
+        where = f"{fields.path} in {fields.file}" if fields.path else fields.file
+        raise Unusable(f"{where} names the concept {shown(concept)}, which the model does not have. {AGAIN}")

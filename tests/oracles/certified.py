@@ -1,0 +1,146 @@
+"""A saved model and its certificate, made by hand: torch in float64, every row, the library's minimiser.
+
+Nothing of the checker is used, so that what it accepts and refuses is judged from outside. Tests change what the three
+files say and write them with right hashes or stale ones.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+import torch
+
+from logiclens.formula.minimise import minimise
+from logiclens.formula.table import TruthTable
+from logiclens.nn import EntropyNet
+
+
+@dataclass
+class Saved:
+    """The three files before they are written; tests change them and write them with right or stale hashes."""
+
+    model: dict[str, Any]
+    weights: dict[str, np.ndarray]
+    certificate: dict[str, Any]
+    stale: bool = False
+
+    def copy(self) -> Saved:
+        return copy.deepcopy(self)
+
+    def write(self, folder: Path) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        model = json.dumps(self.model, indent=1, ensure_ascii=False).encode()
+        weights = safetensors.numpy.save(self.weights)
+        certificate = self.certificate if self.stale else sealed(self.certificate, model, weights)
+        (folder / "model.json").write_bytes(model)
+        (folder / "weights.safetensors").write_bytes(weights)
+        (folder / "certificate.json").write_text(json.dumps(certificate, indent=1, ensure_ascii=False), "utf-8")
+        return folder
+
+    def frozen(self) -> Saved:
+        """The same, with the hashes of now: what is changed later is changed behind the certificate's back."""
+        model = json.dumps(self.model, indent=1, ensure_ascii=False).encode()
+        sealed_now = sealed(self.certificate, model, safetensors.numpy.save(self.weights))
+        return copy.deepcopy(Saved(self.model, self.weights, sealed_now, stale=True))
+
+    def entry(self, name: str = "high") -> dict[str, Any]:
+        return next(entry for entry in self.certificate["classes"] if entry["class"] == name)
+
+    def rules(self, name: str = "high") -> dict[str, Any]:
+        return next(entry for entry in self.model["rules"]["classes"] if entry["class"] == name)
+
+    def set_formula(self, cubes: list[dict[str, bool]], name: str = "high") -> None:
+        """Change the rule in both files, as someone would who wants the two to fit each other."""
+        self.entry(name)["formula"] = cubes
+        self.rules(name)["cubes"] = [{"if": dict(cube), "support": 1} for cube in cubes]
+
+
+def sealed(certificate: dict[str, Any], model: bytes, weights: bytes) -> dict[str, Any]:
+    rest = {key: value for key, value in certificate.items() if key != "certificate_sha256"}
+    rest["model_sha256"] = hashlib.sha256(model).hexdigest()
+    rest["weights_sha256"] = hashlib.sha256(weights).hexdigest()
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return {**rest, "certificate_sha256": hashlib.sha256(text.encode("utf-8")).hexdigest()}
+
+
+def random_net(seed: int, kept: list[list[int]], n_concepts: int, hidden=(20,), temperature=1.0, scale=1.0):
+    """An EntropyNet with random weights, whose heads keep the concepts named."""
+    generator = torch.Generator().manual_seed(seed)
+    net = EntropyNet(n_concepts, len(kept), hidden=hidden, temperature=temperature, generator=generator)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) * scale)
+        net.entropy.keep.fill_(False)
+        for head, concepts in enumerate(kept):
+            net.entropy.keep[head, concepts] = True
+    return net
+
+
+def all_rows(m: int) -> np.ndarray:
+    """Every row of m concepts; the first concept changes slowest."""
+    return np.indices((2,) * m, dtype=np.uint8).reshape(m, -1).T.astype(bool) if m else np.zeros((1, 0), dtype=bool)
+
+
+def float64_logits(net: EntropyNet, head: int, kept: list[int]) -> np.ndarray:
+    """What torch says in float64, on every row of the kept concepts."""
+    rows = torch.zeros(2 ** len(kept), net.n_concepts, dtype=torch.float64)
+    rows[:, kept] = torch.tensor(all_rows(len(kept)).astype(np.float64))
+    with torch.no_grad():
+        return copy.deepcopy(net).double()(rows)[:, head].numpy()
+
+
+def certify(net, concepts, class_names, predicates=None, exclusive=(), implied=(), domains=None) -> Saved:
+    """The writer's side, by minterms and the library's minimiser; nothing of the checker is used."""
+    classes, rules = [], []
+    for head, name in enumerate(class_names):
+        kept = [j for j in range(len(concepts)) if net.entropy.keep[head, j]]
+        names, domain = [concepts[j] for j in kept], (domains or {}).get(name, {"rows": "all"})
+        rows, values = all_rows(len(kept)), float64_logits(net, head, kept)
+        possible = [allowed(dict(zip(names, row, strict=True)), domain) for row in rows.tolist()]
+        rows, values = rows[possible], values[possible]
+        if names:
+            formula = minimise(TruthTable.of(rows, names, values >= 0)).formula
+            cubes = [{literal.concept: literal.positive for literal in cube} for cube in formula]
+        else:
+            cubes = [{}] if values[0] >= 0 else []
+        smallest = float(abs(values).min())
+        classes.append({
+            "class": name, "head": head, "concepts": names, "formula": cubes, "domain": domain,
+            "rows_checked": len(rows), "smallest_logit": smallest, "rounding_bound": min(1e-6, smallest / 2),
+            "refit_to_formula": None, "proved_minimal": True,
+        })  # fmt: skip
+        rules.append({"class": name, "cubes": [{"if": dict(cube), "support": 1} for cube in cubes], "reason": ""})
+    model = {
+        "kind": "logiclens model", "schema": 1, "logiclens": "0.1.0",
+        "network": {
+            "n_concepts": net.n_concepts, "n_heads": net.n_classes,
+            "hidden": [net.entropy.out_features, *(m.out_features for m in list(net.tail)[1::2][:-1])],
+            "temperature": net.entropy.temperature, "activation": "relu",
+        },
+        "concepts": list(concepts), "predicates": predicates or {}, "exclusive": [list(g) for g in exclusive],
+        "implied": [list(g) for g in implied], "class_names": list(class_names), "rules": {"classes": rules, "n": 1},
+        "settings": {"seed": 1}, "data_sha256": "0" * 64,
+    }  # fmt: skip
+    certificate = {
+        "kind": "logiclens certificate", "schema": 1, "logiclens": "0.1.0", "classes": classes,
+        "does_not_cover": ["Concepts between 0 and 1.", "Whether the rules are right about the world."],
+    }  # fmt: skip
+    return Saved(model, {name: tensor.numpy().copy() for name, tensor in net.state_dict().items()}, certificate)
+
+
+def allowed(row: dict[str, int], domain: dict[str, Any]) -> bool:
+    if any(sum(row.get(name, 0) for name in group) > 1 for group in domain.get("exclusive", [])):
+        return False
+    return all(row.get(a, 1) >= row.get(b, 0) for a, b in pairs_of(domain.get("implied", [])))
+
+
+def pairs_of(chains):
+    return [pair for chain in chains for pair in itertools.combinations(chain, 2)]

@@ -1,0 +1,109 @@
+"""Small rule sets over a raw table of every kind of column, and what they mean in plain Python, value by value."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Any
+
+from hypothesis import strategies as st
+
+from logiclens.formula import DNF
+from logiclens.formula.groups import Groups
+from logiclens.formula.predicate import OPERATORS, Predicate
+from logiclens.formula.ruleset import Rule, RuleSet
+from tests.oracles.brute_force import holds
+from tests.strategies import dnfs
+
+Row = dict[str, Any]
+
+# Halves lie between the cuts 1, 2 and 3, on them, and beyond them: every pattern of comparisons comes up.
+VALUES: dict[str, list[Any]] = {
+    "dose": [half / 2 for half in range(9)],
+    "unit": ["CCU", "MICU", "SICU"],
+    "flag": [False, True],
+    "a": [0, 1],
+    "b": [0, 1],
+    "c": [0, 1],
+}
+BARE = ("a", "b", "c")
+COMPARE = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt, "==": operator.eq}
+
+
+def concepts_of(rules: RuleSet, row: Mapping[str, Any]) -> dict[str, bool]:
+    """Which concepts a raw row makes true; a missing value makes none."""
+    made = {}
+    for concept in (*rules.predicates, *BARE):
+        predicate = rules.predicates.get(concept, Predicate(concept, ">=", 0.5))
+        cell = row[predicate.column]
+        made[concept] = cell is not None and bool(COMPARE[predicate.operator](cell, predicate.value))
+    return made
+
+
+def answer(rules: RuleSet, concepts: Mapping[str, bool]) -> Any:
+    """The class that the rules give a row, or None: read off the definition, not off a decision list."""
+    fired = [rule for rule in rules.rules if holds(rule.formula, concepts)]
+    if rules.resolve == "none":
+        return fired[0].label if len(fired) == 1 else None
+    best, trust = None if rules.otherwise is None else rules.rules[rules.otherwise].label, float("-inf")
+    for rule in fired:
+        for cube, confidence in zip(rule.formula, rule.confidence, strict=True):
+            if holds(DNF([cube]), concepts) and confidence > trust:
+                best, trust = rule.label, confidence
+    return best
+
+
+def broken(groups: Groups, concepts: Mapping[str, bool]) -> list[int]:
+    """How badly each group is broken: true concepts beyond the first; 1 for each link of a chain that does not hold."""
+    exclusive = [max(0, sum(concepts[name] for name in group) - 1) for group in groups.exclusive]
+    links = [link for chain in groups.implied for link in pairwise(chain)]
+    return exclusive + [int(concepts[after] and not concepts[before]) for before, after in links]
+
+
+def every_raw_row(row: Mapping[str, Any] | None = None) -> Iterator[Row]:
+    """Every combination of values; what is missing in `row` may be missing still."""
+    missing = [name for name in VALUES if row is not None and row[name] is None]
+    for cells in product(*(values + [None] * (name in missing) for name, values in VALUES.items())):
+        yield dict(zip(VALUES, cells, strict=True))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A rule set and a row to ask it about."""
+
+    rules: RuleSet
+    row: Row
+
+
+def raw_rows() -> st.SearchStrategy[Row]:
+    return st.fixed_dictionaries({name: st.sampled_from([*values, None]) for name, values in VALUES.items()})
+
+
+@st.composite
+def rule_sets(draw: st.DrawFn, *, with_groups: bool = True, multilabel: bool = False) -> RuleSet:
+    cuts = draw(st.lists(st.tuples(st.sampled_from(OPERATORS), st.integers(1, 3)), max_size=3, unique=True))
+    predicates = {f"dose {sign} {cut}": Predicate("dose", sign, cut) for sign, cut in cuts}
+    predicates |= {
+        f"in {text}": Predicate("unit", "==", text) for text in draw(st.sets(st.sampled_from(["CCU", "MICU"])))
+    }
+    predicates |= {f"flag {value}": Predicate("flag", "==", value) for value in draw(st.sets(st.booleans()))}
+    concepts = [*predicates, *draw(st.lists(st.sampled_from(BARE), min_size=1, unique=True))]
+    formulas = draw(st.lists(dnfs(concepts, max_cubes=3), min_size=1, max_size=3))
+    trust = [draw(st.lists(st.sampled_from([0.25, 0.5, 0.75]), min_size=len(f), max_size=len(f))) for f in formulas]
+    rules = [Rule(f"class {i}", f, tuple(t)) for i, (f, t) in enumerate(zip(formulas, trust, strict=True))]
+    names = st.lists(st.sampled_from([*predicates, *BARE]), min_size=2, max_size=3, unique=True)
+    groups = Groups(draw(st.lists(names, max_size=2)), draw(st.lists(names, max_size=1))) if with_groups else Groups()
+    return RuleSet(
+        tuple(rules),
+        predicates,
+        groups,
+        draw(st.sampled_from(["confidence", "none"])),
+        draw(st.none() | st.integers(0, len(rules) - 1)),
+        multilabel,
+    )
+
+
+def asked(*, with_groups: bool = True) -> st.SearchStrategy[Asked]:
+    return st.builds(Asked, rule_sets(with_groups=with_groups), raw_rows())

@@ -1,0 +1,287 @@
+"""Properties with their counterexamples: judged by going through every possible row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from logiclens.errors import FormulaSyntaxError, LogicLensError
+from logiclens.formula import DNF, Cube, Literal, parse
+from logiclens.formula.groups import Groups
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.properties import Implies, Monotone, NeverUses, implies, monotone_in, never_uses, parse_property
+from logiclens.formula.ruleset import Rule, RuleSet
+from tests.oracles.brute_force import holds
+from tests.rulesets import BARE, VALUES, Row, broken, concepts_of, every_raw_row, rule_sets
+from tests.strategies import CONCEPTS, cubes, dnfs
+
+INCOME = {"rich": Predicate("income", ">=", 50), "poor": Predicate("income", "<", 20)}
+
+
+Made = dict[str, bool]
+
+
+def possible_rows(rules: RuleSet) -> list[tuple[Row, Made]]:
+    """The raw rows that the groups allow, with their concepts."""
+    rows = [(row, concepts_of(rules, row)) for row in every_raw_row()]
+    return [(row, made) for row, made in rows if not any(broken(rules.groups, made))]
+
+
+def pairs(rows: list[tuple[Row, Made]], column: str) -> Iterator[tuple[Made, Made]]:
+    """The concepts of any two of the rows that differ in one column only, the lower first."""
+    by_rest: dict[tuple[object, ...], list[tuple[Row, Made]]] = {}
+    for row, made in rows:
+        by_rest.setdefault(tuple(row[name] for name in VALUES if name != column), []).append((row, made))
+    for alike in by_rest.values():
+        yield from ((low[1], high[1]) for low, high in product(alike, alike) if low[0][column] < high[0][column])
+
+
+@settings(max_examples=50)
+@given(rule_sets(), st.sampled_from(["dose", "flag", *BARE]), st.booleans())
+def test_monotone_is_what_every_pair_of_rows_says(rules: RuleSet, column: str, increasing: bool) -> None:
+    rows = possible_rows(rules)
+    assume(rows)
+    result = rules.check(monotone_in(column, increasing=increasing))
+    for rule, part in zip(rules.rules, result.classes, strict=True):
+        answers = [(holds(rule.formula, low), holds(rule.formula, high)) for low, high in pairs(rows, column)]
+        assert part.holds == (((True, False) if increasing else (False, True)) not in answers)
+        assert part.label == rule.label
+        if part.counterexample:
+            assert part.counterexample.answers == (True, False)
+            there = [pair if increasing else pair[::-1] for pair in pairs(rows, column)]
+            assert_shown(rule.formula, part.counterexample.rows, there)
+        else:
+            assert part.holds
+    assert result.holds == all(part.holds for part in result.classes)
+
+
+def assert_shown(formula: DNF, shown: tuple[Made, ...], pairs_there_are: list[tuple[Made, Made]]) -> None:
+    """The counterexample is one of the pairs there are, as far as the formula looks."""
+    seen = [tuple({name: made[name] for name in formula.concepts} for made in pair) for pair in pairs_there_are]
+    assert shown in seen
+    assert [holds(formula, row) for row in shown] == [True, False]
+
+
+@settings(max_examples=50)
+@given(rule_sets(), st.sampled_from(list(VALUES)))
+def test_a_column_is_used_where_a_cube_mentions_it(rules: RuleSet, column: str) -> None:
+    rows = possible_rows(rules)
+    assume(rows)
+    if column == "unit":
+        # Texts have no order of their own; that of the alphabet serves to name each pair once.
+        assert VALUES["unit"] == sorted(VALUES["unit"])
+    result = rules.check(never_uses(column))
+    for rule, part in zip(rules.rules, result.classes, strict=True):
+        about = {name for name in rule.formula.concepts if rules.predicate(name).column == column}
+        assert part.holds == (not about)
+        if part.holds:
+            assert part.reason.startswith(f"no cube mentions '{column}'")
+            continue
+        shown = part.counterexample
+        assert shown is not None
+        assert set(shown.cubes) == {cube for cube in rule.formula if about & set(cube.concepts)}
+        matters = any(holds(rule.formula, low) != holds(rule.formula, high) for low, high in pairs(rows, column))
+        assert bool(shown.rows) == matters
+        assert ("never matters" in part.reason) == (not matters)
+        if matters:
+            there = [*pairs(rows, column)]
+            assert_shown(rule.formula, shown.rows, there + [pair[::-1] for pair in there])
+
+
+@settings(max_examples=50)
+@given(rule_sets(), st.data())
+def test_implication_is_what_every_row_says(rules: RuleSet, data: st.DataObject) -> None:
+    rows = possible_rows(rules)
+    assume(rows)
+    other = data.draw(dnfs([*rules.predicates, *BARE], max_cubes=3))
+    for rule, part in zip(rules.rules, rules.check(implies(other)).classes, strict=True):
+        against = [row for _, row in rows if holds(rule.formula, row) and not holds(other, row)]
+        assert part.holds == (not against)
+        if part.counterexample:
+            (shown,) = part.counterexample.rows
+            assert any(shown.items() <= row.items() for row in against)
+            assert set(part.counterexample.cubes) == {cube for cube in rule.formula if holds(DNF([cube]), shown)}
+
+
+@settings(max_examples=50)
+@given(rule_sets(), st.data())
+def test_a_single_concept_of_a_column_can_be_asked_about(rules: RuleSet, data: st.DataObject) -> None:
+    rows = possible_rows(rules)
+    assume(rows and rules.predicates)
+    concept = data.draw(st.sampled_from(list(rules.predicates)))
+    column = rules.predicates[concept].column
+    rising = rules.check(monotone_in(concept))
+    for rule, part in zip(rules.rules, rising.classes, strict=True):
+        turned = False
+        for pair in pairs(rows, column):
+            low, high = sorted(pair, key=lambda made: made[concept])
+            if low[concept] != high[concept] and concept in rule.formula.concepts:
+                turned = turned or (holds(rule.formula, low) and not holds(rule.formula, high))
+        assert part.holds == (not turned)
+    mentioned = [concept in rule.formula.concepts for rule in rules.rules]
+    assert [part.holds for part in rules.check(never_uses(concept)).classes] == [not used for used in mentioned]
+
+
+@given(dnfs(), st.sampled_from(CONCEPTS), st.booleans())
+def test_a_formula_by_itself_is_checked_over_its_concepts(formula: DNF, concept: str, increasing: bool) -> None:
+    low, high = formula.given({concept: False}), formula.given({concept: True})
+    assert formula.check(monotone_in(concept, increasing)).holds == (low if increasing else high).implies(
+        high if increasing else low
+    )
+    assert formula.check(never_uses(concept)).holds == (concept not in formula.concepts)
+
+
+@given(dnfs(), st.dictionaries(st.sampled_from(CONCEPTS), st.booleans()))
+def test_given_is_the_formula_on_the_rows_where_it_is_given(formula: DNF, known: dict[str, bool]) -> None:
+    left = formula.given(known)
+    assert not set(known) & set(left.concepts)
+    for cells in product((False, True), repeat=len(CONCEPTS)):
+        row = {**dict(zip(CONCEPTS, cells, strict=True)), **known}
+        assert holds(left, row) == holds(formula, row)
+
+
+def test_groups_take_rows_away_from_a_formula() -> None:
+    formula = parse("a & ~b")
+    assert not formula.check("increasing in 'b'").holds
+    # Where a is true b cannot be, so that b never turns anything.
+    assert formula.check("increasing in 'b'", groups=Groups([["a", "b"]])).holds
+    result = formula.check("never uses 'b'", groups=Groups([["a", "b"]]))
+    assert not result.holds
+    assert "'b' is in (a & ~b), but never matters" in result.reason
+
+
+def test_a_chain_binds_the_rows_on_both_sides_of_a_step() -> None:
+    formula = parse("~a & ~b")
+    assert not formula.check("increasing in 'b'").holds
+    # b asks for a, and without a the row before the step is all there is.
+    assert formula.check("increasing in 'b'", groups=Groups(implied=[["a", "b"]])).holds
+    assert not formula.check("increasing in 'a'", groups=Groups(implied=[["a", "b"]])).holds
+
+
+def test_two_concepts_can_exclude_each_other_through_a_third() -> None:
+    groups = Groups(exclusive=[["through", "b"]], implied=[["through", "a"]])
+    assert not parse("a & ~b").check("increasing in 'b'").holds
+    assert parse("a & ~b").check("increasing in 'b'", groups=groups).holds
+
+
+def test_a_group_binds_the_other_cuts_of_a_column_too() -> None:
+    meaning = {"two": Predicate("x", ">=", 2), "three": Predicate("x", ">=", 3), "on": Predicate("flag", "==", True)}
+    rules = RuleSet((Rule("yes", parse("three & ~on"), (0.5,)),), meaning, Groups([["two", "on"]]))
+    assert rules.check("increasing in 'on'").holds
+    both = RuleSet((Rule("yes", parse("three & on"), (0.5,)),), meaning, Groups([["two", "on"]]))
+    assert both.check("implies False").holds
+    # A flag that must be true keeps x below 2, though no formula looks at the flag.
+    forced = {**meaning, "off": Predicate("flag", "==", False)}
+    never = RuleSet((Rule("yes", parse("three"), (0.5,)),), forced, Groups([["two", "on"]], [["on", "off"]]))
+    assert never.check("implies False").holds
+
+
+def test_a_group_can_bar_a_step_and_allow_a_longer_one() -> None:
+    meaning = {"low": Predicate("x", "<", 2), "two": Predicate("x", "==", 2)}
+    # With b, x cannot be 2, but it can pass from below to above.
+    rules = RuleSet((Rule("yes", parse("b & low"), (0.5,)),), meaning, Groups([["two", "b"]]))
+    result = rules.check("increasing in 'x'")
+    assert not result.holds
+    assert result.classes[0].reason == "with b true, x below 2 gives yes and x at least 2 gives no"
+    # A chain that the column itself would not ask for leaves out what it forbids.
+    chain = RuleSet((Rule("yes", parse("low | two"), (0.5, 0.5)),), meaning, Groups(implied=[["low", "two"]]))
+    assert chain.check("decreasing in 'x'").holds
+    assert chain.check("implies low").holds
+
+
+def test_the_result_reads_as_sentences() -> None:
+    rules = RuleSet((Rule("yes", parse("rich & ~old"), (0.9,)), Rule("no", parse("poor"), (0.9,))), INCOME)
+    assert str(rules.check("monotone in 'income'")) == (
+        "increasing in 'income': no, 1 of 2 classes fails\n"
+        "  no: income below 20 gives yes and income at least 20 gives no"
+    )
+    assert str(rules.check("monotone in 'income'", of="yes")) == (
+        "increasing in 'income': yes, no step of 'income' turns a yes into a no"
+    )
+    assert str(rules.check("never uses 'old'")) == (
+        "never uses 'old': no, 1 of 2 classes fails\n"
+        "  yes: 'old' is in (rich & ~old): with income at least 50, old not true gives yes and old true gives no"
+    )
+    assert str(rules.check("implies rich | poor")) == "implies rich | poor: yes, it does on every possible row"
+    assert rules.check("implies poor").classes[0].reason == (
+        "it fires on income at least 50 and old not true, where poor does not hold"
+    )
+    assert rules.check("decreasing in 'old'").reason == "all 2 classes have it"
+
+
+def test_a_slip_in_a_name_is_pointed_out() -> None:
+    rules = RuleSet((Rule("yes", parse("rich & gender"), (0.9,)),), INCOME)
+    assert rules.check("never uses 'gendr'").reason == "no cube mentions 'gendr'; did you mean 'gender'?"
+    assert rules.check("never uses 'zip'").reason == "no cube mentions 'zip'"
+    assert rules.check("never uses 'poor'").reason == "no cube mentions 'poor'"
+
+
+def test_texts_have_no_order() -> None:
+    rules = RuleSet((Rule("yes", parse("micu"), (0.9,)),), {"micu": Predicate("unit", "==", "MICU")})
+    with pytest.raises(LogicLensError, match="'unit' is compared with texts, which have no order: name a concept"):
+        rules.check("monotone in 'unit'")
+    assert rules.check("monotone in 'micu'").holds
+    assert not rules.check("decreasing in 'micu'").holds
+    assert rules.check("never uses 'unit'").classes[0].counterexample.told == (
+        "unit equal to MICU gives yes and unit other than MICU gives no"
+    )
+
+
+def test_a_value_that_is_asked_for_twice_is_a_step_up_and_down() -> None:
+    rules = RuleSet((Rule("yes", parse("five"), (0.9,)),), {"five": Predicate("dose", "==", 5)})
+    assert not rules.check("increasing in 'dose'").holds
+    assert not rules.check("decreasing in 'dose'").holds
+    assert rules.check("increasing in 'five'").holds
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("never uses 'gender'", NeverUses("gender")),
+        ('never uses "the age >= 60"', NeverUses("the age >= 60")),
+        ("never uses gender", NeverUses("gender")),
+        ("never uses 'it's'", NeverUses("it's")),
+        ("monotone in 'income'", Monotone("income")),
+        ("  increasing in   'income' ", Monotone("income")),
+        ("decreasing in 'income'", Monotone("income", increasing=False)),
+        ("implies a & ~b", Implies(parse("a & ~b"))),
+    ],
+)
+def test_properties_are_read_from_text(text: str, expected: object) -> None:
+    assert parse_property(text) == expected
+    assert parse_property(str(expected)) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "uses 'x'", "never uses", "never uses 'x", "monotone 'x'", "never uses a b", "implies"]
+)
+def test_a_text_that_is_no_property_gets_the_forms(text: str) -> None:
+    with pytest.raises(
+        LogicLensError, match=re.escape(f"cannot read the property {text!r}: write \"never uses 'x'\"")
+    ) as e:
+        DNF.true.check(text)
+    for form in ("monotone in 'x'", "increasing in 'x'", "decreasing in 'x'", "implies a & ~b"):
+        assert form in str(e.value)
+
+
+def test_what_is_no_property_is_refused() -> None:
+    with pytest.raises(LogicLensError, match=r"expected a property such as never_uses\('gender'\), got int"):
+        DNF.true.check(3)  # type: ignore[arg-type]
+    with pytest.raises(FormulaSyntaxError):
+        DNF.true.check("implies a &")
+    with pytest.raises(LogicLensError, match="there is no class 'maybe'"):
+        RuleSet((Rule("yes", DNF.true, (0.5,)),)).check("never uses 'a'", of="maybe")
+
+
+@given(st.lists(cubes([f"c{j}" for j in range(40)]).filter(len), min_size=30, max_size=30))
+@settings(max_examples=5)
+def test_hundreds_of_literals_are_decided(drawn: list[Cube]) -> None:
+    long = DNF([*drawn, *(Cube([Literal(f"c{j}"), Literal(f"c{j + 1}", False)]) for j in range(0, 40, 2))])
+    result = long.check("increasing in 'c1'")
+    low, high = long.given({"c1": False}), long.given({"c1": True})
+    assert result.holds == low.implies(high)

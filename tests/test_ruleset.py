@@ -1,0 +1,228 @@
+"""Predicting from formulas alone: judged row by row in plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError, UnknownConcept
+from logiclens.formula import DNF, CountedRows, Cube, Literal, PackedRows, parse
+from logiclens.formula.groups import NO_GROUPS
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import Decision, Firing, Rule, RuleSet
+from tests.oracles.brute_force import holds
+from tests.rulesets import VALUES, Row, answer, concepts_of, raw_rows, rule_sets
+
+tables = st.lists(raw_rows(), min_size=1, max_size=8)
+AGE = {"old": Predicate("age", ">=", 60)}
+
+
+def columns_of(rows: list[Row]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in VALUES}
+
+
+def a_and_b(**how: Any) -> RuleSet:
+    return RuleSet((Rule("first", parse("a"), (0.5,)), Rule("second", parse("b"), (0.5,))), **how)
+
+
+@given(rule_sets(), tables)
+def test_the_class_of_each_row_is_what_the_definition_says(rules: RuleSet, rows: list[Row]) -> None:
+    expected = [answer(rules, concepts_of(rules, row)) for row in rows]
+    assert rules.predict(columns_of(rows)).tolist() == expected
+    places = [rules.names.index(label) if label is not None else -1 for label in expected]
+    assert rules.predict_places(columns_of(rows)).tolist() == places
+
+
+@given(rule_sets(), tables)
+def test_raw_columns_and_their_concepts_are_answered_alike(rules: RuleSet, rows: list[Row]) -> None:
+    made = [concepts_of(rules, row) for row in rows]
+    raw = rules.predict(columns_of(rows)).tolist()
+    # Object columns, since a DataFrame of its own choosing would hold flags with a hole as it likes.
+    frame = pd.DataFrame(rows, dtype=object)
+    concepts = pd.DataFrame(made, columns=list(made[0]), dtype=bool)
+    matrix, names = concepts.to_numpy(), list(concepts.columns)
+    assert rules.predict(frame).tolist() == raw
+    assert rules.predict(concepts).tolist() == raw
+    assert rules.predict(concepts.astype(float) * 0.6).tolist() == raw
+    assert rules.predict(matrix, names).tolist() == raw
+    assert rules.predict(PackedRows.of(matrix, names)).tolist() == raw
+
+
+@given(rule_sets(), tables)
+def test_formulas_fire_where_they_hold(rules: RuleSet, rows: list[Row]) -> None:
+    expected = [[holds(formula, concepts_of(rules, row)) for formula in rules.formulas] for row in rows]
+    table = columns_of(rows)
+    assert rules.fires(table).tolist() == expected
+    counts = [sum(row) for row in expected]
+    firing = rules.firing(table)
+    assert firing == Firing(counts.count(0), counts.count(1), sum(n > 1 for n in counts))
+    assert firing.total == len(rows)
+
+
+@given(rule_sets(multilabel=True), tables)
+def test_with_several_labels_the_answer_is_a_matrix(rules: RuleSet, rows: list[Row]) -> None:
+    predicted = rules.predict(columns_of(rows))
+    assert predicted.dtype == np.int64
+    assert (predicted == rules.fires(columns_of(rows))).all()
+
+
+@given(rule_sets(), tables)
+def test_the_first_line_that_fires_decides(rules: RuleSet, rows: list[Row]) -> None:
+    trusting = rules.resolved_by("confidence")
+    assert trusting.resolve == "confidence"
+    trust = [line.confidence for line in rules.decisions]
+    assert trust == sorted(trust, reverse=True)
+    assert len(rules.decisions) == sum(len(formula) for formula in rules.formulas)
+    for row, place in zip(rows, trusting.predict_places(columns_of(rows)).tolist(), strict=True):
+        made = concepts_of(rules, row)
+        first = next((line.rule for line in rules.decisions if holds(DNF([line.cube]), made)), rules.otherwise)
+        assert place == (-1 if first is None else first)
+
+
+def test_the_earlier_class_wins_a_tie() -> None:
+    table = {"a": [1, 1, 0, 0], "b": [1, 0, 1, 0]}
+    assert a_and_b().predict(table).tolist() == ["first", "first", "second", None]
+    assert a_and_b(otherwise=1).predict(table).tolist() == ["first", "first", "second", "second"]
+    assert a_and_b(otherwise=1, resolve="none").predict(table).tolist() == [None, "first", "second", None]
+    turned = RuleSet(tuple(reversed(a_and_b().rules)))
+    assert turned.predict(table).tolist() == ["second", "first", "second", None]
+    assert turned.decisions == (
+        Decision(Cube([Literal("b")]), 0, 0.5),
+        Decision(Cube([Literal("a")]), 1, 0.5),
+    )
+
+
+def test_within_a_class_the_cube_trusted_most_speaks() -> None:
+    rules = RuleSet((Rule("x", parse("a | b"), (0.2, 0.9)), Rule("y", parse("c"), (0.5,))))
+    assert rules.predict({"a": [1, 0], "b": [0, 1], "c": [1, 1]}).tolist() == ["y", "x"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "dtype"),
+    [
+        ((0, 1), "i"),
+        ((0.5, 1.5), "f"),
+        ((False, True), "b"),
+        (("no", "yes"), "U"),
+        (("no", 1), "O"),
+        (("no", True), "O"),
+    ],
+)
+def test_labels_keep_their_kind(labels: tuple[Any, Any], dtype: str) -> None:
+    rules = RuleSet((Rule(labels[0], parse("a"), (0.5,)), Rule(labels[1], parse("~a"), (0.5,))))
+    predicted = rules.predict({"a": [1, 0]})
+    assert predicted.dtype.kind == dtype
+    assert predicted.tolist() == list(labels)
+    assert [type(label) for label in predicted.tolist()] == [type(label) for label in labels]
+
+
+def test_a_concept_without_a_predicate_is_a_column_from_a_half_on() -> None:
+    rules = RuleSet((Rule("yes", parse("a"), (0.5,)),))
+    values = [0, 0.49999, 0.5, 1, None, float("nan")]
+    assert rules.fires({"a": values})[:, 0].tolist() == [False, False, True, True, False, False]
+    nullable = pd.DataFrame({"a": pd.array([True, False, None], dtype="boolean")})
+    assert rules.fires(nullable)[:, 0].tolist() == [True, False, False]
+    assert rules.predicate("a") == Predicate("a", ">=", 0.5)
+
+
+def test_a_raw_column_is_taken_before_a_concept() -> None:
+    rules = RuleSet((Rule("yes", parse("old"), (0.5,)),), AGE)
+    assert rules.predict({"age": [70, 50], "old": [0, 1]}).tolist() == ["yes", None]
+    assert rules.predict({"old": [0, 1]}).tolist() == [None, "yes"]
+    assert rules.predict({"old": [0.49, 0.5]}).tolist() == [None, "yes"]
+
+
+def test_tables_of_every_kind_are_read() -> None:
+    rules = RuleSet((Rule("yes", parse("old & smoker"), (0.5,)),), AGE)
+    concepts = ConceptTable(np.array([[1.0, 1.0], [1.0, 0.4]]), names=("old", "smoker"))
+    counted = CountedRows.of([[1, 1], [1, 0]], names=["old", "smoker"])
+    assert rules.predict(concepts).tolist() == ["yes", None]
+    # Counted rows stand in the order of their tuples.
+    assert rules.predict(counted).tolist() == [None, "yes"]
+    frame = pd.DataFrame({"age": pd.array([70, None], dtype="Int64"), "smoker": [True, True], "other": ["x", "y"]})
+    assert rules.predict(frame).tolist() == ["yes", None]
+    assert rules.predict(np.array([[70, 1], [50, 1]]), names=["age", "smoker"]).tolist() == ["yes", None]
+    packed = rules.pack(frame)
+    assert packed.names == ("old", "smoker")
+    assert packed.matrix().tolist() == [[True, True], [False, True]]
+    assert rules.pack(packed) is packed
+
+
+def test_tables_of_polars_are_read() -> None:
+    polars = pytest.importorskip("polars")
+    rules = RuleSet((Rule("yes", parse("old & smoker"), (0.5,)),), AGE)
+    assert rules.predict(polars.DataFrame({"age": [70, None], "smoker": [True, True]})).tolist() == ["yes", None]
+
+
+def test_rules_that_look_at_nothing_answer_every_row() -> None:
+    rules = RuleSet((Rule("all", DNF.true, (0.5,)), Rule("none", DNF.false, ())))
+    assert rules.predict({"x": [1, 2, 3]}).tolist() == ["all"] * 3
+    assert rules.predict(pd.DataFrame(index=range(2))).tolist() == ["all"] * 2
+    assert rules.concepts == ()
+    assert rules.columns == ()
+
+
+def test_what_a_rule_set_looks_at() -> None:
+    rules = RuleSet((Rule("x", parse("old & a"), (0.5,)), Rule("y", parse("b & ~old"), (0.5,))), AGE)
+    assert rules.names == ("x", "y")
+    assert rules.concepts == ("old", "a", "b")
+    assert rules.columns == ("age", "a", "b")
+    assert rules.groups == NO_GROUPS
+    assert rules.rule("y") is rules.rules[1]
+    numbered = RuleSet((Rule(7, parse("a"), (0.5,)),))
+    assert numbered.rule(7) is numbered.rule("7")
+
+
+def test_firing_reads_as_a_sentence() -> None:
+    assert str(Firing(1, 2, 1)) == (
+        "of 4 rows, 2 (50.0%) fire exactly one formula, 1 (25.0%) none and 1 (25.0%) several"
+    )
+    assert str(Firing(0, 0, 0)).startswith("of 0 rows, 0 (0.0%) fire")
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Rule("x", parse("a | b"), (0.5,)), "the rule of 'x' has 2 cubes and 1 confidences"),
+        (lambda: RuleSet(()), "a rule set needs at least one rule"),
+        (lambda: a_and_b(resolve="vote"), "resolve must be 'confidence' or 'none', got 'vote'"),
+        (lambda: a_and_b(otherwise=2), "otherwise must be the place of a class, 0 to 1"),
+        (lambda: a_and_b(otherwise=-1), "otherwise must be the place of a class, 0 to 1"),
+        (lambda: RuleSet((a_and_b().rules[0],) * 2), "every class can have one rule only"),
+        (
+            lambda: RuleSet((Rule(1, parse("a"), (0.5,)), Rule("1", parse("b"), (0.5,)))),
+            "every class can have one rule only",
+        ),
+        (lambda: a_and_b().rule("third"), "there is no class 'third'; the classes are 'first', 'second'"),
+        (lambda: a_and_b().predict({"a": 1, "b": 0}), "each column of a dictionary needs a list of values, all of one"),
+        (lambda: a_and_b().predict({"a": [1], "b": [0, 1]}), "each column of a dictionary needs a list of values, all"),
+        (lambda: a_and_b().predict([[1, 0]]), r"a matrix does not name its columns: pass names=\[\.\.\.\]"),
+        (lambda: a_and_b().predict([[1, 0]], names=["a"]), r"1 names were given for a table of shape \(1, 2\)"),
+        (
+            lambda: a_and_b().predict([[1, 0]], names=["a", "a"]),
+            "concept names must differ; 'a' is there more than once",
+        ),
+        (lambda: a_and_b().predict({"a": ["x"], "b": [1]}), "the column 'a' is not numeric"),
+        (
+            lambda: RuleSet((Rule("x", parse("old"), (0.5,)),), AGE).predict({"years": [3]}),
+            "the table lacks the column 'age' that 'old' is about",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(build: Any, message: str) -> None:
+    with pytest.raises(LogicLensError, match=message):
+        build()
+
+
+def test_a_concept_that_is_not_there_is_an_error_with_the_nearest() -> None:
+    rules = RuleSet((Rule("x", parse("smoker"), (0.5,)),))
+    with pytest.raises(UnknownConcept, match=r"there is no concept 'smoker'\. Did you mean 'smokr'\?"):
+        rules.predict({"smokr": [1]})
+    with pytest.raises(UnknownConcept, match="there is no concept 'smoker'"):
+        rules.predict(PackedRows.of([[1]], ["a"]))

@@ -1,0 +1,333 @@
+"""The model folder: what is saved is what is loaded, and what was changed, cut short or mixed up is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from logiclens.data.booleanise import Booleaniser
+from logiclens.errors import LogicLensError
+from logiclens.estimators import EntropyClassifier
+from logiclens.verify import Refuted, Unusable, verify
+
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {"age": RNG.integers(20, 95, 300), "crp": RNG.normal(10, 4, 300), 'odd "name"; --': RNG.random(300)}
+)
+RISK = np.where((FRAME["age"] >= 60) & (FRAME["crp"] >= 10), "high", "low")
+
+
+@pytest.fixture(scope="module")
+def exact() -> EntropyClassifier:
+    return EntropyClassifier(Booleaniser(2), exact=True, epochs=60).fit(FRAME, RISK)
+
+
+@pytest.fixture(scope="module")
+def soft() -> EntropyClassifier:
+    return EntropyClassifier(Booleaniser(2), epochs=30, hidden=(8, 4), shared_tail=True).fit(FRAME, RISK)
+
+
+@pytest.fixture
+def folder(exact, tmp_path) -> Path:
+    return exact.save(tmp_path / "model")
+
+
+def read(folder: Path, name: str = "model.json") -> dict:
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def write(folder: Path, name: str, content: dict) -> None:
+    (folder / name).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def reseal(folder: Path) -> None:
+    """Recompute every hash, as someone would who wants a change to go unnoticed."""
+    import hashlib
+
+    def digest(name: str) -> str:
+        return hashlib.sha256((folder / name).read_bytes()).hexdigest()
+
+    model = read(folder)
+    model["weights_sha256"] = digest("weights.safetensors")
+    write(folder, "model.json", model)
+    claim = read(folder, "certificate.json")
+    claim.update(model_sha256=digest("model.json"), weights_sha256=digest("weights.safetensors"))
+    claim.pop("certificate_sha256")
+    text = json.dumps(claim, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    claim["certificate_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    write(folder, "certificate.json", claim)
+
+
+def test_an_exact_model_predicts_after_loading_as_before(exact, folder):
+    loaded = EntropyClassifier.load(folder)
+    np.testing.assert_array_equal(loaded.predict(FRAME), exact.predict(FRAME))
+    np.testing.assert_array_equal(loaded.predict_proba(FRAME), exact.predict_proba(FRAME))
+    assert loaded.rules_ == exact.rules_
+    assert loaded.certificate_ == exact.certificate_
+    assert [e.formula for e in loaded.explain(FRAME)] == [e.formula for e in exact.explain()]
+    np.testing.assert_array_equal(loaded.classes_, exact.classes_)
+
+
+def test_a_soft_model_predicts_after_loading_as_before(soft, tmp_path):
+    loaded = EntropyClassifier.load(soft.save(tmp_path / "soft"))
+    np.testing.assert_array_equal(loaded.predict_proba(FRAME), soft.predict_proba(FRAME))
+    assert [str(e.formula) for e in loaded.explain(FRAME)] == [str(e.formula) for e in soft.explain(FRAME)]
+    assert not (tmp_path / "soft" / "certificate.json").exists()
+    with pytest.raises(Unusable, match="certificate"):
+        verify(tmp_path / "soft")
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [False, True], [1.0, 2.0], ["x", "y"]])
+@pytest.mark.parametrize("exact", [False, True])
+def test_labels_of_any_kind_come_back_as_they_were(labels, exact, tmp_path):
+    rows = np.array([[0, 1], [1, 0], [1, 1], [0, 0]] * 10, dtype=float)
+    y = np.array(labels)[rows[:, 0].astype(int)]
+    model = EntropyClassifier(exact=exact, epochs=20).fit(rows, y)
+    loaded = EntropyClassifier.load(model.save(tmp_path / "model"))
+    assert loaded.predict(rows).dtype == model.predict(rows).dtype
+    np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
+    if exact:
+        assert len(verify(tmp_path / "model").classes) == 2
+
+
+def test_several_labels_and_groups_come_back(tmp_path):
+    from logiclens.data.concepts import ConceptTable
+
+    rows = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]] * 10, dtype=float)
+    table = ConceptTable(rows, ["a", "b", "c"], exclusive=[["a", "b", "c"]])
+    model = EntropyClassifier(exact=True, epochs=30).fit(table, rows[:, :2].astype(int))
+    loaded = EntropyClassifier.load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
+    assert loaded.schema_ == model.schema_
+    assert loaded.schema_.groups.exclusive == (("a", "b", "c"),)
+    assert verify(tmp_path / "model").classes[0].rows < 8
+
+
+def test_no_row_of_the_data_is_in_the_folder(folder):
+    text = (folder / "model.json").read_text() + (folder / "certificate.json").read_text()
+    assert str(FRAME["crp"].iloc[0]) not in text
+    assert "data_sha256" in text
+    with pytest.raises(LogicLensError, match="keeps no rows: pass the rows to explain"):
+        EntropyClassifier.load(folder).explain()
+
+
+def test_the_data_hash_tells_data_apart(exact, folder, tmp_path):
+    other = EntropyClassifier(Booleaniser(2), exact=True, epochs=5).fit(FRAME.iloc[::-1], RISK[::-1])
+    assert read(other.save(tmp_path / "other"))["data_sha256"] != read(folder)["data_sha256"]
+    again = exact.save(tmp_path / "again")
+    assert read(again)["data_sha256"] == read(folder)["data_sha256"]
+
+
+def test_saving_replaces_a_model_and_nothing_else(exact, folder, tmp_path):
+    exact.save(folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["certificate.json", "model.json", "weights.safetensors"]
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years of work")
+    with pytest.raises(LogicLensError, match="mine exists and is not a model folder: choose another name"):
+        exact.save(mine)
+    assert (mine / "thesis.txt").read_text() == "years of work"
+    (folder / "notes.txt").write_text("keep me")
+    with pytest.raises(LogicLensError, match="is not a model folder"):
+        exact.save(folder)
+    (tmp_path / "file").write_text("a file")
+    with pytest.raises(LogicLensError, match="is not a model folder"):
+        exact.save(tmp_path / "file")
+
+
+def test_a_save_that_fails_leaves_the_old_model_and_no_remains(exact, folder, tmp_path, monkeypatch):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("logiclens.estimators.store._write_json", fail)
+    with pytest.raises(OSError, match="no space left"):
+        exact.save(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert os.listdir(tmp_path) == ["model"]
+    with pytest.raises(OSError, match="no space left"):
+        exact.save(tmp_path / "new")
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_a_loaded_model_is_not_saved_again(folder, tmp_path):
+    with pytest.raises(LogicLensError, match="already in a folder: copy that"):
+        EntropyClassifier.load(folder).save(tmp_path / "copy")
+
+
+# What is refused --------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_is_not_there_or_not_a_model_is_named(tmp_path):
+    with pytest.raises(LogicLensError, match="there is no folder"):
+        EntropyClassifier.load(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(LogicLensError, match=r"there is no .*model\.json"):
+        EntropyClassifier.load(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("name", ["model.json", "certificate.json"])
+def test_truncated_json_is_refused(folder, name):
+    text = (folder / name).read_text()
+    (folder / name).write_text(text[: len(text) // 2])
+    with pytest.raises(LogicLensError, match=f"{name} cannot be read as JSON: it may be cut short"):
+        EntropyClassifier.load(folder)
+    with pytest.raises(Unusable, match=name):
+        verify(folder)
+
+
+def test_another_schema_or_kind_is_refused(folder):
+    content = read(folder)
+    write(folder, "model.json", {**content, "schema": 7})
+    with pytest.raises(LogicLensError, match="has schema 7; this version reads schema 1"):
+        EntropyClassifier.load(folder)
+    write(folder, "model.json", {**content, "kind": "something else"})
+    with pytest.raises(LogicLensError, match="does not describe a logiclens model"):
+        EntropyClassifier.load(folder)
+
+
+def test_missing_weights_are_named(folder):
+    (folder / "weights.safetensors").unlink()
+    with pytest.raises(LogicLensError, match=r"the weights are missing: there is no .*weights\.safetensors"):
+        EntropyClassifier.load(folder)
+    with pytest.raises(Unusable, match=r"weights\.safetensors"):
+        verify(folder)
+
+
+def test_weights_of_another_model_are_refused(folder, soft, tmp_path):
+    soft.save(tmp_path / "soft")
+    shutil.copy(tmp_path / "soft" / "weights.safetensors", folder)
+    with pytest.raises(LogicLensError, match=r"is not the file that model\.json was saved with"):
+        EntropyClassifier.load(folder)
+    with pytest.raises(Unusable, match="sha256"):
+        verify(folder)
+
+
+def test_a_certificate_of_another_model_is_refused(folder, tmp_path):
+    other = EntropyClassifier(Booleaniser(1), exact=True, epochs=20).fit(FRAME, RISK).save(tmp_path / "other")
+    shutil.copy(other / "certificate.json", folder)
+    with pytest.raises(LogicLensError, match=r"certificate\.json is for another model"):
+        EntropyClassifier.load(folder)
+    with pytest.raises(Unusable, match="sha256"):
+        verify(folder)
+
+
+def test_an_exact_model_without_its_certificate_is_refused(folder):
+    (folder / "certificate.json").unlink()
+    with pytest.raises(LogicLensError, match=r"there is no .*certificate\.json"):
+        EntropyClassifier.load(folder)
+
+
+@pytest.mark.parametrize("field", ["network", "concepts", "rules", "settings", "predicates", "labels", "data_sha256"])
+def test_a_model_that_lacks_a_field_is_refused(folder, field):
+    content = read(folder)
+    del content[field]
+    write(folder, "model.json", content)
+    reseal(folder)
+    with pytest.raises(LogicLensError):
+        EntropyClassifier.load(folder)
+
+
+# Verification of what the estimator saves -------------------------------------------------------------------------
+
+
+def test_what_the_estimator_saves_verifies(exact, folder):
+    report = verify(folder)
+    for found, claimed in zip(report.classes, exact.certificate_.heads, strict=True):
+        assert found.name == claimed.name
+        assert found.rows == claimed.rows_checked
+        # The two bounds are computed independently; both must leave room.
+        assert found.bound < found.smallest_logit
+        assert claimed.rounding_bound < claimed.smallest_logit
+
+
+def tamper_weight(folder: Path) -> None:
+    weights = load_file(folder / "weights.safetensors")
+    weights["tail.1.bias"] += 1e-3
+    save_file(weights, folder / "weights.safetensors")
+
+
+def tamper_literal(folder: Path) -> None:
+    claim = read(folder, "certificate.json")
+    cube = next(cube for entry in claim["classes"] for cube in entry["formula"] if cube)
+    concept = next(iter(cube))
+    cube[concept] = not cube[concept]
+    write(folder, "certificate.json", claim)
+
+
+def tamper_rule(folder: Path) -> None:
+    model = read(folder)
+    cube = next(cube["if"] for rule in model["rules"]["classes"] for cube in rule["cubes"] if cube["if"])
+    concept = next(iter(cube))
+    cube[concept] = not cube[concept]
+    write(folder, "model.json", model)
+
+
+def tamper_name(folder: Path) -> None:
+    text = (folder / "model.json").read_text().replace("age >= ", "agf >= ")
+    (folder / "model.json").write_text(text)
+
+
+def tamper_cut(folder: Path) -> None:
+    model = read(folder)
+    next(iter(model["predicates"].values()))["value"] += 1
+    write(folder, "model.json", model)
+
+
+TAMPERINGS = [tamper_weight, tamper_literal, tamper_rule, tamper_name, tamper_cut]
+
+
+@pytest.mark.parametrize("tamper", TAMPERINGS)
+def test_any_change_fails_by_its_hash(folder, tamper):
+    tamper(folder)
+    with pytest.raises(Unusable, match="sha256"):
+        verify(folder)
+
+
+@pytest.mark.parametrize("tamper", [tamper_literal, tamper_rule, tamper_name])
+def test_a_changed_literal_or_name_fails_also_where_the_hashes_were_recomputed(folder, tamper):
+    tamper(folder)
+    reseal(folder)
+    with pytest.raises((Refuted, Unusable)) as failed:
+        verify(folder)
+    assert "sha256" not in str(failed.value)
+
+
+def test_a_weight_that_flips_a_row_fails_also_where_the_hashes_were_recomputed(folder):
+    weights = load_file(folder / "weights.safetensors")
+    weights["tail.1.bias"] -= 1_000
+    save_file(weights, folder / "weights.safetensors")
+    reseal(folder)
+    with pytest.raises(Refuted, match=r"on the row .* the formula says yes, the head no"):
+        verify(folder)
+
+
+def test_a_head_too_near_to_its_threshold_is_moved_before_it_is_certified():
+    from logiclens.data.concepts import ConceptTable
+    from logiclens.explain.complete import CompleteTable
+    from logiclens.explain.exact import Candidate, Standing, _made
+    from logiclens.formula import parse
+    from logiclens.nn import EntropyNet
+
+    single = EntropyNet(1, 1, (4,), generator=torch.Generator().manual_seed(0))
+    table = CompleteTable.of(single, ("a",))
+    with torch.no_grad():
+        # The row a = 1 sits on the threshold.
+        list(single.parameters())[-1].sub_(float(table.logits[1]))
+    near = CompleteTable.of(single, ("a",))
+    assert not near.is_safe
+    formula = parse("a") if near.answers[1] and not near.answers[0] else near.minimised().formula
+    candidate = Candidate(formula, 0, (0,), single, True, True, Standing(1.0, 1.0), None)
+    made = _made(single, candidate, ConceptTable([[0], [1]], ["a"]), torch.Generator())
+    assert made is not None
+    assert made[1].is_safe
+    np.testing.assert_array_equal(made[1].answers, near.answers)

@@ -1,0 +1,1120 @@
+"""The independent checker: what it accepts, what it refuses and in which words, and whether its bound holds."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import logiclens.verify
+from logiclens.nn import EntropyNet
+from logiclens.verify import Refuted, Report, Unusable, VerificationError, verify
+from logiclens.verify.__main__ import main
+from logiclens.verify.network import logits
+from logiclens.verify.records import Domain
+from logiclens.verify.table import domain_table, formula_table
+from logiclens.verify.weights import Head, Linear
+from tests.oracles.certified import Saved, all_rows, allowed, certify, float64_logits, random_net, sealed
+from tests.oracles.rounding import PlainHead, exact_layers, worst_logit
+
+CONCEPTS = ["age >= 60", "age >= 72.5", "smoker", "sepsis", "icu", "red", "green"]
+PREDICATES = {
+    "age >= 60": {"column": "age", "operator": ">=", "value": 60.0},
+    "age >= 72.5": {"column": "age", "operator": ">=", "value": 72.5},
+    "red": {"column": "light", "operator": "==", "value": "red"},
+    "green": {"column": "light", "operator": "==", "value": "green"},
+}
+
+
+@pytest.fixture(scope="module")
+def saved() -> Saved:
+    """Two classes; 'high' keeps four concepts and all their rows, 'low' three of which some rows are impossible."""
+    domains = {"low": {"rows": "possible", "exclusive": [["red", "green"]], "implied": []}}
+    net = random_net(256, [[2, 5, 6], [0, 2, 3, 4]], len(CONCEPTS), temperature=10.0)
+    return certify(
+        net, CONCEPTS, ["low", "high"], PREDICATES,
+        exclusive=[["red", "green"]], implied=[["age >= 60", "age >= 72.5"]], domains=domains,
+    )  # fmt: skip
+
+
+def refused(saved: Saved, folder: Path) -> VerificationError:
+    with pytest.raises(VerificationError) as caught:
+        verify(saved.write(folder))
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.endswith(".")
+    return caught.value
+
+
+# ---- success
+
+
+def test_a_true_certificate_is_verified_with_its_figures(saved, tmp_path):
+    report = verify(saved.write(tmp_path))
+    assert isinstance(report, Report)
+    assert [entry.name for entry in report.classes] == ["low", "high"]
+    for entry in report.classes:
+        claim = saved.entry(entry.name)
+        assert entry.rows == claim["rows_checked"]
+        assert entry.smallest_logit == pytest.approx(claim["smallest_logit"], abs=1e-12)
+        assert 1e-9 < entry.bound < 1e-2
+    assert report.classes[1].domain == "all 16 rows of its 4 concepts"
+    assert report.classes[0].domain == "the 6 possible of all 8 rows of its 3 concepts (at most one of red, green)"
+    assert verify(str(tmp_path)) == report
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_networks_of_every_shape_are_verified(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    hidden = [(5,), (20,), (20, 10), (7, 6, 5)][seed % 4]
+    kept = [sorted(rng.choice(9, int(rng.integers(0, 9)), replace=False).tolist()) for _ in range(3)]
+    net = random_net(seed, kept, 9, hidden, temperature=float(rng.choice([0.1, 1.0, 10.0])))
+    saved = certify(net, [f"c{j}" for j in range(9)], ["x", "y", "z"])
+    report = verify(saved.write(tmp_path))
+    assert [entry.rows for entry in report.classes] == [2 ** len(concepts) for concepts in kept]
+
+
+def test_a_possible_domain_takes_parts_of_declared_groups(tmp_path):
+    concepts = ["x >= 1", "x >= 2", "x >= 3", "a", "b", "c"]
+    predicates = {f"x >= {k}": {"column": "x", "operator": ">=", "value": k} for k in (1, 2, 3)}
+    domain = {"rows": "possible", "exclusive": [["a", "c"]], "implied": [["x >= 1", "x >= 3"]]}
+    net = random_net(5, [[0, 2, 3, 5]], 6)
+    saved = certify(net, concepts, ["yes"], predicates, [["a", "b", "c"]], [concepts[:3]], {"yes": domain})
+    assert saved.entry("yes")["rows_checked"] == 9
+    assert verify(saved.write(tmp_path)).classes[0].rows == 9
+    # Naming the whole declared groups says the same of the kept concepts.
+    saved.entry("yes")["domain"] = {"rows": "possible", "exclusive": [["a", "b", "c"]], "implied": [concepts[:3]]}
+    assert verify(saved.write(tmp_path)).classes[0].rows == 9
+
+
+def test_constant_heads_are_formulas_too(tmp_path):
+    net = random_net(1, [[], [0]], 2)
+    with torch.no_grad():
+        net.tail[1].bias[1] = -1000.0
+    report = verify(certify(net, ["a", "b"], ["idle", "never"]).write(tmp_path))
+    assert report.classes[0].formula in ("True", "False")
+    assert report.classes[0].domain == "the one row of no concepts"
+    assert report.classes[1].formula == "False"
+
+
+def test_cubes_may_come_in_any_order(saved, tmp_path):
+    shuffled = saved.copy()
+    shuffled.entry()["formula"] = [dict(reversed(cube.items())) for cube in reversed(saved.entry()["formula"])]
+    assert verify(shuffled.write(tmp_path)).classes[1].rows == 16
+
+
+def test_a_certificate_may_be_indented_otherwise(saved, tmp_path):
+    folder = saved.write(tmp_path)
+    content = json.loads((folder / "certificate.json").read_text())
+    (folder / "certificate.json").write_text(json.dumps(content, indent=7, sort_keys=True))
+    assert len(verify(folder).classes) == 2
+
+
+def test_a_weight_may_change_where_no_answer_and_no_figure_does(saved, tmp_path):
+    changed = saved.copy()
+    weight = changed.weights["tail.1.weight"]
+    weight[1, 0, 0] = np.nextafter(weight[1, 0, 0], np.float32(np.inf))
+    assert verify(changed.write(tmp_path / "seen")).classes[1].rows == 16
+    # A concept that is not kept has relevance exactly 0, whatever its weights are.
+    changed.weights["entropy.weight"][1, :, 1] = 1e6
+    assert verify(changed.write(tmp_path / "unseen")).classes[1].rows == 16
+
+
+def test_twenty_concepts_take_seconds_and_little_memory(tmp_path):
+    saved = wide_head(20)
+    folder = saved.write(tmp_path)
+    start = time.process_time()
+    report = verify(folder)
+    assert time.process_time() - start < 60
+    assert report.classes[0].rows == 2**20
+    tracemalloc.start()
+    verify(folder)
+    assert tracemalloc.get_traced_memory()[1] < 200e6
+    tracemalloc.stop()
+    # One cube too many, true on a single row of the million.
+    row = {name: (j % 3 != 2) and j != 1 for j, name in enumerate(saved.model["concepts"])}
+    saved.set_formula([*saved.entry("yes")["formula"], row], "yes")
+    error = refused(saved, tmp_path)
+    assert isinstance(error, Refuted)
+    assert ", ".join(f"{name} = {int(value)}" for name, value in row.items()) in str(error)
+    assert "the formula says yes, the head no" in str(error)
+    assert "other rows" not in str(error)
+
+
+def wide_head(m: int, width: int = 20) -> Saved:
+    """(c0 & c1) | c2, with a whisper of all the other concepts."""
+    generator = torch.Generator().manual_seed(0)
+    net = EntropyNet(m, 1, hidden=(width,), temperature=20.0, generator=generator)
+    with torch.no_grad():
+        net.entropy.weight.mul_(1e-3)
+        net.entropy.bias.zero_()
+        net.entropy.weight[0, 0, :2], net.entropy.weight[0, 1, 2] = 5.0, 5.0
+        relevance = net.entropy.relevance()[0, 0]
+        net.entropy.bias[0, 0] = -7.5 * relevance
+        net.tail[1].weight.mul_(1e-3)
+        net.tail[1].weight[0, 0, :2] = 1.0
+        net.tail[1].bias.fill_(-0.6)
+    names = [f"c{j}" for j in range(m)]
+    values = float64_logits(net, 0, list(range(m)))
+    rows = all_rows(m).astype(bool)
+    assert ((values >= 0) == (rows[:, 0] & rows[:, 1] | rows[:, 2])).all()
+    small = certify(random_net(0, [[0]], m, (width,), temperature=20.0), names, ["yes"])
+    small.weights = {name: tensor.numpy().copy() for name, tensor in net.state_dict().items()}
+    small.entry("yes").update(concepts=names, rows_checked=2**m, smallest_logit=float(abs(values).min()))
+    small.set_formula([{"c0": True, "c1": True}, {"c2": True}], "yes")
+    return small
+
+
+# ---- changes behind the certificate's back
+
+
+def change_weight(saved: Saved) -> None:
+    saved.weights["entropy.weight"][0, 0, 0] += 1
+
+
+def change_cut(saved: Saved) -> None:
+    saved.model["predicates"]["age >= 60"]["value"] = 61.0
+
+
+def change_name(saved: Saved) -> None:
+    saved.model["concepts"][3] = "Sepsis"
+
+
+def change_rule(saved: Saved) -> None:
+    flip(saved.rules()["cubes"][0]["if"])
+
+
+def change_formula(saved: Saved) -> None:
+    flip(saved.entry()["formula"][0])
+
+
+def flip(cube: dict[str, bool]) -> None:
+    concept = next(iter(cube))
+    cube[concept] = not cube[concept]
+
+
+@pytest.mark.parametrize(
+    ("change", "file"),
+    [(change_weight, "weights.safetensors"), (change_cut, "model.json"), (change_name, "model.json"),
+     (change_rule, "model.json"), (change_formula, "certificate.json")],
+)  # fmt: skip
+def test_a_change_with_stale_hashes_fails_by_its_hash(saved, tmp_path, change, file):
+    tampered = saved.frozen()
+    change(tampered)
+    error = refused(tampered, tmp_path)
+    assert isinstance(error, Unusable)
+    assert str(error).startswith(file)
+    assert "sha256 differs" in str(error)
+    if file != "certificate.json":
+        assert "is not the file this certificate was made for" in str(error)
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_no_single_byte_can_change_unnoticed(saved, data):
+    with tempfile.TemporaryDirectory() as folder:
+        path = saved.write(Path(folder)) / data.draw(
+            st.sampled_from(["model.json", "weights.safetensors", "certificate.json"])
+        )
+        content = bytearray(path.read_bytes())
+        said = json.loads(content) if path.name == "certificate.json" else None
+        position = data.draw(st.integers(0, len(content) - 1))
+        content[position] = (content[position] + data.draw(st.integers(1, 255))) % 256
+        path.write_bytes(content)
+        try:
+            verify(folder)
+        except Unusable:
+            return
+        # Only what the certificate says is hashed: a blank between two of its words may be another blank.
+        assert said is not None
+        assert json.loads(content) == said
+
+
+def test_hashes_come_before_anything_else(saved, tmp_path):
+    tampered = saved.frozen()
+    tampered.model["kind"], tampered.model["schema"] = "something else", 7
+    assert "sha256 differs" in str(refused(tampered, tmp_path))
+    tampered = saved.frozen()
+    tampered.certificate["schema"] = 7
+    assert "sha256 differs" in str(refused(tampered, tmp_path))
+    folder = saved.write(tmp_path)
+    (folder / "weights.safetensors").write_bytes(b"")
+    (folder / "model.json").write_bytes(b"{")
+    with pytest.raises(Unusable, match=r"model\.json is not the file this certificate was made for"):
+        verify(folder)
+
+
+# ---- changes with the hashes made right again
+
+
+def test_a_changed_literal_is_refuted_with_a_row_on_which_it_matters(saved, tmp_path):
+    tampered = saved.copy()
+    cubes = copy.deepcopy(saved.entry()["formula"])
+    flip(cubes[0])
+    tampered.set_formula(cubes)
+    assert_names_a_wrong_row(refused(tampered, tmp_path), tampered)
+
+
+def test_a_dropped_cube_is_refuted_with_a_row_it_covered(saved, tmp_path):
+    tampered = saved.copy()
+    tampered.set_formula(saved.entry()["formula"][1:])
+    error = refused(tampered, tmp_path)
+    assert_names_a_wrong_row(error, tampered)
+    assert "the formula says no, the head yes (logit " in str(error)
+
+
+def test_weights_that_turn_one_row_are_refuted_with_that_row(saved, tmp_path):
+    tampered = saved.copy()
+    kept = [0, 2, 3, 4]
+    values = head_logits(tampered, 1)
+    # Just over the logit nearest to 0 among the yeses: no other row changes.
+    nearest = min(value for value in values if value >= 0)
+    tampered.weights["tail.1.bias"][1, 0] -= np.float32(nearest + 0.01)
+    assert sum((values >= 0) != (head_logits(tampered, 1) >= 0)) == 1
+    row = all_rows(4)[values.tolist().index(nearest)]
+    words = ", ".join(f"{CONCEPTS[j]} = {int(value)}" for j, value in zip(kept, row, strict=True))
+    error = refused(tampered, tmp_path)
+    assert isinstance(error, Refuted)
+    assert str(error).startswith(
+        f"class 'high': on the row {words} the formula says yes, the head no (logit -0.01). Do not take"
+    )
+
+
+def head_logits(saved: Saved, head: int) -> np.ndarray:
+    kept = np.flatnonzero(saved.weights["entropy.keep"][head]).tolist()
+    net = EntropyNet(
+        len(saved.model["concepts"]), len(saved.model["class_names"]), hidden=saved.model["network"]["hidden"],
+        temperature=saved.model["network"]["temperature"],
+    )  # fmt: skip
+    net.load_state_dict({name: torch.tensor(value) for name, value in saved.weights.items()})
+    return float64_logits(net, head, kept)
+
+
+def assert_names_a_wrong_row(error: VerificationError, saved: Saved) -> None:
+    assert isinstance(error, Refuted)
+    text = str(error)
+    row = dict(part.rsplit(" = ", 1) for part in text.split("on the row ")[1].split(" the formula says")[0].split(", "))
+    row = {name: int(value) for name, value in row.items()}
+    names = saved.entry()["concepts"]
+    assert list(row) == names
+    position = int("".join(str(row[name]) for name in names), 2)
+    head = head_logits(saved, 1)[position] >= 0
+    formula = any(all(row[name] == value for name, value in cube.items()) for cube in saved.entry()["formula"])
+    assert head != formula
+    says, answers = ("yes", "no") if formula else ("no", "yes")
+    assert f"the formula says {says}, the head {answers}" in text
+
+
+def test_a_margin_within_rounding_is_refuted(saved, tmp_path):
+    tampered = saved.copy()
+    values = head_logits(tampered, 1)
+    nearest = min(values, key=abs)
+    tampered.weights["tail.1.bias"][1, 0] -= np.float32(nearest * (1 - 1e-6))
+    left = float(min(abs(head_logits(tampered, 1))))
+    assert ((head_logits(tampered, 1) >= 0) == (values >= 0)).all()
+    tampered.entry().update(smallest_logit=left, rounding_bound=left / 2)
+    error = refused(tampered, tmp_path)
+    assert isinstance(error, Refuted)
+    assert str(error).startswith("class 'high': the smallest |logit| is ")
+    assert "and float32 rounding may be as large as " in str(error)
+
+
+def test_large_weights_cannot_be_certified(saved, tmp_path):
+    for name, value in [("entropy.weight", 3e38), ("tail.1.weight", 3e38), ("entropy.bias", 3e38)]:
+        tampered = saved.copy()
+        tampered.weights[name][1] = value
+        assert "may overflow" in str(refused(tampered, tmp_path))
+    tampered = saved.copy()
+    tampered.model["network"]["temperature"] = 1e-30
+    tampered.weights["entropy.weight"][:] = tampered.weights["entropy.weight"][:, :, :1]
+    assert "lose the relevance" in str(refused(tampered, tmp_path))
+
+
+def test_an_idle_head_whose_strengths_overflow_is_not_certified(tmp_path):
+    # It keeps nothing, and yet float32 makes NaN of it: infinite strength minus the largest.
+    saved = certify(random_net(1, [[]], 2), ["a", "b"], ["idle"])
+    saved.weights["entropy.weight"][:] = 1e38
+    assert "may overflow" in str(refused(saved, tmp_path))
+
+
+Change = Callable[[Saved], object]
+
+
+def at(*path: Any, to: Any) -> Change:
+    """Put a value somewhere in one of the files: at("entry", "head", to=3)."""
+
+    def change(saved: Saved) -> None:
+        place: Any = {"entry": saved.entry(), "rules": saved.rules()}.get(path[0]) or getattr(saved, path[0])
+        for step in path[1:-1]:
+            place = place[step]
+        place[path[-1]] = to
+
+    return change
+
+
+REFUTED: list[tuple[str, Change, str]] = [
+    ("rules", lambda s: s.rules()["cubes"].pop(), "not the one that model.json prints"),
+    ("formula", lambda s: s.entry()["formula"].pop(), "not the one that model.json prints"),
+    ("rules gone", lambda s: s.model["rules"]["classes"].pop(), "class 'high': model.json prints no rules for it"),
+    (
+        "rules of no class",
+        lambda s: s.model["rules"]["classes"].append({"class": "odd", "cubes": []}),
+        "model.json prints rules for a class 'odd', which it does not have",
+    ),
+    ("concept dropped", lambda s: s.entry()["concepts"].pop(), "the head keeps the concepts ["),
+    ("concepts turned", lambda s: s.entry()["concepts"].reverse(), "the head keeps the concepts ["),
+    ("keep", at("weights", "entropy.keep", (1, 1), to=True), "the head keeps the concepts ["),
+    (
+        "unkept concept",
+        lambda s: s.set_formula([*s.entry()["formula"], {"red": True, "icu": True}]),
+        "the formula speaks of 'red', a concept that the head does not keep",
+    ),
+    ("rows", at("entry", "rows_checked", to=15), "its domain has 16 rows, and certificate.json says that 15 were"),
+    ("margin", at("entry", "smallest_logit", to=30.5), "and certificate.json says 30.5"),
+    ("bound 0", at("entry", "rounding_bound", to=0), "its rounding_bound must be above 0 and below its smallest_logit"),
+    ("bound below 0", at("entry", "rounding_bound", to=-1e-9), "must be above 0 and below"),
+    ("bound large", at("entry", "rounding_bound", to=1e9), "must be above 0 and below its smallest_logit, got 1e+09"),
+    ("class gone", lambda s: s.certificate["classes"].pop(), "class 'high': certificate.json says nothing of it"),
+    ("no classes", at("certificate", "classes", to=[]), "class 'low': certificate.json says nothing of it"),
+    ("class name", at("entry", "class", to="High"), "class 'High': head 1 is the head of class 'high'"),
+    (
+        "undeclared group",
+        at("entry", "domain", to={"rows": "possible", "exclusive": [["icu", "sepsis"]], "implied": []}),
+        "its domain takes ['icu', 'sepsis'] as exclusive, which model.json does not",
+    ),
+    (
+        "group from two",
+        at("entry", "domain", to={"rows": "possible", "exclusive": [["red", "green", "icu"]], "implied": []}),
+        "as exclusive, which model.json does not",
+    ),
+    (
+        "undeclared chain",
+        at("entry", "domain", to={"rows": "possible", "exclusive": [], "implied": [["icu", "sepsis"]]}),
+        "its domain takes ['icu', 'sepsis'] as implied, which model.json does not",
+    ),
+    (
+        "chain turned",
+        at("entry", "domain", to={"rows": "possible", "exclusive": [], "implied": [["age >= 72.5", "age >= 60"]]}),
+        "as implied, which model.json does not",
+    ),
+    (
+        "values descend",
+        at("model", "predicates", "age >= 72.5", "value", to=59),
+        "'age >= 72.5' implies 'age >= 60', and by their predicates it does not: a chain needs one column",
+    ),
+    ("other column", at("model", "predicates", "age >= 72.5", "column", to="bmi"), "by their predicates it does not"),
+    ("other operator", at("model", "predicates", "age >= 60", "operator", to="<="), "by their predicates it does not"),
+    ("no number", at("model", "predicates", "age >= 60", "value", to="sixty"), "by their predicates it does not"),
+    (
+        "strict limit first",
+        lambda s: s.model["predicates"]["age >= 60"].update(operator=">", value=72.5),
+        "by their predicates it does not",
+    ),
+    (
+        "one less beyond 2^53",
+        lambda s: [s.model["predicates"][CONCEPTS[k]].update(value=2**53 + 1 - k) for k in (0, 1)],
+        "by their predicates it does not",
+    ),
+    (
+        "chain over a gap",
+        lambda s: s.model.update(implied=[["age >= 72.5", "icu", "age >= 60"]]),
+        "'age >= 60' implies 'age >= 72.5', and by their predicates it does not",
+    ),
+    (
+        "thresholds exclusive",
+        lambda s: s.model["exclusive"].append(["age >= 60", "age >= 72.5"]),
+        "'age >= 60' and 'age >= 72.5' exclusive, and by their predicates both are true of some values of 'age'",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "words"), [case[1:] for case in REFUTED], ids=[case[0] for case in REFUTED])
+def test_what_is_refuted_and_in_which_words(saved, tmp_path, change, words):
+    tampered = saved.copy()
+    change(tampered)
+    error = refused(tampered, tmp_path)
+    assert isinstance(error, Refuted), error
+    assert words in str(error)
+    assert str(error).endswith("save it again to have a certificate made from its weights.")
+    assert error.exit_code == 1
+
+
+def test_a_strict_limit_implies_the_same_limit(saved, tmp_path):
+    changed = saved.copy()
+    changed.model["predicates"]["age >= 72.5"].update(operator=">", value=60)
+    assert len(verify(changed.write(tmp_path)).classes) == 2
+
+
+def test_impossible_rows_do_not_count_and_all_rows_do(saved, tmp_path):
+    """A formula may say anything of impossible rows, but only where the domain leaves them out."""
+    tampered = saved.copy()
+    tampered.set_formula([*saved.entry("low")["formula"], {"red": True, "green": True}], "low")
+    assert verify(tampered.write(tmp_path)).classes[0].rows == 6
+    values = head_logits(saved, 0)
+    tampered.entry("low").update(domain={"rows": "all"}, rows_checked=8, smallest_logit=float(abs(values).min()))
+    assert not (values[[3, 7]] >= 0).all()
+    assert "red = 1, green = 1 the formula says yes, the head no" in str(refused(tampered, tmp_path))
+
+
+def test_the_row_is_named_rightly_behind_an_impossible_one(saved, tmp_path):
+    tampered = saved.copy()
+    tampered.set_formula([], "low")
+    first = next(k for k in np.flatnonzero(head_logits(saved, 0) >= 0).tolist() if k not in (3, 7))
+    assert first > 3
+    words = ", ".join(f"{n} = {first >> (2 - k) & 1}" for k, n in enumerate(saved.entry("low")["concepts"]))
+    assert f"class 'low': on the row {words} the formula says no, the head yes" in str(refused(tampered, tmp_path))
+
+
+# ---- files of the wrong form
+
+UNUSABLE: list[tuple[str, Change, str]] = [
+    ("schema", at("certificate", "schema", to=7), "certificate.json has schema 7; this logiclens verifies schema 1. U"),
+    ("model schema", at("model", "schema", to=2), "model.json has schema 2; this logiclens verifies schema 1. Use"),
+    ("schema true", at("model", "schema", to=True), "schema in model.json must be a whole number, 0 or more, got True"),
+    ("kind", at("certificate", "kind", to="x"), "certificate.json must be of kind 'logiclens certificate', got 'x'"),
+    ("model kind", at("model", "kind", to="x"), "model.json must be of kind 'logiclens model', got 'x'"),
+    ("no version", lambda s: s.model.pop("logiclens"), "model.json has no logiclens."),
+    ("version", at("certificate", "logiclens", to=1), "logiclens in certificate.json must be a string, got 1"),
+    ("head", at("entry", "head", to=0), "must name each head once, got head 0 twice"),
+    ("head text", at("entry", "head", to="1"), "classes[1].head in certificate.json must be a whole number, 0 or more"),
+    ("head true", at("entry", "head", to=True), "must be a whole number, 0 or more, got True"),
+    ("head beyond", at("entry", "head", to=2), "must be one of the model's 2 heads, counted from 0, got 2"),
+    ("head below", at("entry", "head", to=-1), "must be a whole number, 0 or more, got -1"),
+    ("classes", at("certificate", "classes", to={}), "classes in certificate.json must be a list, got {}"),
+    ("class", at("certificate", "classes", 1, to=5), "classes[1] in certificate.json must be a JSON object, got 5"),
+    ("class name", at("entry", "class", to=None), "classes[1].class in certificate.json must be a string, got None"),
+    ("no concepts", lambda s: s.entry().pop("concepts"), "certificate.json has no classes[1].concepts."),
+    ("concepts", at("entry", "concepts", to="icu"), "classes[1].concepts in certificate.json must be a list of string"),
+    ("concept twice", at("entry", "concepts", to=["icu", "icu"]), "strings that differ from each other"),
+    ("concept new", at("entry", "concepts", to=["rain"]), "names the concept 'rain', which the model does not have"),
+    ("formula", at("entry", "formula", to=None), "classes[1].formula in certificate.json must be a list, got None"),
+    ("cube", at("entry", "formula", to=[[]]), "classes[1].formula[0] in certificate.json must be a JSON object, got ["),
+    ("literal", at("entry", "formula", to=[{"icu": 1}]), "formula[0].icu in certificate.json must be true or false, g"),
+    ("literal new", at("entry", "formula", to=[{"rain": True}]), "formula[0] in certificate.json names the concept 'r"),
+    ("domain", at("entry", "domain", to="all"), "classes[1].domain in certificate.json must be a JSON object"),
+    ("domain rows", at("entry", "domain", to={"rows": "none"}), "must be 'all' or 'possible', got 'none'"),
+    ("domain key", at("entry", "domain", to={"rows": "all", "exclusive": []}), "has the key 'exclusive', which 'all'"),
+    (
+        "domain group",
+        at("entry", "domain", to={"rows": "possible", "exclusive": ["red"]}),
+        "domain.exclusive in certificate.json must hold lists of strings that differ from each other, got 'red'",
+    ),
+    (
+        "domain groups",
+        at("entry", "domain", to={"rows": "possible", "implied": 3}),
+        "domain.implied in certificate.json must be a list of lists of strings, got 3",
+    ),
+    (
+        "domain group new",
+        at("entry", "domain", to={"rows": "possible", "exclusive": [["rain"]]}),
+        "names the concept 'rain', which the model does not have",
+    ),
+    ("rows", at("entry", "rows_checked", to=16.0), "classes[1].rows_checked in certificate.json must be a whole numbe"),
+    ("margin", at("entry", "smallest_logit", to="1"), "smallest_logit in certificate.json must be a finite number, go"),
+    ("margin large", at("entry", "smallest_logit", to=10**400), "must be a finite number, got 1000"),
+    ("bound", at("entry", "rounding_bound", to=None), "rounding_bound in certificate.json must be a finite number"),
+    ("refit", at("entry", "refit_to_formula", to=3), "refit_to_formula in certificate.json must be a JSON object, got"),
+    ("minimal", at("entry", "proved_minimal", to="yes"), "proved_minimal in certificate.json must be true or false"),
+    ("not covered", at("certificate", "does_not_cover", to=[1]), "does_not_cover in certificate.json must be a list o"),
+    ("model concepts", at("model", "concepts", 1, to="icu"), "concepts in model.json must be a list of strings that d"),
+    ("n_concepts", at("model", "network", "n_concepts", to=8), "network.n_concepts in model.json must be the number o"),
+    ("n_heads", at("model", "network", "n_heads", to=3), "network.n_heads in model.json must be the number of class n"),
+    ("class names", at("model", "class_names", to=["high", "high"]), "class_names in model.json must be a list of str"),
+    ("hidden", at("model", "network", "hidden", to=[]), "network.hidden in model.json must be a list of at least one"),
+    ("hidden 0", at("model", "network", "hidden", to=[0]), "must be a list of at least one width, each at least 1, go"),
+    ("hidden text", at("model", "network", "hidden", to=["20"]), "network.hidden in model.json must be a list of whol"),
+    ("temperature", at("model", "network", "temperature", to=0), "must be a number above 0 that float32 can hold, got"),
+    ("temperature low", at("model", "network", "temperature", to=1e-50), "a number above 0 that float32 can hold"),
+    ("activation", at("model", "network", "activation", to="tanh"), "must be 'relu', the only one whose heads are ver"),
+    ("predicate", at("model", "predicates", "smoker", to=3), "predicates.smoker in model.json must be a JSON object,"),
+    ("predicate new", at("model", "predicates", "rain", to={}), "predicates in model.json names the concept 'rain'"),
+    (
+        "predicate value",
+        at("model", "predicates", "age >= 60", "value", to=10**400),
+        "predicates.'age >= 60'.value in model.json must be a finite number",
+    ),
+    ("exclusive", at("model", "exclusive", to=None), "exclusive in model.json must be a list of lists of strings"),
+    ("implied", at("model", "implied", to=[[]]), "implied in model.json must hold lists of strings that differ"),
+    ("group twice", at("model", "exclusive", to=[["red", "red"]]), "from each other, got ['red', 'red']"),
+    ("rules", at("model", "rules", to=[]), "rules in model.json must be a JSON object, got []"),
+    (
+        "rules twice",
+        lambda s: s.model["rules"]["classes"].append(s.rules()),
+        "rules.classes in model.json must hold each class once, got one of them twice",
+    ),
+    ("rules if", at("rules", "cubes", to=[{}]), "model.json has no rules.classes[1].cubes[0].if."),
+    ("no tensor", lambda s: s.weights.pop("tail.1.bias"), "weights.safetensors has no tail.1.bias: the tensors must b"),
+    ("one more tensor", at("weights", "x", to=np.zeros(1)), "weights.safetensors has an unexpected 'x': the tensors m"),
+    (
+        "shape",
+        at("weights", "tail.1.weight", to=np.zeros((2, 20), np.float32)),
+        "tail.1.weight in weights.safetensors must be float32 of shape [2, 1, 20], got float32 of shape [2, 20]",
+    ),
+    (
+        "dtype",
+        at("weights", "tail.1.bias", to=np.zeros((2, 1))),
+        "tail.1.bias in weights.safetensors must be float32 of shape [2, 1], got float64 of shape [2, 1]",
+    ),
+    (
+        "keep",
+        at("weights", "entropy.keep", to=np.ones((2, 7), np.uint8)),
+        "entropy.keep in weights.safetensors must be bool of shape [2, 7], got uint8 of shape [2, 7]",
+    ),
+    (
+        "keep of 2",
+        at("weights", "entropy.keep", to=np.full((2, 7), 2, np.uint8).view(np.bool_)),
+        "entropy.keep in weights.safetensors must hold the bytes 0 and 1 only",
+    ),
+    ("nan", at("weights", "entropy.bias", (0, 3), to=np.nan), "entropy.bias in weights.safetensors must be finite, an"),
+    ("inf", at("weights", "entropy.weight", (0, 3, 1), to=np.inf), "entropy.weight in weights.safetensors must be fin"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "words"), [case[1:] for case in UNUSABLE], ids=[case[0] for case in UNUSABLE])
+def test_what_is_unusable_and_in_which_words(saved, tmp_path, change, words):
+    tampered = saved.copy()
+    change(tampered)
+    error = refused(tampered, tmp_path)
+    assert isinstance(error, Unusable), error
+    assert words in str(error)
+    assert len(str(error)) < 400
+    assert error.exit_code == 2
+
+
+def test_more_than_twenty_concepts_are_not_certified(tmp_path):
+    saved = certify(random_net(0, [[0]], 21), [f"c{j}" for j in range(21)], ["yes"])
+    saved.weights["entropy.keep"][:] = True
+    saved.entry("yes")["concepts"] = saved.model["concepts"]
+    error = refused(saved, tmp_path)
+    assert isinstance(error, Unusable)
+    assert "must be a list of at most 20 concepts, for 2^20 rows" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("certificate.json", "Only an exact model has one"),
+        ("model.json", "fresh copy"),
+        ("weights.safetensors", "fresh"),
+    ],
+)
+def test_a_missing_file_is_named(saved, tmp_path, file, words):
+    folder = saved.write(tmp_path)
+    (folder / file).unlink()
+    with pytest.raises(Unusable, match=f"there is no {file} in .*{words}"):
+        verify(folder)
+    (folder / file).mkdir()
+    with pytest.raises(Unusable, match=f"{file} cannot be read \\(Is a directory\\)"):
+        verify(folder)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    for folder in (tmp_path / "none", "a\0b", "x" * 5000):
+        with pytest.raises(Unusable, match=r"there is no folder .* Pass the folder that the model was saved in"):
+            verify(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"", "is not valid JSON (Expecting value"),
+        (b'{"kind": "logi', "is not valid JSON (Unterminated string"),
+        (b"\xff\xfe{}", "is not valid JSON ('utf-8' codec can't decode"),
+        (b'\xef\xbb\xbf{"a": 1}', "is not valid JSON (Unexpected UTF-8 BOM"),
+        (b"[1]", "must be a JSON object, got [1]"),
+        (b'{"a": NaN}', "is not valid JSON (it contains NaN)"),
+        (b'{"a": -Infinity}', "is not valid JSON (it contains -Infinity)"),
+        (b'{"a": {"icu": true, "icu": false}}', "is not valid JSON (an object has the key 'icu' twice)"),
+        (b'{"a": "\\ud800"}', "is not valid JSON ('utf-8' codec can't encode"),
+        (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "is nested too deeply to be read"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "is not valid JSON (Exceeds the limit"),
+        (b"{}", "has no certificate_sha256"),
+        (b'{"certificate_sha256": 5}', "certificate_sha256 in certificate.json must be a string, got 5"),
+    ],
+)
+def test_a_certificate_that_is_not_json(saved, tmp_path, text, words):
+    folder = saved.write(tmp_path)
+    (folder / "certificate.json").write_bytes(text)
+    with pytest.raises(Unusable) as caught:
+        verify(folder)
+    assert str(caught.value).startswith("certificate.json ") or words in str(caught.value)
+    assert words in str(caught.value)
+    # The same in model.json, with the right hash.
+    if b"sha256" not in text and text != b"{}":
+        (folder / "model.json").write_bytes(text)
+        write_certificate(folder, saved.certificate)
+        with pytest.raises(Unusable) as caught:
+            verify(folder)
+        assert f"model.json {words}" in str(caught.value)
+
+
+def write_certificate(folder: Path, certificate: dict[str, Any]) -> None:
+    """With the hashes of the two files as they are now."""
+    right = sealed(certificate, (folder / "model.json").read_bytes(), (folder / "weights.safetensors").read_bytes())
+    (folder / "certificate.json").write_text(json.dumps(right, ensure_ascii=False), "utf-8")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"junk",
+        bytes(7),
+        b"\xff" * 64,
+        (2**62).to_bytes(8, "little") + b"{}",
+        (8).to_bytes(8, "little") + b'{"a": 1}',
+    ],
+)
+def test_weights_that_are_not_safetensors(saved, tmp_path, content):
+    folder = saved.write(tmp_path)
+    (folder / "weights.safetensors").write_bytes(content)
+    write_certificate(folder, saved.certificate)
+    with pytest.raises(Unusable, match=r"weights\.safetensors cannot be read \("):
+        verify(folder)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"a": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}},
+        {"a": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}},
+        {"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}},
+        {"a": {"dtype": "F32", "shape": [2**40, 2**40, 0], "data_offsets": [0, 0]}},
+        {"a": {"dtype": "F32", "shape": [1] * 100, "data_offsets": [0, 4]}},
+    ],
+)
+def test_tensors_that_numpy_does_not_have(saved, tmp_path, header):
+    text = json.dumps(header).encode()
+    folder = saved.write(tmp_path)
+    (folder / "weights.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + bytes(4))
+    write_certificate(folder, saved.certificate)
+    with pytest.raises(Unusable, match=r"weights\.safetensors (cannot be read|has no)"):
+        verify(folder)
+
+
+# ---- fuzzing
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(CONCEPTS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, item in inner for place in places(item, (*path, key)))]
+
+
+@settings(max_examples=400)
+@given(data=st.data())
+def test_whatever_the_json_says_there_is_a_verdict(saved, data):
+    tampered = saved.copy()
+    for _ in range(data.draw(st.integers(1, 3))):
+        root = data.draw(st.sampled_from([tampered.model, tampered.certificate]))
+        path = data.draw(st.sampled_from([place for place in places(root) if place]))
+        inner = root
+        for step in path[:-1]:
+            inner = inner[step]
+        how = data.draw(st.sampled_from(["replace", "remove", "repeat"]))
+        if how == "replace":
+            inner[path[-1]] = data.draw(JSON)
+        elif how == "repeat" and isinstance(inner, list):
+            inner.insert(path[-1], copy.deepcopy(inner[path[-1]]))
+        else:
+            del inner[path[-1]]
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            tampered.write(Path(folder))
+        except UnicodeEncodeError:  # half a surrogate pair, which no UTF-8 file can hold
+            return
+        assert_verdict(Path(folder))
+
+
+@settings(max_examples=400)
+@given(data=st.data(), right=st.booleans())
+def test_whatever_the_bytes_are_there_is_a_verdict(saved, data, right):
+    with tempfile.TemporaryDirectory() as folder:
+        path = saved.write(Path(folder)) / data.draw(
+            st.sampled_from(["model.json", "weights.safetensors", "certificate.json"])
+        )
+        content = bytearray(path.read_bytes())
+        for _ in range(data.draw(st.integers(1, 4))):
+            position = data.draw(st.integers(0, max(len(content) - 1, 0)))
+            how = data.draw(st.sampled_from(["cut", "put", "insert"]))
+            if how == "cut":
+                del content[position:]
+            elif how == "insert":
+                content[position:position] = data.draw(st.binary(max_size=4))
+            else:
+                content[position : position + 1] = data.draw(st.binary(min_size=1, max_size=1))
+        path.write_bytes(content)
+        certificate = saved.certificate
+        if path.name == "certificate.json":
+            try:
+                certificate = json.loads(content)
+            except (ValueError, RecursionError):
+                right = False
+            right = right and isinstance(certificate, dict)
+        if right:
+            try:
+                write_certificate(Path(folder), certificate)
+            except UnicodeEncodeError:
+                return
+        assert_verdict(Path(folder))
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_whatever_the_tensors_hold_there_is_a_verdict(saved, data):
+    tampered = saved.copy()
+    name = data.draw(st.sampled_from(sorted(tampered.weights)))
+    tensor = tampered.weights[name]
+    how = data.draw(st.sampled_from(["value", "scale", "shape", "dtype", "drop", "bits"]))
+    if how == "value":
+        tensor.flat[data.draw(st.integers(0, tensor.size - 1))] = data.draw(st.floats(width=32))
+    elif how == "scale":
+        with np.errstate(all="ignore"):
+            tampered.weights[name] = (tensor * np.float32(10.0 ** data.draw(st.integers(-45, 38)))).astype(tensor.dtype)
+    elif how == "shape":
+        tampered.weights[name] = tensor.reshape(-1)[: data.draw(st.integers(0, tensor.size))].copy()
+    elif how == "dtype":
+        tampered.weights[name] = tensor.astype(data.draw(st.sampled_from([np.float16, np.float64, np.int8, np.bool_])))
+    elif how == "drop":
+        del tampered.weights[name]
+    else:
+        raw = bytearray(tensor.tobytes())
+        raw[data.draw(st.integers(0, len(raw) - 1))] ^= data.draw(st.integers(1, 255))
+        tampered.weights[name] = np.frombuffer(bytes(raw), tensor.dtype).reshape(tensor.shape).copy()
+    with tempfile.TemporaryDirectory() as folder:
+        assert_verdict(tampered.write(Path(folder)))
+
+
+def assert_verdict(folder: Path) -> None:
+    """A report or one of the two errors, in one line; never a warning (pytest would show it) or another exception."""
+    verdict: Report | VerificationError
+    try:
+        with np.errstate(all="raise"):
+            verdict = verify(folder)
+    except VerificationError as error:
+        verdict = error
+    if isinstance(verdict, Report):
+        str(verdict).encode()
+    else:
+        assert type(verdict) in (Unusable, Refuted)
+        assert "\n" not in str(verdict)
+        assert len(str(verdict)) < 1000
+
+
+# ---- the bound on rounding
+
+
+def head_of(net: EntropyNet, head: int = 0) -> Head:
+    state = {name: tensor.numpy() for name, tensor in net.state_dict().items()}
+    layers = ["entropy", *sorted({name.rpartition(".")[0] for name in state} - {"entropy"})]
+    first, *tail = (
+        Linear(state[f"{name}.weight"][head].astype(np.float64), state[f"{name}.bias"][head].astype(np.float64))
+        for name in layers
+    )
+    return Head(first, state["entropy.keep"][head], tuple(tail), net.entropy.temperature)
+
+
+def plain(head: Head) -> PlainHead:
+    return PlainHead(
+        head.entropy.weight.tolist(), head.entropy.bias.tolist(), head.keep.tolist(),
+        [(layer.weight.tolist(), layer.bias.tolist()) for layer in head.tail], head.temperature,
+    )  # fmt: skip
+
+
+def permuted(net: EntropyNet, generator: torch.Generator) -> EntropyNet:
+    """The same function with hidden units, and so all sums over them, in another order."""
+    other = copy.deepcopy(net)
+    with torch.no_grad():
+        layers = [other.entropy, *list(other.tail)[1::2]]
+        for layer, following in itertools.pairwise(layers):
+            order = torch.randperm(layer.out_features, generator=generator)
+            layer.weight.copy_(layer.weight[:, order])
+            layer.bias.copy_(layer.bias[:, order])
+            following.weight.copy_(following.weight[:, :, order])
+    return other
+
+
+def one_by_one(head: Head, rows: np.ndarray) -> np.ndarray:
+    """A float32 run that adds one term after the other, from the last to the first: the order that errs most."""
+    weight = head.entropy.weight.astype(np.float32)
+    strength = np.cumsum(abs(weight[::-1]), axis=0, dtype=np.float32)[-1]
+    scaled = (strength - strength[head.keep].max()) * (np.float32(1) / np.float32(head.temperature))
+    relevance = np.exp(np.where(head.keep, scaled, -np.inf).astype(np.float32))
+    value = rows.astype(np.float32)
+    layers = [(weight * relevance, head.entropy.bias), *((layer.weight, layer.bias) for layer in head.tail)]
+    for depth, (matrix, bias) in enumerate(layers):
+        value = np.maximum(value, 0) if depth else value
+        terms = value[:, None, ::-1] * matrix.astype(np.float32)[None, :, ::-1]
+        terms = np.concatenate(
+            [terms, np.broadcast_to(bias.astype(np.float32)[:, None], (*terms.shape[:2], 1))], axis=2
+        )
+        value = np.cumsum(terms, axis=2, dtype=np.float32)[:, :, -1]
+    return value[:, 0]
+
+
+shapes = st.fixed_dictionaries({
+    "seed": st.integers(0, 10**6), "m": st.integers(1, 9), "extra": st.integers(0, 4),
+    "hidden": st.sampled_from([(5,), (20,), (20, 10)]), "temperature": st.floats(-1, 1), "scale": st.floats(-3, 2),
+})  # fmt: skip
+
+
+def net_of(shape: dict[str, Any]) -> EntropyNet:
+    """Temperatures from 0.1 to 10, weights from 0.001 to 100; some concepts are not kept."""
+    n_concepts = shape["m"] + shape["extra"]
+    kept = sorted(np.random.default_rng(shape["seed"]).permutation(n_concepts)[: shape["m"]].tolist())
+    return random_net(
+        shape["seed"], [kept], n_concepts, shape["hidden"], 10.0 ** shape["temperature"], 10.0 ** shape["scale"]
+    )
+
+
+@settings(max_examples=300)
+@given(shape=shapes, seed=st.integers(0, 1000))
+def test_float32_never_leaves_the_bound(shape, seed):
+    net = net_of(shape)
+    generator = torch.Generator().manual_seed(seed)
+    head = head_of(net)
+    kept = np.flatnonzero(head.keep)
+    # The concepts that are not kept are 0 in one run and 1 in the other: neither may matter.
+    rows = np.zeros((2 ** len(kept), net.n_concepts))
+    rows[:, kept] = all_rows(len(kept))
+    run = logits(head, np.arange(len(rows)))
+    for other, fill in [(net, 0.0), (permuted(net, generator), 1.0), (permuted(net, generator), 0.0)]:
+        inputs = rows.copy()
+        inputs[:, ~head.keep] = fill
+        with torch.no_grad():
+            single = other(torch.tensor(inputs, dtype=torch.float32))[:, 0].double().numpy()
+        assert abs(single - run.values).max() <= run.bound
+    assert abs(one_by_one(head, rows) - run.values).max() <= run.bound
+    assert run.values == pytest.approx(float64_logits(net, 0, kept.tolist()), rel=1e-9, abs=1e-3 * run.bound)
+
+
+@settings(max_examples=300)
+@given(shape=shapes, seed=st.integers(0, 1000))
+def test_roundings_that_all_go_wrong_stay_within_the_bound_and_come_near_it(shape, seed):
+    net = net_of(shape)
+    head = head_of(net)
+    kept = np.flatnonzero(head.keep)
+    numbers = np.random.default_rng(seed).integers(0, 2 ** len(kept), 4)
+    errors = []
+    for number in [*numbers.tolist(), 2 ** len(kept) - 1]:
+        run = logits(head, np.array([number]))
+        row = np.zeros(len(head.keep), dtype=int)
+        row[kept] = all_rows(len(kept))[number]
+        exact = exact_layers(plain(head), row.tolist())[-1][0]
+        assert abs(exact - run.values[0]) <= run.bound * 1e-6
+        worst = max(abs(worst_logit(plain(head), row.tolist(), side) - exact) for side in (1, -1))
+        assert worst <= run.bound
+        errors.append((worst, run.bound))
+    worst, bound = max(errors, key=lambda pair: pair[0] / pair[1])
+    assert bound < 200 * worst
+
+
+def test_the_bound_is_not_absurdly_loose():
+    """Within 1000 times of what torch shows, on networks of the usual sizes."""
+    for hidden, temperature, seed in itertools.product([(5,), (20,), (20, 10)], [0.1, 1.0, 10.0], range(3)):
+        net = random_net(seed, [list(range(10))], 10, hidden, temperature, scale=0.5)
+        run = logits(head_of(net), np.arange(1024))
+        with torch.no_grad():
+            seen = abs(net(torch.tensor(all_rows(10), dtype=torch.float32))[:, 0].double().numpy() - run.values).max()
+        assert seen <= run.bound < 1000 * seen
+
+
+def test_two_equally_strong_concepts_are_within_the_bound():
+    """Which of them is the strongest is decided by rounding, and the other then has less than 1."""
+    for seed in range(50):
+        net = random_net(seed, [[0, 1, 2]], 3, (20,), temperature=0.1, scale=30.0)
+        with torch.no_grad():
+            order = torch.randperm(20, generator=torch.Generator().manual_seed(seed))
+            net.entropy.weight[0, :, 1] = net.entropy.weight[0, order, 0]
+            net.entropy.weight[0, :, 2] = -net.entropy.weight[0, order.flip(0), 0]
+        head = head_of(net)
+        run = logits(head, np.arange(8))
+        single = net(torch.tensor(all_rows(3), dtype=torch.float32))[:, 0].detach().double().numpy()
+        assert abs(single - run.values).max() <= run.bound
+        assert abs(one_by_one(head, all_rows(3)) - run.values).max() <= run.bound
+
+
+def test_a_long_first_sum_is_within_the_bound():
+    """One unit that adds twenty equal concepts: here the first sum errs more than all the rest."""
+    head = Head(
+        Linear(np.ones((1, 20)), np.zeros(1)), np.ones(20, dtype=bool), (Linear(np.ones((1, 1)), np.zeros(1)),), 10.0
+    )
+    run = logits(head, np.array([2**20 - 1]))
+    assert run.values == pytest.approx([20.0], abs=1e-12)
+    assert 0.5 * run.bound < abs(worst_logit(plain(head), [1] * 20, 1) - 20) <= run.bound
+
+
+@pytest.mark.parametrize("flush", [False, True])
+def test_numbers_near_the_smallest_are_within_the_bound(flush):
+    """Weights so small that products vanish, with and without a processor that takes subnormal numbers for 0."""
+    for seed, exponent in itertools.product(range(5), [-43, -38, -36, -30, -24, -20, -16, -13]):
+        net = random_net(seed, [[0, 1, 2, 3]], 4, (20, 10), temperature=1.0, scale=10.0**exponent)
+        # Weights of usual size behind vanishing ones: what is lost early is carried on.
+        with torch.no_grad():
+            net.tail[3].weight.copy_(torch.randn(1, 1, 10, generator=torch.Generator().manual_seed(seed)) * 1e3)
+        run = logits(head_of(net), np.arange(16))
+        try:
+            assert torch.set_flush_denormal(flush) or not flush
+            with torch.no_grad():
+                single = net(torch.tensor(all_rows(4), dtype=torch.float32))[:, 0]
+        finally:
+            torch.set_flush_denormal(False)
+        assert abs(single.double().numpy() - run.values).max() <= run.bound
+
+
+def test_batches_do_not_matter(monkeypatch):
+    head = head_of(random_net(1, [list(range(8))], 8, (20, 10)))
+    whole = logits(head, np.arange(256))
+    monkeypatch.setattr(logiclens.verify.network, "BATCH_NUMBERS", 60)
+    parts = logits(head, np.arange(256))
+    assert parts.values == pytest.approx(whole.values, rel=1e-12)
+    assert parts.bound == pytest.approx(whole.bound, rel=1e-12)
+    assert logits(head, np.arange(255, -1, -1)).bound == pytest.approx(whole.bound, rel=1e-12)
+
+
+# ---- formulas and domains
+
+
+@given(data=st.data(), m=st.integers(0, 6))
+def test_tables_say_what_formulas_and_groups_mean(data, m):
+    names = [f"c{j}" for j in range(m)]
+    some = st.lists(st.sampled_from(names), unique=True, min_size=1) if names else st.nothing()
+    cubes = data.draw(
+        st.lists(st.dictionaries(st.sampled_from(names), st.booleans()) if m else st.just({}), max_size=4)
+    )
+    groups = [data.draw(st.lists(some, max_size=2)) if m else [] for _ in range(2)]
+    rows = [dict(zip(names, row, strict=True)) for row in all_rows(m).astype(int).tolist()]
+    table = formula_table(tuple(tuple(cube.items()) for cube in cubes), names)
+    assert table.tolist() == [any(all(row[n] == v for n, v in items.items()) for items in cubes) for row in rows]
+    domain = Domain(*(tuple(map(tuple, group)) for group in groups))
+    expected = [allowed(row, {"exclusive": groups[0], "implied": groups[1]}) for row in rows]
+    assert domain_table(domain, names).tolist() == expected
+
+
+# ---- the command line
+
+
+def test_the_command_line_prints_a_paragraph_for_each_class(saved, tmp_path, capsys):
+    assert main([str(saved.write(tmp_path))]) == 0
+    low, _, high, formula, verdict = capsys.readouterr().out.splitlines()
+    assert low.startswith("low: equal on the 6 possible of all 8 rows of its 3 concepts (at most one of red, green); ")
+    margin, bound = high.removeprefix("high: equal on all 16 rows of its 4 concepts; smallest |logit| ").split(
+        ", float32 rounding at most "
+    )
+    entry = verify(tmp_path).classes[1]
+    # Rounded to the safe side, to two digits.
+    assert entry.smallest_logit * 0.9 < float(margin) <= entry.smallest_logit
+    assert entry.bound <= float(bound) < entry.bound * 1.1
+    assert formula == "  " + entry.formula
+    assert verdict == (
+        "The printed rules are the model, on hard 0/1 concepts. "
+        "Not covered: Concepts between 0 and 1. Whether the rules are right about the world."
+    )
+
+
+def test_the_command_line_exits_with_the_kind_of_failure(saved, tmp_path, capsys):
+    wrong = saved.copy()
+    wrong.entry()["rows_checked"] = 3
+    assert main([str(wrong.write(tmp_path / "refuted"))]) == 1
+    assert capsys.readouterr().err.startswith("refuted: class 'high': its domain has 16 rows")
+    assert main([str(tmp_path / "none")]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.startswith("not verified: there is no folder ")
+    assert main([]) == 2
+    assert main(["--help"]) == 0
+
+
+def run_module(folder: Path, package: str = "logiclens.verify", **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", package, str(folder)], capture_output=True, text=True, check=False,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_the_module_runs_by_itself_also_where_it_is_copied(saved, tmp_path):
+    folder = saved.write(tmp_path / "model")
+    shutil.copytree(Path(logiclens.verify.__file__).parent, tmp_path / "elsewhere" / "auditor")
+    here = run_module(folder)
+    there = run_module(folder, "auditor", PYTHONPATH=str(tmp_path / "elsewhere"))
+    assert (here.returncode, here.stderr) == (0, "")
+    assert (there.returncode, there.stdout) == (0, here.stdout)
+    (folder / "certificate.json").write_text("{}")
+    assert (run_module(folder).returncode, run_module(tmp_path / "none").returncode) == (2, 2)
+
+
+def test_a_terminal_without_unicode_gets_a_verdict(saved, tmp_path):
+    net = random_net(2, [[0, 1]], 2)
+    folder = certify(net, ["größe ≥ 3", "日本"], ["ja"]).write(tmp_path)
+    done = run_module(folder, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "gr\\xf6\\xdfe \\u2265 3" in done.stdout
+
+
+def test_names_cannot_forge_a_verdict(tmp_path):
+    names = ["a\nhigh: equal on all 4 rows", "b | c", "\x1b[2K", "d\u202e", 'e"']
+    saved = certify(random_net(6, [[0, 1, 2, 3, 4]], 5, temperature=10.0), names, ["x: equal on all\nrows"])
+    saved.certificate["does_not_cover"] = ["one\ntwo"]
+    printed = str(verify(saved.write(tmp_path)))
+    assert len(printed.splitlines()) == 3
+    assert printed.startswith('"x: equal on all\\nrows": equal on all 32 rows')
+    assert '"a\\nhigh: equal on all 4 rows"' in printed
+    assert '"b | c"' in printed
+    assert "\x1b" not in printed
+    assert "\u202e" not in printed
+    assert printed.endswith("Not covered: one\\ntwo")
+    # A row is named in words that cannot be forged either.
+    saved.set_formula([], "x: equal on all\nrows")
+    assert '"b | c" = ' in str(refused(saved, tmp_path))
+
+
+# ---- what it depends on
+
+
+def test_it_loads_numpy_and_safetensors_and_nothing_else_of_ours():
+    code = """
+import sys, logiclens.verify, logiclens.verify.__main__
+ours = [name for name in sys.modules if name.split('.')[0] == 'logiclens']
+print(sorted(name for name in ours if name != 'logiclens' and not name.startswith('logiclens.verify')))
+print(sorted({'torch', 'scipy', 'sklearn', 'pandas', 'jaxtyping'} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "[]"]
+
+
+def test_its_source_imports_relatively_and_from_three_places_only():
+    for path in Path(logiclens.verify.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                modules = [node.module or ""]
+            else:
+                assert not isinstance(node, ast.ImportFrom) or node.level == 1
+                continue
+            for module in modules:
+                top = module.split(".")[0]
+                assert top in ("numpy", "safetensors") or top in sys.stdlib_module_names, f"{path.name}: {module}"
+                assert module != "safetensors.torch"

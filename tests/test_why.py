@@ -1,0 +1,220 @@
+"""Why a row is answered as it is: judged by evaluating each literal of each cube in plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logiclens.errors import LogicLensError
+from logiclens.formula import parse
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.why import Why
+from tests.oracles.brute_force import cube_holds, holds
+from tests.rulesets import Asked, answer, asked, concepts_of, raw_rows, rule_sets
+
+RULES = RuleSet(
+    (
+        Rule("ill", parse("(old & smoker) | (micu & ~young)"), (0.9, 0.7)),
+        Rule("well", parse("~old | young"), (0.8, 0.6)),
+    ),
+    {
+        "old": Predicate("age", ">=", 72.5),
+        "young": Predicate("age", "<", 18),
+        "micu": Predicate("unit", "==", "MICU"),
+    },
+    otherwise=1,
+)
+ROW = {"age": 60, "smoker": True, "unit": "CCU"}
+
+
+@given(asked())
+def test_every_literal_is_accounted_for(case: Asked) -> None:
+    rules, made = case.rules, concepts_of(case.rules, case.row)
+    why = rules.why(case.row)
+    assert why.answer == answer(rules, made)
+    assert [reason.label for reason in why.classes] == [rule.label for rule in rules.rules]
+    for rule, reason in zip(rules.rules, why.classes, strict=True):
+        assert reason.fires == holds(rule.formula, made)
+        assert [part.cube for part in reason.cubes] == list(rule.formula)
+        assert [part.confidence for part in reason.cubes] == list(rule.confidence)
+        assert len(reason.fired) + len(reason.failed) == len(reason.cubes)
+        for part in reason.cubes:
+            assert part.fires == cube_holds(part.cube, made)
+            assert [lacking.literal for lacking in part.failed] == [
+                literal for literal in part.cube if made[literal.concept] != literal.positive
+            ]
+            for lacking in part.failed:
+                assert lacking.value == case.row[lacking.column]
+                assert lacking.missing == (case.row[lacking.column] is None)
+                assert str(lacking).endswith("is missing" if lacking.missing else f"(it is {shown(lacking.value)})")
+
+
+def shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@given(asked())
+def test_the_cube_that_decided_is_one_that_could(case: Asked) -> None:
+    why, rules = case.rules.why(case.row), case.rules
+    fired = [(part, reason) for reason in why.classes for part in reason.fired]
+    if why.decided is None:
+        assert why.answer is None or not fired
+        return
+    assert why.decided in [part for part, reason in fired if reason.label == why.answer]
+    most = max(part.confidence for part, reason in fired if rules.resolve == "confidence" or reason.label == why.answer)
+    assert why.decided.confidence == most
+
+
+def test_of_several_cubes_of_the_class_the_one_trusted_most_decided() -> None:
+    rules = RuleSet((Rule("x", parse("a | b | c"), (0.2, 0.9, 0.9)), Rule("y", parse("a"), (0.5,))))
+    why = rules.why({"a": 1, "b": 1, "c": 1})
+    assert why.decided is why["x"].cubes[1]
+    assert why.because == "x, because: b true (confidence 0.90), which outweighs y"
+
+
+@given(rule_sets(multilabel=True), raw_rows())
+def test_with_several_labels_each_formula_answers(rules: RuleSet, row: dict[str, Any]) -> None:
+    made = concepts_of(rules, row)
+    why = rules.why(row)
+    assert why.answer == tuple(rule.label for rule in rules.rules if holds(rule.formula, made))
+    assert why.decided is None
+    assert why.because == (
+        f"{', '.join(why.answer)}: each formula answers for itself" if why.answer else "no formula fires"
+    )
+
+
+def test_the_whole_reads_like_this() -> None:
+    assert str(RULES.why(ROW)) == (
+        "well, because: age below 72.5 (confidence 0.80)\n"
+        "ill: no\n"
+        "  fails: age at least 72.5 and smoker true, for lack of: age at least 72.5 (it is 60)\n"
+        "  fails: unit equal to MICU and age at least 18, for lack of: unit equal to MICU (it is CCU)\n"
+        "well: yes\n"
+        "  fires: age below 72.5 (confidence 0.80)\n"
+        "  fails: age below 18, for lack of: age below 18 (it is 60)"
+    )
+
+
+def test_a_missing_value_is_a_reason_of_its_own() -> None:
+    why = RULES.why({**ROW, "age": None, "unit": float("nan")})
+    assert [str(lacking) for part in why["ill"].failed for lacking in part.failed] == [
+        "age is missing",
+        "unit is missing",
+    ]
+    assert why["well"].failed[0].failed[0].missing
+    # A negated comparison holds of a missing value, which is not to claim that the value is low.
+    assert why.because == "well, because: age missing (so not at least 72.5) (confidence 0.80)"
+    bare = RuleSet((Rule("no", parse("~smoker"), (0.5,)),)).why({"smoker": None})
+    assert bare.because == "no, because: smoker missing (so not true) (confidence 0.50)"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {**ROW, "age": np.float64(60)},
+        {**ROW, "age": np.array(60)},
+        {name: [cell] for name, cell in ROW.items()},
+        {name: np.array([cell]) for name, cell in ROW.items()},
+        pd.Series(ROW),
+        pd.DataFrame([ROW]),
+        pd.DataFrame([ROW], index=["someone"]).astype({"age": "Int64", "smoker": "boolean", "unit": "string"}),
+        pd.DataFrame([ROW, ROW]).iloc[1],
+        next(pd.DataFrame([ROW]).itertuples()),
+    ],
+)
+def test_a_row_comes_in_many_forms(row: Any) -> None:
+    assert str(RULES.why(row)) == str(RULES.why(ROW))
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.nan, pd.NA, pd.NaT])
+def test_every_marker_for_missing_is_known(missing: Any) -> None:
+    for row in ({**ROW, "age": missing}, pd.Series({**ROW, "age": missing}, dtype=object)):
+        assert str(RULES.why(row)["ill"].failed[0].failed[0]) == "age is missing"
+
+
+def test_a_missing_cell_of_a_nullable_table_is_missing() -> None:
+    frame = pd.DataFrame([ROW]).astype({"age": "Int64", "smoker": "boolean", "unit": "string"})
+    frame.loc[0, :] = pd.NA
+    for row in (frame, frame.iloc[0]):
+        told = [str(lacking) for part in RULES.why(row)["ill"].failed for lacking in part.failed]
+        assert told == ["age is missing", "smoker is missing", "unit is missing"]
+
+
+def test_a_row_of_polars_is_read() -> None:
+    polars = pytest.importorskip("polars")
+    assert str(RULES.why(polars.DataFrame([ROW]))) == str(RULES.why(ROW))
+    assert str(RULES.why(polars.DataFrame([{**ROW, "age": None}]))["ill"].failed[0].failed[0]) == "age is missing"
+
+
+def test_a_row_of_concepts_is_told_without_its_value() -> None:
+    why = RULES.why({"old": False, "young": False, "micu": None, "smoker": 0.2})
+    assert [str(lacking) for part in why["ill"].failed for lacking in part.failed] == [
+        "age at least 72.5 (it is not)",
+        "smoker true (it is 0.2)",
+        "micu is missing",
+    ]
+    assert str(why["well"].failed[0].failed[0]) == "age below 18 (it is not)"
+
+
+def test_a_concept_may_have_the_name_of_a_raw_column() -> None:
+    rules = RuleSet((Rule("yes", parse("old & age"), (0.5,)),), {"old": Predicate("age", ">=", 60)})
+    assert rules.why({"age": 70}).answer == "yes"
+
+
+@pytest.mark.parametrize(
+    ("how", "row", "because"),
+    [
+        ({}, {"a": 1, "b": 1}, "first, because: a true (confidence 0.90), which outweighs second"),
+        ({}, {"a": 0, "b": 0}, "nobody decides, because no formula fires"),
+        ({"otherwise": 1}, {"a": 0, "b": 0}, "second, because no formula fires and this is the answer otherwise"),
+        ({"resolve": "none"}, {"a": 1, "b": 0}, "first, because no other formula fires"),
+        ({"resolve": "none"}, {"a": 1, "b": 1}, "nobody decides, because first and second fire"),
+        ({"resolve": "none", "otherwise": 1}, {"a": 0, "b": 0}, "nobody decides, because no formula fires"),
+    ],
+)
+def test_how_the_answer_came_about_is_said(how: Any, row: Any, because: str) -> None:
+    rules = RuleSet((Rule("first", parse("a"), (0.9,)), Rule("second", parse("b"), (0.5,))), **how)
+    assert rules.why(row).because == because
+
+
+def test_constant_formulas_have_reasons_too() -> None:
+    rules = RuleSet((Rule("all", parse("True"), (0.5,)), Rule("none", parse("False"), ())))
+    why = rules.why({})
+    assert str(why) == (
+        "all, because: always (confidence 0.50)\nall: yes\n  fires: always (confidence 0.50)\n"
+        "none: no\n  its formula is False: it never fires"
+    )
+
+
+def test_reasons_are_found_by_class() -> None:
+    why = RULES.why(ROW)
+    assert isinstance(why, Why)
+    assert why["ill"] is why.classes[0]
+    numbered = RuleSet((Rule(3, parse("a"), (0.5,)),)).why({"a": 1})
+    assert numbered[3] is numbered["3"]
+    with pytest.raises(LogicLensError, match="there is no class 'dead'; the classes are 'ill', 'well'"):
+        why["dead"]
+
+
+@given(st.sampled_from([{}, {"age": 60}, {"age": 60, "unit": "CCU"}]))
+def test_a_row_without_a_column_that_is_looked_at_is_an_error(row: dict[str, Any]) -> None:
+    with pytest.raises(LogicLensError, match=r"the table lacks the column|there is no concept 'smoker'"):
+        RULES.why(row)
+
+
+def test_what_is_not_one_row_is_refused() -> None:
+    frame = pd.DataFrame([ROW, ROW])
+    with pytest.raises(LogicLensError, match=r"expected one row, got a table of 2: pass table\.iloc\[\[0\]\]"):
+        RULES.why(frame)
+    with pytest.raises(LogicLensError, match="expected one row, but 'age' has 2 values: pass a single one"):
+        RULES.why({**ROW, "age": [60, 70]})
+    with pytest.raises(LogicLensError, match=r"expected one row with named cells, such as .* got list"):
+        RULES.why([60, True, "CCU"])
+    with pytest.raises(LogicLensError, match="the column 'age' is not numeric"):
+        RULES.why({**ROW, "age": "old"})
