@@ -61,9 +61,14 @@ def test_any_of_is_true_where_every_polarity_of_one_cube_fits(rows, cubes):
         any(all(row["abcd".index(name)] == value for name, value in cube.items()) for cube in cubes) for row in rows
     ]
     names, polarities = [n for cube in cubes for n in cube], [v for cube in cubes for v in cube.values()]
-    found = packed.any_of(names, polarities, [len(cube) for cube in cubes])
-    assert packed.unpack(found).tolist() == expected
-    assert popcount(found) == sum(expected)
+    # Few rows are evaluated in one go, many literal by literal and in blocks.
+    for few_words, block in ((128, 8192), (0, 1), (0, 2)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("logiclens.formula.bits.FEW_WORDS", few_words)
+            patch.setattr("logiclens.formula.bits.BLOCK", block)
+            found = packed.any_of(names, polarities, [len(cube) for cube in cubes])
+        assert packed.unpack(found).tolist() == expected
+        assert popcount(found) == sum(expected)
 
 
 def test_columns_longer_than_a_block_are_evaluated_whole():

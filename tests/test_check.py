@@ -127,6 +127,21 @@ def test_a_single_concept_of_a_column_can_be_asked_about(rules: RuleSet, data: s
     assert [part.holds for part in rules.check(never_uses(concept)).classes] == [not used for used in mentioned]
 
 
+def test_rows_that_show_the_use_of_a_concept_differ_in_it() -> None:
+    rules = RuleSet(
+        (Rule("yes", parse("~five | nine"), (0.5, 0.5)),),
+        {"five": Predicate("x", ">=", 5), "nine": Predicate("x", ">=", 9)},
+    )
+    for concept, told in (
+        ("five", "x below 5 gives yes and x at least 5 and below 9 gives no"),
+        ("nine", "x at least 9 gives yes and x at least 5 and below 9 gives no"),
+    ):
+        shown = rules.check(never_uses(concept)).counterexample
+        assert shown is not None
+        assert shown.told == told
+        assert shown.rows[0][concept] != shown.rows[1][concept]
+
+
 @given(dnfs(), st.sampled_from(CONCEPTS), st.booleans())
 def test_a_formula_by_itself_is_checked_over_its_concepts(formula: DNF, concept: str, increasing: bool) -> None:
     low, high = formula.given({concept: False}), formula.given({concept: True})
@@ -191,6 +206,7 @@ def test_a_group_can_bar_a_step_and_allow_a_longer_one() -> None:
     # A chain that the column itself would not ask for leaves out what it forbids.
     chain = RuleSet((Rule("yes", parse("low | two"), (0.5, 0.5)),), meaning, Groups(implied=[["low", "two"]]))
     assert chain.check("decreasing in 'x'").holds
+    assert chain.check("increasing in 'x'").classes[0].reason == "x below 2 gives yes and x above 2 gives no"
     assert chain.check("implies low").holds
 
 

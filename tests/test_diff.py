@@ -42,6 +42,7 @@ def test_nothing_in_gained_is_to_spare(before: DNF, after: DNF) -> None:
 def test_every_cube_that_differs_is_listed_once(before: DNF, after: DNF) -> None:
     diff = before.diff(after)
     assert len(set(diff.only_before)) == len(diff.only_before)
+    assert len(set(diff.only_after)) == len(diff.only_after)
     assert set(diff.only_before) == set(before) - set(after)
     assert set(diff.only_after) == set(after) - set(before)
     used = [{literal for cube in formula for literal in cube} for formula in (before, after)]
@@ -90,6 +91,7 @@ def test_rows_that_differ_are_numbered(before: DNF, after: DNF, rows: list[tuple
         # Those most alike stand beside each other, not those first in the list.
         ("(a & b & c) | d", "d & ~e | (a & b & c & e)",
          "changed: a & b & c to a & b & c & e, with e\nchanged: d to d & ~e, with ~e\n"),
+        ("(a & d) | (a & b & c)", "a & b & c & e", "gone: a & d\nchanged: a & b & c to a & b & c & e, with e\n"),
     ],
 )  # fmt: skip
 def test_the_difference_reads_like_this(before: str, after: str, told: str) -> None:

@@ -412,6 +412,12 @@ def test_parity_of_exclusive_digits_has_five_literals_and_reads_as_xor():
     assert explained.formula == parse("d1 | d3 | d5 | d7 | d9")
     assert explained.proved_minimal
     assert str(explained) == '∀x: "class 1"(x) ↔ d1(x) ⊕ d3(x) ⊕ d5(x) ⊕ d7(x) ⊕ d9(x)'
+    # The paper's formula: every cube says which digit it is and which nine it is not.
+    full = explain_class(network, ConceptTable(digits, names, exclusive=[names]), target=1, exclusive=False)
+    assert (full.formula.n_literals, len(full.formula)) == (50, 5)
+    assert all(sum(literal.positive for literal in cube) == 1 for cube in full.formula)
+    assert full.equals_network
+    assert not full.formula.evaluate(np.ones((1, 10), dtype=bool), names)[0]
 
 
 def test_proved_minimal_is_not_claimed_for_a_formula_that_differs_from_the_table():

@@ -10,6 +10,7 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import milp
 from sympy.logic import SOPform
 
 from logiclens.formula import DNF, Cube, Literal, TruthTable, covering, espresso, minimise
@@ -470,6 +471,53 @@ def test_cover_that_the_solver_does_not_finish_is_not_called_proved(monkeypatch,
     for cube in chosen:
         rest = [other for other in chosen if other != cube]
         assert not covers[:, rest].any(axis=1).all()
+
+
+@pytest.mark.parametrize(("status", "proved"), [(0, True), (1, False), (4, False)])
+def test_only_a_solver_that_ended_proves(monkeypatch, status, proved):
+    def solved(*arguments: object, **options: object) -> object:
+        result = milp(*arguments, **options)
+        result.status = status
+        return result
+
+    # 1 is the clock or the branches, 4 is anything else; the cover found so far comes with either.
+    monkeypatch.setattr("scipy.optimize.milp", solved)
+    table = random_function(0, 6, 0.8)
+    assert minimise(table).proved == proved
+    primes = all_primes(table.on, table.off)
+    assert not cheapest_cover(primes, packed(table.on), provable=False, polish=True)[1]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10_000), st.integers(1, 90), st.integers(1, 12))
+def test_greedy_cover_takes_the_most_rows_for_its_literals(seed, n_rows, n_concepts):
+    # The plain way: count what every cube adds, in each step anew.
+    rng = np.random.default_rng(seed)
+    rows = rng.random((n_rows, n_concepts)) < 0.5
+    used = rng.random((30, n_concepts)) < 0.3
+    used[0] = False
+    cubes = CubeArray(used, rng.random((30, n_concepts)) < 0.5)
+    covers, cost = cubes.covers(rows), cubes.lengths + 1
+    plain: list[int] = []
+    while not covers[:, plain].any(axis=1).all():
+        plain.append(int(np.argmax(covers[~covers[:, plain].any(axis=1)].sum(axis=0) / cost)))
+    for cube in sorted(plain, key=lambda c: -cost[c]):
+        rest = [other for other in plain if other != cube]
+        plain = rest if covers[:, rest].any(axis=1).all() else plain
+    chosen, _ = cheapest_cover(cubes, packed(rows), provable=False)
+    assert cubes.lengths[chosen].sum() <= cubes.lengths[plain].sum()
+
+
+@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 150))
+def test_rows_covered_alone_are_those_of_one_cube_only(seed, n_cubes, n_rows):
+    rng = np.random.default_rng(seed)
+    rows = rng.random((n_rows, 4)) < 0.5
+    cubes = CubeArray(rng.random((n_cubes, 4)) < 0.4, rng.random((n_cubes, 4)) < 0.5)
+    found = espresso.covered_alone(cubes.covers_packed(packed(rows)))
+    covers = cubes.covers(rows)
+    for p in range(n_cubes):
+        alone = covers[:, p] & (covers.sum(axis=1) == 1)
+        assert packed(rows).unpack(found[p]).tolist() == alone.tolist()
 
 
 @settings(max_examples=60)

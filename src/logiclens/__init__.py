@@ -20,6 +20,8 @@ _HOME = {
     "EntropyClassifier": "logiclens.estimators.classifier",
     "Literal": "logiclens.formula.dnf",
     "LogicLensError": "logiclens.errors",
+    "Predicate": "logiclens.formula.predicate",
+    "RuleSet": "logiclens.formula.ruleset",
     "TruthTable": "logiclens.formula.table",
     "explain_all": "logiclens.explain.classwise",
     "explain_class": "logiclens.explain.classwise",
@@ -33,12 +35,14 @@ _PACKAGES = (
     "estimators",
     "experiments",
     "explain",
+    "export",
     "formula",
     "logic",
     "metrics",
     "nn",
     "render",
     "train",
+    "verify",
 )
 
 __all__ = ["__version__", *sorted(_HOME)]
@@ -56,6 +60,8 @@ if TYPE_CHECKING:
     from logiclens.formula.dnf import Cube as Cube
     from logiclens.formula.dnf import Literal as Literal
     from logiclens.formula.minimise import minimise as minimise
+    from logiclens.formula.predicate import Predicate as Predicate
+    from logiclens.formula.ruleset import RuleSet as RuleSet
     from logiclens.formula.table import TruthTable as TruthTable
     from logiclens.formula.text import parse as parse
 

@@ -239,16 +239,19 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self.rules_.confidence(self._table(concepts))
         return self.read(concepts).probability
 
-    def explain(self, concepts: Any = None, labels: Any = None) -> Explanation:
+    def explain(self, concepts: Any = None, labels: Any = None, *, exclusive: bool = True) -> Explanation:
         """The formula of each class: the network's answers on the training rows, or on other rows, in logic.
 
-        `labels` of other rows are needed with `score_against="labels"` only.
+        `labels` of other rows are needed with `score_against="labels"` only. With `exclusive=False` formulas spell out
+        the exclusive groups of a `ConceptTable` instead of relying on them.
         """
         self._check_fitted()
         if concepts is None and not hasattr(self, "table_"):
             raise LogicLensError("a loaded model keeps no rows: pass the rows to explain, explain(rows).")
         table = self.table_ if concepts is None else self._table(concepts, labels)
         if self.exact:
+            if not exclusive:
+                raise LogicLensError("the formulas of an exact model are certified as they are: leave out exclusive.")
             return self._explain_exact(table)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", LogicLensWarning)
@@ -259,6 +262,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 score_against=self.score_against,
                 limits=self._limits,
                 answer=self._answer,
+                exclusive=exclusive,
             )
         for warning in caught:
             # At the caller's line, not at this one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from logiclens.explain.selection import Judge, Limits, Selection, select_minimal
 from logiclens.formula.bits import places
 from logiclens.formula.counted import CountedRows
 from logiclens.formula.dnf import DNF
+from logiclens.formula.minimise import spelled_out
 from logiclens.formula.table import TruthTable
 
 Method = Literal["minimal", "paper"]
@@ -38,6 +39,7 @@ def explain_class(
     score_against: ScoreAgainst = "network",
     limits: Limits | None = None,
     answer: Answer | None = None,
+    exclusive: bool = True,
 ) -> ClassExplanation:
     """The formula of one class.
 
@@ -51,9 +53,12 @@ def explain_class(
         score_against: what validation rows are compared with: the network's answers, or their labels.
         limits: how long the formula may get; for `"minimal"`.
         answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`.
+        exclusive: whether a formula may rely on the exclusive groups (`three`), or spells them out
+            (`three & ~one & ~two …`).
     """
     reading, judged = _readings(network, rows, validation, answer)
-    explained = _explain_head(reading, judged, reading.head(target), method, score_against, limits or Limits())
+    how = _How(method, score_against, limits or Limits(), exclusive)
+    explained = _explain_head(reading, judged, reading.head(target), how)
     _warn_of_unvarying([explained])
     return explained
 
@@ -67,13 +72,12 @@ def explain_all(
     score_against: ScoreAgainst = "network",
     limits: Limits | None = None,
     answer: Answer | None = None,
+    exclusive: bool = True,
 ) -> Explanation:
     """The formulas of all classes, from one pass of the rows through the network. See `explain_class`."""
     reading, judged = _readings(network, rows, validation, answer)
-    classes = tuple(
-        _explain_head(reading, judged, head, method, score_against, limits or Limits())
-        for head in range(reading.n_heads)
-    )
+    how = _How(method, score_against, limits or Limits(), exclusive)
+    classes = tuple(_explain_head(reading, judged, head, how) for head in range(reading.n_heads))
     _warn_of_unvarying(classes)
     return Explanation(classes)
 
@@ -102,18 +106,30 @@ def _readings(network: nn.Module, rows: Any, validation: Any, answer: Answer | N
     return reading, read(network, held, reading.answer)
 
 
-def _explain_head(
-    reading: Reading, judged: Reading, head: int, method: Method, score_against: ScoreAgainst, limits: Limits
-) -> ClassExplanation:
-    if method not in ("minimal", "paper"):
-        raise LogicLensError(f"method must be 'minimal' or 'paper', got {method!r}.")
-    if score_against not in ("labels", "network"):
-        raise LogicLensError(f"score_against must be 'labels' or 'network', got {score_against!r}.")
+@dataclass(frozen=True)
+class _How:
+    """How formulas are chosen and written."""
+
+    method: Method
+    score_against: ScoreAgainst
+    limits: Limits
+    exclusive: bool
+
+    def __post_init__(self) -> None:
+        if self.method not in ("minimal", "paper"):
+            raise LogicLensError(f"method must be 'minimal' or 'paper', got {self.method!r}.")
+        if self.score_against not in ("labels", "network"):
+            raise LogicLensError(f"score_against must be 'labels' or 'network', got {self.score_against!r}.")
+
+
+def _explain_head(reading: Reading, judged: Reading, head: int, how: _How) -> ClassExplanation:
     # The paper's truth table knows the head's own concepts only.
-    taken_in = reading.taken_in(head) if method == "minimal" else np.zeros(0, dtype=np.intp)
+    taken_in = reading.taken_in(head) if how.method == "minimal" else np.zeros(0, dtype=np.intp)
     table = reading.truth_table(head, taken_in)
-    judge = Judge(_judge_rows(judged, head, table, score_against))
-    chosen, constant = _choose(reading, head, table, judge, method, limits)
+    judge = Judge(_judge_rows(judged, head, table, how.score_against))
+    chosen, constant = _choose(reading, head, table, judge, how.method, how.limits)
+    if not how.exclusive:
+        chosen = replace(chosen, formula=spelled_out(chosen.formula, table), proved_minimal=False)
     fired = chosen.formula.evaluate(table.rows)
     equal = bool((chosen.formula.evaluate(reading.bits, reading.table.names) == reading.yes[:, head]).all())
     relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
@@ -127,8 +143,8 @@ def _explain_head(
         fidelity=float(table.rows.counts[np.arange(len(fired)), fired.astype(int)].sum() / table.support.sum()),
         equals_network=equal,
         score=chosen.score,
-        scored_against=score_against,
-        method=method,
+        scored_against=how.score_against,
+        method=how.method,
         trace=chosen.trace,
         proved_minimal=chosen.proved_minimal and equal,
         idle=constant is not None and constant.idle,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
 from logiclens.explain.rounding import rounding_bound
+from logiclens.formula.complete import row_bits, row_numbers
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.minimise import Minimum, minimise_complete
 from logiclens.nn.networks import EntropyNet
@@ -45,7 +46,8 @@ class CompleteTable:
         with torch.no_grad():
             for first in range(0, len(logits), BATCH):
                 rows = grid(len(names), first, min(first + BATCH, len(logits)))
-                logits[first : first + len(rows)] = exact(torch.from_numpy(rows).double())[:, 0].numpy()
+                inputs = torch.from_numpy(rows).to(exact.entropy.weight)
+                logits[first : first + len(rows)] = exact(inputs)[:, 0].cpu().numpy()
                 possible[first : first + len(rows)] = here.allows(rows, names)
         return cls(names, logits, possible, here, rounding_bound(single))
 
@@ -70,8 +72,7 @@ class CompleteTable:
 
     def at(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The answers on some rows, given as a matrix of the head's concepts."""
-        powers = 1 << np.arange(len(self.names) - 1, -1, -1)
-        return self.answers[rows.astype(np.int64) @ powers]
+        return self.answers[row_numbers(rows)]
 
     def minimised(self) -> Minimum:
         """The shortest formula found that equals the head on the domain."""
@@ -93,8 +94,7 @@ class CompleteTable:
 
 def grid(n_concepts: int, first: int = 0, last: int | None = None) -> NDArray[np.bool_]:
     """Rows `first` to `last` of all 2^n rows: each row number in binary, most significant bit first."""
-    numbers = np.arange(first, 1 << n_concepts if last is None else last, dtype=np.int64)
-    return (numbers[:, None] >> np.arange(n_concepts - 1, -1, -1) & 1).astype(np.bool_)
+    return row_bits(np.arange(first, 1 << n_concepts if last is None else last), n_concepts)
 
 
 def check_enumerable(n_concepts: int) -> None:

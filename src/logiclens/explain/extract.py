@@ -154,7 +154,7 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
         raise LogicLensError("the network gives NaN or infinite outputs on these rows: it cannot be explained.")
     if answer is None:
         answer = "threshold" if logits.shape[1] == 1 or table.is_multilabel else "argmax"
-    yes = _argmax(logits) if answer == "argmax" else torch.sigmoid(logits) >= THRESHOLD
+    yes = _argmax(logits) if answer == "argmax" else logits >= 0
     names = _class_names(table, logits.shape[1])
     return Reading(table, logits.numpy(), yes.numpy(), answer, relevance, uses, names, network)
 

@@ -15,8 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from logiclens.errors import LogicLensError, UnknownConcept
 
 WORD = 64
-BLOCK = 4096
-"""Words of a column that are worked on at a time."""
+BLOCK = 8192
+"""Words of a column that are worked on at a time, so that what is in work stays in the cache."""
+FEW_WORDS = 128
+"""Up to here one call for all cubes is faster than one for each literal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,18 +72,25 @@ class PackedRows:
 
         The literals of all cubes stand one after the other; `lengths` says how many belong to each, at least one.
         """
-        result = np.zeros(self.words.shape[1], dtype=np.uint64)
+        n_words, columns = self.words.shape[1], self.places(concepts)
         if not lengths:
-            return result
-        columns = np.array(self.places(concepts), dtype=np.intp)
-        flip = np.array(positive, dtype=np.uint64)[:, None] - np.uint64(1)
-        starts = np.array([0, *accumulate(lengths[:-1])], dtype=np.intp)
-        # In blocks, so that the columns of a formula stay in the cache however many rows there are.
-        for first in range(0, len(result), BLOCK):
-            block = slice(first, first + BLOCK)
-            held = self.words[columns, block] ^ flip
-            result[block] = np.bitwise_or.reduce(np.bitwise_and.reduceat(held, starts, axis=0), axis=0)
-        return result & self.valid
+            return np.zeros(n_words, dtype=np.uint64)
+        if n_words <= FEW_WORDS:
+            flip = np.array(positive, dtype=np.uint64)[:, None] - np.uint64(1)
+            starts = [0, *accumulate(lengths[:-1])]
+            held = np.bitwise_and.reduceat(self.words[columns] ^ flip, starts, axis=0)
+            few: NDArray[np.uint64] = np.bitwise_or.reduce(held, axis=0) & self.valid
+            return few
+        ends = list(accumulate(lengths))
+        cubes = [
+            ([columns[k] for k in places if positive[k]], [columns[k] for k in places if not positive[k]])
+            for places in (range(end - length, end) for end, length in zip(ends, lengths, strict=True))
+        ]
+        result = np.zeros(n_words, dtype=np.uint64)
+        for first in range(0, n_words, BLOCK):
+            _fire(self.words[:, first : first + BLOCK], cubes, result[first : first + BLOCK])
+        result &= self.valid
+        return result
 
     def unpack(self, packed: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """A packed column as one Boolean per row."""
@@ -90,6 +99,24 @@ class PackedRows:
     def matrix(self) -> NDArray[np.bool_]:
         """All rows as a Boolean matrix `[rows, concepts]`."""
         return np.unpackbits(self.words.view(np.uint8), axis=1, bitorder="little", count=self.n_rows).T.astype(np.bool_)
+
+
+def _fire(words: NDArray[np.uint64], cubes: Sequence[tuple[list[int], list[int]]], fires: NDArray[np.uint64]) -> None:
+    """Set the bits of rows on which a cube holds: all of its first columns are true and none of its second ones."""
+    held, veto = np.empty_like(fires), np.empty_like(fires)
+    for wanted, unwanted in cubes:
+        # One operation for each literal; the negations are joined first and turned once.
+        if wanted:
+            held[:] = words[wanted[0]]
+            for column in wanted[1:]:
+                np.bitwise_and(held, words[column], out=held)
+        if unwanted:
+            veto[:] = words[unwanted[0]]
+            for column in unwanted[1:]:
+                np.bitwise_or(veto, words[column], out=veto)
+            np.invert(veto, out=veto)
+        both = np.bitwise_and(held, veto, out=held) if wanted and unwanted else held if wanted else veto
+        np.bitwise_or(fires, both, out=fires)
 
 
 RowsLike: TypeAlias = Any

@@ -97,7 +97,7 @@ def _turned(cover: CubeArray, expander: Expander) -> CubeArray:
     """Each cube reduced to the rows that no other cube covers, then expanded for few literals and for many rows."""
     rows, covers = expander.on, cover.covers_packed(expander.on)
     used, value = [], []
-    for alone in _covered_alone(covers):
+    for alone in covered_alone(covers):
         if expander.exhausted:
             break
         row, constant = _smallest_cube(rows, alone)
@@ -107,7 +107,7 @@ def _turned(cover: CubeArray, expander: Expander) -> CubeArray:
     return CubeArray(np.array(used), np.array(value)) if used else CubeArray.none(cover.used.shape[1])
 
 
-def _covered_alone(covers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def covered_alone(covers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """For each cube the rows that no other covers; a cover without superfluous cubes has some for each."""
     once = np.zeros_like(covers[0])
     more = np.zeros_like(once)

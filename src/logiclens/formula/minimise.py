@@ -53,7 +53,7 @@ def minimise(table: TruthTable, *, positive: bool = False, exclusive: bool = Tru
     (DNF('a'), DNF('a & ~b'))
     """
     found = _minimise(table, positive)
-    return found if exclusive else Minimum(_spelled_out(found.formula, table), proved=False)
+    return found if exclusive else Minimum(spelled_out(found.formula, table), proved=False)
 
 
 def minimise_complete(
@@ -147,7 +147,7 @@ def _read_first(cubes: CubeArray, on: NDArray[np.bool_], weight: NDArray[np.floa
     return DNF(cubes.take(np.argsort(-np.array(explained), kind="stable")).cubes(names))
 
 
-def _spelled_out(formula: DNF, table: TruthTable) -> DNF:
+def spelled_out(formula: DNF, table: TruthTable) -> DNF:
     """The formula together with what its exclusive groups leave possible: the patterns seen on cared rows."""
     bits, mentioned = table.rows.bits()[table.cared], set(formula.concepts)
     for group in table.exclusive:
