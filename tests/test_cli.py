@@ -68,7 +68,7 @@ def test_exact_prints_rules_that_are_the_network(exact):
     for name in ("benign", "malignant"):
         part = printed.split(f"\n\n{name}\n")[1]
         assert part.startswith(f"  ∀x: {name}(x) ↔ ")
-        assert re.search(r"the formula is the network on all [\d,]+ rows of \d+ concepts", part)
+        assert re.search(r"the formula is the network on all [\d,]+ rows of its (one|\d+) concepts?", part)
         assert int(re.search(r"(\d+) literals? in", part)[1]) <= 9
     assert re.search(r"On unseen rows: of \d+ rows, .* fire exactly one formula, .* none and .* several", printed)
     assert f"logiclens verify {folder}" in printed

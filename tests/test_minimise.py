@@ -16,7 +16,7 @@ from sympy.logic import SOPform
 from logiclens.formula import DNF, Cube, Literal, TruthTable, covering, espresso, minimise
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.complete import sum_cover
-from logiclens.formula.covering import cheapest_cover
+from logiclens.formula.covering import cheapest_cover, greedy_cover
 from logiclens.formula.cubes import CubeArray
 from logiclens.formula.espresso import covering_primes, observed_cover
 from logiclens.formula.minimise import Minimum, minimise_complete, minimum_cover, simplify
@@ -174,12 +174,12 @@ def test_no_longer_than_espresso_on_random_functions(n_concepts, share_known):
         assert found.formula.n_literals <= espresso_literals(table.on, table.off)
 
 
-@pytest.mark.parametrize(("n_concepts", "share_known"), [(13, 0.02), (14, 0.02)])
-def test_about_as_short_as_espresso_where_nothing_is_proved(n_concepts, share_known):
-    # Measured: from 7 per cent shorter to 4 per cent longer on such tables. 8 per cent would be a step back.
-    for seed in range(2):
-        table = random_function(seed, n_concepts, share_known)
-        assert minimise(table).formula.n_literals <= 1.08 * espresso_literals(table.on, table.off)
+@pytest.mark.parametrize("n_concepts", [13, 14])
+def test_no_longer_than_espresso_on_the_whole_where_nothing_is_proved(n_concepts):
+    # A single table may go either way: measured from 15 per cent shorter to 4 per cent longer.
+    tables = [random_function(seed, n_concepts, 0.02) for seed in range(3)]
+    lengths = [minimise(table).formula.n_literals for table in tables]
+    assert sum(lengths) <= sum(espresso_literals(table.on, table.off) for table in tables)
 
 
 def random_function(seed: int, n_concepts: int, share_known: float) -> TruthTable:
@@ -281,6 +281,19 @@ def test_partly_known_tables_of_four_concepts_are_solved():
         assert (found.n_literals, len(found)) == best
         solved += best[1] > 1
     assert solved > 50
+
+
+def test_partly_known_tables_are_solved_with_the_fewest_negations():
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        known = rng.random(16) < 0.6
+        table = TruthTable.of(np.array(every_row(4))[known], list("abcd"), rng.random(known.sum()) < 0.5)
+        if len(table.on) == 0 or len(table.off) == 0:
+            continue
+        found = minimise(table, positive=True).formula
+        negations = sum(not literal.positive for cube in found for literal in cube)
+        best = cheapest(rows_of(table.on), rows_of(table.off), 4, count_negations=True)
+        assert (found.n_literals, negations, len(found)) == best
 
 
 def test_fewer_literals_come_before_fewer_cubes():
@@ -504,8 +517,8 @@ def test_greedy_cover_takes_the_most_rows_for_its_literals(seed, n_rows, n_conce
     for cube in sorted(plain, key=lambda c: -cost[c]):
         rest = [other for other in plain if other != cube]
         plain = rest if covers[:, rest].any(axis=1).all() else plain
-    chosen, _ = cheapest_cover(cubes, packed(rows), provable=False)
-    assert cubes.lengths[chosen].sum() <= cubes.lengths[plain].sum()
+    found = greedy_cover(cubes.covers_packed(packed(rows)), cost, packed(rows))
+    assert found.tolist() == plain
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 150))
@@ -552,6 +565,14 @@ def test_a_cover_too_large_for_a_single_branch_is_not_proved(monkeypatch):
     assert right_on_every_cared_row(found.formula, table)
 
 
+def test_a_row_on_both_sides_is_a_defect_and_does_not_run_for_ever():
+    rows = np.array([[True, False], [False, True]])
+    with pytest.raises(RuntimeError, match="defect of logiclens"):
+        expanded_primes(rows, rows, np.ones(2))
+    with pytest.raises(RuntimeError, match="defect of logiclens"):
+        observed_cover(rows, rows, np.ones(2))
+
+
 def test_expanding_ends_with_its_effort():
     table = random_table(0, n_concepts=30, n_rows=400, flip=0.5)
     weight = np.ones(len(table.on))
@@ -588,7 +609,7 @@ def test_noise_of_a_hundred_thousand_rows_ends():
     assert (formula.evaluate(table.rows) == table.outcome).all()
 
 
-@pytest.mark.parametrize(("n_concepts", "n_rows", "n_cubes", "length"), [(200, 10_000, 20, 5), (300, 20_000, 30, 6)])
+@pytest.mark.parametrize(("n_concepts", "n_rows", "n_cubes", "length"), [(200, 10_000, 20, 5), (300, 60_000, 50, 7)])
 def test_planted_formula_of_many_cubes_is_found_among_hundreds_of_concepts(n_concepts, n_rows, n_cubes, length):
     hidden = DNF(planted(0, n_concepts, n_cubes, length))
     names = [f"c{j}" for j in range(n_concepts)]
@@ -628,6 +649,12 @@ def test_only_groups_that_the_formula_mentions_are_spelled_out():
     assert minimise(table, positive=True).formula == DNF([Cube([Literal("red")])])
     spelled = minimise(table, positive=True, exclusive=False).formula
     assert spelled == DNF([Cube([Literal("red"), Literal("green", False)])])
+
+
+def test_a_group_of_which_the_table_has_one_concept_is_not_spelled_out():
+    rows, decided = every_row(2), [False, True, True, True]
+    table = TruthTable.of(rows, ["a", "b"], decided, exclusive=[["a", "not in the table"]])
+    assert minimise(table, exclusive=False).formula == DNF([Cube([Literal("a")]), Cube([Literal("b")])])
 
 
 @given(answered_rows(max_concepts=5, min_concepts=2), st.booleans())

@@ -62,8 +62,9 @@ class HeadCertificate:
     @property
     def domain(self) -> str:
         """The domain in words."""
-        rows = f"{self.rows_checked:,} rows of {len(self.concepts)} concepts"
-        return f"all {rows}" if self.groups.is_empty else f"all {rows} that the groups allow"
+        concepts = "its one concept" if len(self.concepts) == 1 else f"its {len(self.concepts)} concepts"
+        rows = f"all {self.rows_checked:,} rows of {concepts}"
+        return rows if self.groups.is_empty else f"{rows} that the groups allow"
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> HeadCertificate:

@@ -45,12 +45,12 @@ def cheapest_cover(
     only if the cover is not far longer than so many literals. `polish` asks the solver without a proof in view.
     """
     lengths, covers = cubes.lengths, cubes.covers_packed(rows)
-    rough = _greedy_cover(covers, lengths + 1, rows)
+    rough = greedy_cover(covers, lengths + 1, rows)
     # No best cover has more literals than this one, and so neither more negations nor more cubes (True has one): a
     # weight above that bound is never paid for by what only breaks ties.
     bound = int(lengths[rough].sum()) + 2
     cost = lengths * bound**2 + cubes.negations * bound + 1 if positive else lengths * bound + 1
-    greedy = min(rough, _greedy_cover(covers, cost, rows), key=lambda cover: int(cost[cover].sum()))
+    greedy = min(rough, greedy_cover(covers, cost, rows), key=lambda cover: int(cost[cover].sum()))
     # A greedy cover is rarely twice as long as the best one.
     hopeless = at_most is not None and bound > 2 * at_most + 2
     polish = polish and rows.n_rows * len(cubes) <= POLISH_CELLS
@@ -80,7 +80,7 @@ def price(cubes: CubeArray, positive: bool) -> tuple[int, int, int]:
     return int(cubes.lengths.sum()), negations, len(cubes)
 
 
-def _greedy_cover(covers: NDArray[np.uint64], cost: NDArray[np.intp], rows: PackedRows) -> NDArray[np.intp]:
+def greedy_cover(covers: NDArray[np.uint64], cost: NDArray[np.intp], rows: PackedRows) -> NDArray[np.intp]:
     """Take the cube with the most uncovered rows per cost until all are covered; then drop what is not needed."""
     open_rows = rows.valid.copy()
     chosen: list[int] = []

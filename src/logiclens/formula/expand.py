@@ -63,6 +63,7 @@ class Expander:
             on_true = _counts(in_on & still_on) / popcount(still_on)
             self.effort -= in_off.size + in_on.size
             hits, stays = np.concatenate([1 - off_true, off_true]), np.concatenate([on_true, 1 - on_true])
+            _check_some(hits * stays)
             best = int(np.argmax(np.where(hits > 0, hits * stays, -1.0)))
             chosen.append(best)
             # Behind the n concepts stand their negations.
@@ -92,6 +93,7 @@ class Expander:
             hits = _counts(differs & open_off) / popcount(open_off)
             stays = _counts(agrees & still_on) / popcount(still_on)
             self.effort -= differs.size + agrees.size
+            _check_some(hits)
             score = hits * stays if greedy_for_rows else hits + 1e-3 * stays
             best = int(np.argmax(np.where(hits > 0, score, -1.0)))
             chosen.append(best)
@@ -159,6 +161,12 @@ def _counts(packed: NDArray[np.uint64]) -> NDArray[np.uint32]:
     """How many bits are set in each row of words."""
     counts: NDArray[np.uint32] = np.bitwise_count(packed).sum(axis=1, dtype=np.uint32)
     return counts
+
+
+def _check_some(scores: NDArray[np.float64]) -> None:
+    """Without a literal to take, the search would never end."""
+    if not scores.any():
+        raise RuntimeError("no literal tells a row answered yes from one answered no; this is a defect of logiclens.")
 
 
 def _busy(columns: NDArray[np.uint64], rows: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
