@@ -168,19 +168,6 @@ def test_rows_that_groups_rule_out_are_not_in_the_domain_and_do_not_lengthen_the
     assert entry["rows_checked"] < 2 ** len(entry["concepts"])
 
 
-@pytest.mark.gpu
-def test_a_network_on_the_gpu_is_made_exact_there():
-    table = planted(200)
-    network = trained(table).to("cuda")
-    made = make_exact(network, table, planted(200, seed=1), ExactConfig(epochs=60))
-    assert made.network.entropy.weight.is_cuda
-    assert made.heads[1].formula.equivalent(parse("(a & b) | c"))
-    with torch.no_grad():
-        said = made.network(torch.from_numpy(grid(len(NAMES))).float().cuda()) >= 0
-    for head in made.heads:
-        np.testing.assert_array_equal(head.formula.evaluate(grid(len(NAMES)), NAMES), said[:, head.head].cpu().numpy())
-
-
 # The complete table -----------------------------------------------------------------------------------------------
 
 
