@@ -147,6 +147,33 @@ def test_pruning_drops_the_concepts_that_matter_least():
     assert kept[-1] == {"c"}
 
 
+def test_a_head_learns_to_answer_alone_before_its_most_relevant_concepts_are_kept():
+    table = planted(400)
+    network = trained(table)
+    with torch.no_grad():
+        # As if another head had done the work: d looks most relevant, though nothing depends on it.
+        network.entropy.weight[1, :, 3] = 0.8
+    assert network.entropy.relevance()[1].argmax() == 3
+    for size in prune(network, table.per_class(), table.per_class(), TrainConfig(epochs=200), 3):
+        if size == 3:
+            kept = {NAMES[j] for j in torch.nonzero(network.entropy.keep[1])[:, 0]}
+    assert kept == {"a", "b", "c"}
+
+
+def test_heads_learn_again_on_hard_concepts(monkeypatch):
+    seen = []
+
+    def look(hard, rows, held, *rest):
+        seen.extend([rows, held])
+        return prune(hard, rows, held, *rest)
+
+    monkeypatch.setattr("logiclens.explain.exact.prune", look)
+    soft = np.random.default_rng(0).random((60, 3))
+    table = ConceptTable(soft, NAMES[:3], (soft[:, 0] >= 0.5).astype(int), ["no", "yes"])
+    make_exact(trained(table, epochs=5), table, table, ExactConfig(epochs=2))
+    assert all(part.is_boolean and part.is_multilabel for part in seen)
+
+
 def test_soft_concepts_are_cut_before_the_heads_learn_again():
     rng = np.random.default_rng(0)
     soft = rng.random((300, 3))
@@ -337,6 +364,18 @@ def test_formula_and_network_agree_on_unseen_rows_too(model):
     assert all(explained.fidelity == 1.0 and explained.equals_network for explained in explanation)
     assert "↔" in str(explanation)
     assert "≈" not in str(explanation)
+
+
+def test_the_relevant_concepts_of_an_exact_head_are_those_it_keeps_whatever_their_relevance(model):
+    with torch.no_grad():
+        # One concept far weaker than the others, still kept.
+        weak = copy.deepcopy(model)
+        place = int(torch.nonzero(weak.network_.entropy.keep[0])[0])
+        weak.network_.entropy.weight[0, :, place] *= 1e-3
+    explained = weak.explain()[0]
+    assert min(explained.relevance.values()) < 0.5
+    assert explained.table.names == explained.certificate.concepts
+    assert set(explained.relevance) == set(explained.certificate.concepts)
 
 
 def test_agreement_with_the_soft_network_is_reported_apart(model, patients):

@@ -66,6 +66,14 @@ def _settings(model: EntropyClassifier) -> dict[str, Any]:
     """The settings as JSON can hold them."""
     settings = model.get_params(deep=False)
     cuts = settings.pop("booleanise")
-    settings["hidden"] = [int(width) for width in model.hidden]
+    settings["hidden"] = list(model.hidden)
     settings["class_weight"] = listed_class_weight(model.class_weight, model.classes_)
-    return {"n_cuts": None if cuts is None else cuts.n_cuts, **settings}
+    settings["n_cuts"] = None if cuts is None else cuts.n_cuts
+    return {name: _plain(value) for name, value in settings.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Python's numbers in place of NumPy's, which JSON does not know."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

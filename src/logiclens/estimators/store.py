@@ -126,7 +126,7 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
         "network": {
             "n_concepts": network.n_concepts,
             "n_heads": network.n_classes,
-            "hidden": list(network.hidden),
+            "hidden": [int(width) for width in network.hidden],
             "shared_tail": network.shared_tail,
             "temperature": network.entropy.temperature,
             "activation": "relu",
@@ -210,7 +210,13 @@ def _whole(target: Path) -> Iterator[Path]:
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    try:
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise LogicLensError(
+            f"this model cannot be written as JSON ({error}): use labels that are text or numbers."
+        ) from None
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def _read_json(path: Path) -> dict[str, Any]:
