@@ -116,6 +116,12 @@ def test_the_text_names_every_place_and_the_numbers_add_up():
     assert sum(int(line.split()[0].replace(",", "")) for line in lines[1:]) == 16
 
 
+def test_rows_that_weigh_nothing_were_never_seen():
+    explanation = explain_all(xor_net(), ConceptTable(GRID, NAMES, weight=[0.0] * 4 + [1.0] * 12))
+    # The first four rows are those with neither a nor b.
+    assert [found.unseen for found in explanation.gap().classes] == [4, 4]
+
+
 def test_rows_never_seen_are_a_line_of_their_own():
     explanation = explain_all(xor_net(), ConceptTable(GRID[:8], NAMES))
     gap = explanation.gap(ConceptTable(GRID, NAMES))

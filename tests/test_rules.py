@@ -82,6 +82,8 @@ def test_a_single_head_names_the_class_it_refuses():
     explanation = explain_all(network, ConceptTable(GRID, NAMES, class_names=["no", "yes"]))
     np.testing.assert_array_equal(explanation.rules.predict(GRID, NAMES), np.where(GRID[:, 0], "yes", "no"))
     assert explanation.fires(GRID, NAMES).shape == (16, 1)
+    assert explanation.rules.rule("no").formula == parse("False")
+    assert explanation.firing().none == 8
     unnamed = explain_all(network, ConceptTable(GRID, NAMES))
     assert set(unnamed.rules.predict(GRID, NAMES)) == {"class 0", "not class 0"}
 
