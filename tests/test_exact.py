@@ -15,6 +15,7 @@ from logiclens.data.booleanise import Booleaniser
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.estimators import EntropyClassifier
+from logiclens.estimators.prepare import weighed_by_class
 from logiclens.explain.certified import certify, explain_exact
 from logiclens.explain.complete import CompleteTable, grid
 from logiclens.explain.distil import refit
@@ -361,6 +362,8 @@ def test_formula_and_network_agree_on_unseen_rows_too(model):
     fresh = pd.DataFrame({"age": rng.integers(0, 200, 500), "crp": rng.normal(10, 30, 500), "sex": 0})
     explanation = model.explain(fresh)
     np.testing.assert_array_equal(explanation.fires(fresh), model.read(fresh).yes)
+    # Whatever rows are explained, the rules are those that the model predicts with.
+    assert explanation.rules == model.rules_
     assert all(explained.fidelity == 1.0 and explained.equals_network for explained in explanation)
     assert "↔" in str(explanation)
     assert "≈" not in str(explanation)
@@ -437,6 +440,25 @@ def test_the_weight_of_a_class_reaches_the_exact_heads():
     heavy = EntropyClassifier(**settings, class_weight={False: 1.0, True: 10.0}).fit(rows.astype(float), rare)
     assert heavy.predict(rows.astype(float)).sum() > plain.predict(rows.astype(float)).sum()
     assert heavy.rules_.rule(True).formula == parse("x0")
+
+
+@pytest.mark.parametrize("class_weight", [[1.0, 10.0], "balanced", None])
+def test_a_row_weighs_as_much_as_its_class_where_heads_are_trained_one_by_one(class_weight):
+    table = ConceptTable([[0], [1], [1], [0]], ["a"], [0, 1, 0, 0], ["no", "yes"], weight=[1.0, 2.0, 3.0, 4.0])
+    factors = {"balanced": [10 / (2 * 8), 10 / (2 * 2)]}.get(str(class_weight), class_weight or [1.0, 1.0])
+    np.testing.assert_allclose(
+        weighed_by_class(table, class_weight).weight, table.weight * np.take(factors, [0, 1, 0, 0])
+    )
+    several = table.per_class()
+    assert weighed_by_class(several, class_weight) is several
+
+
+def test_an_exact_model_reads_soft_concepts_as_hard_ones():
+    rng = np.random.default_rng(0)
+    soft = rng.random((100, 2))
+    model = EntropyClassifier(exact=True, epochs=30).fit(soft, soft[:, 0] >= 0.5)
+    np.testing.assert_array_equal(model.read(soft).logits, model.read((soft >= 0.5).astype(float)).logits)
+    np.testing.assert_array_equal(model.explain(soft).fires(soft, model.concept_names_), model.read(soft).yes)
 
 
 def test_nobody_decides_where_resolve_is_none(patients):

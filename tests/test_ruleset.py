@@ -226,3 +226,12 @@ def test_a_concept_that_is_not_there_is_an_error_with_the_nearest() -> None:
         rules.predict({"smokr": [1]})
     with pytest.raises(UnknownConcept, match="there is no concept 'smoker'"):
         rules.predict(PackedRows.of([[1]], ["a"]))
+
+
+def test_confidence_is_that_of_the_most_trusted_cube_that_fires_and_sums_to_1():
+    rules = RuleSet((Rule("x", parse("a | b"), (0.9, 0.6)), Rule("y", parse("c"), (0.3,))), otherwise=1)
+    rows = [[1, 1, 1], [0, 1, 1], [0, 0, 1], [0, 0, 0]]
+    expected = [[0.9 / 1.2, 0.3 / 1.2], [0.6 / 0.9, 0.3 / 0.9], [0.0, 1.0], [0.0, 1.0]]
+    np.testing.assert_allclose(rules.confidence(rows, ["a", "b", "c"]), expected)
+    undecided = RuleSet(rules.rules, otherwise=None)
+    np.testing.assert_allclose(undecided.confidence(rows[3:], ["a", "b", "c"]), [[0.5, 0.5]])
