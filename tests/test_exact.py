@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -120,15 +121,23 @@ def test_a_refit_that_fails_leaves_the_longer_formula_and_says_so(monkeypatch):
     made = make_exact(network, table, config=ExactConfig(5, 2, epochs=60))
     yes = made.heads[1]
     assert yes.formula.equivalent(parse("(a & b) | c"))
-    assert yes.note == "no head could be made to equal a formula of at most 2 literals; this one has 3."
+    assert yes.note == (
+        "no head could be made to equal a formula of at most 2 literals in 10 cubes; this one has 3 in 2."
+    )
     explanation = explain_exact(made.network, certify(made, table.class_names), table)
     assert explanation[1].certificate.note == yes.note
 
 
-def test_max_concepts_bounds_what_a_head_keeps():
-    table = planted(200)
-    made = make_exact(trained(table), table, config=ExactConfig(2, 9, epochs=30))
-    assert all(len(head.table.names) <= 2 for head in made.heads)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("most", [1, 2])
+def test_max_concepts_bounds_what_a_head_keeps(most, seed):
+    table = planted(200, seed=seed)
+    made = make_exact(trained(table, epochs=60), table, config=ExactConfig(most, 9, epochs=15))
+    assert all(len(head.table.names) <= most for head in made.heads)
+
+
+def test_of_equally_good_heads_the_one_with_the_fewest_concepts_is_taken(exact):
+    assert exact.heads[1].table.names == ("a", "b", "c")
 
 
 def test_a_shared_tail_is_untied_first():
@@ -228,7 +237,7 @@ def test_the_table_is_what_the_network_says_also_over_several_batches(monkeypatc
 @settings(max_examples=30, deadline=None)
 def test_the_middle_moves_no_answer_and_is_as_far_as_can_be(seed, n):
     table = CompleteTable.of(single(n, seed), NAMES[:n] if n <= 5 else (*NAMES, "f"))
-    moved = table.shifted(table.middle())
+    moved = replace(table, logits=table.logits + table.middle())
     np.testing.assert_array_equal(moved.answers, table.answers)
     assert moved.margin >= table.margin - 1e-12
     yes = table.answers
@@ -314,6 +323,13 @@ def test_more_than_twenty_concepts_are_refused_with_the_cost_in_words():
         ExactConfig(max_concepts=21)
     with pytest.raises(LogicLensError, match="Choose max_concepts up to 20"):
         EntropyClassifier(exact=True, max_concepts=25).fit([[0, 1], [1, 0]] * 4, [0, 1] * 4)
+
+
+@pytest.mark.parametrize("field", ["max_concepts", "max_literals", "max_cubes"])
+@pytest.mark.parametrize("bad", [None, "9", 2.5, True])
+def test_budgets_that_are_no_whole_numbers_are_refused(field, bad):
+    with pytest.raises(LogicLensError, match=f"{field} must be a whole number, got {bad!r}"):
+        ExactConfig(**{field: bad})
 
 
 @pytest.mark.parametrize("field", ["max_concepts", "max_literals", "max_cubes"])

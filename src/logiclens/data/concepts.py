@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import as_array, check_names
+from logiclens.formula.bits import as_array, check_names, places
 from logiclens.formula.counted import CountedRows
 from logiclens.formula.groups import Groups
 
@@ -135,6 +135,16 @@ class ConceptTable:
             self.groups.implied,
         )
 
+    def with_columns(self, names: Sequence[str]) -> ConceptTable:
+        """The same rows with these concepts, in this order."""
+        if tuple(names) == self.names:
+            return self
+        values = self.values[:, places(names, self.names)]
+        groups = self.groups.among(names)
+        return ConceptTable(
+            values, names, self.labels, self.class_names or None, groups.exclusive, self.weight, groups.implied
+        )
+
     def hard(self) -> ConceptTable:
         """The same rows with concepts cut to 0 and 1."""
         return self._with(self.boolean(), self.labels)
@@ -166,6 +176,17 @@ class ConceptTable:
         each |= {chain: Groups(implied=[chain]) for chain in self.groups.implied}
         counts = {names: int((~group.allows(bits, self.names)).sum()) for names, group in each.items()}
         return {names: n_rows for names, n_rows in counts.items() if n_rows}
+
+    def group_warnings(self) -> tuple[str, ...]:
+        """One sentence for each group that rows break."""
+        said = []
+        for group, n_rows in self.broken_groups().items():
+            shown = ", ".join(repr(name) for name in group[:4]) + (", …" if len(group) > 4 else "")
+            if group in self.groups.exclusive:
+                said.append(f"{n_rows} rows break the exclusive group {shown}: more than one is true.")
+            else:
+                said.append(f"{n_rows} rows break the chain {shown}: one is true without the one before it.")
+        return tuple(said)
 
     def kept_groups(self) -> Groups:
         """The groups that no row breaks."""

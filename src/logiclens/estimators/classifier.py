@@ -28,6 +28,7 @@ from logiclens.explain.extract import Reading, read
 from logiclens.explain.local import explain_rows
 from logiclens.explain.result import Explanation, LocalExplanation
 from logiclens.explain.selection import Limits
+from logiclens.formula.bits import PackedRows
 from logiclens.formula.ruleset import Resolve
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.config import TrainConfig
@@ -176,6 +177,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise LogicLensError(f"score_against must be 'network' or 'labels', got {self.score_against!r}.")
         if self.resolve not in ("confidence", "none"):
             raise LogicLensError(f"resolve must be 'confidence' or 'none', got {self.resolve!r}.")
+        if not isinstance(self.exact, bool | np.bool_):
+            raise LogicLensError(f"exact must be True or False, got {self.exact!r}.")
         limits = self._limits
         if self.exact:
             ExactConfig(self.max_concepts, limits.max_literals, limits.max_cubes)
@@ -188,10 +191,12 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _make_exact(self, train: ConceptTable, validation: ConceptTable | None, config: TrainConfig, seed: int) -> None:
         """Make the network equal its formulas; the soft one is kept beside it."""
         limits = self._limits
+        for sentence in self.table_.group_warnings():
+            warnings.warn(f"{sentence} The certificate does not speak of them.", LogicLensWarning, stacklevel=3)
         settings = ExactConfig(
             self.max_concepts, limits.max_literals, limits.max_cubes, limits.price,
-            penalty_weight=self.penalty_weight, learning_rate=self.learning_rate,
-            score_against=self.score_against, seed=seed,
+            epochs=min(self.epochs, ExactConfig.epochs), penalty_weight=self.penalty_weight,
+            learning_rate=self.learning_rate, score_against=self.score_against, seed=seed,
         )  # fmt: skip
         train = weighed_by_class(train, config.class_weight)
         validation = None if validation is None else weighed_by_class(validation, config.class_weight)
@@ -207,7 +212,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             explanation,
             labels=() if self.schema_.multilabel else tuple(self.classes_.tolist()),
             predicates=self.schema_.predicates,
-            resolve=self.resolve,
+            resolve=self.rules_.resolve if hasattr(self, "rules_") else self.resolve,
             **more,
         )
 
@@ -222,8 +227,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Where nobody decides (`resolve="none"`), the class is None.
         """
-        if self.exact:
-            return self.rules_.predict(self._table(concepts))
+        if self._is_exact:
+            return self.rules_.predict(self._packed(concepts))
         reading = self.read(concepts)
         if self.schema_.multilabel:
             return reading.yes.astype(np.int64)
@@ -235,8 +240,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         With `exact`, the confidence of the most trusted cube of each class that fires, scaled to sum to 1.
         """
-        if self.exact and not self.schema_.multilabel:
-            return self.rules_.confidence(self._table(concepts))
+        if self._is_exact and not self.schema_.multilabel:
+            return self.rules_.confidence(self._packed(concepts))
         return self.read(concepts).probability
 
     def explain(self, concepts: Any = None, labels: Any = None, *, exclusive: bool = True) -> Explanation:
@@ -249,7 +254,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if concepts is None and not hasattr(self, "table_"):
             raise LogicLensError("a loaded model keeps no rows: pass the rows to explain, explain(rows).")
         table = self.table_ if concepts is None else self._table(concepts, labels)
-        if self.exact:
+        if self._is_exact:
             if not exclusive:
                 raise LogicLensError("the formulas of an exact model are certified as they are: leave out exclusive.")
             return self._explain_exact(table)
@@ -272,21 +277,25 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _explain_exact(self, table: ConceptTable) -> Explanation:
         explanation = explain_exact(self.network_, self.certificate_, table, alternatives=self.alternatives_)
         notes = [f"{head.name}: {head.note}" for head in self.certificate_.heads if head.note]
+        notes += [f"{sentence} The certificate does not speak of them." for sentence in table.group_warnings()]
         return self._labelled(
             explanation,
             notes=(*self._notes, *notes),
             soft_agreement=self.soft_agreement(table),
             model_rules=self.rules_,
+            soft_network=getattr(self, "soft_network_", None),
         )
 
-    def soft_agreement(self, table: ConceptTable) -> float | None:
+    def soft_agreement(self, rows: Any) -> float | None:
         """The share of rows on which the rules predict what the soft network did; None where that is not kept."""
-        if not hasattr(self, "soft_network_"):
+        if not self._is_exact or not hasattr(self, "soft_network_"):
             return None
+        table = rows if isinstance(rows, ConceptTable) else self._table(rows)
+        packed = PackedRows.of(table.boolean(), table.names)
         if self.schema_.multilabel:
-            return float((read(self.soft_network_, table, "threshold").yes == self.rules_.fires(table)).mean())
+            return float((read(self.soft_network_, table, "threshold").yes == self.rules_.fires(packed)).mean())
         soft = read(self.soft_network_, table, "argmax").logits.argmax(axis=1)
-        return float((self.rules_.predict_places(table) == soft).mean())
+        return float((self.rules_.predict_places(packed) == soft).mean())
 
     def explain_local(
         self, concepts: Any, explanation: Explanation | None = None, *, target: str | int | None = None
@@ -299,9 +308,15 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if getattr(concepts, "ndim", 2) == 1 and hasattr(concepts, "to_frame"):
             concepts = concepts.to_frame().T
         reading = self.read(concepts)
-        known = self.explain() if explanation is None else explanation
-        decided = self.rules_.confidence(reading.table) if self.exact and not self.schema_.multilabel else None
-        return explain_rows(reading, target=target, explanation=known, probability=decided)
+        known = explanation or (self.explain() if hasattr(self, "table_") else self.explain(concepts))
+        if not self._is_exact or self.schema_.multilabel:
+            return explain_rows(reading, target=target, explanation=known)
+        packed = PackedRows.of(reading.bits, reading.table.names)
+        local = explain_rows(reading, target=target, explanation=known, probability=self.rules_.confidence(packed))
+        if target is not None:
+            return local
+        fired = self.rules_.fires(packed).sum(axis=1)
+        return tuple(replace(row, by_default=bool(n == 0)) for row, n in zip(local, fired, strict=True))
 
     def save(self, folder: str | Path) -> Path:
         """Write the model to a folder: `model.json`, `weights.safetensors` and, with `exact`, `certificate.json`.
@@ -331,14 +346,32 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes = None if labels is None else class_codes(labels, self.schema_.multilabel, self.classes_)
         return self.schema_.table(concepts, codes)
 
+    def _packed(self, concepts: Any) -> PackedRows:
+        """Rows as the Boolean concepts that the heads see, which is what the rules speak of."""
+        table = self._table(concepts)
+        return PackedRows.of(table.boolean(), table.names)
+
     def read(self, concepts: Any, labels: Any = None) -> Reading:
         """What the network says about rows, in full: outputs, answers and relevance. With labels, to be scored."""
-        table = self._table(concepts, labels)
-        return read(self.network_, table.hard() if self.exact else table, self._answer, exact=self.exact)
+        table, exact = self._table(concepts, labels), self._is_exact
+        return read(self.network_, table.hard() if exact else table, self._answer, exact=exact)
+
+    def score(self, concepts: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
+        """The share of rows that are classed right; a row that nobody decides is not."""
+        right = np.equal(self.predict(concepts), np.asarray(labels)).reshape(len(labels), -1).all(axis=1)
+        weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(weight[right].sum() / weight.sum())
 
     @property
     def _answer(self) -> Literal["argmax", "threshold"]:
-        return "threshold" if self.schema_.multilabel or self.exact else "argmax"
+        return "threshold" if self.schema_.multilabel or self._is_exact else "argmax"
+
+    @property
+    def _is_exact(self) -> bool:
+        self._check_fitted()
+        if bool(self.exact) != hasattr(self, "certificate_"):
+            raise NotFittedError("exact was changed after the model was fitted: call fit(concepts, labels) again.")
+        return bool(self.exact)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "network_"):

@@ -39,6 +39,8 @@ class Schema:
 
     def table(self, rows: Any, codes: Any = None) -> ConceptTable:
         """Other rows as the concepts that the network was trained on."""
+        if self.is_raw and not hasattr(rows, "columns") and not isinstance(rows, ConceptTable):
+            raise LogicLensError(f"this model cuts raw columns by name: pass a DataFrame, got {type(rows).__name__}.")
         if self.is_raw and hasattr(rows, "columns") and not set(self.names) <= {str(name) for name in rows.columns}:
             rows = cut(rows, self.predicates)
         return ConceptTable(

@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file
 
 from logiclens.errors import LogicLensError
 from logiclens.estimators.prepare import Schema
-from logiclens.explain.certificate import Certificate
+from logiclens.explain.certificate import Certificate, check_seal
 from logiclens.export.json import from_dict, to_dict
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
@@ -58,6 +58,13 @@ class StoredModel:
 def save(model: StoredModel, folder: str | Path, *, version: str) -> Path:
     """Write a model folder. An older model in its place is replaced; any other folder with files is refused."""
     target = checked_target(folder)
+    try:
+        return _save(model, target, version)
+    except OSError as error:
+        raise LogicLensError(f"the model cannot be written to {target} ({error.strerror or error}).") from None
+
+
+def _save(model: StoredModel, target: Path, version: str) -> Path:
     with _whole(target) as new:
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in model.network.state_dict().items()}
         save_file(state, new / WEIGHTS)
@@ -79,6 +86,9 @@ def checked_target(folder: str | Path) -> Path:
     target = Path(folder)
     if target.exists() and not (target.is_dir() and (_is_model(target) or not any(target.iterdir()))):
         raise LogicLensError(f"{target} exists and is not a model folder: choose another name.")
+    above = next(folder for folder in (target, *target.absolute().parents) if folder.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK)):
+        raise LogicLensError(f"{target} cannot be made: {above} is not a folder that can be written to.")
     return target
 
 
@@ -104,6 +114,7 @@ def load(folder: str | Path) -> StoredModel:
         certificate = _read_json(path / CERTIFICATE)
         if certificate.get("model_sha256") != sha256(path / MODEL):
             raise LogicLensError(f"{path / CERTIFICATE} is for another model: the sha256 of {MODEL} differs.")
+        check_seal(certificate, str(path / CERTIFICATE))
     try:
         return _stored(content, certificate, load_file(path / WEIGHTS))
     except (KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:

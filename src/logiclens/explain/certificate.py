@@ -8,15 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.groups import Groups
 
-SCHEMA = 1
+KIND, SCHEMA = "logiclens certificate", 1
 NOT_COVERED = (
     "Concepts between 0 and 1, such as scores of an encoder: the claim is about concepts cut to 0 and 1.",
     "What the network's training made of the data: rule and network are one, which does not make them right.",
     "Arithmetic less precise than float32, such as TF32, bfloat16 or quantised weights.",
 )
+RULED_OUT = "Rows that the declared groups rule out, where a domain names groups."
 
 
 @dataclass(frozen=True)
@@ -120,16 +122,34 @@ class Certificate:
         """The claims of a `certificate.json`; whether they are true is for `logiclens verify` to say."""
         return cls(tuple(HeadCertificate.from_dict(entry) for entry in content["classes"]))
 
+    @property
+    def names_groups(self) -> bool:
+        """Whether a domain leaves out rows that groups rule out."""
+        return not all(head.groups.is_empty for head in self.heads)
+
     def as_dict(self, *, version: str, model_sha256: str, weights_sha256: str) -> dict[str, Any]:
         """The content of `certificate.json`, sealed by its own hash."""
         content = {
-            "kind": "logiclens certificate",
+            "kind": KIND,
             "schema": SCHEMA,
             "logiclens": version,
             "model_sha256": model_sha256,
             "weights_sha256": weights_sha256,
             "classes": [head.as_dict() for head in self.heads],
-            "does_not_cover": list(NOT_COVERED),
+            "does_not_cover": [*NOT_COVERED, *([RULED_OUT] if self.names_groups else [])],
         }
-        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return {**content, "certificate_sha256": hashlib.sha256(canonical.encode("utf-8")).hexdigest()}
+        return {**content, "certificate_sha256": _seal(content)}
+
+
+def check_seal(content: Mapping[str, Any], name: str) -> None:
+    """Refuse a certificate of another kind or schema, or one whose content is not what was sealed."""
+    if content.get("kind") != KIND or content.get("schema") != SCHEMA:
+        raise LogicLensError(f"{name} is not a logiclens certificate of schema {SCHEMA}.")
+    rest = {key: value for key, value in content.items() if key != "certificate_sha256"}
+    if content.get("certificate_sha256") != _seal(rest):
+        raise LogicLensError(f"{name} was changed after it was made: its sha256 differs.")
+
+
+def _seal(content: Mapping[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()

@@ -27,7 +27,8 @@ def explain_exact(
     """
     reading = read(network, rows.hard(), "threshold", exact=True)
     others = [()] * len(certificate.heads) if alternatives is None else alternatives
-    return Explanation(tuple(_explained(reading, *pair) for pair in zip(certificate.heads, others, strict=True)))
+    classes = tuple(_explained(reading, *pair) for pair in zip(certificate.heads, others, strict=True))
+    return Explanation(classes, rows=rows)
 
 
 def certify(exact: ExactNetwork, class_names: Sequence[str]) -> Certificate:

@@ -84,19 +84,8 @@ def explain_all(
 
 def _readings(network: nn.Module, rows: Any, validation: Any, answer: Answer | None) -> tuple[Reading, Reading]:
     table = as_table(rows)
-    for group, n_rows in table.broken_groups().items():
-        shown = ", ".join(repr(name) for name in group[:4]) + (", …" if len(group) > 4 else "")
-        exclusive = group in table.groups.exclusive
-        kind = (
-            f"exclusive group {shown}: more than one is true"
-            if exclusive
-            else (f"chain {shown}: one is true without the one before it")
-        )
-        warnings.warn(
-            f"{n_rows} rows break the {kind}. No formula is made from them.",
-            LogicLensWarning,
-            stacklevel=3,
-        )
+    for sentence in table.group_warnings():
+        warnings.warn(f"{sentence} No formula is made from them.", LogicLensWarning, stacklevel=3)
     reading = read(network, table, answer)
     if validation is None:
         return reading, reading

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +18,8 @@ from logiclens.nn.networks import EntropyNet
 
 MOST_CONCEPTS = 20
 """A head with more concepts than this is not enumerated: every further concept doubles the rows."""
+ROOM = 2.0
+"""How many times the bound on rounding a margin must be."""
 BATCH = 1 << 16
 """Rows sent through a head at a time."""
 
@@ -67,8 +69,8 @@ class CompleteTable:
 
     @property
     def is_safe(self) -> bool:
-        """Whether no rounding in float32 can change an answer."""
-        return self.margin > self.bound
+        """Whether no rounding in float32 can change an answer, with room to spare for another way to bound it."""
+        return self.margin > ROOM * self.bound
 
     def at(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The answers on some rows, given as a matrix of the head's concepts."""
@@ -77,10 +79,6 @@ class CompleteTable:
     def minimised(self) -> Minimum:
         """The shortest formula found that equals the head on the domain."""
         return minimise_complete(self.answers, self.names, self.possible, positive=True)
-
-    def shifted(self, amount: float) -> CompleteTable:
-        """The table of the same head with so much added to its output."""
-        return replace(self, logits=self.logits + amount)
 
     def middle(self) -> float:
         """What to add to the output so that no answer changes and the nearest yes and no are equally far from 0."""

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from logiclens.explain.complete import CompleteTable, grid
+from logiclens.explain.complete import CompleteTable, check_enumerable, grid
 from logiclens.formula.dnf import DNF
 from logiclens.formula.groups import Groups
 from logiclens.nn.networks import EntropyNet
@@ -27,6 +27,7 @@ def refit(
 
     Starts from the weights of `single`, which takes the concepts `names`, and where that fails from fresh ones.
     """
+    check_enumerable(len(names))
     rows = grid(len(names))
     wanted = formula.evaluate(rows, names)
     possible = groups.among(names).allows(rows, names)

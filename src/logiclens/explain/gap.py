@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.explain.extract import Reading, keeping, read
@@ -86,14 +87,24 @@ class Gap:
         return "\n".join(map(str, self.classes))
 
 
-def gap(explained: Reading, tables: Sequence[TruthTable], formulas: Sequence[DNF], rows: ConceptTable) -> Gap:
+def gap(
+    explained: Reading,
+    tables: Sequence[TruthTable],
+    formulas: Sequence[DNF],
+    rows: ConceptTable,
+    soft_network: nn.Module | None = None,
+) -> Gap:
     """Follow each row from the soft network to the formula.
 
-    `explained` and `tables` are what the formulas were made from; `rows` may be others.
+    `explained` and `tables` are what the formulas were made from; `rows` may be others. Where the network was made
+    exact, `soft_network` is what it was before: the way from all to relevant concepts is then the way from one to the
+    other.
     """
     hard_rows = rows.hard()
-    soft = read(explained.network, rows, explained.answer).yes
-    hard = read(explained.network, hard_rows, explained.answer).yes
+    first = explained.network if soft_network is None else soft_network
+    # An exact network is asked head by head; the soft one it comes from answers as it was trained to.
+    answer = explained.answer if soft_network is None or rows.is_multilabel else None
+    soft, hard = (read(first, part, answer).yes for part in (rows, hard_rows))
     with keeping(explained):
         relevant = read(explained.network, hard_rows, explained.answer).yes
     classes = []

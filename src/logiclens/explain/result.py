@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from torch import nn
 
 from logiclens.data.concepts import THRESHOLD, ConceptTable
 from logiclens.errors import LogicLensError
@@ -105,6 +106,8 @@ class Explanation(Sequence[ClassExplanation]):
         predicates: what the concepts mean on the raw table.
         resolve: who decides where not exactly one formula fires; see `RuleSet`.
         model_rules: the rules that the model itself predicts with, where it was made exact.
+        soft_network: the network before it was made exact, where it is kept.
+        rows: the explained rows as they came, where the network read them cut to 0 and 1.
         soft_agreement: where the network was made exact, the share of the explained rows on which the rules predict
             what the soft network did.
     """
@@ -116,6 +119,8 @@ class Explanation(Sequence[ClassExplanation]):
     resolve: Resolve = "confidence"
     soft_agreement: float | None = None
     model_rules: RuleSet | None = field(default=None, repr=False)
+    soft_network: nn.Module | None = field(default=None, repr=False)
+    rows: ConceptTable | None = field(default=None, repr=False)
 
     def __getitem__(self, key: Any) -> Any:
         """By position, slice, or class name."""
@@ -195,28 +200,34 @@ class Explanation(Sequence[ClassExplanation]):
         """Which cubes fired on a row, and which literals failed in the others: the reason codes."""
         return self.rules.why(row)
 
-    def flip(self, row: Any, *, frozen: Sequence[str] = (), to: Scalar | None = None) -> Flip:
-        """A smallest change of a row that changes the answer, told on the raw columns."""
-        return self.rules.flip(row, frozen=frozen, to=to)
+    def flip(self, row: Any, *, frozen: Sequence[str] = (), to: Scalar | None = None, of: Scalar | None = None) -> Flip:
+        """A smallest change of a row that changes the answer, told on the raw columns.
 
-    def check(self, wanted: Any) -> Check:
-        """Whether the rules have a property, such as `"never uses 'gender'"`; with a counterexample where not."""
-        return self.rules.check(wanted)
+        `to` asks for a class; `of` asks that the formula of one class turns.
+        """
+        return self.rules.flip(row, frozen=frozen, to=to, of=of)
+
+    def check(self, wanted: Any, *, of: Scalar | None = None) -> Check:
+        """Whether the rules have a property, such as `"never uses 'gender'"`; with a counterexample where not.
+
+        `of` asks for the formula of one class only.
+        """
+        return self.rules.check(wanted, of=of)
 
     def gap(self, rows: RowsLike | None = None) -> Gap:
         """Where network and formulas disagree, and at which step on the way; see `logiclens.explain.gap`."""
         tables = [explained.table for explained in self.classes]
-        return gap(self.reading, tables, self.formulas, self._table(rows))
+        return gap(self.reading, tables, self.formulas, self._table(rows), self.soft_network)
 
     def pareto(self, rows: RowsLike | None = None, labels: ArrayLike | None = None) -> tuple[ParetoPoint, ...]:
         """What accuracy and F1 each number of literals buys, class by class: a curve to choose `max_literals` from.
 
-        Scored on the labels of the explained rows, which is flattering; pass `rows` and the numbers of their classes as
-        `labels` for an honest curve.
+        Scored on the labels of the explained rows, which is flattering; pass `rows` and their `labels` for an honest
+        curve.
         """
         table = self._table(rows)
         if labels is not None:
-            table = ConceptTable(table.values, table.names, labels, self.reading.table.class_names)
+            table = ConceptTable(table.values, table.names, self._codes(labels), self.reading.table.class_names)
         elif rows is not None:
             raise LogicLensError("the curve of other rows needs their labels: pass labels=..., the class of each row.")
         packed = PackedRows.of(table.boolean(), table.names)
@@ -228,11 +239,25 @@ class Explanation(Sequence[ClassExplanation]):
             points.extend(pareto(explained.name, (*formulas, explained.formula), packed, column, table.weight))
         return tuple(points)
 
+    def _codes(self, labels: ArrayLike) -> NDArray[Any]:
+        """Labels as class numbers: by the model's labels, else by the names of the classes, else as they are."""
+        given = as_array(labels)
+        known = list(self.labels) or list(self.reading.table.class_names)
+        if given.ndim != 1 or not known or (not self.labels and given.dtype.kind in "iu"):
+            return given
+        place = {label: i for i, label in enumerate(known)}
+        for label in given.tolist():
+            if label not in place:
+                raise LogicLensError(f"there is no class {label!r}; the classes are {', '.join(map(repr, known[:8]))}.")
+        return np.array([place[label] for label in given.tolist()])
+
     def _table(self, rows: RowsLike | None) -> ConceptTable:
         """Other rows as concepts, by name or through their predicates; the explained ones where none are given."""
         known = self.reading.table
-        if rows is None or isinstance(rows, ConceptTable):
-            return known if rows is None else rows
+        if rows is None:
+            return known if self.rows is None else self.rows
+        if isinstance(rows, ConceptTable):
+            return rows.with_columns(known.names)
         if not hasattr(rows, "columns"):
             return ConceptTable(rows, known.names, class_names=known.class_names or None)
         columns = [str(column) for column in rows.columns]
@@ -283,6 +308,7 @@ class LocalExplanation:
         reduced: a shortest part of the row that implies the class formula (its negation where the answer is no); None
             without a formula, or where formula and network disagree on the row.
         agrees: whether class formula and network agree on the row; None without a formula.
+        by_default: whether the row has the class only because no formula fires on it.
     """
 
     name: str
@@ -291,9 +317,13 @@ class LocalExplanation:
     cube: Cube
     reduced: Cube | None = None
     agrees: bool | None = None
+    by_default: bool = False
 
     def __str__(self) -> str:
         """The class, its probability and the shortest reason there is."""
+        if self.by_default:
+            row = format_formula(self.cube, "unicode")
+            return f"{self.name}: no formula fires, and most such rows are {self.name}   [relevant: {row}]"
         head = f"{'' if self.holds else 'not '}{self.name} ({100 * self.probability:.1f}%)"
         row = format_formula(self.cube, "unicode")
         if self.agrees is False:

@@ -232,7 +232,8 @@ class RuleSet:
         scores = np.zeros((packed.n_rows, len(self.rules)))
         for line in self.decisions:
             holds = DNF([line.cube]).evaluate(packed)
-            scores[holds, line.rule] = np.maximum(scores[holds, line.rule], line.confidence)
+            # A cube that was never right still decides where it is the only one to fire.
+            scores[holds, line.rule] = np.maximum(scores[holds, line.rule], max(line.confidence, 1e-12))
         if self.otherwise is not None:
             scores[scores.sum(axis=1) == 0, self.otherwise] = 1.0
         total = scores.sum(axis=1, keepdims=True)

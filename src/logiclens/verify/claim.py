@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .agreement import check_agreement
 from .errors import Refuted
 from .fields import shown
 from .files import read_folder
@@ -31,6 +32,7 @@ def verify(folder: str | Path) -> Report:
     model = read_model(files.model)
     certificate = read_certificate(files.certificate, model)
     heads = read_heads(files.weights, model)
+    check_agreement(files.model, model)
     _check_implied(model)
     _check_exclusive(model)
     _check_classes(certificate, model)

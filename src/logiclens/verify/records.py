@@ -175,7 +175,10 @@ def _read_claim(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
     if len(concepts) > MOST_CONCEPTS:
         raise entry.refuse("concepts", f"a list of at most {MOST_CONCEPTS} concepts, for 2^{MOST_CONCEPTS} rows")
     if entry.value("refit_to_formula") is not None:
-        entry.inner("refit_to_formula")
+        refit = entry.inner("refit_to_formula")
+        for figure in ("accuracy_before", "accuracy_after"):
+            if not 0 <= refit.number(figure) <= 1:
+                raise refit.refuse(figure, "a share from 0 to 1")
     entry.flag("proved_minimal")
     return Claim(
         entry.text("class"),

@@ -45,10 +45,16 @@ def formula_text(formula: Formula) -> str:
     """
     if not formula:
         return "False"
-    cubes = [" & ".join(("" if value else "~") + name_text(name) for name, value in cube) for cube in formula]
+    cubes = [" & ".join(("" if value else "~") + _term(name) for name, value in cube) for cube in formula]
     if len(formula) > 1:
         cubes = [f"({text})" if len(cube) > 1 else text for cube, text in zip(formula, cubes, strict=True)]
     return " | ".join(text or "True" for text in cubes)
+
+
+def _term(name: str) -> str:
+    """A name inside a formula: quoted unless it is one word, so that it is clear what a negation turns."""
+    text = name_text(name)
+    return text if text.startswith('"') or name.isidentifier() else f'"{name}"'
 
 
 def row_text(concepts: Sequence[str], row: int) -> str:
