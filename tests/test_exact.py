@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from logiclens.data.booleanise import Booleaniser
 from logiclens.data.concepts import ConceptTable
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators import EntropyClassifier
+from logiclens.estimators.classifier import NotFittedError
 from logiclens.estimators.prepare import weighed_by_class
 from logiclens.explain.certified import certify, explain_exact
 from logiclens.explain.complete import CompleteTable, grid
@@ -23,7 +24,7 @@ from logiclens.explain.distil import refit
 from logiclens.explain.exact import ExactConfig, ExactNetwork, make_exact
 from logiclens.explain.pruning import prune
 from logiclens.explain.rounding import rounding_bound
-from logiclens.formula import parse
+from logiclens.formula import DNF, RuleSet, parse
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.nn import EntropyNet
 from logiclens.train import TrainConfig, fit
@@ -484,3 +485,108 @@ def test_nobody_decides_where_resolve_is_none(patients):
     assert all((label is None) == (n != 1) for label, n in zip(predicted, fires, strict=True))
     with pytest.raises(LogicLensError, match="resolve must be 'confidence' or 'none', got 'best'"):
         EntropyClassifier(resolve="best").fit([[0], [1]], [0, 1])
+
+
+# Where head, rules and explanation must say the same -------------------------------------------------------------
+
+
+def test_rules_and_head_read_scores_in_a_boolean_column_alike():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((200, 3)) < 0.5, columns=list("abc"))
+    model = EntropyClassifier(exact=True, epochs=40).fit(frame, frame["a"])
+    scores = pd.DataFrame(np.where(frame, 0.7, 0.3), columns=list("abc"))
+    np.testing.assert_array_equal(model.predict(scores), model.predict(frame))
+    np.testing.assert_array_equal(model.explain(scores).fires(scores), model.read(scores).yes)
+
+
+def test_a_raw_column_with_the_name_of_a_concept_is_not_taken_for_it():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": np.tile([50.0, 70.0], 100), "age >= 60": rng.integers(0, 2, 200).astype(float)})
+    labels = np.where(frame["age"] >= 60, "old", "young")
+    model = EntropyClassifier(Booleaniser(1), exact=True, epochs=40).fit(frame, labels)
+    assert "age >= 60" in model.concept_names_
+    np.testing.assert_array_equal(model.predict(frame), labels)
+    np.testing.assert_array_equal(model.rules_.predict(frame), labels)
+
+
+def test_the_gap_of_an_exact_model_starts_from_the_soft_network_on_soft_rows():
+    rng = np.random.default_rng(0)
+    soft = rng.random((200, 3))
+    labels = (soft[:, 0] + soft[:, 1] >= 1).astype(int)
+    model = EntropyClassifier(exact=True, epochs=60).fit(soft, labels)
+    explanation = model.explain()
+    with torch.no_grad():
+        said = model.soft_network_(torch.tensor(soft, dtype=torch.float32)).argmax(dim=1).numpy()
+    fires = explanation.fires(soft, model.concept_names_)
+    expected = [int((fires[:, head] != (said == head)).sum()) for head in range(2)]
+    assert [found.disagree for found in explanation.gap().classes] == expected
+    assert [found.disagree for found in explanation.gap(soft).classes] == expected
+    assert sum(expected) > 0
+    turned = ConceptTable(soft[:, ::-1], list(model.concept_names_[::-1]))
+    assert [found.disagree for found in explanation.gap(turned).classes] == expected
+
+
+def test_rows_that_break_a_group_are_told_of():
+    rows = np.array([[0, 1], [1, 0], [1, 1], [0, 0]] * 20, dtype=float)
+    table = ConceptTable(rows, ["a", "b"], exclusive=[["a", "b"]])
+    with pytest.warns(LogicLensWarning, match="20 rows break the exclusive group 'a', 'b'.*certificate does not speak"):
+        model = EntropyClassifier(exact=True, epochs=10).fit(table, rows[:, 0])
+    assert any("20 rows break the exclusive group" in note for note in model.explain().notes)
+    content = model.certificate_.as_dict(version="", model_sha256="", weights_sha256="")
+    named = any(head.groups.exclusive for head in model.certificate_.heads)
+    assert ("Rows that the declared groups rule out" in " ".join(content["does_not_cover"])) == named
+
+
+def test_the_curve_takes_the_labels_of_the_model(model, patients):
+    frame, risk = patients
+    explanation = model.explain()
+    points = explanation.pareto(frame, risk)
+    assert max(point.accuracy for point in points if point.name == "high") > 0.9
+    with pytest.raises(LogicLensError, match="there is no class 'medium'; the classes are 'high', 'low'"):
+        explanation.pareto(frame, np.full(len(frame), "medium"))
+    numbers = EntropyClassifier(exact=True, epochs=40).fit([[0, 1], [1, 0]] * 20, [1, 2] * 20)
+    best = {p.name: p.accuracy for p in numbers.explain().pareto([[0, 1], [1, 0]], [1, 2])}
+    assert best == {"1": 1.0, "2": 1.0}
+
+
+def test_flip_and_check_can_ask_for_one_class(model, patients):
+    explanation = model.explain()
+    row = patients[0].iloc[0]
+    assert explanation.flip(row, of="high").possible
+    assert explanation.check("never uses 'sex'", of="high").holds
+
+
+def test_a_row_that_nobody_decides_is_not_right(patients):
+    frame, risk = patients
+    model = EntropyClassifier(Booleaniser(3), exact=True, epochs=30, resolve="none", max_literals=1).fit(frame, risk)
+    predicted = model.predict(frame)
+    assert model.score(frame, risk) == pytest.approx(np.mean([p == y for p, y in zip(predicted, risk, strict=True)]))
+
+
+def test_a_class_by_default_is_told_as_such():
+    rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 20, dtype=float)
+    labels = np.where(rows.sum(axis=1) == 2, "x", np.where(rows.sum(axis=1) == 0, "y", "z"))
+    model = EntropyClassifier(exact=True, epochs=60).fit(rows, labels)
+    x, y, z = model.rules_.rules
+    model.rules_ = RuleSet((x, y, replace(z, formula=DNF.false, confidence=())), otherwise=2)
+    (local,) = model.explain_local(np.array([[0.0, 1.0]]))
+    assert local.by_default
+    assert str(local).startswith("z: no formula fires, and most such rows are z")
+
+
+def test_an_exact_model_that_is_not_fitted_says_so():
+    for ask in ("predict", "predict_proba", "read"):
+        with pytest.raises(NotFittedError, match="is not fitted"):
+            getattr(EntropyClassifier(exact=True), ask)([[0, 1]])
+    soft = EntropyClassifier(epochs=2).fit([[0, 1], [1, 0]] * 4, [0, 1] * 4).set_params(exact=True)
+    with pytest.raises(NotFittedError, match="exact was changed after the model was fitted"):
+        soft.predict([[0, 1]])
+    with pytest.raises(LogicLensError, match="exact must be True or False, got 'no'"):
+        EntropyClassifier(exact="no").fit([[0, 1], [1, 0]] * 4, [0, 1] * 4)
+
+
+def test_a_model_of_raw_columns_takes_no_matrix(model):
+    with pytest.raises(LogicLensError, match="cuts raw columns by name: pass a DataFrame, got ndarray"):
+        model.predict(np.zeros((2, len(model.concept_names_))))
+    with pytest.raises(LogicLensError, match="raw columns are cut by name: pass a DataFrame, got list"):
+        EntropyClassifier(Booleaniser()).fit([[1.0], [2.0]], [0, 1])

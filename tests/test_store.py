@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 from logiclens.data.booleanise import Booleaniser
 from logiclens.errors import LogicLensError
 from logiclens.estimators import EntropyClassifier
+from logiclens.estimators.store import checked_target
 from logiclens.verify import Refuted, Unusable, verify
 
 RNG = np.random.default_rng(0)
@@ -227,6 +228,21 @@ def test_an_exact_model_without_its_certificate_is_refused(folder):
         EntropyClassifier.load(folder)
 
 
+@pytest.mark.parametrize("change", [{"kind": "recipe"}, {"schema": 9}, {"does_not_cover": []}])
+def test_a_certificate_that_was_changed_is_refused(folder, change):
+    write(folder, "certificate.json", {**read(folder, "certificate.json"), **change})
+    with pytest.raises(LogicLensError, match=r"certificate\.json (is not a logiclens certificate|was changed after)"):
+        EntropyClassifier.load(folder)
+
+
+def test_a_place_that_cannot_be_written_is_named_before_the_work(exact, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LogicLensError, match=r"cannot be made: .*file is not a folder that can be written to"):
+        checked_target(tmp_path / "file" / "model")
+    with pytest.raises(LogicLensError, match="cannot be"):
+        exact.save("/proc/nowhere/model")
+
+
 @pytest.mark.parametrize("field", ["network", "concepts", "rules", "settings", "predicates", "labels", "data_sha256"])
 def test_a_model_that_lacks_a_field_is_refused(folder, field):
     content = read(folder)
@@ -300,6 +316,56 @@ def test_a_changed_literal_or_name_fails_also_where_the_hashes_were_recomputed(f
     with pytest.raises((Refuted, Unusable)) as failed:
         verify(folder)
     assert "sha256" not in str(failed.value)
+
+
+def tamper_rule_cut(model: dict) -> None:
+    next(iter(model["rules"]["predicates"].values()))["value"] += 20
+
+
+def tamper_exact(model: dict) -> None:
+    model["exact"] = False
+
+
+def tamper_labels(model: dict) -> None:
+    model["labels"] = model["labels"][::-1]
+
+
+def tamper_multilabel(model: dict) -> None:
+    model["multilabel"] = True
+
+
+def tamper_groups(model: dict) -> None:
+    age, crp = (next(name for name in model["concepts"] if name.startswith(column)) for column in ("age", "crp"))
+    model["exclusive"] = [[age, crp]]
+
+
+@pytest.mark.parametrize(
+    ("tamper", "said"),
+    [
+        (tamper_rule_cut, "rules and model differ in what .* means"),
+        (tamper_exact, "says that the model is not exact"),
+        (tamper_labels, "labels .* are not its class names"),
+        (tamper_multilabel, "differ in whether a row may have several labels"),
+        (tamper_groups, "cannot exclude each other"),
+    ],
+)
+def test_a_model_that_contradicts_itself_fails_also_where_the_hashes_were_recomputed(folder, tamper, said):
+    model = read(folder)
+    tamper(model)
+    write(folder, "model.json", model)
+    reseal(folder)
+    with pytest.raises(Refuted, match=f"model.json contradicts itself: .*{said}"):
+        verify(folder)
+
+
+@pytest.mark.parametrize("refit", [{}, {"accuracy_before": "high"}, {"accuracy_before": 2, "accuracy_after": 0.5}])
+def test_a_refit_without_its_accuracies_is_refused(folder, refit):
+    claim = read(folder, "certificate.json")
+    claim["classes"][0]["refit_to_formula"] = refit
+    write(folder, "certificate.json", claim)
+    reseal(folder)
+    with pytest.raises(Unusable, match="refit_to_formula"):
+        verify(folder)
 
 
 def test_a_weight_that_flips_a_row_fails_also_where_the_hashes_were_recomputed(folder):

@@ -24,7 +24,7 @@ def english(
     >>> print(english(formula, {"old": Predicate("age", ">=", 72.5)}, head="ill"))
     A row is ill if age is at least 72.5 and smoker is not true, or if sepsis is true.
     >>> print(english(~Literal("old"), {"old": Predicate("age", ">=", 72.5)}, head="well"))
-    A row is well if age is below 72.5 or missing.
+    A row is well if age is below 72.5 (or missing).
     >>> print(english(DNF.true, head="ill"), english(DNF.false, head="well"))
     Every row is ill. No row is well.
     """
@@ -45,7 +45,7 @@ def _literal(literal: Literal, predicates: Mapping[str, Predicate]) -> str:
         # "is not" is said of a missing value too, so that nothing need be added.
         return f"{predicate.column} is {'' if literal.positive else 'not '}{_value(predicate)}"
     comparison = predicate.words(literal.positive).removeprefix(f"{predicate.column} ")
-    return f"{predicate.column} is {comparison}" + ("" if literal.positive else " or missing")
+    return f"{predicate.column} is {comparison}" + ("" if literal.positive else " (or missing)")
 
 
 def _value(predicate: Predicate) -> str:

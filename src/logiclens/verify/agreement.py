@@ -39,9 +39,7 @@ def _check_raw_groups(model: Model, predicates: object) -> None:
         columns = {str(entry.get("column")) for entry in meant}
         values = {str(entry.get("value")) for entry in meant}
         if len(meant) < len(group) or len(columns) > 1 or len(values) < len(group):
-            raise _contradiction(
-                f"{shown(list(group))} cannot exclude each other: they are not values of one raw column"
-            )
+            raise _contradiction(f"{shown(list(group))} cannot exclude each other: these are not values of one column")
 
 
 def _contradiction(what: str) -> Refuted:
