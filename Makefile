@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 REFERENCE := .venv-reference
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-all lint format bench clean
+.PHONY: setup demo test test-all lint format bench bench-exact clean
 
 setup: $(READY)
 
@@ -41,6 +41,14 @@ $(REFERENCE)/.ready: constraints.txt
 	$(REFERENCE)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(REFERENCE)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt torch_explain==1.5.1
 	touch $(REFERENCE)/.ready
+
+# What exact mode costs, how fast heads are proved and formulas evaluated; the first needs LOGICLENS_DATA.
+bench-exact: setup
+	$(BIN)/python benchmarks/exact_accuracy.py
+	$(BIN)/python benchmarks/exact_accuracy.py --price 0 --budgets 3 9 20 40
+	$(BIN)/python benchmarks/million.py
+	$(BIN)/python benchmarks/throughput.py
+	$(BIN)/python benchmarks/minimiser.py
 
 bench: setup $(REFERENCE)/.ready
 	$(BIN)/python benchmarks/speed.py

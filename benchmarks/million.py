@@ -94,7 +94,7 @@ def main() -> None:
             claim = HeadCertificate(
                 "yes", 0, names, minimum.formula, NO_GROUPS, len(table), table.margin, table.bound, minimum.proved, None
             )
-            rules = RuleSet((Rule("yes", minimum.formula, (0.5,) * len(minimum.formula)),), otherwise=0)
+            rules = RuleSet((Rule("yes", minimum.formula, (0.5,) * len(minimum.formula)),), multilabel=True)
             stored = StoredModel(
                 network, Schema(names, ("yes",), NO_GROUPS, True, {}, False), ("yes",), {}, rules,
                 Certificate((claim,)), {}, "",
