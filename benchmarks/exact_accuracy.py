@@ -20,7 +20,7 @@ from tables import TABLES, Fold
 
 from logiclens.errors import LogicLensWarning
 from logiclens.estimators import EntropyClassifier
-from logiclens.explain.result import score
+from logiclens.explain.scoring import score
 from logiclens.metrics.scores import accuracy, standard_error
 
 BUDGETS = (1, 3, 5, 9, 20, 40)

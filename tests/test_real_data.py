@@ -10,7 +10,7 @@ from logiclens.data import ConceptTable
 from logiclens.data.splits import folds
 from logiclens.errors import LogicLensWarning
 from logiclens.estimators import EntropyClassifier
-from logiclens.explain.result import score
+from logiclens.explain.scoring import score
 
 pytestmark = pytest.mark.data
 

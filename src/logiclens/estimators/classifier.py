@@ -21,13 +21,13 @@ from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators.folder import load_classifier, save_classifier
 from logiclens.estimators.inputs import class_codes, listed_class_weight, seed_of
 from logiclens.estimators.prepare import prepare, weighed_by_class
+from logiclens.estimators.settings import check_settings, exact_config, limits_of
 from logiclens.explain.certified import certify, explain_exact
 from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
-from logiclens.explain.exact import ExactConfig, make_exact
+from logiclens.explain.exact import make_exact
 from logiclens.explain.extract import Reading, read
-from logiclens.explain.local import explain_rows
-from logiclens.explain.result import Explanation, LocalExplanation
-from logiclens.explain.selection import Limits
+from logiclens.explain.local import LocalExplanation, explain_rows
+from logiclens.explain.result import Explanation
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.ruleset import Resolve
 from logiclens.nn.networks import EntropyNet
@@ -129,7 +129,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Without `booleanise` the columns are concepts in [0, 1] (a DataFrame names them; a `ConceptTable` may declare
         groups). `held_out` are rows and labels that choose the epoch, in place of a share of the rows.
         """
-        self._check_settings()
+        check_settings(self)
         seed = seed_of(self.random_state)
         ready = prepare(
             concepts, labels, sample_weight, held_out, booleaniser=self.booleanise, share=self.validation, seed=seed
@@ -164,43 +164,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._make_exact(train, validation, config, seed)
         return self
 
-    def _check_settings(self) -> None:
-        """Refuse settings that no rows can mend."""
-        if self.booleanise is not None and not isinstance(self.booleanise, Booleaniser):
-            raise LogicLensError(
-                "booleanise must be None (the columns are concepts in [0, 1]) or a logiclens.Booleaniser, "
-                f"got {self.booleanise!r}."
-            )
-        if self.method not in ("minimal", "paper"):
-            raise LogicLensError(f"method must be 'minimal' or 'paper', got {self.method!r}.")
-        if self.score_against not in ("network", "labels"):
-            raise LogicLensError(f"score_against must be 'network' or 'labels', got {self.score_against!r}.")
-        if self.resolve not in ("confidence", "none"):
-            raise LogicLensError(f"resolve must be 'confidence' or 'none', got {self.resolve!r}.")
-        if not isinstance(self.exact, bool | np.bool_):
-            raise LogicLensError(f"exact must be True or False, got {self.exact!r}.")
-        limits = self._limits
-        if self.exact:
-            ExactConfig(self.max_concepts, limits.max_literals, limits.max_cubes)
-
-    @property
-    def _limits(self) -> Limits:
-        default = ExactConfig.max_literals if self.exact else Limits.max_literals
-        return Limits(self.max_cubes, default if self.max_literals is None else self.max_literals, self.price)
-
     def _make_exact(self, train: ConceptTable, validation: ConceptTable | None, config: TrainConfig, seed: int) -> None:
         """Make the network equal its formulas; the soft one is kept beside it."""
-        limits = self._limits
         for sentence in self.table_.group_warnings():
             warnings.warn(f"{sentence} The certificate does not speak of them.", LogicLensWarning, stacklevel=3)
-        settings = ExactConfig(
-            self.max_concepts, limits.max_literals, limits.max_cubes, limits.price,
-            epochs=min(self.epochs, ExactConfig.epochs), penalty_weight=self.penalty_weight,
-            learning_rate=self.learning_rate, score_against=self.score_against, seed=seed,
-        )  # fmt: skip
         train = weighed_by_class(train, config.class_weight)
         validation = None if validation is None else weighed_by_class(validation, config.class_weight)
-        made = make_exact(self.network_, train, validation, settings)
+        made = make_exact(self.network_, train, validation, exact_config(self, seed))
         self.soft_network_, self.network_ = self.network_, made.network
         self.certificate_ = certify(made, train.class_names)
         self.alternatives_ = tuple(head.alternatives for head in made.heads)
@@ -265,7 +235,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 table,
                 method=self.method,
                 score_against=self.score_against,
-                limits=self._limits,
+                limits=limits_of(self),
                 answer=self._answer,
                 exclusive=exclusive,
             )

@@ -14,8 +14,10 @@ from sklearn.base import clone
 from logiclens.data.splits import folds
 from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.experiments.simplest import best_literal
-from logiclens.explain.result import ClassExplanation, Explanation, LocalExplanation, Scores
-from logiclens.explain.result import score as score_formulas
+from logiclens.explain.local import LocalExplanation
+from logiclens.explain.result import ClassExplanation, Explanation
+from logiclens.explain.scoring import Scores
+from logiclens.explain.scoring import score as score_formulas
 from logiclens.formula.dnf import DNF, Literal
 from logiclens.metrics.agreement import Consistency, consistency
 from logiclens.metrics.scores import accuracy, macro_f1, standard_error

@@ -11,9 +11,9 @@ from logiclens.explain.exact import ExactNetwork as ExactNetwork
 from logiclens.explain.exact import make_exact as make_exact
 from logiclens.explain.extract import Reading as Reading
 from logiclens.explain.extract import read as read
+from logiclens.explain.local import LocalExplanation as LocalExplanation
 from logiclens.explain.local import explain_local as explain_local
 from logiclens.explain.result import ClassExplanation as ClassExplanation
 from logiclens.explain.result import Explanation as Explanation
-from logiclens.explain.result import LocalExplanation as LocalExplanation
 from logiclens.explain.selection import Limits as Limits
 from logiclens.explain.selection import TraceStep as TraceStep

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -13,12 +14,50 @@ from torch import nn
 from logiclens.data.concepts import ConceptTable, as_table
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.explain.extract import Answer, Reading, read
-from logiclens.explain.result import Explanation, LocalExplanation
+from logiclens.explain.result import Explanation
 from logiclens.formula.bits import as_array, places
 from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.text import format_formula
 
 MAX_TRIES = 20_000
 """How many cubes the search for a shortest one looks at before it settles for the shortest that fired."""
+
+
+@dataclass(frozen=True)
+class LocalExplanation:
+    """Why one row got its class, or did not get it.
+
+    Attributes:
+        name: the class explained.
+        holds: whether the network answers yes for it.
+        probability: the network's probability of that answer.
+        cube: φ_t, the row's relevant concepts as the row has them.
+        reduced: a shortest part of the row that implies the class formula (its negation where the answer is no); None
+            without a formula, or where formula and network disagree on the row.
+        agrees: whether class formula and network agree on the row; None without a formula.
+        by_default: whether the row has the class only because no formula fires on it.
+    """
+
+    name: str
+    holds: bool
+    probability: float
+    cube: Cube
+    reduced: Cube | None = None
+    agrees: bool | None = None
+    by_default: bool = False
+
+    def __str__(self) -> str:
+        """The class, its probability and the shortest reason there is."""
+        if self.by_default:
+            row = format_formula(self.cube, "unicode")
+            return f"{self.name}: no formula fires, and most such rows are {self.name}   [relevant: {row}]"
+        head = f"{'' if self.holds else 'not '}{self.name} ({100 * self.probability:.1f}%)"
+        row = format_formula(self.cube, "unicode")
+        if self.agrees is False:
+            return f"{head}: no reason found, the class formula says otherwise here   [relevant: {row}]"
+        if self.reduced is not None and len(self.reduced) == 0:
+            return f"{head}: no reason found, the class formula is constant   [relevant: {row}]"
+        return f"{head}: {row if self.reduced is None else format_formula(self.reduced, 'unicode')}"
 
 
 def explain_local(

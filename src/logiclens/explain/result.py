@@ -22,14 +22,13 @@ from logiclens.explain.rules import rule_set
 from logiclens.explain.selection import Judge, TraceStep
 from logiclens.formula.bits import PackedRows, RowsLike, as_array, places
 from logiclens.formula.check import Check
-from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.dnf import DNF
 from logiclens.formula.flip import Flip
 from logiclens.formula.predicate import Predicate, Scalar
 from logiclens.formula.ruleset import Firing, Resolve, RuleSet
 from logiclens.formula.table import Contradiction, TruthTable
-from logiclens.formula.text import format_first_order, format_formula
+from logiclens.formula.text import format_first_order
 from logiclens.formula.why import Why
-from logiclens.metrics.scores import Fidelity, complexity, explanation_accuracy, fidelity
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,66 +293,3 @@ def _judge(explained: ClassExplanation) -> Judge:
     truth = reading.yes if reading.table.labels is None else reading.targets() > 0
     bits = reading.bits[:, places(table.names, reading.table.names)]
     return Judge(TruthTable.of(bits, table.names, truth[:, explained.head], weight=reading.table.weight).rows)
-
-
-@dataclass(frozen=True)
-class LocalExplanation:
-    """Why one row got its class, or did not get it.
-
-    Attributes:
-        name: the class explained.
-        holds: whether the network answers yes for it.
-        probability: the network's probability of that answer.
-        cube: φ_t, the row's relevant concepts as the row has them.
-        reduced: a shortest part of the row that implies the class formula (its negation where the answer is no); None
-            without a formula, or where formula and network disagree on the row.
-        agrees: whether class formula and network agree on the row; None without a formula.
-        by_default: whether the row has the class only because no formula fires on it.
-    """
-
-    name: str
-    holds: bool
-    probability: float
-    cube: Cube
-    reduced: Cube | None = None
-    agrees: bool | None = None
-    by_default: bool = False
-
-    def __str__(self) -> str:
-        """The class, its probability and the shortest reason there is."""
-        if self.by_default:
-            row = format_formula(self.cube, "unicode")
-            return f"{self.name}: no formula fires, and most such rows are {self.name}   [relevant: {row}]"
-        head = f"{'' if self.holds else 'not '}{self.name} ({100 * self.probability:.1f}%)"
-        row = format_formula(self.cube, "unicode")
-        if self.agrees is False:
-            return f"{head}: no reason found, the class formula says otherwise here   [relevant: {row}]"
-        if self.reduced is not None and len(self.reduced) == 0:
-            return f"{head}: no reason found, the class formula is constant   [relevant: {row}]"
-        return f"{head}: {row if self.reduced is None else format_formula(self.reduced, 'unicode')}"
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Explanation accuracy and fidelity of one explanation on some rows, with complexity."""
-
-    explanation_accuracy: float
-    fidelity: Fidelity
-    complexity: float
-
-
-def fires(formulas: Sequence[DNF], rows: PackedRows) -> NDArray[np.bool_]:
-    """On which row which formula holds."""
-    columns = [formula.evaluate(rows) for formula in formulas]
-    return np.stack(columns, axis=1)
-
-
-def score(formulas: Sequence[DNF], reading: Reading) -> Scores:
-    """How true formulas are on the rows of a reading: against its labels and against the network."""
-    fired = fires(formulas, PackedRows.of(reading.bits, reading.table.names))
-    targets = reading.targets()
-    return Scores(
-        explanation_accuracy(fired, targets, reading.table.weight),
-        fidelity(formulas, fired, reading.yes, reading.table.weight),
-        complexity(formulas),
-    )
