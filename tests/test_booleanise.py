@@ -275,3 +275,11 @@ def test_columns_whose_names_clash_are_refused(columns):
     # One of the two would be lost without a word.
     with pytest.raises(LogicLensError, match=f"{columns[0]!r}"):
         Booleaniser().fit(pd.DataFrame([[1, 2], [3, 4]], columns=columns))
+
+
+def test_a_boolean_column_is_a_concept_as_it_is():
+    frame = pd.DataFrame({"owner": [True, False, True, False], "age": [20, 40, 60, 80], "always": [True] * 4})
+    booleaniser = Booleaniser(1).fit(frame)
+    assert list(booleaniser.predicates()) == ["owner", "age >= 50"]
+    assert str(booleaniser.predicates()["owner"]) == "owner == True"
+    np.testing.assert_array_equal(booleaniser.transform(frame)["owner"], frame["owner"])

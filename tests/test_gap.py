@@ -112,7 +112,7 @@ def test_the_text_names_every_place_and_the_numbers_add_up():
     network = Rigged(4, [[0], [0]], boolean(lambda a, b, c, d: a & b))
     gap = explain_all(network, ConceptTable(GRID, NAMES)).gap()
     lines = str(gap.classes[1]).splitlines()
-    assert lines[0] == f"class 1: network and formula disagree on {gap.classes[1].disagree} of 16 rows"
+    assert lines[0] == f"class 1: soft network and formula disagree on {gap.classes[1].disagree} of 16 rows"
     assert sum(int(line.split()[0].replace(",", "")) for line in lines[1:]) == 16
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from logiclens.data.concepts import ConceptTable
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, UnknownConcept
 from logiclens.explain import explain_all
 from logiclens.explain.pareto import pareto
 from logiclens.explain.rules import rule_set
@@ -105,6 +105,8 @@ def test_questions_reach_the_rules():
     assert (flip.before, flip.after) == ("other", "same")
     assert [change.concepts for change in flip.changes] == [("b",)]
     assert explanation.check("never uses 'c'").holds
+    with pytest.raises(UnknownConcept, match="there is no concept 'gender'"):
+        explanation.check("never uses 'gender'")
     assert not explanation.check("monotone in 'a'").holds
 
 

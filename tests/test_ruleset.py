@@ -228,10 +228,15 @@ def test_a_concept_that_is_not_there_is_an_error_with_the_nearest() -> None:
         rules.predict(PackedRows.of([[1]], ["a"]))
 
 
-def test_confidence_is_that_of_the_most_trusted_cube_that_fires_and_sums_to_1():
-    rules = RuleSet((Rule("x", parse("a | b"), (0.9, 0.6)), Rule("y", parse("c"), (0.3,))), otherwise=1)
-    rows = [[1, 1, 1], [0, 1, 1], [0, 0, 1], [0, 0, 0]]
-    expected = [[0.9 / 1.2, 0.3 / 1.2], [0.6 / 0.9, 0.3 / 0.9], [0.0, 1.0], [0.0, 1.0]]
-    np.testing.assert_allclose(rules.confidence(rows, ["a", "b", "c"]), expected)
+def test_confidence_is_that_of_the_cube_that_decides_and_sums_to_1():
+    lines = (Rule("x", parse("a | b"), (0.9, 0.6)), Rule("y", parse("c"), (0.7,)), Rule("z", parse("d"), (0.0,)))
+    rules = RuleSet(lines, otherwise=1)
+    rows = [[1, 1, 1, 0], [0, 1, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
+    third = 1 / 3
+    expected = [[0.9, 0.05, 0.05], [0.15, 0.7, 0.15], [0.6, 0.2, 0.2], [third] * 3, [third] * 3]
+    shares = rules.confidence(rows, list("abcd"))
+    np.testing.assert_allclose(shares, expected, atol=1e-8)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_array_equal(shares.argmax(axis=1), rules.predict_places(rows, list("abcd")))
     undecided = RuleSet(rules.rules, otherwise=None)
-    np.testing.assert_allclose(undecided.confidence(rows[3:], ["a", "b", "c"]), [[0.5, 0.5]])
+    np.testing.assert_allclose(undecided.confidence(rows[4:], list("abcd")), [[third] * 3])

@@ -1018,7 +1018,7 @@ def test_tables_say_what_formulas_and_groups_mean(data, m):
 
 def test_the_command_line_prints_a_paragraph_for_each_class(saved, tmp_path, capsys):
     assert main([str(saved.write(tmp_path))]) == 0
-    low, _, high, formula, verdict = capsys.readouterr().out.splitlines()
+    low, _, high, formula, *verdict = capsys.readouterr().out.splitlines()
     assert low.startswith("low: equal on the 6 possible of all 8 rows of its 3 concepts (at most one of red, green); ")
     margin, bound = high.removeprefix("high: equal on all 16 rows of its 4 concepts; smallest |logit| ").split(
         ", float32 rounding at most "
@@ -1028,10 +1028,12 @@ def test_the_command_line_prints_a_paragraph_for_each_class(saved, tmp_path, cap
     assert entry.smallest_logit * 0.9 < float(margin) <= entry.smallest_logit
     assert entry.bound <= float(bound) < entry.bound * 1.1
     assert formula == "  " + entry.formula
-    assert verdict == (
-        "The printed rules are the model, on hard 0/1 concepts. "
-        "Not covered: Concepts between 0 and 1. Whether the rules are right about the world."
-    )
+    assert verdict == [
+        "The printed rules are the model, on hard 0/1 concepts.",
+        "Not covered:",
+        "- Concepts between 0 and 1.",
+        "- Whether the rules are right about the world.",
+    ]
 
 
 def test_the_command_line_exits_with_the_kind_of_failure(saved, tmp_path, capsys):
@@ -1078,13 +1080,13 @@ def test_names_cannot_forge_a_verdict(tmp_path):
     saved = certify(random_net(6, [[0, 1, 2, 3, 4]], 5, temperature=10.0), names, ["x: equal on all\nrows"])
     saved.certificate["does_not_cover"] = ["one\ntwo"]
     printed = str(verify(saved.write(tmp_path)))
-    assert len(printed.splitlines()) == 3
+    assert len(printed.splitlines()) == 5
     assert printed.startswith('"x: equal on all\\nrows": equal on all 32 rows')
     assert '"a\\nhigh: equal on all 4 rows"' in printed
     assert '"b | c"' in printed
     assert "\x1b" not in printed
     assert "\u202e" not in printed
-    assert printed.endswith("Not covered: one\\ntwo")
+    assert printed.endswith("Not covered:\n- one\\ntwo")
     # A row is named in words that cannot be forged either.
     saved.set_formula([], "x: equal on all\nrows")
     assert '"b | c" = ' in str(refused(saved, tmp_path))

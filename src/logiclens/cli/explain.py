@@ -26,13 +26,18 @@ from logiclens.render.text import bar
 from logiclens.train.progress import Progress
 
 LEGEND = """
-How to read this: ∧ is and, ∨ is or, ¬ is not; an and-group is a cube, its parts are literals, and complexity
-counts them. ↔ means that formula and network agree on every row they were made from, ≈ that they agree on the
-share given. Fidelity is how often they agree; F1 is how well the formula alone finds the class (macro-F1).
-Consistency: how often a column that one fold's formula uses is used in another's; 100% is always. Relevance is
-1 for the concept a head leans on most; a concept can matter to the network and still not be worth its place in
-a short formula. A contradiction is a combination of concepts that the network answers both ways. Other machines
-and seeds may find another formula that is about as good."""
+How to read this: ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; an and-group is a cube, its parts
+are literals, and complexity counts them. ↔ means that formula and network agree on every row they were made from, ≈
+that they agree on the share given. Fidelity is how often they agree; F1 is how well the formula alone finds the class
+(macro-F1). Consistency: how often a column that one fold's formula uses is used in another's; 100% is always.
+Relevance is 1 for the concept a head leans on most; a concept can matter to the network and still not be worth its
+place in a short formula. A contradiction is a combination of concepts that the network answers both ways. Other
+machines and seeds may find another formula that is about as good."""
+EXACT_LEGEND = """
+Exact: ↔ here means equal on every row that the concepts of a class can have. Where a rule was distilled, a head was
+trained to equal a short formula. A row has the class of the fired cube with the highest confidence (Wilson's lower
+bound of how often it was right), which is the per cent behind a row; where no formula fires, the class that such rows
+had most often. Model accuracy counts these decisions; explanation accuracy is the mean F1 of the formulas alone."""
 
 
 def explain_bundled(
@@ -89,6 +94,8 @@ def _print_fit(console: Console, fold: FoldResult, n_folds: int) -> None:
         _print_class(console, report)
     console.print(f"\nOn unseen rows: {fold.explanation.firing(fold.test)}.")
     console.print(LEGEND)
+    if fold.explanation.certificate is not None:
+        console.print(EXACT_LEGEND)
 
 
 def _print_class(console: Console, report: ClassReport) -> None:

@@ -16,8 +16,8 @@ from logiclens.formula.predicate import Predicate, numbers_of
 class Booleaniser:
     """Cuts each numeric column at quantiles into concepts such as `age >= 72.5`.
 
-    The cuts are fitted once, on the training part, and written as short as the training rows allow. A missing value
-    lies above no cut.
+    The cuts are fitted once, on the training part, and written as short as the training rows allow. A Boolean column is
+    a concept as it is. A missing value lies above no cut.
 
     >>> frame = pd.DataFrame({"age": [31.2, 45.9, 58.1, 77.7]})
     >>> Booleaniser(n_cuts=1).fit(frame).transform(frame)
@@ -48,6 +48,8 @@ class Booleaniser:
         if not any(cuts.values()):
             raise LogicLensError("every column has one value only on these rows: there is nothing to cut.")
         self.cuts_: dict[str, tuple[float, ...]] = cuts
+        is_flag = [pd.api.types.is_bool_dtype(kind) for kind in frame.dtypes]
+        self.flags_ = frozenset(name for name, flag in zip(names, is_flag, strict=True) if flag and cuts[name])
         return self
 
     def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -69,8 +71,16 @@ class Booleaniser:
     def predicates(self) -> dict[str, Predicate]:
         """What each concept means on the raw table."""
         self._check_fitted()
-        meant = [Predicate(name, ">=", cut) for name, cuts in self.cuts_.items() for cut in cuts]
-        return {str(predicate): predicate for predicate in meant}
+        predicates = {}
+        for name, cuts in self.cuts_.items():
+            if name in self.flags_:
+                # A Boolean column is a concept as it is.
+                predicates[name] = Predicate(name, "==", True)
+                continue
+            for cut in cuts:
+                predicate = Predicate(name, ">=", cut)
+                predicates[str(predicate)] = predicate
+        return predicates
 
     def implied(self) -> tuple[tuple[str, ...], ...]:
         """The concepts of each column with several cuts: each implies the one before it."""

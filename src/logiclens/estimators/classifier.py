@@ -208,7 +208,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, concepts: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes_`.
 
-        With `exact`, the confidence of the most trusted cube of each class that fires, scaled to sum to 1.
+        With `exact`, the class that the rules decide for has the confidence of the cube that decides (Wilson's lower
+        bound of how often it was right), and the others share the rest: how far to trust it, not a calibrated chance.
         """
         if self._is_exact and not self.schema_.multilabel:
             return self.rules_.confidence(self._packed(concepts))
@@ -247,6 +248,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _explain_exact(self, table: ConceptTable) -> Explanation:
         explanation = explain_exact(self.network_, self.certificate_, table, alternatives=self.alternatives_)
         notes = [f"{head.name}: {head.note}" for head in self.certificate_.heads if head.note]
+        if not hasattr(self, "soft_network_"):
+            notes.append("a model folder does not keep the soft network: gap() starts from the exact one.")
         notes += [f"{sentence} The certificate does not speak of them." for sentence in table.group_warnings()]
         return self._labelled(
             explanation,

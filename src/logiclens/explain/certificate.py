@@ -16,6 +16,8 @@ KIND, SCHEMA = "logiclens certificate", 1
 NOT_COVERED = (
     "Concepts between 0 and 1, such as scores of an encoder: the claim is about concepts cut to 0 and 1.",
     "What the network's training made of the data: rule and network are one, which does not make them right.",
+    "Who decides where not exactly one formula fires, whether a concept's name says what its cut is, and the metrics: "
+    "only the hashes guard these.",
     "Arithmetic less precise than float32, such as TF32, bfloat16 or quantised weights.",
 )
 RULED_OUT = "Rows that the declared groups rule out, where a domain names groups."

@@ -52,7 +52,7 @@ class ClassGap:
         """One line a place, in the order of the steps."""
         seen = self.unseen - self.unseen_disagree
         lines = [
-            f"{self.name}: network and formula disagree on {self.disagree:,} of {self.n_rows:,} rows",
+            f"{self.name}: soft network and formula disagree on {self.disagree:,} of {self.n_rows:,} rows",
             *(f"  {count:>8,}  {STEP_WORDS[step]}" for step, count in self.changed.items()),
             f"  {self.unseen_disagree:>8,}  never seen: no explained row has these concepts, and they disagree",
             f"  {seen:>8,}  never seen, and they agree",

@@ -20,11 +20,12 @@ from logiclens.explain.gap import Gap, gap
 from logiclens.explain.pareto import ParetoPoint, frontier, pareto
 from logiclens.explain.rules import rule_set
 from logiclens.explain.selection import Judge, TraceStep
-from logiclens.formula.bits import PackedRows, RowsLike, as_array, places
+from logiclens.formula.bits import PackedRows, RowsLike, as_array, places, unknown_concept
 from logiclens.formula.check import Check
 from logiclens.formula.dnf import DNF
 from logiclens.formula.flip import Flip
 from logiclens.formula.predicate import Predicate, Scalar
+from logiclens.formula.properties import parse_property
 from logiclens.formula.ruleset import Firing, Resolve, RuleSet
 from logiclens.formula.table import Contradiction, TruthTable
 from logiclens.formula.text import format_first_order
@@ -209,9 +210,14 @@ class Explanation(Sequence[ClassExplanation]):
     def check(self, wanted: Any, *, of: Scalar | None = None) -> Check:
         """Whether the rules have a property, such as `"never uses 'gender'"`; with a counterexample where not.
 
-        `of` asks for the formula of one class only.
+        `of` asks for the formula of one class only. A column that the model has never seen is an error, not a yes.
         """
-        return self.rules.check(wanted, of=of)
+        asked = parse_property(wanted) if isinstance(wanted, str) else wanted
+        columns = [predicate.column for predicate in self.predicates.values()]
+        known = dict.fromkeys((*columns, *self.reading.table.names))
+        if (column := getattr(asked, "column", None)) is not None and column not in known:
+            raise unknown_concept(column, tuple(known))
+        return self.rules.check(asked, of=of)
 
     def gap(self, rows: RowsLike | None = None) -> Gap:
         """Where network and formulas disagree, and at which step on the way; see `logiclens.explain.gap`."""
@@ -221,8 +227,8 @@ class Explanation(Sequence[ClassExplanation]):
     def pareto(self, rows: RowsLike | None = None, labels: ArrayLike | None = None) -> tuple[ParetoPoint, ...]:
         """What accuracy and F1 each number of literals buys, class by class: a curve to choose `max_literals` from.
 
-        Scored on the labels of the explained rows, which is flattering; pass `rows` and their `labels` for an honest
-        curve.
+        Scored on the labels of the explained rows (on the network's answers where they have none), which is flattering;
+        pass `rows` and their `labels` for an honest curve.
         """
         table = self._table(rows)
         if labels is not None:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 from logiclens.errors import LogicLensError
 from logiclens.export.labels import plain_label
+from logiclens.export.source import rules_of
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
@@ -26,7 +27,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def to_json(rules: RuleSet, *, indent: int | None = 2) -> str:
+def to_json(rules: Any, *, indent: int | None = 2) -> str:
     """The rules as JSON text, in the form that `rules_schema()` describes; `from_json` reads them back equal.
 
     >>> from logiclens.formula import parse
@@ -63,7 +64,7 @@ def rules_schema() -> dict[str, Any]:
     return schema
 
 
-def to_dict(rules: RuleSet) -> dict[str, Any]:
+def to_dict(rules: Any) -> dict[str, Any]:
     """The rules as dictionaries, lists, texts, numbers and Booleans only.
 
     >>> from logiclens.formula import parse
@@ -73,6 +74,7 @@ def to_dict(rules: RuleSet) -> dict[str, Any]:
     >>> to_dict(rules)["predicates"]
     {'old': {'column': 'age', 'operator': '>=', 'value': 60.0}}
     """
+    rules = rules_of(rules)
     return {
         "kind": KIND,
         "schema": SCHEMA,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from logiclens.export.source import rules_of
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import RuleSet
@@ -10,7 +13,7 @@ from logiclens.formula.text import format_formula
 _RELATIONS = {">=": r"\geq", ">": ">", "<=": r"\leq", "<": "<", "==": "="}
 
 
-def to_latex(rules: RuleSet) -> str:
+def to_latex(rules: Any) -> str:
     r"""The formulas of all classes, with what their concepts mean, as an `align*` block (needs amsmath, textcomp).
 
     >>> from logiclens.formula import parse
@@ -24,6 +27,7 @@ def to_latex(rules: RuleSet) -> str:
       \text{well} &\phantom{{}\leftarrow{}} \text{otherwise}
     \end{align*}
     """
+    rules = rules_of(rules)
     lines = [rf"{_text(rule.name)} &\leftarrow {_disjunction(rule.formula.cubes, rules)}" for rule in rules.rules]
     if rules.otherwise is not None and rules.resolve == "confidence" and not rules.multilabel:
         lines.append(rf"{_text(rules.names[rules.otherwise])} &\phantom{{{{}}\leftarrow{{}}}} \text{{otherwise}}")

@@ -6,9 +6,11 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from logiclens.errors import LogicLensError
 from logiclens.export.labels import labels_of_one_kind
+from logiclens.export.source import rules_of
 from logiclens.formula.dnf import DNF, Cube
 from logiclens.formula.predicate import Predicate, Scalar
 from logiclens.formula.ruleset import RuleSet
@@ -25,7 +27,7 @@ _OPERATORS = {
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def to_pmml(rules: RuleSet, *, target: str = "prediction") -> str:
+def to_pmml(rules: Any, *, target: str = "prediction") -> str:
     """A PMML 4.4 document with a `RuleSetModel` that answers as the rules do: the first rule that fires decides.
 
     Readers of PMML have no missing whole number or Boolean to answer with. So where a row may stay undecided (no
@@ -44,6 +46,7 @@ def to_pmml(rules: RuleSet, *, target: str = "prediction") -> str:
       </RuleSetModel>
     </PMML>
     """
+    rules = rules_of(rules)
     if rules.multilabel:
         raise LogicLensError(
             "a RuleSetModel of PMML answers with one class, but these rules give several labels to a row. "

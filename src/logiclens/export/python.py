@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from logiclens.export.labels import plain_label
+from logiclens.export.source import rules_of
 from logiclens.formula.dnf import Cube
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import RuleSet
@@ -21,7 +23,7 @@ _NUMBER = """\
 """
 
 
-def to_python(rules: RuleSet) -> str:
+def to_python(rules: Any) -> str:
     """The source of a function `predict(row)` that imports nothing and answers as the rules do.
 
     `row` is a dictionary of the raw columns; None and NaN are missing values. The answer is the class, or None where
@@ -49,6 +51,7 @@ def to_python(rules: RuleSet) -> str:
         return 'well'
     <BLANKLINE>
     """
+    rules = rules_of(rules)
     predicates = {concept: rules.predicate(concept) for concept in rules.concepts}
     lines = []
     if predicates:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from types import ModuleType
+from typing import Any, TypeAlias
 from typing import Literal as OneOf
-from typing import TypeAlias
 
 from logiclens.errors import LogicLensError
+from logiclens.export.source import rules_of
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Rule, RuleSet
@@ -16,7 +17,7 @@ What: TypeAlias = OneOf["class", "formulas", "both"]
 
 
 def to_sql(
-    rules: RuleSet,
+    rules: Any,
     *,
     table: str | Sequence[str] = "rows",
     dialect: str = "duckdb",
@@ -62,6 +63,7 @@ def to_sql(
       END AS "prediction"
     FROM "rows"
     """
+    rules = rules_of(rules)
     tree = _tree("to_sql")
     if what not in ("class", "formulas", "both"):
         raise LogicLensError(f"what must be 'class', 'formulas' or 'both', got {what!r}.")

@@ -224,21 +224,22 @@ class RuleSet:
         return places
 
     def confidence(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.float64]:
-        """For each row and class the confidence of the most trusted cube that fires, scaled to sum to 1.
+        """For each row the confidence of the cube that decides, on its class; the other classes share the rest.
 
-        The largest is the class that `resolve="confidence"` predicts.
+        A class that is only there because nothing fires is as likely as any other, by a hair more; so is a class whose
+        cube was hardly ever right. The largest is what `predict` gives.
         """
-        packed = self.pack(table, names)
-        scores = np.zeros((packed.n_rows, len(self.rules)))
-        for line in self.decisions:
-            holds = DNF([line.cube]).evaluate(packed)
-            # A cube that was never right still decides where it is the only one to fire.
-            scores[holds, line.rule] = np.maximum(scores[holds, line.rule], max(line.confidence, 1e-12))
-        if self.otherwise is not None:
-            scores[scores.sum(axis=1) == 0, self.otherwise] = 1.0
-        total = scores.sum(axis=1, keepdims=True)
-        shares: NDArray[np.float64] = np.full_like(scores, 1 / scores.shape[1])
-        np.divide(scores, total, out=shares, where=total > 0)
+        packed, n = self.pack(table, names), len(self.rules)
+        places = self.predict_places(packed)
+        winner = np.zeros(packed.n_rows)
+        for line in reversed(self.decisions):
+            decides = DNF([line.cube]).evaluate(packed) & (places == line.rule)
+            winner[decides] = line.confidence
+        winner = np.maximum(winner, 1 / n + 1e-9)
+        shares = np.repeat(((1 - winner) / max(n - 1, 1))[:, None], n, axis=1)
+        decided = places >= 0
+        shares[np.flatnonzero(decided), places[decided]] = winner[decided]
+        shares[~decided] = 1 / n
         return shares
 
     def predict(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[Any]:

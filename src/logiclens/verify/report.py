@@ -41,5 +41,5 @@ class Report:
         """A paragraph for each class and a verdict."""
         verdict = "The printed rules are the model, on hard 0/1 concepts."
         if self.does_not_cover:
-            verdict += " Not covered: " + " ".join(printable(sentence) for sentence in self.does_not_cover)
+            verdict += "\nNot covered:" + "".join(f"\n- {printable(sentence)}" for sentence in self.does_not_cover)
         return "\n".join([*(str(entry) for entry in self.classes), verdict])

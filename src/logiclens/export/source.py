@@ -1,0 +1,22 @@
+"""What an export is given: rules, or something that has rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.ruleset import RuleSet
+
+
+def rules_of(given: Any) -> RuleSet:
+    """The rules of a rule set, of an explanation, or of an exact model."""
+    if isinstance(given, RuleSet):
+        return given
+    for name in ("rules_", "rules"):
+        rules = getattr(given, name, None)
+        if isinstance(rules, RuleSet):
+            return rules
+    raise LogicLensError(
+        f"rules are exported from a RuleSet, an explanation or an exact model, got {type(given).__name__}: "
+        "pass model.explain() or its rules."
+    )
