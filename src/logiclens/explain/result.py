@@ -146,7 +146,14 @@ class Explanation(Sequence[ClassExplanation]):
         return tuple(explained.formula for explained in self.classes)
 
     def fires(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
-        """On which row the formula of which class holds: `[rows, classes]`."""
+        """On which row the formula of which class holds: `[rows, classes]`.
+
+        A table with the columns of all concepts is read as the network reads it, true from 0.5 on; any other by what
+        the concepts mean on the raw table.
+        """
+        if hasattr(rows, "columns") and set(self.reading.table.names) <= {str(column) for column in rows.columns}:
+            table = self._table(rows)
+            rows = PackedRows.of(table.boolean(), table.names)
         return self.rules.fires(rows, names)[:, -len(self.classes) :]
 
     @property

@@ -66,9 +66,6 @@ class Predicate:
             cells = _column(np.asarray(values, dtype=object), self.column)
             return np.fromiter((isinstance(c, str) and c == self.value for c in cells), np.bool_, len(cells))
         numbers, bound = numbers_of(values, self.column), self.value
-        if isinstance(bound, bool):
-            # A score in a Boolean column is cut where every concept is.
-            return numbers >= 0.5 if bound else numbers < 0.5
         # A comparison with NaN is false, which is what a missing value means.
         if self.operator == ">=":
             return numbers >= bound
