@@ -218,3 +218,9 @@ def test_what_is_not_one_row_is_refused() -> None:
         RULES.why([60, True, "CCU"])
     with pytest.raises(LogicLensError, match="the column 'age' is not numeric"):
         RULES.why({**ROW, "age": "old"})
+
+
+def test_a_long_number_is_told_short_unless_that_would_cross_the_cut():
+    rules = RuleSet((Rule("ill", parse("old"), (0.9,)),), {"old": Predicate("age", ">=", 72.5)})
+    assert "(it is 52.5146)" in str(rules.why({"age": 52.514604421867865}))
+    assert "(it is 72.4999999)" in str(rules.why({"age": 72.4999999}))

@@ -97,9 +97,14 @@ def shown(value: Any) -> str:
 
 def now(rules: RuleSet, concept: str, cells: Mapping[str, Any]) -> str:
     """How it stands with a concept in the row: `it is 60`; `it is not` where only the concept itself is known."""
-    column = rules.predicate(concept).column
-    if column in cells:
-        return f"it is {shown(cells[column])}"
+    predicate = rules.predicate(concept)
+    if predicate.column in cells:
+        value = cells[predicate.column]
+        if isinstance(value, float | np.floating) and math.isfinite(value):
+            # Six digits say enough, unless they lie on the other side of the cut.
+            short = float(f"{value:.6g}")
+            value = short if predicate.holds([short])[0] == predicate.holds([value])[0] else value
+        return f"it is {shown(value)}"
     return "it is missing" if is_missing(cells[concept]) else "it is not"
 
 
