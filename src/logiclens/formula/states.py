@@ -210,7 +210,8 @@ class _Pieces:
     def state(self, pattern: tuple[bool, ...], pieces: list[int]) -> State:
         # The middle one: an end of an interval is a less telling example than a value inside it.
         value = self.value(pieces[len(pieces) // 2])
-        assert value is not None
+        if value is None:
+            raise RuntimeError("a state was made of a piece that holds no number; this is a defect of logiclens.")
         return State(pattern, value, self.words(pieces))
 
     def value(self, piece: int) -> float | None:
@@ -218,13 +219,11 @@ class _Pieces:
         i, is_cut = divmod(piece, 2)
         if is_cut:
             return self.cuts[i]
-        low = self.cuts[i - 1] if i > 0 else None
-        high = self.cuts[i] if i < len(self.cuts) else None
-        if low is None or high is None:
-            near, toward = (high, -math.inf) if low is None else (low, math.inf)
-            assert near is not None
+        if i == 0 or i == len(self.cuts):
+            near, toward = (self.cuts[0], -math.inf) if i == 0 else (self.cuts[-1], math.inf)
             far = near + math.copysign(1, toward)
             return far if far != near else math.nextafter(near, toward)
+        low, high = self.cuts[i - 1], self.cuts[i]
         middle = low / 2 + high / 2
         if not low < middle < high:
             middle = math.nextafter(low, high)

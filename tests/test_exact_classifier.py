@@ -1,0 +1,262 @@
+"""The exact classifier: it predicts by its rules, and head, rules and explanation say the same."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from logiclens.data.booleanise import Booleaniser
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.estimators import EntropyClassifier
+from logiclens.estimators.classifier import NotFittedError
+from logiclens.estimators.prepare import weighed_by_class
+from logiclens.formula import DNF, RuleSet, parse
+
+
+@pytest.fixture(scope="module")
+def patients() -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"age": rng.integers(20, 95, 400), "crp": rng.normal(10, 4, 400), "sex": rng.integers(0, 2, 400)}
+    )
+    risk = np.where((frame["age"] >= 60) & (frame["crp"] >= 10), "high", "low")
+    return frame, risk
+
+
+@pytest.fixture(scope="module")
+def model(patients) -> EntropyClassifier:
+    return EntropyClassifier(Booleaniser(3), exact=True, epochs=150).fit(*patients)
+
+
+def test_an_exact_classifier_predicts_by_its_rules(model, patients):
+    frame, risk = patients
+    predicted = model.predict(frame)
+    np.testing.assert_array_equal(predicted, model.rules_.predict(frame))
+    assert (predicted == risk).mean() > 0.9
+    proba = model.predict_proba(frame)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    np.testing.assert_array_equal(model.classes_[proba.argmax(axis=1)], predicted)
+
+
+def test_formula_and_network_agree_on_unseen_rows_too(model):
+    rng = np.random.default_rng(1)
+    fresh = pd.DataFrame({"age": rng.integers(0, 200, 500), "crp": rng.normal(10, 30, 500), "sex": 0})
+    explanation = model.explain(fresh)
+    np.testing.assert_array_equal(explanation.fires(fresh), model.read(fresh).yes)
+    # Whatever rows are explained, the rules are those that the model predicts with.
+    assert explanation.rules == model.rules_
+    assert all(explained.fidelity == 1.0 and explained.equals_network for explained in explanation)
+    assert "↔" in str(explanation)
+    assert "≈" not in str(explanation)
+
+
+def test_the_relevant_concepts_of_an_exact_head_are_those_it_keeps_whatever_their_relevance(model):
+    with torch.no_grad():
+        # One concept far weaker than the others, still kept.
+        weak = copy.deepcopy(model)
+        place = int(torch.nonzero(weak.network_.entropy.keep[0])[0])
+        weak.network_.entropy.weight[0, :, place] *= 1e-3
+    explained = weak.explain()[0]
+    assert min(explained.relevance.values()) < 0.5
+    assert explained.table.names == explained.certificate.concepts
+    assert set(explained.relevance) == set(explained.certificate.concepts)
+
+
+def test_agreement_with_the_soft_network_is_reported_apart(model, patients):
+    frame, _ = patients
+    explanation = model.explain()
+    soft = model.soft_network_
+    concepts = torch.tensor(np.array(model.concepts(frame))).float()
+    with torch.no_grad():
+        answers = model.classes_[soft(concepts).argmax(dim=1).numpy()]
+    assert explanation.soft_agreement == pytest.approx((answers == model.predict(frame)).mean())
+
+
+def test_a_column_that_is_missing_lies_above_no_cut(model, patients):
+    frame, _ = patients
+    blank = frame.iloc[:20].copy()
+    blank["age"] = np.nan
+    low = frame.iloc[:20].copy()
+    low["age"] = -1e9
+    np.testing.assert_array_equal(model.predict(blank), model.predict(low))
+
+
+def test_cuts_come_from_the_rows_that_train_alone(patients):
+    frame, risk = patients
+    held = frame.copy()
+    held["age"] += 1_000
+    model = EntropyClassifier(Booleaniser(3), epochs=5).fit(frame, risk, held_out=(held, risk))
+    assert {c for c in model.concept_names_ if c.startswith("age")} == {
+        c for c in Booleaniser(3).fit(frame).predicates() if c.startswith("age")
+    }
+    inner = EntropyClassifier(Booleaniser(3), epochs=5, validation=0.5).fit(frame, risk)
+    assert inner.concept_names_ != model.concept_names_
+
+
+def test_a_boolean_column_means_that_it_is_true():
+    frame = pd.DataFrame({"flag": [True, False] * 20, "score": [0.0, 1.0] * 20})
+    model = EntropyClassifier(epochs=5).fit(frame, ["y", "n"] * 20)
+    assert str(model.schema_.predicates["flag"]) == "flag == True"
+    assert "score" not in model.schema_.predicates
+
+
+def test_three_classes_and_several_labels_are_exact_too():
+    rng = np.random.default_rng(0)
+    rows = rng.random((300, 4)) < 0.5
+    three = np.where(rows[:, 0], "x", np.where(rows[:, 1], "y", "z"))
+    model = EntropyClassifier(exact=True, epochs=100).fit(rows.astype(float), three)
+    assert (model.predict(rows.astype(float)) == three).mean() == 1.0
+    several = np.column_stack([rows[:, 0] & rows[:, 1], rows[:, 2]]).astype(int)
+    model = EntropyClassifier(exact=True, epochs=100).fit(rows.astype(float), several)
+    np.testing.assert_array_equal(model.predict(rows.astype(float)), several)
+    assert model.explain().soft_agreement is not None
+
+
+def test_the_weight_of_a_class_reaches_the_exact_heads():
+    rng = np.random.default_rng(0)
+    rows = rng.random((400, 3)) < 0.5
+    rare = rows[:, 0] & (rng.random(400) < 0.3)
+    settings = {"exact": True, "epochs": 60, "price": 0.0}
+    plain = EntropyClassifier(**settings).fit(rows.astype(float), rare)
+    heavy = EntropyClassifier(**settings, class_weight={False: 1.0, True: 10.0}).fit(rows.astype(float), rare)
+    assert heavy.predict(rows.astype(float)).sum() > plain.predict(rows.astype(float)).sum()
+    assert heavy.rules_.rule(True).formula == parse("x0")
+
+
+@pytest.mark.parametrize("class_weight", [[1.0, 10.0], "balanced", None])
+def test_a_row_weighs_as_much_as_its_class_where_heads_are_trained_one_by_one(class_weight):
+    table = ConceptTable([[0], [1], [1], [0]], ["a"], [0, 1, 0, 0], ["no", "yes"], weight=[1.0, 2.0, 3.0, 4.0])
+    factors = {"balanced": [10 / (2 * 8), 10 / (2 * 2)]}.get(str(class_weight), class_weight or [1.0, 1.0])
+    np.testing.assert_allclose(
+        weighed_by_class(table, class_weight).weight, table.weight * np.take(factors, [0, 1, 0, 0])
+    )
+    several = table.per_class()
+    assert weighed_by_class(several, class_weight) is several
+
+
+def test_an_exact_model_reads_soft_concepts_as_hard_ones():
+    rng = np.random.default_rng(0)
+    soft = rng.random((100, 2))
+    model = EntropyClassifier(exact=True, epochs=30).fit(soft, soft[:, 0] >= 0.5)
+    np.testing.assert_array_equal(model.read(soft).logits, model.read((soft >= 0.5).astype(float)).logits)
+    np.testing.assert_array_equal(model.explain(soft).fires(soft, model.concept_names_), model.read(soft).yes)
+
+
+def test_nobody_decides_where_resolve_is_none(patients):
+    frame, risk = patients
+    model = EntropyClassifier(Booleaniser(3), exact=True, epochs=40, resolve="none", max_literals=1).fit(frame, risk)
+    predicted, fires = model.predict(frame), model.rules_.fires(frame).sum(axis=1)
+    assert all((label is None) == (n != 1) for label, n in zip(predicted, fires, strict=True))
+    with pytest.raises(LogicLensError, match="resolve must be 'confidence' or 'none', got 'best'"):
+        EntropyClassifier(resolve="best").fit([[0], [1]], [0, 1])
+
+
+# Where head, rules and explanation must say the same -------------------------------------------------------------
+
+
+def test_rules_and_head_read_scores_in_a_boolean_column_alike():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((200, 3)) < 0.5, columns=list("abc"))
+    model = EntropyClassifier(exact=True, epochs=40).fit(frame, frame["a"])
+    scores = pd.DataFrame(np.where(frame, 0.7, 0.3), columns=list("abc"))
+    np.testing.assert_array_equal(model.predict(scores), model.predict(frame))
+    np.testing.assert_array_equal(model.explain(scores).fires(scores), model.read(scores).yes)
+
+
+def test_a_raw_column_with_the_name_of_a_concept_is_not_taken_for_it():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": np.tile([50.0, 70.0], 100), "age >= 60": rng.integers(0, 2, 200).astype(float)})
+    labels = np.where(frame["age"] >= 60, "old", "young")
+    model = EntropyClassifier(Booleaniser(1), exact=True, epochs=40).fit(frame, labels)
+    assert "age >= 60" in model.concept_names_
+    np.testing.assert_array_equal(model.predict(frame), labels)
+    np.testing.assert_array_equal(model.rules_.predict(frame), labels)
+
+
+def test_the_gap_of_an_exact_model_starts_from_the_soft_network_on_soft_rows():
+    rng = np.random.default_rng(0)
+    soft = rng.random((200, 3))
+    labels = (soft[:, 0] + soft[:, 1] >= 1).astype(int)
+    model = EntropyClassifier(exact=True, epochs=60).fit(soft, labels)
+    explanation = model.explain()
+    with torch.no_grad():
+        said = model.soft_network_(torch.tensor(soft, dtype=torch.float32)).argmax(dim=1).numpy()
+    fires = explanation.fires(soft, model.concept_names_)
+    expected = [int((fires[:, head] != (said == head)).sum()) for head in range(2)]
+    assert [found.disagree for found in explanation.gap().classes] == expected
+    assert [found.disagree for found in explanation.gap(soft).classes] == expected
+    assert sum(expected) > 0
+    turned = ConceptTable(soft[:, ::-1], list(model.concept_names_[::-1]))
+    assert [found.disagree for found in explanation.gap(turned).classes] == expected
+
+
+def test_rows_that_break_a_group_are_told_of():
+    rows = np.array([[0, 1], [1, 0], [1, 1], [0, 0]] * 20, dtype=float)
+    table = ConceptTable(rows, ["a", "b"], exclusive=[["a", "b"]])
+    with pytest.warns(LogicLensWarning, match="20 rows break the exclusive group 'a', 'b'.*certificate does not speak"):
+        model = EntropyClassifier(exact=True, epochs=10).fit(table, rows[:, 0])
+    assert any("20 rows break the exclusive group" in note for note in model.explain().notes)
+    content = model.certificate_.as_dict(version="", model_sha256="", weights_sha256="")
+    named = any(head.groups.exclusive for head in model.certificate_.heads)
+    assert ("Rows that the declared groups rule out" in " ".join(content["does_not_cover"])) == named
+
+
+def test_the_curve_takes_the_labels_of_the_model(model, patients):
+    frame, risk = patients
+    explanation = model.explain()
+    points = explanation.pareto(frame, risk)
+    assert max(point.accuracy for point in points if point.name == "high") > 0.9
+    with pytest.raises(LogicLensError, match="there is no class 'medium'; the classes are 'high', 'low'"):
+        explanation.pareto(frame, np.full(len(frame), "medium"))
+    numbers = EntropyClassifier(exact=True, epochs=40).fit([[0, 1], [1, 0]] * 20, [1, 2] * 20)
+    best = {p.name: p.accuracy for p in numbers.explain().pareto([[0, 1], [1, 0]], [1, 2])}
+    assert best == {"1": 1.0, "2": 1.0}
+
+
+def test_flip_and_check_can_ask_for_one_class(model, patients):
+    explanation = model.explain()
+    row = patients[0].iloc[0]
+    assert explanation.flip(row, of="high").possible
+    assert explanation.check("never uses 'sex'", of="high").holds
+
+
+def test_a_row_that_nobody_decides_is_not_right(patients):
+    frame, risk = patients
+    model = EntropyClassifier(Booleaniser(3), exact=True, epochs=30, resolve="none", max_literals=1).fit(frame, risk)
+    predicted = model.predict(frame)
+    assert model.score(frame, risk) == pytest.approx(np.mean([p == y for p, y in zip(predicted, risk, strict=True)]))
+
+
+def test_a_class_by_default_is_told_as_such():
+    rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 20, dtype=float)
+    labels = np.where(rows.sum(axis=1) == 2, "x", np.where(rows.sum(axis=1) == 0, "y", "z"))
+    model = EntropyClassifier(exact=True, epochs=60).fit(rows, labels)
+    x, y, z = model.rules_.rules
+    model.rules_ = RuleSet((x, y, replace(z, formula=DNF.false, confidence=())), otherwise=2)
+    (local,) = model.explain_local(np.array([[0.0, 1.0]]))
+    assert local.by_default
+    assert str(local).startswith("z: no formula fires, and most such rows are z")
+
+
+def test_an_exact_model_that_is_not_fitted_says_so():
+    for ask in ("predict", "predict_proba", "read"):
+        with pytest.raises(NotFittedError, match="is not fitted"):
+            getattr(EntropyClassifier(exact=True), ask)([[0, 1]])
+    soft = EntropyClassifier(epochs=2).fit([[0, 1], [1, 0]] * 4, [0, 1] * 4).set_params(exact=True)
+    with pytest.raises(NotFittedError, match="exact was changed after the model was fitted"):
+        soft.predict([[0, 1]])
+    with pytest.raises(LogicLensError, match="exact must be True or False, got 'no'"):
+        EntropyClassifier(exact="no").fit([[0, 1], [1, 0]] * 4, [0, 1] * 4)
+
+
+def test_a_model_of_raw_columns_takes_no_matrix(model):
+    with pytest.raises(LogicLensError, match="cuts raw columns by name: pass a DataFrame, got ndarray"):
+        model.predict(np.zeros((2, len(model.concept_names_))))
+    with pytest.raises(LogicLensError, match="raw columns are cut by name: pass a DataFrame, got list"):
+        EntropyClassifier(Booleaniser()).fit([[1.0], [2.0]], [0, 1])
