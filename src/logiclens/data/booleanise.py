@@ -1,147 +1,338 @@
-"""Booleaniser: numeric columns cut at quantiles of the training rows into named concepts."""
+"""Booleaniser: a raw table as named concepts, such as `age >= 72.5`, `unit is MICU`, `bmi is missing`."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from logiclens.errors import LogicLensError
-from logiclens.formula.predicate import Predicate, numbers_of
+from logiclens.data.columns import Column, Kind, columns_of
+from logiclens.data.concepts import checked_weight
+from logiclens.data.cuts import (
+    Histogram,
+    counting_weight,
+    quantile_cuts,
+    short_date,
+    short_number,
+    supervised_cuts,
+    told_by_each,
+    uniform_cuts,
+)
+from logiclens.data.cutting import Cutting
+from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.formula.groups import Groups
+from logiclens.formula.predicate import Predicate, Scalar
+
+How: TypeAlias = Literal["supervised", "quantile", "uniform", "soft"]
+HOW: tuple[How, ...] = ("supervised", "quantile", "uniform", "soft")
+
+CONSTANT = "it has one value only"
+FEW_ROWS = 20
+"""With fewer rows a column of distinct values is no sign of an identifier."""
 
 
-class Booleaniser:
-    """Cuts each numeric column at quantiles into concepts such as `age >= 72.5`.
+class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turns a raw table into named concepts, fitted on the rows that train.
 
-    The cuts are fitted once, on the training part, and written as short as the training rows allow. A Boolean column is
-    a concept as it is. A missing value lies above no cut.
+    Numbers and dates are cut, categories become one concept each, truth values stay, and a column with gaps gets a
+    concept for them. A missing value lies above no cut and in no category, and neither does a category that was not
+    there when this was fitted.
 
-    >>> frame = pd.DataFrame({"age": [31.2, 45.9, 58.1, 77.7]})
-    >>> Booleaniser(n_cuts=1).fit(frame).transform(frame)
-       age >= 50
-    0      False
-    1      False
-    2       True
-    3       True
+    Args:
+        cuts: where numbers and dates are cut. `"supervised"`: at the few places that matter for the target;
+            `"quantile"`: at equal shares of the rows; `"uniform"`: at equal steps; `"soft"`: nowhere, they are rescaled
+            to [0, 1] (a formula then speaks of the middle). A dictionary gives columns their own: a list of numbers,
+            dates or categories, or one of these words; columns that it does not name are cut supervised.
+        n_cuts: the number of cuts of a column; for `"supervised"` the most.
+        max_categories: the most concepts for the categories of a column; those that tell most about the target are
+            taken, or without one the most frequent.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [31.2, 45.9, 58.1, 77.7], "unit": ["CCU", "MICU", None, "MICU"]})
+    >>> made = Booleaniser("quantile", n_cuts=1).set_output(transform="pandas").fit_transform(frame)
+    >>> made[["age >= 50", "unit is MICU", "unit is missing"]]
+       age >= 50  unit is MICU  unit is missing
+    0      False         False            False
+    1      False          True            False
+    2       True         False             True
+    3       True          True            False
     """
 
-    def __init__(self, n_cuts: int = 2) -> None:
-        """Cut each column at `n_cuts` places, at equal shares of the training rows."""
+    def __init__(
+        self,
+        cuts: How | Mapping[str, How | Sequence[Scalar]] = "supervised",
+        *,
+        n_cuts: int = 3,
+        max_categories: int = 20,
+    ) -> None:
+        """Store the settings; nothing is checked before `fit`."""
+        self.cuts = cuts
         self.n_cuts = n_cuts
+        self.max_categories = max_categories
 
-    def fit(self, frame: pd.DataFrame, labels: object = None) -> Booleaniser:
-        """Find the cuts; a column with one value gets none. Labels are not looked at."""
-        if self.n_cuts < 1:
-            raise LogicLensError(f"n_cuts must be at least 1, got {self.n_cuts}.")
-        if not hasattr(frame, "columns"):
-            raise LogicLensError(f"expected a DataFrame with named columns, got {type(frame).__name__}.")
-        if len(frame) == 0:
-            raise LogicLensError("there are no rows to find cuts on.")
-        names = [str(column) for column in frame.columns]
-        for i, name in enumerate(names):
-            if name in names[:i]:
-                raise LogicLensError(f"column names must differ; {name!r} is there more than once.")
-        cuts = {name: _quantile_cuts(_numbers(frame, i), self.n_cuts) for i, name in enumerate(names)}
-        if not any(cuts.values()):
-            raise LogicLensError("every column has one value only on these rows: there is nothing to cut.")
-        self.cuts_: dict[str, tuple[float, ...]] = cuts
-        is_flag = [pd.api.types.is_bool_dtype(kind) for kind in frame.dtypes]
-        self.flags_ = frozenset(name for name, flag in zip(names, is_flag, strict=True) if flag and cuts[name])
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Booleaniser:
+        """Find the concepts of a table. `y` is the target, one entry a row, which `"supervised"` needs."""
+        columns = columns_of(X)
+        validate_data(self, X, skip_check_array=True)
+        n_rows = len(columns[0])
+        classes, n_classes = np.zeros((n_rows, 1), dtype=np.intp), 1
+        if y is not None:
+            labels = np.asarray(y)
+            if len(labels) != n_rows:
+                raise LogicLensError(f"the target must have one entry for each of {n_rows} rows, got {len(labels)}.")
+            labels = labels.reshape(n_rows, -1)
+            each = [np.unique(labels[:, task], return_inverse=True) for task in range(labels.shape[1])]
+            classes = np.stack([codes for _, codes in each], axis=1)
+            n_classes = max(len(known) for known, _ in each)
+        elif _needs_target(self.cuts):
+            raise LogicLensError(
+                'cuts="supervised" requires y to be passed, but the target y is None; cuts="quantile" needs none.'
+            )
+        weight = checked_weight(sample_weight, n_rows)
+        weighs = weight > 0
+        return self.fit_columns([column.take(weighs) for column in columns], classes[weighs], n_classes, weight[weighs])
+
+    def fit_columns(
+        self, columns: Sequence[Column], classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float64]
+    ) -> Booleaniser:
+        """Find the concepts of columns; `classes` holds class numbers `[rows, tasks]`."""
+        self._check_settings(columns)
+        if len(weight) < 2:
+            raise LogicLensError(f"cuts need several rows, got {len(weight)} sample.")
+        found, dropped = _Found(), {}
+        scaled = counting_weight(weight)
+        for column in columns:
+            how = self.cuts.get(column.name, "supervised") if isinstance(self.cuts, Mapping) else self.cuts
+            reason = _fit_column(found, column, how, self, classes, n_classes, scaled)
+            if reason is not None:
+                dropped[column.name] = reason
+        notes = [*(f"the column {name!r} is left out: {reason}." for name, reason in dropped.items()), *found.notes]
+        if noted := [note for note in notes if CONSTANT not in note]:
+            warnings.warn(" ".join(noted), LogicLensWarning, stacklevel=3)
+        if not found.predicates:
+            raise LogicLensError("every column has one value only on these rows: there is nothing to tell rows apart.")
+        self.cutting_ = Cutting(found.kinds, found.predicates, Groups(found.exclusive, found.implied), found.scales)
+        self.dropped_ = dropped
+        self.notes_ = tuple(notes)
         return self
 
-    def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """One Boolean column for each cut."""
-        self._check_fitted()
-        missing = [name for name in self.cuts_ if name not in map(str, frame.columns)]
-        if missing:
-            raise LogicLensError(f"the table lacks the column {missing[0]!r} that the cuts were fitted on.")
-        return cut(frame, self.predicates())
+    def transform(self, X: Any) -> NDArray[Any]:
+        """The concepts of each row: Boolean, with `"soft"` numbers in [0, 1]. See also `set_output`."""
+        check_is_fitted(self)
+        columns = columns_of(X, getattr(self, "feature_names_in_", None) if not hasattr(X, "columns") else None)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return self.cutting_.values(columns)
 
-    def fit_transform(self, frame: pd.DataFrame, labels: object = None) -> pd.DataFrame:
-        """Find the cuts on these rows and apply them to the same rows."""
-        return self.fit(frame, labels).transform(frame)
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the concepts."""
+        check_is_fitted(self)
+        return np.array(list(self.cutting_.predicates), dtype=object)
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "cuts_"):
-            raise LogicLensError("this Booleaniser is not fitted: call fit(frame) on the training rows first.")
-
-    def predicates(self) -> dict[str, Predicate]:
+    @property
+    def predicates_(self) -> Mapping[str, Predicate]:
         """What each concept means on the raw table."""
-        self._check_fitted()
-        predicates = {}
-        for name, cuts in self.cuts_.items():
-            if name in self.flags_:
-                # A Boolean column is a concept as it is.
-                predicates[name] = Predicate(name, "==", True)
-                continue
-            for cut in cuts:
-                predicate = Predicate(name, ">=", cut)
-                predicates[str(predicate)] = predicate
-        return predicates
+        check_is_fitted(self)
+        return self.cutting_.predicates
 
-    def implied(self) -> tuple[tuple[str, ...], ...]:
-        """The concepts of each column with several cuts: each implies the one before it."""
-        self._check_fitted()
-        chains = ([str(Predicate(name, ">=", cut)) for cut in sorted(cuts)] for name, cuts in self.cuts_.items())
-        return tuple(tuple(chain) for chain in chains if len(chain) > 1)
+    @property
+    def groups_(self) -> Groups:
+        """Which concepts exclude or imply each other."""
+        check_is_fitted(self)
+        return self.cutting_.groups
 
-    def column_of(self) -> dict[str, str]:
-        """The raw column behind each concept."""
-        return {concept: predicate.column for concept, predicate in self.predicates().items()}
+    def _check_settings(self, columns: Sequence[Column]) -> None:
+        if not isinstance(self.cuts, Mapping) and self.cuts not in HOW:
+            raise LogicLensError(f"cuts must be one of {', '.join(HOW)}, or a dictionary, got {self.cuts!r}.")
+        for name in ("n_cuts", "max_categories"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+                raise LogicLensError(f"{name} must be a whole number from 1 on, got {value!r}.")
+        if isinstance(self.cuts, Mapping):
+            known = [column.name for column in columns]
+            for name, how in self.cuts.items():
+                if name not in known:
+                    raise LogicLensError(f"cuts are given for {name!r}, which is not a column of the table.")
+                if isinstance(how, str) and how not in HOW:
+                    raise LogicLensError(
+                        f"the cuts of {name!r} must be a list or one of {', '.join(HOW)}, got {how!r}."
+                    )
 
-
-def cut(frame: pd.DataFrame, predicates: Mapping[str, Predicate]) -> pd.DataFrame:
-    """One Boolean column for each predicate."""
-    place = {str(column): i for i, column in enumerate(frame.columns)}
-    columns = {}
-    for concept, predicate in predicates.items():
-        if predicate.column not in place:
-            raise LogicLensError(f"the table lacks the column {predicate.column!r} that {concept!r} is about.")
-        columns[concept] = predicate.holds(frame.iloc[:, place[predicate.column]])
-    return pd.DataFrame(columns, index=frame.index)
-
-
-def short_number(low: float, high: float) -> float:
-    """A number in (low, high] with as few digits as possible: what a person would write for the cut between them.
-
-    >>> short_number(13.0425, 13.1083)
-    13.1
-    """
-    if not low < high:
-        raise LogicLensError(f"there is no number above {low} and up to {high}.")
-    if low < 0 <= high:
-        return 0.0
-    middle = low + (high - low) / 2
-    magnitude = math.floor(math.log10(max(abs(low), abs(high))))
-    for digits in range(17):
-        # The middle where it can be had as short, else whatever lies below the upper end.
-        for target in (middle, high):
-            candidate = round(target, digits - magnitude)
-            if low < candidate <= high:
-                return float(candidate)
-    return high
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn should know: gaps and text are fine."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        # Concepts are Boolean, whatever the table holds.
+        tags.transformer_tags.preserves_dtype = []
+        tags.target_tags.required = _needs_target(self.cuts)
+        return tags
 
 
-def _quantile_cuts(column: NDArray[np.float64], n_cuts: int) -> tuple[float, ...]:
-    column = column[~np.isnan(column)]
-    values, distinct = np.sort(column), np.unique(column)
-    if len(distinct) < 2:
-        return ()
-    cuts: list[float] = []
-    for share in np.arange(1, n_cuts + 1) / (n_cuts + 1):
-        quantile = values[min(len(values) - 1, math.ceil(share * len(values)))]
-        # Between two values that are there, so that no cut has all rows on one side.
-        above = max(1, int(np.searchsorted(distinct, quantile)))
-        cuts.append(short_number(float(distinct[above - 1]), float(distinct[above])))
-    return tuple(dict.fromkeys(cuts))
+def _needs_target(cuts: Any) -> bool:
+    return isinstance(cuts, Mapping) or cuts == "supervised"
 
 
-def _numbers(frame: pd.DataFrame, place: int) -> NDArray[np.float64]:
-    name = str(frame.columns[place])
-    column = numbers_of(frame.iloc[:, place], name)
-    if np.isinf(column).any():
-        raise LogicLensError(f"the column {name!r} is infinite in row {int(np.flatnonzero(np.isinf(column))[0])}.")
-    return column
+@dataclass
+class _Found:
+    """What is known of the concepts so far."""
+
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    predicates: dict[str, Predicate] = field(default_factory=dict)
+    exclusive: list[list[str]] = field(default_factory=list)
+    implied: list[list[str]] = field(default_factory=list)
+    scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, predicate: Predicate, name: str | None = None) -> str:
+        name = str(predicate) if name is None or name in self.predicates else name
+        if name in self.predicates:
+            raise LogicLensError(f"two concepts would be called {name!r}: rename the column of that name.")
+        self.predicates[name] = predicate
+        return name
+
+
+def _fit_column(
+    found: _Found,
+    column: Column,
+    how: How | Sequence[Scalar],
+    settings: Booleaniser,
+    classes: NDArray[np.intp],
+    n_classes: int,
+    weight: NDArray[np.float64],
+) -> str | None:
+    """Add the concepts of a column; why there are none, where there are none."""
+    missing = column.missing
+    has_missing = bool(missing.any() and not missing.all())
+    if missing.all():
+        return CONSTANT
+    given = None if isinstance(how, str) else list(how)
+    if given is None and _is_identifier(column):
+        return "every row has another value, as an identifier has"
+    exclusive: list[str] = []
+    if column.kind == "text":
+        chosen, note = _categories(column, given, settings.max_categories, classes, n_classes, weight)
+        found.notes += note
+        present = len(set(column.values.tolist()) - {-1})
+        if given is None and present == 2 and not has_missing:
+            # The one is the negation of the other.
+            chosen = chosen[-1:]
+        if present > 1 or has_missing or given is not None:
+            exclusive = [found.add(Predicate(column.name, "==", category)) for category in chosen]
+    elif column.kind == "boolean":
+        if len(np.unique(column.values[~missing])) > 1 or has_missing:
+            exclusive = [found.add(Predicate(column.name, "==", True), column.name)]
+    else:
+        exclusive = _cut(found, column, how, settings.n_cuts, classes, n_classes, weight)
+    if not exclusive and not has_missing:
+        return CONSTANT
+    if has_missing:
+        exclusive = [*exclusive, found.add(Predicate(column.name, "missing"))]
+    if len(exclusive) > 1:
+        found.exclusive.append(exclusive)
+    found.kinds[column.name] = column.kind
+    return None
+
+
+def _cut(
+    found: _Found,
+    column: Column,
+    how: How | Sequence[Scalar],
+    n_cuts: int,
+    classes: NDArray[np.intp],
+    n_classes: int,
+    weight: NDArray[np.float64],
+) -> list[str]:
+    """Add the cuts of numbers or dates; the name of the lowest, which all others imply."""
+    numbers = column.numbers
+    histogram = Histogram.of(numbers, weight, classes, n_classes)
+    if not isinstance(how, str):
+        names = [found.add(_at(column, cut)) for cut in sorted(how)]
+    elif len(histogram) < 2:
+        return []
+    elif how == "soft":
+        gap, half = histogram.gap(uniform_cuts(histogram, 1)[0]), (histogram.low[0] + histogram.high[-1]) / 2
+        cut = short_date(*gap) if column.kind == "date" else short_number(*gap, near=float(half))
+        names, middle = [found.add(Predicate(column.name, ">=", cut))], _seconds(cut)
+        reach = max(middle - float(histogram.low[0]), float(histogram.high[-1]) - middle)
+        found.scales[names[0]] = (middle, reach)
+    elif column.kind == "number" and histogram.low.tolist() == [0.0, 1.0]:
+        # A flag written as a number.
+        return [found.add(Predicate(column.name, "==", 1))]
+    else:
+        finder = {"supervised": supervised_cuts, "quantile": quantile_cuts, "uniform": uniform_cuts}[how]
+        gaps = (histogram.gap(place) for place in finder(histogram, n_cuts))
+        names = [found.add(_between(column, low, high)) for low, high in gaps]
+    if len(names) > 1:
+        found.implied.append(names)
+    return names[:1]
+
+
+def _between(column: Column, low: float, high: float) -> Predicate:
+    """The cut between two values, as a person would write it."""
+    return Predicate(column.name, ">=", short_date(low, high) if column.kind == "date" else short_number(low, high))
+
+
+def _seconds(value: Scalar) -> float:
+    """A cut as the number that it is compared with."""
+    if isinstance(value, str):
+        return float(np.datetime64(value, "us").astype(np.int64)) / 1e6
+    return float(value)
+
+
+def _at(column: Column, cut: Any) -> Predicate:
+    """The cut that a user asked for."""
+    if column.kind == "date":
+        return Predicate(column.name, ">=", cut if isinstance(cut, str) else cut.isoformat())
+    if not isinstance(cut, Real) or isinstance(cut, bool):
+        raise LogicLensError(f"the cuts of {column.name!r} must be numbers, got {cut!r}.")
+    return Predicate(column.name, ">=", float(cut))
+
+
+def _categories(
+    column: Column,
+    given: list[Any] | None,
+    most: int,
+    classes: NDArray[np.intp],
+    n_classes: int,
+    weight: NDArray[np.float64],
+) -> tuple[list[Scalar], list[str]]:
+    """The categories that become concepts, in order, and what to tell the user."""
+    if given is not None:
+        return given, []
+    known = column.values >= 0
+    n_tasks = classes.shape[1]
+    counts = np.zeros((len(column.categories), n_tasks, n_classes))
+    places = column.values[known] * n_classes
+    for task in range(n_tasks):
+        flat = np.bincount(places + classes[known, task], weight[known], minlength=len(column.categories) * n_classes)
+        counts[:, task] = flat.reshape(-1, n_classes)
+    size = counts[:, 0].sum(axis=1)
+    present = np.flatnonzero(size)
+    if len(present) <= most:
+        return [column.categories[i] for i in present], []
+    told = told_by_each(counts) if n_classes > 1 else np.zeros(len(size))
+    # What tells most, then what is most frequent, then by name.
+    order = np.lexsort((np.arange(len(size)), -size, -np.round(told, 9)))[:most]
+    note = (
+        f"the column {column.name!r} has {len(present):,} categories: the {most} that tell most become concepts, "
+        "the others are in none of them."
+    )
+    return [column.categories[i] for i in np.sort(order)], [note]
+
+
+def _is_identifier(column: Column) -> bool:
+    """Whether a column names rows: text or whole numbers, gap-free and close together, no two of them equal."""
+    values = column.values[~column.missing]
+    if len(values) < FEW_ROWS or not (column.kind == "text" or column.whole):
+        return False
+    if len(np.unique(values)) < len(values):
+        return False
+    return column.kind == "text" or float(np.ptp(values)) < 2 * len(values)

@@ -66,7 +66,7 @@ class ConceptTable:
         store(self, "labels", None if label_array is None else _frozen(label_array))
         store(self, "class_names", classes)
         store(self, "groups", Groups(exclusive, implied).check(names))
-        store(self, "weight", _frozen(_checked_weight(weight, len(array))))
+        store(self, "weight", _frozen(checked_weight(weight, len(array))))
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -308,7 +308,8 @@ def _checked_labels(
     return array, names if names is not None else tuple(str(i) for i in range(n_classes))
 
 
-def _checked_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+def checked_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """The weight of each row; 1 where none is given."""
     if weight is None:
         return np.ones(n_rows)
     try:
@@ -318,5 +319,5 @@ def _checked_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64
     if array.shape != (n_rows,):
         raise LogicLensError(f"weights must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
     if not (np.isfinite(array).all() and (array >= 0).all() and array.sum() > 0):
-        raise LogicLensError("weights must be finite, not negative, and not all 0.")
+        raise LogicLensError("weights must be finite, not negative, and not all zero.")
     return array

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from numbers import Real
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
@@ -13,10 +15,10 @@ from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
 
-Operator: TypeAlias = OneOf[">=", ">", "<=", "<", "=="]
+Operator: TypeAlias = OneOf[">=", ">", "<=", "<", "==", "missing"]
 Scalar: TypeAlias = float | int | bool | str
 
-OPERATORS: tuple[Operator, ...] = (">=", ">", "<=", "<", "==")
+OPERATORS: tuple[Operator, ...] = (">=", ">", "<=", "<", "==", "missing")
 _WORDS: dict[str, tuple[str, str]] = {
     ">=": ("at least", "below"),
     ">": ("above", "at most"),
@@ -24,22 +26,34 @@ _WORDS: dict[str, tuple[str, str]] = {
     "<": ("below", "at least"),
     "==": ("equal to", "other than"),
 }
+_DATE_WORDS: dict[str, tuple[str, str]] = {
+    ">=": ("from", "before"),
+    ">": ("after", "up to"),
+    "<=": ("up to", "after"),
+    "<": ("before", "from"),
+}
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?")
 
 
 @dataclass(frozen=True)
 class Predicate:
-    """A comparison of one raw column with a value. A missing value makes it false, and its negation true.
+    """A question about one raw column: a comparison with a value, or whether there is a value at all.
+
+    A missing value makes every comparison false, and its negation true. Text compared by order is a date, as in
+    `Predicate("admitted", ">=", "2021-03-01")`; `Predicate("bmi", "missing")` asks for missing values.
 
     >>> old = Predicate("age", ">=", 72.5)
     >>> old.holds([80, 60, None, float("nan")]).tolist()
     [True, False, False, False]
     >>> str(old), old.words(), old.words(positive=False)
     ('age >= 72.5', 'age at least 72.5', 'age below 72.5')
+    >>> str(Predicate("unit", "==", "MICU")), str(Predicate("bmi", "missing"))
+    ('unit is MICU', 'bmi is missing')
     """
 
     column: str
     operator: Operator
-    value: Scalar
+    value: Scalar = True
 
     def __post_init__(self) -> None:
         """Refuse what cannot be compared."""
@@ -47,6 +61,8 @@ class Predicate:
             raise LogicLensError(f"a predicate needs the name of a column, got {self.column!r}.")
         if self.operator not in OPERATORS:
             raise LogicLensError(f"the operator must be one of {' '.join(OPERATORS)}, got {self.operator!r}.")
+        if self.operator == "missing" and self.value is not True:
+            raise LogicLensError(f"whether {self.column!r} is missing takes no value, got {self.value!r}.")
         if isinstance(self.value, Real) and not isinstance(self.value, bool):
             if not _is_finite(self.value):
                 raise LogicLensError(f"the predicate on {self.column!r} needs a finite value, got {self.value}.")
@@ -55,25 +71,43 @@ class Predicate:
             object.__setattr__(self, "value", exact)
         elif not isinstance(self.value, bool | np.bool_ | str):
             raise LogicLensError(f"the predicate on {self.column!r} needs a number or a text, got {self.value!r}.")
-        elif self.operator != "==":
-            raise LogicLensError(f"{self.value!r} can only be compared by '==', got {self.operator!r}.")
+        elif self.operator not in ("==", "missing") and not (isinstance(self.value, str) and _is_date(self.value)):
+            raise LogicLensError(
+                f"{self.value!r} can only be compared by '==' (a date such as '2021-03-01' also by order), "
+                f"got {self.operator!r}."
+            )
         else:
             object.__setattr__(self, "value", str(self.value) if isinstance(self.value, str) else bool(self.value))
 
+    @property
+    def is_date(self) -> bool:
+        """Whether dates are compared."""
+        return isinstance(self.value, str) and self.operator not in ("==", "missing")
+
     def holds(self, values: Any) -> NDArray[np.bool_]:
         """On which values of the column the predicate is true."""
+        if self.operator == "missing":
+            return missing_of(values, self.column)
+        if self.is_date:
+            # A comparison with NaT is false, as one with NaN.
+            return self._compared(times_of(values, self.column), np.datetime64(str(self.value), "us"))
         if isinstance(self.value, str):
             cells = _column(np.asarray(values, dtype=object), self.column)
             return np.fromiter((isinstance(c, str) and c == self.value for c in cells), np.bool_, len(cells))
-        numbers, bound = numbers_of(values, self.column), self.value
         # A comparison with NaN is false, which is what a missing value means.
+        return self._compared(numbers_of(values, self.column), self.value)
+
+    def _compared(self, values: NDArray[Any], bound: Any) -> NDArray[np.bool_]:
+        held: NDArray[np.bool_]
         if self.operator == ">=":
-            return numbers >= bound
-        if self.operator == ">":
-            return numbers > bound
-        if self.operator == "<=":
-            return numbers <= bound
-        return numbers < bound if self.operator == "<" else numbers == bound
+            held = values >= bound
+        elif self.operator == ">":
+            held = values > bound
+        elif self.operator == "<=":
+            held = values <= bound
+        else:
+            held = values < bound if self.operator == "<" else values == bound
+        return held
 
     @property
     def shown_value(self) -> str:
@@ -85,13 +119,75 @@ class Predicate:
 
     def words(self, positive: bool = True) -> str:
         """The comparison, or its negation, as one would say it."""
+        if self.operator == "missing":
+            return f"{self.column} missing" if positive else f"{self.column} not missing"
         if self.value is True:
             return f"{self.column} true" if positive else f"{self.column} not true"
-        return f"{self.column} {_WORDS[self.operator][not positive]} {self.shown_value}"
+        words = _DATE_WORDS if self.is_date else _WORDS
+        return f"{self.column} {words[self.operator][not positive]} {self.shown_value}"
 
     def __str__(self) -> str:
         """The comparison as it is written."""
-        return f"{self.column} {self.operator} {self.shown_value}"
+        if self.operator == "missing":
+            return f"{self.column} is missing"
+        if self.operator != "==":
+            return f"{self.column} {self.operator} {self.shown_value}"
+        # A text that could be read as something else is quoted.
+        mistakable = isinstance(self.value, str) and (_reads_as_other(self.value) or not self.value.strip())
+        return f"{self.column} is {repr(self.value) if mistakable else self.shown_value}"
+
+
+def times_of(values: Any, column: str) -> NDArray[np.datetime64]:
+    """The values of a column as points in time, missing ones as NaT; with a time zone, in universal time."""
+    array = _column(np.asarray(values), column)
+    if array.dtype.kind == "M":
+        return array.astype("datetime64[us]")
+    return np.array([_time(cell, column) for cell in array.tolist()], dtype="datetime64[us]")
+
+
+def missing_of(values: Any, column: str) -> NDArray[np.bool_]:
+    """On which rows a column has no value."""
+    array = _column(np.asarray(values), column)
+    if array.dtype.kind == "f":
+        return np.isnan(array)
+    if array.dtype.kind in "mM":
+        return np.isnat(array)
+    if array.dtype.kind != "O":
+        return np.zeros(len(array), dtype=np.bool_)
+    return np.fromiter(map(is_missing, array), np.bool_, len(array))
+
+
+def _time(cell: Any, column: str) -> np.datetime64:
+    if is_missing(cell):
+        return np.datetime64("NaT")
+    if isinstance(cell, str) and _is_date(cell.strip()):
+        return np.datetime64(cell.strip(), "us")
+    if isinstance(cell, date):
+        if isinstance(cell, datetime) and cell.tzinfo is not None:
+            cell = cell.astimezone(UTC).replace(tzinfo=None)
+        return np.datetime64(cell.isoformat(), "us")
+    raise LogicLensError(f"the column {column!r} holds {cell!r} where a date such as '2021-03-01' is needed.")
+
+
+def _is_date(text: str) -> bool:
+    if not _DATE.fullmatch(text):
+        return False
+    try:
+        np.datetime64(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _reads_as_other(text: str) -> bool:
+    """Whether a text would be taken for a missing value, a truth value or a number."""
+    if text in ("missing", "True", "False"):
+        return True
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def numbers_of(values: Any, column: str) -> NDArray[np.float64]:
