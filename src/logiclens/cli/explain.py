@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from logiclens.data.booleanise import Booleaniser
 from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.estimators.store import checked_target
 from logiclens.experiments.bundled import breast_cancer
@@ -54,9 +53,7 @@ def explain_bundled(
     if save is not None:
         checked_target(save)
     raw = breast_cancer()
-    estimator = EntropyClassifier(
-        Booleaniser(), exact=exact, max_literals=max_literals, method=method, random_state=seed
-    )
+    estimator = EntropyClassifier(exact=exact, max_literals=max_literals, method=method, random_state=seed)
     console.print(f"{raw.title}: {len(raw.frame)} rows, {raw.frame.shape[1]} columns")
     results: list[FoldResult] = []
     with Progress(n_folds, "folds") as progress:
@@ -82,7 +79,7 @@ def _print_metrics(console: Console, validated: CrossValidation) -> None:
 
 def _print_fit(console: Console, fold: FoldResult, n_folds: int) -> None:
     model = fold.model
-    n_rows, n_trained = len(model.table_), model.train_result_.n_rows
+    n_rows, n_trained = model.table_.n_counted, model.train_result_.n_rows
     console.print(
         f"\nThe network of fold 1 of {n_folds} in its own words: {len(model.concept_names_)} concepts, {n_trained} rows"
         f" to train on, {n_rows - n_trained} to choose the epoch, {len(fold.test)} unseen. "

@@ -242,7 +242,9 @@ def row_hashes(columns: Sequence[Column], *more: NDArray[Any], seed: int = 0) ->
     parts = [_as_bits(column) for column in columns]
     parts += [np.ascontiguousarray(part).astype(np.int64).view(np.uint64) for part in more]
     for place, part in enumerate(parts):
-        mixed = _mix(mixed ^ _mix(part + np.uint64(0x9E3779B97F4A7C15) * np.uint64(place + 1)))
+        # Which column a value stands in matters too.
+        step = np.uint64((place + 1) * 0x9E3779B97F4A7C15 % 2**64)
+        mixed = _mix(mixed ^ _mix(part + step))
     return mixed
 
 

@@ -135,6 +135,20 @@ class ConceptTable:
             self.groups.implied,
         )
 
+    def weighing(self, weight: ArrayLike) -> ConceptTable:
+        """The same rows with other weights, without those that weigh nothing."""
+        given = np.asarray(weight, dtype=np.float64)
+        table = self.take(np.flatnonzero(given > 0))
+        # Already checked rows need no second look.
+        object.__setattr__(table, "weight", _frozen(given[given > 0]))
+        return table
+
+    @property
+    def n_counted(self) -> int:
+        """How many rows these stand for, where weights are counts; else how many there are."""
+        whole = (self.weight == np.round(self.weight)).all()
+        return int(self.weight.sum()) if whole else len(self)
+
     def with_columns(self, names: Sequence[str]) -> ConceptTable:
         """The same rows with these concepts, in this order."""
         if tuple(names) == self.names:

@@ -14,14 +14,16 @@ import sklearn.exceptions
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_array, validate_data
 
-from logiclens.data.booleanise import Booleaniser
+from logiclens.data.booleanise import Booleaniser, How
+from logiclens.data.columns import check_column_names
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators.folder import load_classifier, save_classifier
 from logiclens.estimators.inputs import class_codes, listed_class_weight, seed_of
-from logiclens.estimators.prepare import prepare, weighed_by_class
-from logiclens.estimators.settings import check_settings, exact_config, limits_of
+from logiclens.estimators.prepare import as_frame, prepare, weighed_by_class
+from logiclens.estimators.settings import booleaniser_of, check_settings, exact_config, limits_of
 from logiclens.explain.certified import certify, explain_exact
 from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
 from logiclens.explain.exact import make_exact
@@ -29,7 +31,7 @@ from logiclens.explain.extract import Reading, read
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.result import Explanation
 from logiclens.formula.bits import PackedRows
-from logiclens.formula.ruleset import Resolve
+from logiclens.formula.ruleset import Resolve, RuleSet
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.config import TrainConfig
 from logiclens.train.loop import fit
@@ -43,8 +45,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A network that classifies by named concepts and states its reasons as formulas.
 
     Args:
-        booleanise: None: the columns are concepts in [0, 1]. A `Booleaniser`: the columns are raw, and a copy of it
-            cuts them, fitted on the rows that train. Which of the two is never guessed from the values.
+        booleanise: how raw columns (numbers, categories, dates, gaps) become concepts, fitted on the rows that train:
+            `"supervised"`, `"quantile"`, `"uniform"`, `"soft"`, a dictionary of cuts, or a `Booleaniser`. None: the
+            columns are concepts in [0, 1]. Which of the two is never guessed from the values.
         exact: whether the network is made to equal its formulas on every possible row; see `logiclens.explain.exact`.
             The classes are then predicted by the formulas.
         max_concepts: with `exact`, the most concepts a class may depend on, at most 20.
@@ -56,6 +59,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epochs: passes over the data; the best validation epoch is kept.
         learning_rate: of AdamW.
         validation: the share of the rows that chooses the epoch.
+        set_aside: the share of the rows that neither trains nor chooses anything, for `statistics()`.
         class_weight: one factor per class (a list, or a dictionary from class to factor), or `"balanced"`.
         method: how formulas are chosen, `"minimal"` or `"paper"`.
         score_against: what candidate formulas are scored against, `"network"` or `"labels"`.
@@ -66,17 +70,17 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: the seed of the initial weights and of the validation split.
 
     Example:
-        >>> rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10)
-        >>> model = EntropyClassifier(epochs=300, random_state=1).fit(rows, ["same", "other", "other", "same"] * 10)
-        >>> print(model.explain()["other"].formula)
-        (~x0 & x1) | (x0 & ~x1)
-        >>> model.predict([[0, 1]])
-        array(['other'], dtype='<U5')
+        >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10, "unit": ["CCU", "MICU"] * 20})
+        >>> model = EntropyClassifier().fit(table, ["well", "well", "ill", "ill"] * 10)
+        >>> print(model.explain()["ill"])
+        ∀x: ill(x) ↔ "age >= 50"(x)
+        >>> model.predict(pd.DataFrame({"age": [80], "unit": ["CCU"]}))
+        array(['ill'], dtype='<U4')
     """
 
     def __init__(
         self,
-        booleanise: Booleaniser | None = None,
+        booleanise: How | Mapping[str, Any] | Booleaniser | None = "supervised",
         *,
         exact: bool = False,
         max_concepts: int = 12,
@@ -87,6 +91,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epochs: int = 500,
         learning_rate: float = 1e-2,
         validation: float = 0.2,
+        set_aside: float = 0.0,
         class_weight: Sequence[float] | Mapping[Any, float] | Literal["balanced"] | None = None,
         method: Method = "minimal",
         score_against: ScoreAgainst = "network",
@@ -107,6 +112,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.epochs = epochs
         self.learning_rate = learning_rate
         self.validation = validation
+        self.set_aside = set_aside
         self.class_weight = class_weight
         self.method = method
         self.score_against = score_against
@@ -118,21 +124,26 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        concepts: Any,
-        labels: Any,
+        X: Any,
+        y: Any,
         sample_weight: ArrayLike | None = None,
         *,
         held_out: tuple[Any, Any] | None = None,
     ) -> EntropyClassifier:
-        """Train on a table and labels: one per row, or a 0/1 matrix of several.
+        """Train on a table `X` and labels `y`: one per row, or a 0/1 matrix of several.
 
-        Without `booleanise` the columns are concepts in [0, 1] (a DataFrame names them; a `ConceptTable` may declare
+        A weight of 2 is the same as a row that is there twice; neither that nor the order of the rows changes anything.
+        With `booleanise=None` the columns are concepts in [0, 1] (a DataFrame names them; a `ConceptTable` may declare
         groups). `held_out` are rows and labels that choose the epoch, in place of a share of the rows.
         """
         check_settings(self)
         seed = seed_of(self.random_state)
+        cuts = booleaniser_of(self)
+        if cuts is not None:
+            check_column_names([str(name) for name in getattr(X, "columns", ())])
+            validate_data(self, X, y, skip_check_array=True)
         ready = prepare(
-            concepts, labels, sample_weight, held_out, booleaniser=self.booleanise, share=self.validation, seed=seed
+            X, y, sample_weight, held_out, booleaniser=cuts, shares=(self.set_aside, self.validation), seed=seed
         )
         table, train, validation = ready.table, ready.train, ready.validation
         generator = torch.Generator().manual_seed(seed)
@@ -152,16 +163,20 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         result = fit(network, train, config, generator, validation=validation)
         self.classes_, self.network_, self.table_, self.train_result_ = ready.classes, network, table, result
-        self.schema_ = ready.schema
-        self.n_features_in_, self.concept_names_ = _n_columns(concepts), table.names
-        if hasattr(concepts, "columns"):
-            self.feature_names_in_ = np.array([str(column) for column in concepts.columns], dtype=object)
-        else:
+        self.schema_, self.booleaniser_, self.set_aside_ = ready.schema, ready.booleaniser, ready.aside
+        self.concept_names_ = table.names
+        if cuts is None:
+            self.n_features_in_ = _n_columns(X)
             self.__dict__.pop("feature_names_in_", None)
-        for name in ("certificate_", "alternatives_", "rules_", "soft_network_"):
+            if hasattr(X, "columns"):
+                self.feature_names_in_ = np.array([str(column) for column in X.columns], dtype=object)
+        for name in ("certificate_", "alternatives_", "soft_network_", "_rules"):
             self.__dict__.pop(name, None)
         if self.exact:
             self._make_exact(train, validation, config, seed)
+        else:
+            # Single rows and whole tables then agree to the last digit that is printed.
+            network.double()
         return self
 
     def _make_exact(self, train: ConceptTable, validation: ConceptTable | None, config: TrainConfig, seed: int) -> None:
@@ -174,7 +189,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.soft_network_, self.network_ = self.network_, made.network
         self.certificate_ = certify(made, train.class_names)
         self.alternatives_ = tuple(head.alternatives for head in made.heads)
-        self.rules_ = self._labelled(explain_exact(self.network_, self.certificate_, self.table_)).rules
+        self._rules = self._labelled(explain_exact(self.network_, self.certificate_, self.table_)).rules
 
     def _labelled(self, explanation: Explanation, **more: Any) -> Explanation:
         """An explanation that knows the labels and what the concepts mean."""
@@ -182,7 +197,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             explanation,
             labels=() if self.schema_.multilabel else tuple(self.classes_.tolist()),
             predicates=self.schema_.predicates,
-            resolve=self.rules_.resolve if hasattr(self, "rules_") else self.resolve,
+            resolve=self._rules.resolve if hasattr(self, "_rules") else self.resolve,
             **more,
         )
 
@@ -192,39 +207,55 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         return self.train_result_.history
 
-    def predict(self, concepts: Any) -> NDArray[Any]:
+    @property
+    def rules_(self) -> RuleSet:
+        """The formulas of all classes with what their concepts mean: they predict from a raw table, without a network.
+
+        With `exact` these are the model; else they are about it.
+        """
+        self._check_fitted()
+        return self._rules if hasattr(self, "_rules") else self.explain().rules
+
+    @property
+    def relevance_(self) -> pd.DataFrame:
+        """How much each class leans on each concept: 1 for what it leans on most, one row for each class."""
+        self._check_fitted()
+        relevance = self.network_.entropy.relevance().detach().double().numpy()
+        return pd.DataFrame(relevance, index=list(self.schema_.class_names), columns=list(self.schema_.names))
+
+    def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row; for several labels a 0/1 matrix. With `exact`, what the rules say.
 
         Where nobody decides (`resolve="none"`), the class is None.
         """
         if self._is_exact:
-            return self.rules_.predict(self._packed(concepts))
-        reading = self.read(concepts)
+            return self._rules.predict(self._packed(X))
+        reading = self.read(X)
         if self.schema_.multilabel:
             return reading.yes.astype(np.int64)
         labels: NDArray[Any] = self.classes_[reading.logits.argmax(axis=1)]
         return labels
 
-    def predict_proba(self, concepts: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes_`.
 
         With `exact`, the class that the rules decide for has the confidence of the cube that decides (Wilson's lower
         bound of how often it was right), and the others share the rest: how far to trust it, not a calibrated chance.
         """
         if self._is_exact and not self.schema_.multilabel:
-            return self.rules_.confidence(self._packed(concepts))
-        return self.read(concepts).probability
+            return self._rules.confidence(self._packed(X))
+        return self.read(X).probability
 
-    def explain(self, concepts: Any = None, labels: Any = None, *, exclusive: bool = True) -> Explanation:
+    def explain(self, X: Any = None, y: Any = None, *, exclusive: bool = True) -> Explanation:
         """The formula of each class: the network's answers on the training rows, or on other rows, in logic.
 
-        `labels` of other rows are needed with `score_against="labels"` only. With `exclusive=False` formulas spell out
-        the exclusive groups of a `ConceptTable` instead of relying on them.
+        The labels `y` of other rows are needed with `score_against="labels"` only. With `exclusive=False` formulas
+        spell out exclusive groups, such as the categories of a column, instead of relying on them.
         """
         self._check_fitted()
-        if concepts is None and not hasattr(self, "table_"):
+        if X is None and not hasattr(self, "table_"):
             raise LogicLensError("a loaded model keeps no rows: pass the rows to explain, explain(rows).")
-        table = self.table_ if concepts is None else self._table(concepts, labels)
+        table = self.table_ if X is None else self._table(X, y)
         if self._is_exact:
             if not exclusive:
                 raise LogicLensError("the formulas of an exact model are certified as they are: leave out exclusive.")
@@ -255,7 +286,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             explanation,
             notes=(*self._notes, *notes),
             soft_agreement=self.soft_agreement(table),
-            model_rules=self.rules_,
+            model_rules=self._rules,
             soft_network=getattr(self, "soft_network_", None),
         )
 
@@ -266,29 +297,32 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = rows if isinstance(rows, ConceptTable) else self._table(rows)
         packed = PackedRows.of(table.boolean(), table.names)
         if self.schema_.multilabel:
-            return float((read(self.soft_network_, table, "threshold").yes == self.rules_.fires(packed)).mean())
-        soft = read(self.soft_network_, table, "argmax").logits.argmax(axis=1)
-        return float((self.rules_.predict_places(packed) == soft).mean())
+            agree = (read(self.soft_network_, table, "threshold").yes == self._rules.fires(packed)).mean(axis=1)
+        else:
+            soft = read(self.soft_network_, table, "argmax").logits.argmax(axis=1)
+            agree = self._rules.predict_places(packed) == soft
+        return float(np.average(agree, weights=table.weight))
 
     def explain_local(
-        self, concepts: Any, explanation: Explanation | None = None, *, target: str | int | None = None
+        self, X: Any, explanation: Explanation | None = None, *, target: str | int | None = None
     ) -> tuple[LocalExplanation, ...]:
         """For each row the concepts that made its class, reduced to a shortest reason in the class formula.
 
         The class is the predicted one, or `target` ("why not ICU?"). The formulas are those of `explain()`, or of
         an explanation that is already at hand. A single row may be a Series.
         """
-        if getattr(concepts, "ndim", 2) == 1 and hasattr(concepts, "to_frame"):
-            concepts = concepts.to_frame().T
-        reading = self.read(concepts)
-        known = explanation or (self.explain() if hasattr(self, "table_") else self.explain(concepts))
+        if getattr(X, "ndim", 2) == 1 and hasattr(X, "to_frame"):
+            # A Series of one row has one type for all columns; each finds its own again.
+            X = X.to_frame().T.infer_objects()
+        reading = self.read(X)
+        known = explanation or (self.explain() if hasattr(self, "table_") else self.explain(X))
         if not self._is_exact or self.schema_.multilabel:
             return explain_rows(reading, target=target, explanation=known)
         packed = PackedRows.of(reading.bits, reading.table.names)
-        local = explain_rows(reading, target=target, explanation=known, probability=self.rules_.confidence(packed))
+        local = explain_rows(reading, target=target, explanation=known, probability=self._rules.confidence(packed))
         if target is not None:
             return local
-        fired = self.rules_.fires(packed).sum(axis=1)
+        fired = self._rules.fires(packed).sum(axis=1)
         return tuple(replace(row, by_default=bool(n == 0)) for row, n in zip(local, fired, strict=True))
 
     def save(self, folder: str | Path) -> Path:
@@ -311,27 +345,32 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def concepts(self, rows: Any) -> pd.DataFrame:
         """Rows as the concepts that the network sees: raw columns cut, or concepts in the order of training."""
-        table = self._table(rows)
-        return pd.DataFrame(table.values, columns=list(table.names), index=getattr(rows, "index", None))
+        index = getattr(rows, "index", None)
+        return as_frame(self._table(rows), index if isinstance(index, pd.Index) else None)
 
-    def _table(self, concepts: Any, labels: Any = None) -> ConceptTable:
+    def _table(self, rows: Any, labels: Any = None) -> ConceptTable:
         self._check_fitted()
         codes = None if labels is None else class_codes(labels, self.schema_.multilabel, self.classes_)
-        return self.schema_.table(concepts, codes)
+        if self.schema_.cutting is not None and not isinstance(rows, ConceptTable):
+            if not hasattr(rows, "columns"):
+                rows = check_array(rows, dtype=None, ensure_all_finite=False)
+            validate_data(self, rows, skip_check_array=True, reset=False)
+        return self.schema_.table(rows, codes)
 
-    def _packed(self, concepts: Any) -> PackedRows:
+    def _packed(self, rows: Any) -> PackedRows:
         """Rows as the Boolean concepts that the heads see, which is what the rules speak of."""
-        table = self._table(concepts)
+        table = self._table(rows)
         return PackedRows.of(table.boolean(), table.names)
 
-    def read(self, concepts: Any, labels: Any = None) -> Reading:
+    def read(self, X: Any, y: Any = None) -> Reading:
         """What the network says about rows, in full: outputs, answers and relevance. With labels, to be scored."""
-        table, exact = self._table(concepts, labels), self._is_exact
+        table, exact = self._table(X, y), self._is_exact
         return read(self.network_, table.hard() if exact else table, self._answer, exact=exact)
 
-    def score(self, concepts: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The share of rows that are classed right; a row that nobody decides is not."""
-        right = np.equal(self.predict(concepts), np.asarray(labels)).reshape(len(labels), -1).all(axis=1)
+        truth = np.asarray(y)
+        right = np.equal(self.predict(X), truth).reshape(len(truth), -1).all(axis=1)
         weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(weight[right].sum() / weight.sum())
 
@@ -343,12 +382,19 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _is_exact(self) -> bool:
         self._check_fitted()
         if bool(self.exact) != hasattr(self, "certificate_"):
-            raise NotFittedError("exact was changed after the model was fitted: call fit(concepts, labels) again.")
+            raise NotFittedError("exact was changed after the model was fitted: call fit(X, y) again.")
         return bool(self.exact)
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn should know: gaps, text and several labels are fine."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = self.booleanise is not None
+        tags.classifier_tags.multi_label = True
+        return tags
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "network_"):
-            raise NotFittedError("this EntropyClassifier is not fitted: call fit(concepts, labels) first.")
+            raise NotFittedError("this EntropyClassifier is not fitted: call fit(X, y) first.")
 
 
 def _n_columns(rows: Any) -> int:

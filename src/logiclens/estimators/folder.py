@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,9 @@ def save_classifier(model: EntropyClassifier, folder: str | Path) -> Path:
     table = model.table_
     truth = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
     metrics = {
-        "rows": len(table),
+        "rows": table.n_counted,
         "best_epoch": int(model.train_result_.history.best_epoch),
-        "accuracy_on_these_rows": float(np.mean(model.predict(table) == truth)),
+        "accuracy_on_these_rows": model.score(table, truth, table.weight),
         "agreement_with_the_soft_network": model.soft_agreement(table) if model.exact else None,
     }
     stored = StoredModel(
@@ -34,7 +35,7 @@ def save_classifier(model: EntropyClassifier, folder: str | Path) -> Path:
         model.schema_,
         tuple(model.classes_.tolist()),
         _settings(model),
-        model.rules_ if model.exact else model.explain().rules,
+        model.rules_,
         model.certificate_ if model.exact else None,
         metrics,
         data_hash([table.values, np.asarray(table.labels), table.weight]),
@@ -46,34 +47,46 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path) -> Entrop
     """A fitted classifier from its folder, without the rows it was trained on."""
     stored = load(folder)
     settings = dict(stored.settings)
-    n_cuts = settings.pop("n_cuts")
     try:
-        model = kind(None if n_cuts is None else Booleaniser(n_cuts), **settings)
-    except TypeError as error:
+        settings["booleanise"] = _booleanise(settings["booleanise"])
+        model = kind(**settings)
+    except (TypeError, KeyError) as error:
         raise LogicLensError(f"{folder} has settings that this version does not know ({error}).") from None
     model.network_, model.schema_ = stored.network, stored.schema
     model.classes_ = np.array(stored.labels)
     model.concept_names_ = stored.schema.names
     model.n_features_in_ = len(stored.columns)
     model.feature_names_in_ = np.array(stored.columns, dtype=object)
+    model.set_aside_ = model.booleaniser_ = None
     if stored.certificate is not None and stored.rules is not None:
-        model.rules_, model.certificate_ = stored.rules, stored.certificate
+        model.certificate_ = stored.certificate
         model.alternatives_ = tuple(() for _ in stored.certificate.heads)
+    if stored.rules is not None:
+        model._rules = stored.rules
     return model
+
+
+def _booleanise(saved: Any) -> Any:
+    return Booleaniser(**saved) if isinstance(saved, Mapping) else saved
 
 
 def _settings(model: EntropyClassifier) -> dict[str, Any]:
     """The settings as JSON can hold them."""
     settings = model.get_params(deep=False)
-    cuts = settings.pop("booleanise")
+    cuts = settings["booleanise"]
     settings["hidden"] = list(model.hidden)
     settings["class_weight"] = listed_class_weight(model.class_weight, model.classes_)
-    settings["n_cuts"] = None if cuts is None else cuts.n_cuts
+    if isinstance(cuts, Booleaniser):
+        settings["booleanise"] = cuts.get_params()
+    elif isinstance(cuts, Mapping):
+        settings["booleanise"] = Booleaniser(cuts).get_params()
     return {name: _plain(value) for name, value in settings.items()}
 
 
 def _plain(value: Any) -> Any:
     """Python's numbers in place of NumPy's, which JSON does not know."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

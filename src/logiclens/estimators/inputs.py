@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
@@ -9,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
@@ -26,23 +28,18 @@ class Labels:
     names: tuple[str, ...]
 
 
-def known_labels(labels: Any, n_rows: int) -> Labels:
-    """The labels of the training rows."""
-    y = _checked_labels(labels, n_rows)
+def known_labels(labels: Any, weight: NDArray[np.float64]) -> Labels:
+    """The labels of the training rows; classes are those of rows that weigh something."""
+    y = _checked_labels(labels, len(weight))
     if y.ndim == 2:
         names = tuple(str(c) for c in getattr(labels, "columns", range(y.shape[1])))
         return Labels(y, np.arange(y.shape[1]), names)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes = np.unique(y[weight > 0])
+    # A label of rows that weigh nothing gets any code.
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     if len(classes) == 1:
-        raise LogicLensError(f"all rows have the class {classes.tolist()[0]!r}: at least two classes are needed.")
+        raise LogicLensError(f"all rows have one class, {classes.tolist()[0]!r}: at least two classes are needed.")
     return Labels(codes, classes, tuple(str(c) for c in classes.tolist()))
-
-
-def concept_table(rows: ConceptTable, known: Labels, sample_weight: ArrayLike | None) -> ConceptTable:
-    """The rows with their labels and weights."""
-    weight = rows.weight if sample_weight is None else sample_weight
-    groups = rows.groups
-    return ConceptTable(rows.values, rows.names, known.codes, known.names, groups.exclusive, weight, groups.implied)
 
 
 def bare_predicates(concepts: Any) -> dict[str, Predicate]:
@@ -64,11 +61,15 @@ def _checked_labels(labels: Any, n_rows: int) -> NDArray[Any]:
         raise LogicLensError("labels must be one entry for each row, or rows of one length.") from None
     if y.ndim == 2 and y.shape[1] == 1:
         # A frame with one column holds one label per row.
+        warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4)
         y = labels = y[:, 0]
     if y.ndim not in (1, 2) or len(y) != n_rows:
         raise LogicLensError(f"labels must have one entry for each of the {n_rows} rows, got shape {y.shape}.")
     if y.dtype.kind == "f" and np.isfinite(y).all() and not (y == np.round(y)).all():
-        raise LogicLensError("labels must be classes; these are numbers with decimals. Cut them into classes first.")
+        # The first words are scikit-learn's.
+        raise LogicLensError(
+            "Unknown label type: continuous. Labels must be classes, these are numbers with decimals: cut them first."
+        )
     missing = np.asarray(pd.isna(y)).reshape(n_rows, -1).any(axis=1)
     if missing.any():
         raise LogicLensError(f"the label of row {int(np.flatnonzero(missing)[0])} is missing.")

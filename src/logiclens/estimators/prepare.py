@@ -1,26 +1,22 @@
-"""From what a caller hands to `fit` to a table of concepts: cuts fitted on the rows that train, labels, the split."""
+"""From what a caller hands to `fit` to a table of concepts: parts, cuts fitted on the rows that train, labels."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from logiclens.data.booleanise import Booleaniser, cut
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.splits import Split, split
+from logiclens.data.booleanise import Booleaniser
+from logiclens.data.columns import Column, columns_of
+from logiclens.data.concepts import ConceptTable, checked_weight
+from logiclens.data.cutting import Cutting
+from logiclens.data.parts import DistinctRows, distinct_rows, set_apart
 from logiclens.errors import LogicLensError
-from logiclens.estimators.inputs import (
-    bare_predicates,
-    class_codes,
-    concept_table,
-    known_labels,
-    matched_columns,
-)
+from logiclens.estimators.inputs import Labels, bare_predicates, class_codes, known_labels, matched_columns
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.train.objective import class_factors
@@ -28,50 +24,59 @@ from logiclens.train.objective import class_factors
 
 @dataclass(frozen=True)
 class Schema:
-    """What a trained network knows of its rows: concepts and their groups, classes, and how raw columns are cut."""
+    """What a trained network knows of its rows: concepts and their groups, classes, and how raw columns are cut.
+
+    `columns` are the raw columns in the order of training; `cutting` is None where the columns are concepts.
+    """
 
     names: tuple[str, ...]
     class_names: tuple[str, ...]
     groups: Groups
     multilabel: bool
     predicates: Mapping[str, Predicate]
-    is_raw: bool
+    cutting: Cutting | None = None
+    columns: tuple[str, ...] = ()
 
     def table(self, rows: Any, codes: Any = None) -> ConceptTable:
         """Other rows as the concepts that the network was trained on."""
-        if self.is_raw and not hasattr(rows, "columns") and not isinstance(rows, ConceptTable):
-            raise LogicLensError(f"this model cuts raw columns by name: pass a DataFrame, got {type(rows).__name__}.")
-        if self.is_raw and hasattr(rows, "columns") and not set(self.names) <= {str(name) for name in rows.columns}:
-            rows = cut(rows, self.predicates)
-        return ConceptTable(
-            matched_columns(rows, self.names),
-            self.names,
-            codes,
-            self.class_names,
-            self.groups.exclusive,
-            implied=self.groups.implied,
-        )
+        if self.cutting is not None and not isinstance(rows, ConceptTable):
+            named = hasattr(rows, "columns") or isinstance(rows, Mapping)
+            rows = self.cutting.values(columns_of(rows, None if named else self.columns))
+        else:
+            rows = matched_columns(rows, self.names)
+        groups = self.groups
+        return ConceptTable(rows, self.names, codes, self.class_names, groups.exclusive, implied=groups.implied)
+
+
+@dataclass(frozen=True, eq=False)
+class SetAside:
+    """Rows that neither train nor choose anything: as concepts, as raw columns, and their places in the table given."""
+
+    table: ConceptTable
+    columns: tuple[Column, ...] = field(repr=False)
+    places: NDArray[np.intp] = field(repr=False)
+
+    def column(self, name: str) -> NDArray[np.object_]:
+        """The values of a raw column as text, None where missing."""
+        for column in self.columns:
+            if column.name == name:
+                gone = column.missing.tolist()
+                return np.array([None if gone[row] else column.shown(row) for row in range(len(column))], dtype=object)
+        known = ", ".join(repr(column.name) for column in self.columns[:8])
+        raise LogicLensError(f"there is no column {name!r}; the columns are {known}.")
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """All rows as concepts, which of them train and which choose the epoch, and how raw columns became concepts."""
+    """The distinct rows as concepts, the parts of them that train and that choose, and what is set aside."""
 
     table: ConceptTable
-    parts: Split
+    train: ConceptTable
+    validation: ConceptTable | None
+    aside: SetAside | None
     classes: NDArray[Any]
     schema: Schema
-
-    @property
-    def train(self) -> ConceptTable:
-        """The rows that train the network."""
-        return self.table.take(self.parts.train)
-
-    @property
-    def validation(self) -> ConceptTable | None:
-        """The rows that choose the epoch; None where these weigh nothing."""
-        weighs = self.table.weight[self.parts.validation].sum() > 0
-        return self.table.take(self.parts.validation) if weighs else None
+    booleaniser: Booleaniser | None
 
 
 def prepare(
@@ -81,42 +86,108 @@ def prepare(
     held_out: tuple[Any, Any] | None,
     *,
     booleaniser: Booleaniser | None,
-    share: float,
+    shares: tuple[float, float],
     seed: int,
 ) -> Prepared:
-    """Check everything that `fit` was given; `share` of the rows choose the epoch unless `held_out` rows do."""
-    if booleaniser is None:
-        # Concepts are checked before the labels: a table that is none makes no sense of either.
-        predicates, rows = bare_predicates(rows), rows if isinstance(rows, ConceptTable) else ConceptTable(rows)
-    elif not hasattr(rows, "columns"):
-        raise LogicLensError(f"raw columns are cut by name: pass a DataFrame, got {type(rows).__name__}.")
-    known = known_labels(labels, len(rows))
-    parts = split(known.codes, share, seed=seed) if held_out is None else Split(np.arange(len(rows)), np.arange(0))
-    cuts = None if booleaniser is None else copy.deepcopy(booleaniser).fit(rows.iloc[parts.train])
-    if cuts is not None:
-        predicates, rows = cuts.predicates(), ConceptTable(cuts.transform(rows), implied=cuts.implied())
-    table = concept_table(rows, known, sample_weight)
-    schema = Schema(table.names, table.class_names, table.groups, table.is_multilabel, predicates, cuts is not None)
-    if held_out is not None:
-        held = schema.table(held_out[0], class_codes(held_out[1], table.is_multilabel, known.classes))
-        parts = Split(parts.train, np.arange(len(table), len(table) + len(held)))
-        table = table.append(held)
-    if table.weight[parts.train].sum() == 0:
-        raise LogicLensError("the rows that train the network all have the weight 0.")
-    return Prepared(table, parts, known.classes, schema)
+    """Check everything that `fit` was given.
+
+    The first of `shares` of the rows is set aside; of the rest, the second chooses the epoch, unless `held_out` does.
+    """
+    raw = _Raw.of(rows, booleaniser is not None)
+    weight = checked_weight(raw.weight if sample_weight is None else sample_weight, len(raw.columns[0]))
+    known = known_labels(labels, weight)
+    kinds = known.codes.reshape(len(weight), -1)
+    distinct = distinct_rows(raw.columns, kinds, weight, seed=seed)
+    strata = None if known.codes.ndim == 2 else known.codes[distinct.first]
+    aside = set_apart(strata, distinct.weight, shares[0])
+    held = set_apart(strata, distinct.weight - aside, shares[1]) if held_out is None else np.zeros(len(distinct))
+    train = distinct.weight - aside - held
+    columns = [column.take(distinct.first) for column in raw.columns]
+    classes = kinds[distinct.first]
+    fitted = None
+    if booleaniser is not None:
+        trains = train > 0
+        n_classes = 2 if known.codes.ndim == 2 else len(known.classes)
+        parts = [column.take(trains) for column in columns]
+        fitted = booleaniser.fit_columns(parts, classes[trains], n_classes, train[trains])
+    schema = raw.schema(known, fitted)
+    codes = known.codes[distinct.first]
+    values = raw.values[distinct.first] if fitted is None else fitted.cutting_.values(columns)
+    everything = _table(schema, values, codes, distinct.weight)
+    ready = Prepared(
+        everything.weighing(train + held),
+        everything.weighing(train),
+        everything.weighing(held) if held.any() else None,
+        _set_aside(everything, columns, distinct, aside),
+        known.classes,
+        schema,
+        fitted,
+    )
+    return ready if held_out is None else _with_held_out(ready, held_out)
+
+
+@dataclass(frozen=True, eq=False)
+class _Raw:
+    """The table that was given, as columns, and where it holds concepts as their values too."""
+
+    columns: tuple[Column, ...]
+    values: NDArray[Any]
+    names: tuple[str, ...]
+    groups: Groups
+    predicates: Mapping[str, Predicate]
+    weight: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(cls, rows: Any, is_raw: bool) -> _Raw:
+        if is_raw:
+            columns = columns_of(rows)
+            return cls(columns, np.zeros(0), tuple(column.name for column in columns), Groups(), {})
+        predicates = bare_predicates(rows)
+        table = rows if isinstance(rows, ConceptTable) else ConceptTable(rows)
+        columns = tuple(
+            Column(name, "number", table.values[:, j].astype(np.float64)) for j, name in enumerate(table.names)
+        )
+        return cls(columns, table.values, table.names, table.groups, predicates, table.weight)
+
+    def schema(self, known: Labels, fitted: Booleaniser | None) -> Schema:
+        multilabel = known.codes.ndim == 2
+        if fitted is None:
+            return Schema(self.names, known.names, self.groups, multilabel, self.predicates)
+        cutting = fitted.cutting_
+        names = tuple(cutting.predicates)
+        return Schema(names, known.names, cutting.groups, multilabel, cutting.predicates, cutting, self.names)
+
+
+def _table(schema: Schema, values: NDArray[Any], codes: NDArray[Any], weight: NDArray[np.float64]) -> ConceptTable:
+    groups = schema.groups
+    return ConceptTable(values, schema.names, codes, schema.class_names, groups.exclusive, weight, groups.implied)
+
+
+def _set_aside(
+    everything: ConceptTable, columns: Sequence[Column], distinct: DistinctRows, aside: NDArray[np.float64]
+) -> SetAside | None:
+    if not aside.any():
+        return None
+    taken = aside > 0
+    return SetAside(everything.weighing(aside), tuple(column.take(taken) for column in columns), distinct.first[taken])
+
+
+def _with_held_out(ready: Prepared, held_out: tuple[Any, Any]) -> Prepared:
+    """The rows that a caller wants to choose the epoch, in place of a share of the others."""
+    codes = class_codes(held_out[1], ready.schema.multilabel, ready.classes)
+    held = ready.schema.table(held_out[0], codes)
+    return Prepared(
+        ready.table.append(held), ready.train, held, ready.aside, ready.classes, ready.schema, ready.booleaniser
+    )
 
 
 def weighed_by_class(table: ConceptTable, class_weight: Sequence[float] | Literal["balanced"] | None) -> ConceptTable:
     """The table with each row weighing as much as its class: for heads that are trained one by one."""
     if class_weight is None or table.is_multilabel:
         return table
-    factors = class_factors(class_weight, table)[table.labels]
-    return ConceptTable(
-        table.values,
-        table.names,
-        table.labels,
-        table.class_names,
-        table.exclusive,
-        table.weight * factors,
-        table.groups.implied,
-    )
+    return table.weighing(table.weight * class_factors(class_weight, table)[table.labels])
+
+
+def as_frame(table: ConceptTable, index: Any = None) -> pd.DataFrame:
+    """A table of concepts as a frame."""
+    return pd.DataFrame(table.values, columns=list(table.names), index=index)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.base import clone
 
-from logiclens.data.booleanise import Booleaniser
+from logiclens.data.booleanise import HOW, Booleaniser
 from logiclens.errors import LogicLensError
 from logiclens.explain.exact import ExactConfig
 from logiclens.explain.selection import Limits
@@ -17,11 +20,16 @@ if TYPE_CHECKING:
 
 def check_settings(model: EntropyClassifier) -> None:
     """Refuse settings that no rows can mend."""
-    if model.booleanise is not None and not isinstance(model.booleanise, Booleaniser):
+    known = model.booleanise is None or isinstance(model.booleanise, Booleaniser | Mapping)
+    if not known and not (isinstance(model.booleanise, str) and model.booleanise in HOW):
         raise LogicLensError(
-            "booleanise must be None (the columns are concepts in [0, 1]) or a logiclens.Booleaniser, "
-            f"got {model.booleanise!r}."
+            f"booleanise must be one of {', '.join(HOW)}, a dictionary of cuts, a logiclens.Booleaniser, or None (the "
+            f"columns are concepts in [0, 1]), got {model.booleanise!r}."
         )
+    for name in ("validation", "set_aside"):
+        share = getattr(model, name)
+        if not isinstance(share, Real) or not 0 <= float(share) < 1:
+            raise LogicLensError(f"{name} must be a share from 0 to below 1, got {share!r}.")
     if model.method not in ("minimal", "paper"):
         raise LogicLensError(f"method must be 'minimal' or 'paper', got {model.method!r}.")
     if model.score_against not in ("network", "labels"):
@@ -33,6 +41,13 @@ def check_settings(model: EntropyClassifier) -> None:
     if model.exact:
         exact_config(model, seed=0)
     limits_of(model)
+
+
+def booleaniser_of(model: EntropyClassifier) -> Booleaniser | None:
+    """What cuts raw columns, not yet fitted; None where the columns are concepts."""
+    if model.booleanise is None:
+        return None
+    return clone(model.booleanise) if isinstance(model.booleanise, Booleaniser) else Booleaniser(model.booleanise)
 
 
 def limits_of(model: EntropyClassifier) -> Limits:

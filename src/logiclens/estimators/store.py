@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from logiclens.data.cutting import Cutting
 from logiclens.errors import LogicLensError
 from logiclens.estimators.prepare import Schema
 from logiclens.explain.certificate import Certificate, check_seal
@@ -30,7 +31,7 @@ from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import RuleSet
 from logiclens.nn.networks import EntropyNet
 
-KIND, SCHEMA = "logiclens model", 1
+KIND, SCHEMA = "logiclens model", 2
 MODEL, WEIGHTS, CERTIFICATE = "model.json", "weights.safetensors", "certificate.json"
 
 
@@ -50,9 +51,7 @@ class StoredModel:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the table that the model takes."""
-        if not self.schema.is_raw:
-            return self.schema.names
-        return tuple(dict.fromkeys(meant.column for meant in self.schema.predicates.values()))
+        return self.schema.columns or self.schema.names
 
 
 def save(model: StoredModel, folder: str | Path, *, version: str) -> Path:
@@ -100,9 +99,9 @@ def load(folder: str | Path) -> StoredModel:
     content = _read_json(path / MODEL)
     if content.get("kind") != KIND:
         raise LogicLensError(f"{path / MODEL} does not describe a logiclens model.")
-    if content.get("schema") != SCHEMA:
+    if content.get("schema") not in UPGRADES:
         raise LogicLensError(
-            f"{path / MODEL} has schema {content.get('schema')!r}; this version reads schema {SCHEMA}. "
+            f"{path / MODEL} has schema {content.get('schema')!r}; this version reads schema 1 to {SCHEMA}. "
             "Load it with the version of logiclens that wrote it."
         )
     if not (path / WEIGHTS).is_file():
@@ -116,7 +115,7 @@ def load(folder: str | Path) -> StoredModel:
             raise LogicLensError(f"{path / CERTIFICATE} is for another model: the sha256 of {MODEL} differs.")
         check_seal(certificate, str(path / CERTIFICATE))
     try:
-        return _stored(content, certificate, load_file(path / WEIGHTS))
+        return _stored(UPGRADES[content["schema"]](content), certificate, load_file(path / WEIGHTS))
     except (KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
         raise LogicLensError(f"{path / MODEL} is not complete or does not fit its weights ({error}).") from None
 
@@ -147,7 +146,8 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
             name: {"column": meant.column, "operator": meant.operator, "value": meant.value}
             for name, meant in schema.predicates.items()
         },
-        "raw_columns": schema.is_raw,
+        "columns": list(schema.columns),
+        "cutting": None if schema.cutting is None else _cutting_to_dict(schema.cutting),
         "exclusive": [list(group) for group in schema.groups.exclusive],
         "implied": [list(chain) for chain in schema.groups.implied],
         "class_names": list(schema.class_names),
@@ -173,14 +173,22 @@ def _stored(
         temperature=built["temperature"],
         generator=torch.Generator(),
     )
-    network.load_state_dict(dict(weights))
+    # A soft network is kept in double precision, one that was certified in the precision of its certificate.
+    network.to(weights["entropy.weight"].dtype).load_state_dict(dict(weights))
+    predicates = {name: Predicate(**meant) for name, meant in content["predicates"].items()}
+    groups = Groups(content["exclusive"], content["implied"])
+    cutting = None
+    if content["cutting"] is not None:
+        scales = {name: (float(middle), float(reach)) for name, (middle, reach) in content["cutting"]["scales"].items()}
+        cutting = Cutting(content["cutting"]["kinds"], predicates, groups, scales)
     schema = Schema(
         tuple(content["concepts"]),
         tuple(content["class_names"]),
-        Groups(content["exclusive"], content["implied"]),
+        groups,
         content["multilabel"],
-        {name: Predicate(**meant) for name, meant in content["predicates"].items()},
-        content["raw_columns"],
+        predicates,
+        cutting,
+        tuple(content["columns"]),
     )
     rules = None if content["rules"] is None else from_dict(content["rules"])
     return StoredModel(
@@ -193,6 +201,30 @@ def _stored(
         content["metrics"],
         content["data_sha256"],
     )
+
+
+def _cutting_to_dict(cutting: Cutting) -> dict[str, Any]:
+    return {
+        "kinds": dict(cutting.kinds),
+        "scales": {name: list(scale) for name, scale in cutting.scales.items()},
+    }
+
+
+def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Schema 1 knew columns of numbers and truth values, cut at quantiles, and did not name those without cuts."""
+    upgraded = {name: value for name, value in content.items() if name != "raw_columns"}
+    settings = dict(content["settings"])
+    n_cuts = settings.pop("n_cuts")
+    settings["booleanise"] = None if n_cuts is None else {"cuts": "quantile", "n_cuts": n_cuts, "max_categories": 20}
+    meant = content["predicates"].values()
+    kinds = {entry["column"]: "boolean" if entry["operator"] == "==" else "number" for entry in meant}
+    raw = content["raw_columns"]
+    upgraded |= {"cutting": {"kinds": kinds, "scales": {}} if raw else None, "columns": list(kinds) if raw else []}
+    return {**upgraded, "settings": settings}
+
+
+UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _from_schema_1, SCHEMA: dict}
+"""How `model.json` of each schema becomes one of this version."""
 
 
 def _is_model(folder: Path) -> bool:

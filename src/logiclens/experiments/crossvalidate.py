@@ -25,7 +25,7 @@ from logiclens.metrics.scores import accuracy, macro_f1, standard_error
 
 @dataclass(frozen=True, eq=False)
 class FoldResult:
-    """One fold: the fitted model, its explanation, the unseen rows as concepts, and the metrics on them."""
+    """One fold: the fitted model, its explanation, the unseen raw rows, and the metrics on them."""
 
     model: EntropyClassifier
     explanation: Explanation
@@ -39,7 +39,7 @@ class FoldResult:
     @property
     def soft_agreement(self) -> float:
         """Where the network was made exact, the share of unseen rows that it classes as the soft network did."""
-        agreement = self.model.soft_agreement(self.model.schema_.table(self.test)) if self.model.exact else None
+        agreement = self.model.soft_agreement(self.test) if self.model.exact else None
         return float("nan") if agreement is None else agreement
 
 
@@ -98,7 +98,6 @@ def cross_validate(
         model = clone(estimator).fit(train, labels[fold.train], held_out=(held, labels[fold.validation]))
         explanation = model.explain()
         seconds = clock() - begun
-        test = model.concepts(test)
         reading = model.read(test, labels[fold.test])
         yield FoldResult(
             model,
@@ -140,7 +139,7 @@ def class_reports(fold: FoldResult, n_rows: int = 2) -> tuple[ClassReport, ...]:
                 macro_f1(is_class, fires[:, explained.head]),
                 accuracy(said[:, explained.head], fires[:, explained.head]),
                 simplest,
-                macro_f1(is_class, (simplest | DNF.false).evaluate(fold.test)),
+                macro_f1(is_class, (simplest | DNF.false).evaluate(fold.model.concepts(fold.test))),
                 tuple(zip(fold.test.index[shown], local, strict=True)),
             )
         )

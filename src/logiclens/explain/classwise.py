@@ -197,7 +197,7 @@ class _Constant:
 
 def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | None:
     """What a head is whose answer never changes, is made by others, or cannot be told from its concepts."""
-    name, yes, n_rows = reading.class_names[head], reading.yes[:, head], len(reading.table)
+    name, yes, n_rows = reading.class_names[head], reading.yes[:, head], reading.table.n_counted
     varies = yes.any() and not yes.all()
     if varies and reading.answer == "argmax" and _is_idle(reading, head):
         others = "the other head decides" if reading.n_heads == 2 else "the other heads decide"
