@@ -1,0 +1,295 @@
+"""Rule statistics: support, coverage, confidence and lift of every cube and class, on rows and on subgroups of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.bits import RowsLike, as_array, boolean_matrix
+from logiclens.formula.dnf import DNF
+from logiclens.formula.predicate import Scalar, is_missing
+from logiclens.formula.ruleset import RuleSet, no_class
+from logiclens.formula.text import format_formula
+from logiclens.metrics.rules import ClassStatistics as ClassStatistics
+from logiclens.metrics.rules import CubeStatistics as CubeStatistics
+from logiclens.metrics.rules import Share as Share
+from logiclens.metrics.rules import TwoByTwo as TwoByTwo
+from logiclens.metrics.rules import count_fired, cube_statistics, shown_count
+
+MAX_SUBGROUPS = 1000
+"""More values than this are a measurement or a key, not subgroups."""
+
+
+@dataclass(frozen=True)
+class RuleStatistics:
+    """What was counted of each class, on all rows and on each subgroup; `source` says which rows they were.
+
+    `by` is what subgroups are told apart by, None without subgroups; `weight` is that of all `n_rows` rows together.
+    """
+
+    classes: tuple[ClassStatistics, ...]
+    n_rows: int
+    weight: float
+    source: str
+    subgroups: Mapping[str, tuple[ClassStatistics, ...]]
+    by: str | None = None
+
+    def __getitem__(self, label: Scalar) -> ClassStatistics:
+        """The statistics of one class on all rows, by its label or as it is printed."""
+        for counted in self.classes:
+            if counted.label == label or counted.name == label:
+                return counted
+        raise no_class(label, [counted.name for counted in self.classes])
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat record for each cube and each whole formula, ready for `pandas.DataFrame`; NaN where unknown."""
+        return [
+            _record(subgroup, counted, rule)
+            for subgroup, classes in (("all rows", self.classes), *self.subgroups.items())
+            for counted in classes
+            for rule in (*counted.cubes, counted.whole)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON has it: None in place of NaN."""
+        return {
+            "source": self.source, "n_rows": self.n_rows, "weight": self.weight, "by": self.by,
+            "classes": [counted.to_dict() for counted in self.classes],
+            "subgroups": [
+                {"name": name, "classes": [counted.to_dict() for counted in classes]}
+                for name, classes in self.subgroups.items()
+            ],
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        """A table for each class, then the same for each subgroup."""
+        weighed = "" if self.weight == self.n_rows else f", weight {shown_count(self.weight)}"
+        blocks = [
+            f"rule statistics on {self.source} (n = {self.n_rows:,}{weighed}), with intervals of 95% after Wilson"
+        ]
+        blocks += [_block(counted, counted.name) for counted in self.classes]
+        blocks += [
+            _block(counted, f"{self.by} = {subgroup}, {counted.name}")
+            for subgroup, classes in self.subgroups.items()
+            for counted in classes
+        ]
+        return "\n\n".join(blocks)
+
+
+def rule_statistics(
+    rules: RuleSet,
+    rows: RowsLike,
+    labels: ArrayLike,
+    *,
+    weight: ArrayLike | None = None,
+    by: str | ArrayLike | None = None,
+    by_name: str | None = None,
+    source: str = "the rows given",
+    names: Sequence[str] | None = None,
+) -> RuleStatistics:
+    """Count how each cube and each formula does on some rows.
+
+    The numbers say how the rules do on new rows only where these rows neither trained the network nor chose the cubes;
+    `source` is the place to say so.
+
+    Args:
+        rules: the formulas.
+        rows: raw or concept rows, as `RuleSet.pack` takes them; a matrix needs `names`.
+        labels: the class of each row, as the rules or as print have it; with several labels a row, a 0/1 matrix
+            `[rows, classes]`.
+        weight: what each row counts for, 1 if not given. Intervals take weights for rows.
+        by: the value of each row, or the name of a column of `rows`, by which subgroups are told apart. Rows without
+            one are the subgroup "missing".
+        by_name: what the subgroups are called by; the name of the column if it has one.
+        source: which rows these are, in words.
+        names: the columns of a matrix.
+
+    >>> from logiclens.formula import Rule, parse
+    >>> ill, well = parse("(old & smoker) | sepsis"), parse("~old")
+    >>> rules = RuleSet((Rule("ill", ill, (0.9, 0.8)), Rule("well", well, (0.7,))))
+    >>> rows = {"old": [1, 1, 1, 0, 0, 0], "smoker": [1, 1, 0, 1, 0, 0], "sepsis": [1, 0, 0, 1, 0, 0]}
+    >>> counted = rule_statistics(rules, rows, ["ill", "ill", "ill", "well", "well", "well"], source="6 new rows")
+    >>> print(counted)
+    rule statistics on 6 new rows (n = 6), with intervals of 95% after Wilson
+    <BLANKLINE>
+    ill: 3 of 6 rows (50.0%)
+      support  coverage           unique  confidence           lift  rule
+      33.3%    66.7% (20.8-93.9)  33.3%   100.0% (34.2-100.0)  2.00  old ∧ smoker
+      33.3%    33.3% (6.1-79.2)   0.0%    50.0% (9.5-90.5)     1.00  sepsis
+      50.0%    66.7% (20.8-93.9)  66.7%   66.7% (20.8-93.9)    1.33  whole formula
+    <BLANKLINE>
+    well: 3 of 6 rows (50.0%)
+      support  coverage             unique  confidence           lift  rule
+      50.0%    100.0% (43.9-100.0)  100.0%  100.0% (43.9-100.0)  2.00  ¬old
+      50.0%    100.0% (43.9-100.0)  66.7%   100.0% (43.9-100.0)  2.00  whole formula
+    >>> print(counted["ill"].cubes[1].coverage)
+    33.3% (6.1-79.2), 1 of 3
+    """
+    packed = rules.pack(rows, names)
+    member = members(rules, labels, packed.n_rows)
+    weights = row_weights(weight, packed.n_rows)
+    subgroups, group, called = _subgroups(by, by_name, rows, packed.n_rows)
+
+    def counts(fired: Sequence[NDArray[np.uint64]], column: NDArray[np.bool_], which: int) -> NDArray[np.float64]:
+        return count_fired(fired, which, packed, column, weights, group, len(subgroups))
+
+    wholes = [formula.evaluate_packed(packed) for formula in rules.formulas]
+    per_class = []
+    for place, rule in enumerate(rules.rules):
+        column = member[:, place]
+        fired = [DNF([cube]).evaluate_packed(packed) for cube in rule.formula]
+        whole = counts(wholes, column, place)
+        cubes = [(cube, counts(fired, column, which)) for which, cube in enumerate(rule.formula)]
+        # All rows first, then each subgroup.
+        per_class.append(
+            [
+                ClassStatistics(
+                    rule.label, rule.formula, cube_statistics(None, whole[at]),
+                    tuple(cube_statistics(cube, cells[at]) for cube, cells in cubes),
+                )
+                for at in range(len(subgroups) + 1)
+            ]
+        )  # fmt: skip
+    first, *rest = zip(*per_class, strict=True)
+    total = float(packed.n_rows if weights is None else weights.sum())
+    told = {} if called is None else dict(zip(subgroups, rest, strict=True))
+    return RuleStatistics(first, packed.n_rows, total, source, told, called)
+
+
+def members(rules: RuleSet, labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
+    """Which row has which class, `[rows, classes]`, from one label a row or, with several, from a 0/1 matrix."""
+    if n_rows == 0:
+        raise LogicLensError("there are no rows to count.")
+    if rules.multilabel:
+        if hasattr(labels, "columns"):
+            if absent := [name for name in rules.names if name not in set(map(str, labels.columns))]:
+                raise LogicLensError(f"the labels have no column {absent[0]!r}; name one for each class.")
+            at = {str(column): labels[column] for column in labels.columns}  # type: ignore[index]
+            labels = np.column_stack([as_array(at[name]) for name in rules.names])
+        matrix = as_array(labels)
+        if matrix.shape != (n_rows, len(rules.rules)):
+            raise LogicLensError(
+                f"with several labels a row, labels must be a 0/1 matrix of shape ({n_rows}, {len(rules.rules)}), "
+                f"got shape {matrix.shape}."
+            )
+        return boolean_matrix(matrix)
+    distinct, codes = _coded(labels, n_rows, "label")
+    place = {name: at for at, name in enumerate(rules.names)} | {rule.label: at for at, rule in enumerate(rules.rules)}
+    if any(map(is_missing, distinct)):
+        raise LogicLensError("a label is missing; leave rows without one out.")
+    for value in distinct:
+        if value not in place and str(value) not in place:
+            raise no_class(value, rules.names)
+    places = np.array([place[value] if value in place else place[str(value)] for value in distinct], dtype=np.intp)
+    one_hot: NDArray[np.bool_] = places[codes][:, None] == np.arange(len(rules.rules))
+    return one_hot
+
+
+def row_weights(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
+    """One finite weight for each row, none negative and not all 0; None where every row counts once."""
+    if weight is None:
+        return None
+    try:
+        array = as_array(weight).astype(np.float64)
+    except (TypeError, ValueError):
+        raise LogicLensError("weights must be numbers, one for each row.") from None
+    if array.shape != (n_rows,):
+        raise LogicLensError(f"weights must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
+    if not (np.isfinite(array).all() and (array >= 0).all() and array.sum() > 0):
+        raise LogicLensError("weights must be finite, none negative, and not all 0.")
+    return array
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells below each other, indented; the last column is as long as it likes."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def _subgroups(
+    by: str | ArrayLike | None, by_name: str | None, rows: RowsLike, n_rows: int
+) -> tuple[list[str], NDArray[np.intp] | int, str | None]:
+    """The names of the subgroups in order, the place of each row's, and what they are called by."""
+    if by is None:
+        return ["all rows"], 0, None
+    if isinstance(by, str):
+        columns = list(rows.columns) if hasattr(rows, "columns") else list(rows) if isinstance(rows, Mapping) else []
+        if not columns:
+            raise LogicLensError(f"rows without named columns have no {by!r}: pass its values as by=[...].")
+        if by not in columns:
+            raise LogicLensError(f"there is no column {by!r}; the columns are {', '.join(map(repr, columns[:8]))}.")
+        by_name, by = by_name or by, rows[by]
+    called = by_name or str(getattr(by, "name", None) or "subgroup")
+    distinct, codes = _coded(by, n_rows, "subgroup")
+    present = [value for value in distinct if not is_missing(value)]
+    try:
+        present.sort()
+    except TypeError:
+        present.sort(key=_shown)
+    told = list(dict.fromkeys([*map(_shown, present), *(["missing"] if len(present) < len(distinct) else [])]))
+    if len(told) > MAX_SUBGROUPS:
+        raise LogicLensError(
+            f"{called!r} has {len(told):,} values, more than {MAX_SUBGROUPS:,} subgroups: cut it into ranges first."
+        )
+    place = {name: at for at, name in enumerate(told)}
+    places = np.array([place["missing" if is_missing(v) else _shown(v)] for v in distinct], dtype=np.intp)
+    return told, places[codes], called
+
+
+def _coded(values: ArrayLike, n_rows: int, what: str) -> tuple[list[Any], NDArray[np.intp]]:
+    """The distinct values of a column, and for each row the place of its value among them."""
+    lists = LogicLensError(f"one {what} is needed for each of the {n_rows} rows, got lists of values.")
+    try:
+        array = as_array(values)
+    except ValueError:
+        raise lists from None
+    if array.shape != (n_rows,):
+        raise LogicLensError(f"one {what} is needed for each of the {n_rows} rows, got shape {array.shape}.")
+    if array.dtype.kind == "M":
+        # Nanoseconds would come out as plain numbers.
+        array = array.astype("datetime64[us]")
+    if array.dtype.kind not in "OUST":
+        distinct, codes = np.unique(array, return_inverse=True)
+        return distinct.tolist(), codes
+    place: dict[Any, int] = {}
+    # Sorting texts takes ten times as long, and mixed values cannot be sorted.
+    try:
+        codes = np.fromiter((place.setdefault(value, len(place)) for value in array.tolist()), np.intp, n_rows)
+    except TypeError:
+        raise lists from None
+    return list(place), codes
+
+
+def _shown(value: Any) -> str:
+    """The name of a subgroup; whole numbers that a missing value made fractions are written as whole again."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _record(subgroup: str, counted: ClassStatistics, rule: CubeStatistics) -> dict[str, Any]:
+    record: dict[str, Any] = {"subgroup": subgroup, "class": counted.name}
+    record["cube"] = "whole formula" if rule.cube is None else str(rule.cube)
+    for name, share in {**rule.shares, "prevalence": rule.prevalence}.items():
+        record |= {name: share.value, f"{name}_low": share.low, f"{name}_high": share.high}
+        record |= {f"{name}_hits": share.hits, f"{name}_total": share.total}
+    return record | {"lift": rule.lift, "lift_low": rule.lift_low, "lift_high": rule.lift_high} | asdict(rule.table)
+
+
+def _block(counted: ClassStatistics, heading: str) -> str:
+    lines = [["support", "coverage", "unique", "confidence", "lift", "rule"]]
+    for rule in (*counted.cubes, counted.whole):
+        support, unique = (share.percent.split(" ")[0] for share in (rule.support, rule.unique_coverage))
+        # Its interval is that of the confidence, times the same number.
+        lift = "unknown" if math.isnan(rule.lift) else f"{rule.lift:.2f}"
+        text = "whole formula" if rule.cube is None else format_formula(rule.cube, "unicode")
+        lines.append([support, rule.coverage.percent, unique, rule.confidence.percent, lift, text])
+    share = counted.prevalence
+    percent = share.percent.split(" ")[0]
+    return f"{heading}: {shown_count(share.hits)} of {shown_count(share.total)} rows ({percent})\n{aligned(lines)}"
