@@ -144,10 +144,14 @@ class ConceptTable:
         return table
 
     @property
+    def copies(self) -> NDArray[np.float64]:
+        """How many rows each one stands for: its weight where weights are whole numbers, else 1."""
+        return self.weight if (self.weight == np.round(self.weight)).all() else np.ones(len(self))
+
+    @property
     def n_counted(self) -> int:
-        """How many rows these stand for, where weights are counts; else how many there are."""
-        whole = (self.weight == np.round(self.weight)).all()
-        return int(self.weight.sum()) if whole else len(self)
+        """How many rows these stand for."""
+        return int(self.copies.sum())
 
     def with_columns(self, names: Sequence[str]) -> ConceptTable:
         """The same rows with these concepts, in this order."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import sklearn.exceptions
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_array, validate_data
@@ -21,20 +21,20 @@ from logiclens.data.columns import check_column_names
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators.folder import load_classifier, save_classifier
-from logiclens.estimators.inputs import class_codes, listed_class_weight, seed_of
-from logiclens.estimators.prepare import as_frame, prepare, weighed_by_class
-from logiclens.estimators.settings import booleaniser_of, check_settings, exact_config, limits_of
+from logiclens.estimators.inputs import class_codes, seed_of
+from logiclens.estimators.prepare import as_frame, prepare
+from logiclens.estimators.settings import booleaniser_of, check_settings, limits_of
+from logiclens.estimators.statistics import statistics_of
+from logiclens.estimators.training import resampled_formulas, train
 from logiclens.explain.certified import certify, explain_exact
 from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
-from logiclens.explain.exact import make_exact
 from logiclens.explain.extract import Reading, read
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.result import Explanation
+from logiclens.explain.stability import Stability, selection_frequencies, stable_explanation
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.ruleset import Resolve, RuleSet
-from logiclens.nn.networks import EntropyNet
-from logiclens.train.config import TrainConfig
-from logiclens.train.loop import fit
+from logiclens.metrics.statistics import RuleStatistics
 
 
 class NotFittedError(LogicLensError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -145,24 +145,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ready = prepare(
             X, y, sample_weight, held_out, booleaniser=cuts, shares=(self.set_aside, self.validation), seed=seed
         )
-        table, train, validation = ready.table, ready.train, ready.validation
-        generator = torch.Generator().manual_seed(seed)
-        network = EntropyNet(
-            table.n_concepts,
-            len(table.class_names),
-            self.hidden,
-            self.shared_tail,
-            temperature=self.temperature,
-            generator=generator,
-        )
-        config = TrainConfig(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            penalty_weight=self.penalty_weight,
-            class_weight=listed_class_weight(self.class_weight, ready.classes),
-        )
-        result = fit(network, train, config, generator, validation=validation)
-        self.classes_, self.network_, self.table_, self.train_result_ = ready.classes, network, table, result
+        trained = train(self, ready.classes, ready.train, ready.validation, seed)
+        table, self.network_, self.train_result_ = ready.table, trained.network, trained.result
+        self.classes_, self.table_ = ready.classes, table
         self.schema_, self.booleaniser_, self.set_aside_ = ready.schema, ready.booleaniser, ready.aside
         self.concept_names_ = table.names
         if cuts is None:
@@ -172,24 +157,15 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.feature_names_in_ = np.array([str(column) for column in X.columns], dtype=object)
         for name in ("certificate_", "alternatives_", "soft_network_", "_rules"):
             self.__dict__.pop(name, None)
-        if self.exact:
-            self._make_exact(train, validation, config, seed)
-        else:
-            # Single rows and whole tables then agree to the last digit that is printed.
-            network.double()
+        if trained.exact is not None:
+            for sentence in table.group_warnings():
+                warnings.warn(f"{sentence} The certificate does not speak of them.", LogicLensWarning, stacklevel=2)
+            # The soft network is kept beside the exact one.
+            self.soft_network_, self.network_ = self.network_, trained.exact.network
+            self.certificate_ = certify(trained.exact, table.class_names)
+            self.alternatives_ = tuple(head.alternatives for head in trained.exact.heads)
+            self._rules = self._labelled(explain_exact(self.network_, self.certificate_, table)).rules
         return self
-
-    def _make_exact(self, train: ConceptTable, validation: ConceptTable | None, config: TrainConfig, seed: int) -> None:
-        """Make the network equal its formulas; the soft one is kept beside it."""
-        for sentence in self.table_.group_warnings():
-            warnings.warn(f"{sentence} The certificate does not speak of them.", LogicLensWarning, stacklevel=3)
-        train = weighed_by_class(train, config.class_weight)
-        validation = None if validation is None else weighed_by_class(validation, config.class_weight)
-        made = make_exact(self.network_, train, validation, exact_config(self, seed))
-        self.soft_network_, self.network_ = self.network_, made.network
-        self.certificate_ = certify(made, train.class_names)
-        self.alternatives_ = tuple(head.alternatives for head in made.heads)
-        self._rules = self._labelled(explain_exact(self.network_, self.certificate_, self.table_)).rules
 
     def _labelled(self, explanation: Explanation, **more: Any) -> Explanation:
         """An explanation that knows the labels and what the concepts mean."""
@@ -246,11 +222,22 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._rules.confidence(self._packed(X))
         return self.read(X).probability
 
-    def explain(self, X: Any = None, y: Any = None, *, exclusive: bool = True) -> Explanation:
+    def explain(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        exclusive: bool = True,
+        stability: int | None = None,
+        stable: bool = False,
+    ) -> Explanation:
         """The formula of each class: the network's answers on the training rows, or on other rows, in logic.
 
         The labels `y` of other rows are needed with `score_against="labels"` only. With `exclusive=False` formulas
         spell out exclusive groups, such as the categories of a column, instead of relying on them.
+
+        With `stability` the model is trained again on so many resamples of its rows, and the explanation says how often
+        each concept and cube is chosen; with `stable=True` its formulas are made of those that recur.
         """
         self._check_fitted()
         if X is None and not hasattr(self, "table_"):
@@ -259,7 +246,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self._is_exact:
             if not exclusive:
                 raise LogicLensError("the formulas of an exact model are certified as they are: leave out exclusive.")
-            return self._explain_exact(table)
+            if stable:
+                raise LogicLensError("the formulas of an exact model are certified as they are: leave out stable.")
+            return replace(self._explain_exact(table), stability=self._stability(stability))
+        if stable and stability is None:
+            raise LogicLensError("stable=True needs resamples: say how many, for example stability=20.")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", LogicLensWarning)
             explanation = explain_all(
@@ -274,7 +265,27 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for warning in caught:
             # At the caller's line, not at this one.
             warnings.warn(warning.message, stacklevel=2)
-        return self._labelled(explanation, notes=self._notes)
+        told = replace(self._labelled(explanation, notes=self._notes), stability=self._stability(stability))
+        return stable_explanation(told, told.stability, limits_of(self)) if stable and told.stability else told
+
+    def _stability(self, n_resamples: int | None) -> Stability | None:
+        if n_resamples is None:
+            return None
+        if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 2:
+            raise LogicLensError(f"stability must be a number of resamples from 2 on, got {n_resamples!r}.")
+        if not hasattr(self, "table_"):
+            raise LogicLensError("a loaded model keeps no rows to draw again: fit it first.")
+        seed = seed_of(self.random_state)
+        runs = list(resampled_formulas(self, self.classes_, self.table_, int(n_resamples), seed))
+        return selection_frequencies(self.schema_.class_names, runs)
+
+    def statistics(self, X: Any = None, y: Any = None, *, by: Any = None, sample_weight: Any = None) -> RuleStatistics:
+        """Support, coverage, confidence and lift of every rule, with intervals, on rows that chose nothing.
+
+        These are the rows given, which must not be among those that the model was fitted on, or else the rows that
+        `set_aside` kept from training. `by` is a column (its name, or one value a row): the same for each of its values.
+        """
+        return statistics_of(self, X, y, by=by, sample_weight=sample_weight)
 
     def _explain_exact(self, table: ConceptTable) -> Explanation:
         explanation = explain_exact(self.network_, self.certificate_, table, alternatives=self.alternatives_)

@@ -112,24 +112,26 @@ def gap(
         majority, seen = _majority(table, rows)
         fires = formula.evaluate(rows.boolean(), rows.names)
         chain = np.stack([soft[:, head], hard[:, head], relevant[:, head], majority, fires])
-        classes.append(_class_gap(explained.class_names[head], chain, seen))
+        classes.append(_class_gap(explained.class_names[head], chain, seen, rows.copies))
     return Gap(tuple(classes))
 
 
-def _class_gap(name: str, chain: NDArray[np.bool_], seen: NDArray[np.bool_]) -> ClassGap:
+def _class_gap(name: str, chain: NDArray[np.bool_], seen: NDArray[np.bool_], copies: NDArray[np.float64]) -> ClassGap:
+    def counted(rows: NDArray[np.bool_]) -> int:
+        return int(copies[rows].sum())
+
     changes = (chain[1:] != chain[:-1]) & seen
     differ = chain[0] != chain[-1]
     ever = changes.any(axis=0)
     last = len(STEPS) - 1 - np.argmax(changes[::-1], axis=0)
-    counted = np.bincount(last[ever & differ], minlength=len(STEPS))
     return ClassGap(
         name,
-        n_rows=chain.shape[1],
-        agree=int((seen & ~ever).sum()),
-        changed=dict(zip(STEPS, counted.tolist(), strict=True)),
-        cancelled=int((ever & ~differ).sum()),
-        unseen=int((~seen).sum()),
-        unseen_disagree=int((differ & ~seen).sum()),
+        n_rows=int(copies.sum()),
+        agree=counted(seen & ~ever),
+        changed={step: counted(ever & differ & (last == place)) for place, step in enumerate(STEPS)},
+        cancelled=counted(ever & ~differ),
+        unseen=counted(~seen),
+        unseen_disagree=counted(differ & ~seen),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,9 @@ from logiclens.formula.ruleset import Firing, Resolve, RuleSet
 from logiclens.formula.table import Contradiction, TruthTable
 from logiclens.formula.text import format_first_order
 from logiclens.formula.why import Why
+
+if TYPE_CHECKING:
+    from logiclens.explain.stability import Stability
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +113,7 @@ class Explanation(Sequence[ClassExplanation]):
         rows: the explained rows as they came, where the network read them cut to 0 and 1.
         soft_agreement: where the network was made exact, the share of the explained rows on which the rules predict
             what the soft network did.
+        stability: how often concepts and cubes are chosen when rows are drawn again, where that was asked for.
     """
 
     classes: tuple[ClassExplanation, ...]
@@ -118,6 +122,7 @@ class Explanation(Sequence[ClassExplanation]):
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
     resolve: Resolve = "confidence"
     soft_agreement: float | None = None
+    stability: Stability | None = None
     model_rules: RuleSet | None = field(default=None, repr=False)
     soft_network: nn.Module | None = field(default=None, repr=False)
     rows: ConceptTable | None = field(default=None, repr=False)
@@ -201,7 +206,11 @@ class Explanation(Sequence[ClassExplanation]):
 
     def firing(self, rows: RowsLike | None = None) -> Firing:
         """On how many rows no formula, exactly one, or several fire; on the explained rows where none are given."""
-        return self.rules.firing(self._table(rows).boolean(), self.reading.table.names)
+        table = self._table(rows)
+        fired = np.minimum(self.rules.fires(table.boolean(), self.reading.table.names).sum(axis=1), 2)
+        # A row that stands for several counts as often.
+        counts = np.bincount(fired, table.copies, minlength=3)
+        return Firing(*(int(count) for count in counts))
 
     def why(self, row: Any) -> Why:
         """Which cubes fired on a row, and which literals failed in the others: the reason codes."""
@@ -287,7 +296,8 @@ class Explanation(Sequence[ClassExplanation]):
 
     def __str__(self) -> str:
         """One sentence a class, then the notes."""
-        return "\n".join([*map(str, self.classes), *(f"note: {note}" for note in self.notes)])
+        stability = [] if self.stability is None else [str(self.stability)]
+        return "\n".join([*map(str, self.classes), *(f"note: {note}" for note in self.notes), *stability])
 
 
 MAX_CUBES, MAX_LITERALS = 10, 12

@@ -1,0 +1,51 @@
+"""Rule statistics of a fitted classifier, on rows that neither trained it nor chose its rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.bits import PackedRows
+from logiclens.metrics.statistics import RuleStatistics, rule_statistics
+
+if TYPE_CHECKING:
+    from logiclens.estimators.classifier import EntropyClassifier
+
+
+def statistics_of(model: EntropyClassifier, rows: Any, labels: Any, *, by: Any, sample_weight: Any) -> RuleStatistics:
+    """The statistics of the rules on rows that were set aside, or that a caller hands over."""
+    rules = model.rules_
+    if rows is not None:
+        if labels is None:
+            raise LogicLensError("statistics of other rows need their labels: statistics(rows, labels).")
+        by_name = by if isinstance(by, str) else None
+        values = _column(rows, by) if isinstance(by, str) else by
+        packed = model._packed(rows)
+        source = f"{packed.n_rows:,} rows given, which must not be among those that the model was fitted on"
+        return rule_statistics(rules, packed, labels, weight=sample_weight, by=values, by_name=by_name, source=source)
+    aside = getattr(model, "set_aside_", None)
+    if aside is None:
+        raise LogicLensError(
+            "no rows were set aside: fit with set_aside=0.25, or pass rows and labels that the model has not seen."
+        )
+    table = aside.table
+    known = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
+    values = aside.column(by) if isinstance(by, str) else by
+    return rule_statistics(
+        rules,
+        PackedRows.of(table.boolean(), table.names),
+        known,
+        weight=table.weight,
+        by=values,
+        by_name=by if isinstance(by, str) else None,
+        source=f"{table.n_counted:,} rows set aside before training: they neither trained the network nor chose a rule",
+    )
+
+
+def _column(rows: Any, name: str) -> Any:
+    columns = [str(column) for column in getattr(rows, "columns", ())]
+    if name not in columns:
+        raise LogicLensError(f"the rows have no column {name!r} to compare subgroups by.")
+    return rows[name]
