@@ -148,6 +148,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         trained = train(self, ready.classes, ready.train, ready.validation, seed)
         table, self.network_, self.train_result_ = ready.table, trained.network, trained.result
         self.classes_, self.table_ = ready.classes, table
+        self.parts_ = {"train": ready.train.n_counted, "validation": table.n_counted - ready.train.n_counted}
+        self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
         self.schema_, self.booleaniser_, self.set_aside_ = ready.schema, ready.booleaniser, ready.aside
         self.concept_names_ = table.names
         if cuts is None:
@@ -283,7 +285,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Support, coverage, confidence and lift of every rule, with intervals, on rows that chose nothing.
 
         These are the rows given, which must not be among those that the model was fitted on, or else the rows that
-        `set_aside` kept from training. `by` is a column (its name, or one value a row): the same for each of its values.
+        `set_aside` kept from training. `by` is a column (its name, or one value a row): the same for each value of it.
         """
         return statistics_of(self, X, y, by=by, sample_weight=sample_weight)
 
@@ -336,13 +338,14 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fired = self._rules.fires(packed).sum(axis=1)
         return tuple(replace(row, by_default=bool(n == 0)) for row, n in zip(local, fired, strict=True))
 
-    def save(self, folder: str | Path) -> Path:
+    def save(self, folder: str | Path, result: Mapping[str, Any] | None = None) -> Path:
         """Write the model to a folder: `model.json`, `weights.safetensors` and, with `exact`, `certificate.json`.
 
-        No row of the data is kept. `logiclens verify FOLDER` checks the certificate.
+        No row of the data is kept, except in a `result` (see `logiclens.report.result_of`). `logiclens verify FOLDER`
+        checks the certificate.
         """
         self._check_fitted()
-        return save_classifier(self, folder)
+        return save_classifier(self, folder, result)
 
     @classmethod
     def load(cls, folder: str | Path) -> EntropyClassifier:

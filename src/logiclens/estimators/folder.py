@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from logiclens.estimators.classifier import EntropyClassifier
 
 
-def save_classifier(model: EntropyClassifier, folder: str | Path) -> Path:
-    """Write a fitted classifier to a folder."""
+def save_classifier(model: EntropyClassifier, folder: str | Path, result: Mapping[str, Any] | None) -> Path:
+    """Write a fitted classifier to a folder, with the result of its explanation where there is one."""
     if not hasattr(model, "table_"):
         raise LogicLensError("a loaded model is already in a folder: copy that.")
     table = model.table_
@@ -39,6 +39,8 @@ def save_classifier(model: EntropyClassifier, folder: str | Path) -> Path:
         model.certificate_ if model.exact else None,
         metrics,
         data_hash([table.values, np.asarray(table.labels), table.weight]),
+        model.target_name_,
+        result,
     )
     return save(stored, folder, version=__version__)
 
@@ -58,6 +60,7 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path) -> Entrop
     model.n_features_in_ = len(stored.columns)
     model.feature_names_in_ = np.array(stored.columns, dtype=object)
     model.set_aside_ = model.booleaniser_ = None
+    model.target_name_ = stored.target
     if stored.certificate is not None and stored.rules is not None:
         model.certificate_ = stored.certificate
         model.alternatives_ = tuple(() for _ in stored.certificate.heads)

@@ -57,11 +57,12 @@ class SetAside:
     places: NDArray[np.intp] = field(repr=False)
 
     def column(self, name: str) -> NDArray[np.object_]:
-        """The values of a raw column as text, None where missing."""
+        """The values of a raw column, None where missing."""
         for column in self.columns:
             if column.name == name:
                 gone = column.missing.tolist()
-                return np.array([None if gone[row] else column.shown(row) for row in range(len(column))], dtype=object)
+                cells = [None if gone[row] else column.cell(row) for row in range(len(column))]
+                return np.array(cells, dtype=object)
         known = ", ".join(repr(column.name) for column in self.columns[:8])
         raise LogicLensError(f"there is no column {name!r}; the columns are {known}.")
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import PackedRows
+from logiclens.formula.ruleset import RuleSet
 from logiclens.metrics.statistics import RuleStatistics, rule_statistics
 
 if TYPE_CHECKING:
@@ -25,6 +26,11 @@ def statistics_of(model: EntropyClassifier, rows: Any, labels: Any, *, by: Any, 
         packed = model._packed(rows)
         source = f"{packed.n_rows:,} rows given, which must not be among those that the model was fitted on"
         return rule_statistics(rules, packed, labels, weight=sample_weight, by=values, by_name=by_name, source=source)
+    return statistics_aside(model, rules, by=by)
+
+
+def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None) -> RuleStatistics:
+    """The statistics of rules on the rows that were set aside when the model was fitted."""
     aside = getattr(model, "set_aside_", None)
     if aside is None:
         raise LogicLensError(
@@ -32,13 +38,12 @@ def statistics_of(model: EntropyClassifier, rows: Any, labels: Any, *, by: Any, 
         )
     table = aside.table
     known = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
-    values = aside.column(by) if isinstance(by, str) else by
     return rule_statistics(
         rules,
         PackedRows.of(table.boolean(), table.names),
         known,
         weight=table.weight,
-        by=values,
+        by=aside.column(by) if isinstance(by, str) else by,
         by_name=by if isinstance(by, str) else None,
         source=f"{table.n_counted:,} rows set aside before training: they neither trained the network nor chose a rule",
     )

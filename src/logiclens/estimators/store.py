@@ -1,6 +1,6 @@
-"""The model folder: `model.json`, `weights.safetensors` and, for an exact model, `certificate.json`.
+"""The model folder: `model.json`, `weights.safetensors`, for an exact model `certificate.json`, and `result.json`.
 
-`model.json` holds what the network was trained on in names and cuts, the rules and the settings; no row of the data is
+`result.json` is there where rows were set aside to measure on. `model.json` holds what the network was trained on in names and cuts, the rules and the settings; no row of the data is
 kept. A folder appears whole or not at all.
 """
 
@@ -25,14 +25,23 @@ from logiclens.data.cutting import Cutting
 from logiclens.errors import LogicLensError
 from logiclens.estimators.prepare import Schema
 from logiclens.explain.certificate import Certificate, check_seal
-from logiclens.export.json import from_dict, to_dict
+from logiclens.formula.folder import (
+    CERTIFICATE,
+    KIND,
+    MODEL,
+    RESULT,
+    SCHEMA,
+    WEIGHTS,
+    open_model,
+    read_json,
+    sealed,
+    sha256,
+)
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
+from logiclens.formula.record import from_dict, to_dict
 from logiclens.formula.ruleset import RuleSet
 from logiclens.nn.networks import EntropyNet
-
-KIND, SCHEMA = "logiclens model", 2
-MODEL, WEIGHTS, CERTIFICATE = "model.json", "weights.safetensors", "certificate.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +56,8 @@ class StoredModel:
     certificate: Certificate | None
     metrics: Mapping[str, Any]
     data_sha256: str
+    target: str | None = None
+    result: Mapping[str, Any] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -69,7 +80,10 @@ def _save(model: StoredModel, target: Path, version: str) -> Path:
         save_file(state, new / WEIGHTS)
         weights_sha256 = sha256(new / WEIGHTS)
         content = {**_content(model, version), "weights_sha256": weights_sha256}
-        _write_json(new / MODEL, content)
+        _write_json(new / MODEL, sealed(content))
+        if model.result is not None:
+            result = {**model.result, "model_sha256": sha256(new / MODEL)}
+            _write_json(new / RESULT, sealed(result))
         if model.certificate is not None:
             _write_json(
                 new / CERTIFICATE,
@@ -94,35 +108,15 @@ def checked_target(folder: str | Path) -> Path:
 def load(folder: str | Path) -> StoredModel:
     """Read a model folder; what is missing, cut short, changed or of another version is refused with a reason."""
     path = Path(folder)
-    if not path.is_dir():
-        raise LogicLensError(f"there is no folder {path}.")
-    content = _read_json(path / MODEL)
-    if content.get("kind") != KIND:
-        raise LogicLensError(f"{path / MODEL} does not describe a logiclens model.")
-    if content.get("schema") not in UPGRADES:
-        raise LogicLensError(
-            f"{path / MODEL} has schema {content.get('schema')!r}; this version reads schema 1 to {SCHEMA}. "
-            "Load it with the version of logiclens that wrote it."
-        )
-    if not (path / WEIGHTS).is_file():
-        raise LogicLensError(f"the weights are missing: there is no {path / WEIGHTS}.")
-    if sha256(path / WEIGHTS) != content.get("weights_sha256"):
-        raise LogicLensError(f"{path / WEIGHTS} is not the file that {MODEL} was saved with: its sha256 differs.")
+    content = open_model(path)
     certificate = None
     if content.get("exact"):
-        certificate = _read_json(path / CERTIFICATE)
-        if certificate.get("model_sha256") != sha256(path / MODEL):
-            raise LogicLensError(f"{path / CERTIFICATE} is for another model: the sha256 of {MODEL} differs.")
+        certificate = read_json(path / CERTIFICATE)
         check_seal(certificate, str(path / CERTIFICATE))
     try:
         return _stored(UPGRADES[content["schema"]](content), certificate, load_file(path / WEIGHTS))
     except (KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
         raise LogicLensError(f"{path / MODEL} is not complete or does not fit its weights ({error}).") from None
-
-
-def sha256(path: Path) -> str:
-    """The sha256 of a file, in hex."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _content(model: StoredModel, version: str) -> dict[str, Any]:
@@ -158,6 +152,7 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
         "settings": dict(model.settings),
         "metrics": dict(model.metrics),
         "data_sha256": model.data_sha256,
+        "target": model.target,
     }
 
 
@@ -200,6 +195,7 @@ def _stored(
         None if certificate is None else Certificate.from_dict(certificate),
         content["metrics"],
         content["data_sha256"],
+        content["target"],
     )
 
 
@@ -220,7 +216,7 @@ def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
     kinds = {entry["column"]: "boolean" if entry["operator"] == "==" else "number" for entry in meant}
     raw = content["raw_columns"]
     upgraded |= {"cutting": {"kinds": kinds, "scales": {}} if raw else None, "columns": list(kinds) if raw else []}
-    return {**upgraded, "settings": settings}
+    return {**upgraded, "settings": settings, "target": None}
 
 
 UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _from_schema_1, SCHEMA: dict}
@@ -228,7 +224,8 @@ UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _from_s
 
 
 def _is_model(folder: Path) -> bool:
-    return {path.name for path in folder.iterdir()} <= {MODEL, WEIGHTS, CERTIFICATE} and (folder / MODEL).is_file()
+    known = {MODEL, WEIGHTS, CERTIFICATE, RESULT}
+    return {path.name for path in folder.iterdir()} <= known and (folder / MODEL).is_file()
 
 
 @contextmanager
@@ -260,18 +257,6 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
             f"this model cannot be written as JSON ({error}): use labels that are text or numbers."
         ) from None
     path.write_text(text + "\n", encoding="utf-8")
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise LogicLensError(f"there is no {path}.")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise LogicLensError(f"{path} cannot be read as JSON: it may be cut short ({error}).") from None
-    if not isinstance(content, dict):
-        raise LogicLensError(f"{path} does not hold what was saved there.")
-    return content
 
 
 def data_hash(parts: Sequence[Any]) -> str:

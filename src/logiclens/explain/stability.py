@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from logiclens.formula.bits import places
 from logiclens.formula.dnf import DNF, Cube
 from logiclens.formula.table import TruthTable
 from logiclens.formula.text import format_formula
+
+Chosen = TypeVar("Chosen", str, Cube)
 
 RECURS = 0.5
 """What is chosen in at least this share of the resamples recurs."""
@@ -138,6 +141,6 @@ def _best_together(cubes: Sequence[Cube], judge: Judge, limits: Limits) -> DNF:
     return best
 
 
-def _ranked(counts: Counter[object]) -> list[tuple[object, int]]:
+def _ranked(counts: Counter[Chosen]) -> list[tuple[Chosen, int]]:
     """The most frequent first, then by name."""
     return sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))

@@ -1,0 +1,182 @@
+"""Rules as dictionaries, lists, texts, numbers and Booleans: the form in which they are kept, checked when read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn, TypeVar
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.groups import Groups
+from logiclens.formula.labels import plain_label
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import Rule, RuleSet
+
+Made = TypeVar("Made")
+
+KIND = "logiclens rules"
+SCHEMA = 1
+
+_FIELDS = (
+    "kind", "schema", "classes", "predicates", "exclusive", "implied", "resolve", "otherwise", "multilabel",
+)  # fmt: skip
+
+
+def to_dict(rules: RuleSet) -> dict[str, Any]:
+    """The rules as dictionaries, lists, texts, numbers and Booleans only.
+
+    >>> from logiclens.formula import parse
+    >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)),), {"old": Predicate("age", ">=", 60.0)})
+    >>> to_dict(rules)["classes"]
+    [{'class': 'ill', 'cubes': [{'if': {'old': True, 'smoker': False}, 'confidence': 0.9}]}]
+    >>> to_dict(rules)["predicates"]
+    {'old': {'column': 'age', 'operator': '>=', 'value': 60.0}}
+    """
+    return {
+        "kind": KIND,
+        "schema": SCHEMA,
+        "classes": [_rule_to_dict(rule) for rule in rules.rules],
+        "predicates": {
+            str(concept): {
+                "column": str(predicate.column),
+                "operator": str(predicate.operator),
+                "value": plain_label(predicate.value),
+            }
+            for concept, predicate in rules.predicates.items()
+        },
+        "exclusive": [list(map(str, group)) for group in rules.groups.exclusive],
+        "implied": [list(map(str, chain)) for chain in rules.groups.implied],
+        "resolve": rules.resolve,
+        "otherwise": None if rules.otherwise is None else int(rules.otherwise),
+        "multilabel": bool(rules.multilabel),
+    }
+
+
+def _rule_to_dict(rule: Rule) -> dict[str, Any]:
+    if not all(math.isfinite(confidence) for confidence in rule.confidence):
+        raise LogicLensError(f"the rule of {rule.label!r} has a confidence that is not finite, which JSON cannot say.")
+    return {
+        "class": plain_label(rule.label),
+        "cubes": [
+            {"if": {str(lit.concept): bool(lit.positive) for lit in cube}, "confidence": float(confidence)}
+            for cube, confidence in zip(rule.formula, rule.confidence, strict=True)
+        ],
+    }
+
+
+def from_dict(data: Any) -> RuleSet:
+    """The rules that `to_dict` wrote; anything else is refused in one sentence that says where it went wrong."""
+    if not isinstance(data, Mapping):
+        _refuse(f"expected an object, got {shown(data)}.")
+    # First what it is and of which version: only then do its fields mean anything.
+    if data.get("kind") != KIND:
+        _refuse(f"'kind' must be {KIND!r}, got {shown(data.get('kind'))}.")
+    if type(data.get("schema")) is not int or data["schema"] != SCHEMA:
+        _refuse(f"this version reads schema {SCHEMA}, got {shown(data.get('schema'))}; update logiclens to read newer.")
+    _check_fields(data, _FIELDS, "the top level")
+    classes = _list(data["classes"], "'classes'")
+    groups: dict[str, list[list[str]]] = {}
+    for kind in ("exclusive", "implied"):
+        groups[kind] = [
+            [_string(name, f"'{kind}'") for name in _list(group, f"'{kind}'")]
+            for group in _list(data[kind], f"'{kind}'")
+        ]
+    otherwise = data["otherwise"]
+    if otherwise is not None and type(otherwise) is not int:
+        _refuse(f"'otherwise' must be the place of a class or null, got {shown(otherwise)}.")
+    if data["resolve"] not in ("confidence", "none"):
+        _refuse(f"'resolve' must be 'confidence' or 'none', got {shown(data['resolve'])}.")
+    if not isinstance(data["multilabel"], bool):
+        _refuse(f"'multilabel' must be true or false, got {shown(data['multilabel'])}.")
+    return _made(
+        RuleSet,
+        rules=tuple(_rule(entry, f"class number {place}") for place, entry in enumerate(classes)),
+        predicates=_predicates(data["predicates"]),
+        groups=Groups(**groups),
+        resolve=data["resolve"],
+        otherwise=otherwise,
+        multilabel=data["multilabel"],
+    )
+
+
+def _rule(entry: Any, where: str) -> Rule:
+    _check_fields(entry, ("class", "cubes"), where)
+    label = entry["class"]
+    if not isinstance(label, str | bool | int | float) or (isinstance(label, float) and not math.isfinite(label)):
+        _refuse(f"{where} must be a text, a finite number or a Boolean, got {shown(label)}.")
+    cubes, confidence = [], []
+    for entry_of_cube in _list(entry["cubes"], f"'cubes' of {where}"):
+        _check_fields(entry_of_cube, ("if", "confidence"), f"a cube of {where}")
+        literals = entry_of_cube["if"]
+        if not isinstance(literals, Mapping) or not all(type(positive) is bool for positive in literals.values()):
+            _refuse(f"'if' of {where} must give true or false for each concept, got {shown(literals)}.")
+        signs = [(_string(concept, where), positive) for concept, positive in literals.items()]
+        cubes.append(Cube(_made(Literal, concept, positive) for concept, positive in signs))
+        confidence.append(_number(entry_of_cube["confidence"], f"'confidence' of {where}"))
+    if len(set(cubes)) < len(cubes):
+        _refuse(f"{where} has the same cube twice.")
+    return Rule(label, DNF(cubes), tuple(confidence))
+
+
+def _predicates(entries: Any) -> dict[str, Predicate]:
+    if not isinstance(entries, Mapping):
+        _refuse(f"'predicates' must be an object, got {shown(entries)}.")
+    predicates = {}
+    for concept, entry in entries.items():
+        where = f"the predicate {shown(concept)}"
+        _check_fields(entry, ("column", "operator", "value"), where)
+        operator = _string(entry["operator"], f"'operator' of {where}")
+        predicates[_string(concept, where)] = _made(Predicate, entry["column"], operator, entry["value"])
+    return predicates
+
+
+def _made(kind: Callable[..., Made], *values: Any, **named: Any) -> Made:
+    """A value of ours; what it refuses, such as an unknown operator, is refused as JSON."""
+    try:
+        return kind(*values, **named)
+    except LogicLensError as error:
+        _refuse(str(error))
+
+
+def _check_fields(entry: Any, fields: Iterable[str], where: str) -> None:
+    """Exactly these fields: a field that is not known is a slip or from another version."""
+    if not isinstance(entry, Mapping):
+        _refuse(f"{where} must be an object, got {shown(entry)}.")
+    for field in fields:
+        if field not in entry:
+            _refuse(f"{where} lacks {field!r}.")
+    for field in entry:
+        if field not in fields:
+            _refuse(f"{where} has an unknown field {shown(field)}.")
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        _refuse(f"{where} must be a list, got {shown(value)}.")
+    return list(value)
+
+
+def _string(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        _refuse(f"{where} needs a text, got {shown(value)}.")
+    return value
+
+
+def _number(value: Any, where: str) -> float:
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    except OverflowError:
+        pass
+    _refuse(f"{where} must be a finite number, got {shown(value)}.")
+
+
+def shown(value: Any) -> str:
+    """A value, cut to what fits into a sentence."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise LogicLensError(f"the JSON is not a rule set: {reason}")
