@@ -41,6 +41,7 @@ _PACKAGES = (
     "metrics",
     "nn",
     "render",
+    "report",
     "train",
     "verify",
 )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from logiclens.data.columns import Column, Kind, columns_of
+from logiclens.data.columns import Column, Kind, column_names, columns_of
 from logiclens.data.concepts import checked_weight
 from logiclens.data.cuts import (
     Histogram,
@@ -26,6 +28,7 @@ from logiclens.data.cuts import (
     uniform_cuts,
 )
 from logiclens.data.cutting import Cutting
+from logiclens.data.parts import distinct_rows
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate, Scalar
@@ -80,7 +83,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Booleaniser:
         """Find the concepts of a table. `y` is the target, one entry a row, which `"supervised"` needs."""
         columns = columns_of(X)
-        validate_data(self, X, skip_check_array=True)
+        validate_data(self, _as_named(X), skip_check_array=True)
         n_rows = len(columns[0])
         classes, n_classes = np.zeros((n_rows, 1), dtype=np.intp), 1
         if y is not None:
@@ -91,26 +94,27 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             each = [np.unique(labels[:, task], return_inverse=True) for task in range(labels.shape[1])]
             classes = np.stack([codes for _, codes in each], axis=1)
             n_classes = max(len(known) for known, _ in each)
-        elif _needs_target(self.cuts):
+        elif any(_how(self.cuts, column) == "supervised" for column in columns):
             raise LogicLensError(
                 'cuts="supervised" requires y to be passed, but the target y is None; cuts="quantile" needs none.'
             )
-        weight = checked_weight(sample_weight, n_rows)
-        weighs = weight > 0
-        return self.fit_columns([column.take(weighs) for column in columns], classes[weighs], n_classes, weight[weighs])
+        # A row that weighs 2 is a row that is there twice.
+        rows = distinct_rows(columns, classes, checked_weight(sample_weight, n_rows), seed=0)
+        return self.fit_columns(
+            [column.take(rows.first) for column in columns], classes[rows.first], n_classes, rows.weight
+        )
 
     def fit_columns(
         self, columns: Sequence[Column], classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float64]
     ) -> Booleaniser:
-        """Find the concepts of columns; `classes` holds class numbers `[rows, tasks]`."""
+        """Find the concepts of columns whose rows differ; `classes` holds class numbers `[rows, tasks]`."""
         self._check_settings(columns)
         if len(weight) < 2:
-            raise LogicLensError(f"cuts need several rows, got {len(weight)} sample.")
+            raise LogicLensError(f"cuts need several rows that differ, got {len(weight)} sample.")
         found, dropped = _Found(), {}
         scaled = counting_weight(weight)
         for column in columns:
-            how = self.cuts.get(column.name, "supervised") if isinstance(self.cuts, Mapping) else self.cuts
-            reason = _fit_column(found, column, how, self, classes, n_classes, scaled)
+            reason = _fit_column(found, column, _how(self.cuts, column), self, classes, n_classes, scaled)
             if reason is not None:
                 dropped[column.name] = reason
         notes = [*(f"the column {name!r} is left out: {reason}." for name, reason in dropped.items()), *found.notes]
@@ -119,6 +123,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not found.predicates:
             raise LogicLensError("every column has one value only on these rows: there is nothing to tell rows apart.")
         self.cutting_ = Cutting(found.kinds, found.predicates, Groups(found.exclusive, found.implied), found.scales)
+        self._columns = tuple(column.name for column in columns)
         self.dropped_ = dropped
         self.notes_ = tuple(notes)
         return self
@@ -126,8 +131,13 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> NDArray[Any]:
         """The concepts of each row: Boolean, with `"soft"` numbers in [0, 1]. See also `set_output`."""
         check_is_fitted(self)
-        columns = columns_of(X, getattr(self, "feature_names_in_", None) if not hasattr(X, "columns") else None)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        if column_names(X) is None:
+            X = check_array(X, dtype=None if hasattr(X, "dtype") else object, ensure_all_finite=False)
+        validate_data(self, _as_named(X), skip_check_array=True, reset=False)
+        columns = columns_of(X, self._columns)
+        if not hasattr(self, "feature_names_in_"):
+            # Fitted without names: by position, as scikit-learn does.
+            columns = tuple(replace(column, name=name) for column, name in zip(columns, self._columns, strict=True))
         return self.cutting_.values(columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -172,12 +182,19 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         # Concepts are Boolean, whatever the table holds.
         tags.transformer_tags.preserves_dtype = []
-        tags.target_tags.required = _needs_target(self.cuts)
+        tags.target_tags.required = isinstance(self.cuts, Mapping) or self.cuts == "supervised"
         return tags
 
 
-def _needs_target(cuts: Any) -> bool:
-    return isinstance(cuts, Mapping) or cuts == "supervised"
+def _how(cuts: Any, column: Column) -> Any:
+    """How a column is cut."""
+    return cuts.get(column.name, "supervised") if isinstance(cuts, Mapping) else cuts
+
+
+def _as_named(table: Any) -> Any:
+    """What scikit-learn looks at for the names and the number of columns; it does not know every kind of table."""
+    names = column_names(table)
+    return table if names is None else pd.DataFrame(columns=pd.Index(names, dtype=object))
 
 
 @dataclass
@@ -213,14 +230,16 @@ def _fit_column(
     has_missing = bool(missing.any() and not missing.all())
     if missing.all():
         return CONSTANT
-    given = None if isinstance(how, str) else list(how)
+    given = None if isinstance(how, str) else list(dict.fromkeys(how))
+    if given == []:
+        return "no cuts are given for it"
     if given is None and _is_identifier(column):
         return "every row has another value, as an identifier has"
     exclusive: list[str] = []
-    if column.kind == "text":
+    if column.is_nominal:
         chosen, note = _categories(column, given, settings.max_categories, classes, n_classes, weight)
         found.notes += note
-        present = len(set(column.values.tolist()) - {-1})
+        present = len(set(column.places.tolist()) - {-1})
         if given is None and present == 2 and not has_missing:
             # The one is the negation of the other.
             chosen = chosen[-1:]
@@ -230,7 +249,7 @@ def _fit_column(
         if len(np.unique(column.values[~missing])) > 1 or has_missing:
             exclusive = [found.add(Predicate(column.name, "==", True), column.name)]
     else:
-        exclusive = _cut(found, column, how, settings.n_cuts, classes, n_classes, weight)
+        exclusive = _cut(found, column, how if given is None else given, settings.n_cuts, classes, n_classes, weight)
     if not exclusive and not has_missing:
         return CONSTANT
     if has_missing:
@@ -254,7 +273,8 @@ def _cut(
     numbers = column.numbers
     histogram = Histogram.of(numbers, weight, classes, n_classes)
     if not isinstance(how, str):
-        names = [found.add(_at(column, cut)) for cut in sorted(how)]
+        asked = sorted((_at(column, cut) for cut in how), key=lambda predicate: _seconds(predicate.value))
+        names = [found.add(predicate) for predicate in asked]
     elif len(histogram) < 2:
         return []
     elif how == "soft":
@@ -290,7 +310,9 @@ def _seconds(value: Scalar) -> float:
 def _at(column: Column, cut: Any) -> Predicate:
     """The cut that a user asked for."""
     if column.kind == "date":
-        return Predicate(column.name, ">=", cut if isinstance(cut, str) else cut.isoformat())
+        if not isinstance(cut, str | date | np.datetime64):
+            raise LogicLensError(f"the cuts of {column.name!r} must be dates, got {cut!r}.")
+        return Predicate(column.name, ">=", cut.isoformat() if isinstance(cut, date) else str(cut))
     if not isinstance(cut, Real) or isinstance(cut, bool):
         raise LogicLensError(f"the cuts of {column.name!r} must be numbers, got {cut!r}.")
     return Predicate(column.name, ">=", float(cut))
@@ -306,11 +328,15 @@ def _categories(
 ) -> tuple[list[Scalar], list[str]]:
     """The categories that become concepts, in order, and what to tell the user."""
     if given is not None:
+        if wrong := [cut for cut in given if isinstance(cut, str) != (column.kind == "text")]:
+            kind = "text" if column.kind == "text" else "numbers"
+            raise LogicLensError(f"the categories of {column.name!r} must be {kind}, got {wrong[0]!r}.")
         return given, []
-    known = column.values >= 0
+    codes = column.places
+    known = codes >= 0
     n_tasks = classes.shape[1]
     counts = np.zeros((len(column.categories), n_tasks, n_classes))
-    places = column.values[known] * n_classes
+    places = codes[known] * n_classes
     for task in range(n_tasks):
         flat = np.bincount(places + classes[known, task], weight[known], minlength=len(column.categories) * n_classes)
         counts[:, task] = flat.reshape(-1, n_classes)
@@ -331,8 +357,8 @@ def _categories(
 def _is_identifier(column: Column) -> bool:
     """Whether a column names rows: text or whole numbers, gap-free and close together, no two of them equal."""
     values = column.values[~column.missing]
-    if len(values) < FEW_ROWS or not (column.kind == "text" or column.whole):
+    if len(values) < FEW_ROWS or not (column.is_nominal or column.whole):
         return False
     if len(np.unique(values)) < len(values):
         return False
-    return column.kind == "text" or float(np.ptp(values)) < 2 * len(values)
+    return column.is_nominal or float(np.ptp(values)) < 2 * len(values)

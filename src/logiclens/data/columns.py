@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -30,7 +29,8 @@ class Column:
         kind: what its values are.
         values: numbers (NaN where missing), truth values as 0 and 1 (NaN), points in time (NaT), or for text the place
             of each value among the categories (−1).
-        categories: the distinct values of a text column, in order.
+        categories: the distinct values of a text column, in order; of numbers where the table declares them to be
+            categories, which have no order.
         whole: whether numbers are whole by their type, as those of an identifier are.
     """
 
@@ -50,6 +50,18 @@ class Column:
         if self.kind == "text":
             return np.asarray(self.values < 0)
         return np.asarray(np.isnat(self.values) if self.kind == "date" else np.isnan(self.values))
+
+    @property
+    def is_nominal(self) -> bool:
+        """Whether the values are categories, without an order."""
+        return self.kind == "text" or bool(self.categories)
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """The place of each value among the categories, −1 where missing."""
+        if self.kind == "text":
+            return self.values
+        return np.where(self.missing, -1, np.searchsorted(np.asarray(self.categories), self.values))
 
     @property
     def numbers(self) -> NDArray[np.float64]:
@@ -76,13 +88,17 @@ class Column:
         row = int(np.flatnonzero(~self.missing)[0])
         raise LogicLensError(
             f"the column {self.name!r} held {_PLURAL[kind]} in training and holds {_PLURAL[self.kind]} now "
-            f"({self.shown(row)} in row {row})."
+            f"({self.cell(row)!r} in row {row})."
         )
 
-    def shown(self, row: int) -> str:
-        """One value as it is written."""
-        value = self.categories[self.values[row]] if self.kind == "text" else self.values[row].item()
-        return repr(value) if isinstance(value, str) else str(value)
+    def cell(self, row: int) -> Scalar:
+        """One value, which must not be missing."""
+        if self.kind == "text":
+            return self.categories[int(self.values[row])]
+        if self.kind == "date":
+            return str(self.values[row].astype("datetime64[s]"))
+        number = float(self.values[row])
+        return bool(number) if self.kind == "boolean" else int(number) if self.whole else number
 
     def holds(self, predicate: Predicate) -> NDArray[np.bool_]:
         """On which rows a predicate is true."""
@@ -107,15 +123,12 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Column, 
         # scikit-learn's own words for sparse matrices, some of which are dictionaries.
         check_array(table)
     if isinstance(table, Mapping):
-        lengths = {len(values) for values in table.values()}
-        if len(lengths) > 1:
-            raise LogicLensError("each column of a dictionary needs a list of values, all of one length.")
-        return tuple(_of_cells(str(name), _objects(values)) for name, values in table.items())
-    if hasattr(table, "columns"):
+        return _of_mapping(table)
+    if is_frame(table):
         return _of_frame(table)
-    matrix = check_array(table, dtype=None, ensure_all_finite=False)
-    if matrix.dtype.kind not in "biufOUMS":
-        raise LogicLensError(f"a table of {matrix.dtype} cannot be read.")
+    # In a list of lists NumPy would make a text of every cell where one is a text.
+    cells = np.array(_checked_lists(table), dtype=object) if isinstance(table, list | tuple) else table
+    matrix = check_array(cells, dtype=None, ensure_all_finite=False)
     given = names if names is not None else [f"x{i}" for i in range(matrix.shape[1])]
     return tuple(_of_array(name, matrix[:, i]) for i, name in enumerate(given))
 
@@ -127,16 +140,53 @@ def check_column_names(names: Sequence[str]) -> None:
             raise LogicLensError(f"column names must differ; {name!r} is there more than once.")
 
 
-def _of_frame(table: Any) -> tuple[Column, ...]:
-    # Before anything looks a column up by its name.
-    check_column_names([str(name) for name in table.columns])
+def is_frame(table: Any) -> bool:
+    """Whether a table is some kind of frame, with named columns."""
+    # Asked of the type: a lazy frame would have to find its columns out first.
+    return hasattr(type(table), "columns")
+
+
+def column_names(table: Any) -> list[Any] | None:
+    """The names of the columns as the table has them; None for a matrix."""
+    if isinstance(table, Mapping):
+        return list(table)
+    if not is_frame(table):
+        return None
     try:
         frame = nw.from_native(table)
     except TypeError:
         raise LogicLensError(f"expected a table with named columns, got {type(table).__name__}.") from None
+    return list(frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns)
+
+
+def _of_mapping(table: Mapping[Any, Any]) -> tuple[Column, ...]:
+    check_column_names([str(name) for name in table])
+    lengths = {len(values) if hasattr(values, "__len__") else None for values in table.values()}
+    if len(lengths) != 1 or None in lengths or any(isinstance(values, str) for values in table.values()):
+        raise LogicLensError("each column of a dictionary needs a list of values, all of one length.")
+    columns = []
+    for name, values in table.items():
+        series = nw.from_native(values, series_only=True, pass_through=True)
+        if isinstance(series, nw.Series):
+            columns.append(_of_series(str(name), series))
+        elif isinstance(values, np.ndarray) and values.ndim == 1:
+            columns.append(_of_array(str(name), values))
+        else:
+            columns.append(_of_cells(str(name), _objects(values)))
+    return tuple(columns)
+
+
+def _of_frame(table: Any) -> tuple[Column, ...]:
+    names = column_names(table) or []
+    # Before anything looks a column up by its name.
+    check_column_names([str(name) for name in names])
+    frame = nw.from_native(table)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
-    return tuple(_of_series(str(name), frame.get_column(name)) for name in frame.columns)
+    if not names:
+        # scikit-learn's words.
+        raise LogicLensError(f"Found array with 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
+    return tuple(_of_series(str(name), frame.get_column(name)) for name in names)
 
 
 def _of_series(name: str, series: Any) -> Column:
@@ -153,7 +203,13 @@ def _of_series(name: str, series: Any) -> Column:
         return Column(name, "date", times_of(cells, name))
     if kind == nw.String:
         return _text(name, _objects(series.to_numpy()))
-    return _of_cells(name, _objects(series.to_numpy()))
+    column = _of_cells(name, _objects(series.to_list()))
+    if column.kind == "number" and kind == nw.Categorical:
+        # Numbers that only name something, such as the code of a hospital. (Where they are ordered it is an Enum.)
+        known = np.unique(column.values[~column.missing])
+        whole = bool((known == np.round(known)).all())
+        return replace(column, whole=whole, categories=tuple((known.astype(np.int64) if whole else known).tolist()))
+    return column
 
 
 def _of_array(name: str, values: NDArray[Any]) -> Column:
@@ -163,6 +219,8 @@ def _of_array(name: str, values: NDArray[Any]) -> Column:
         return _number(name, values.astype(np.float64), whole=values.dtype.kind in "iu")
     if values.dtype.kind == "M":
         return Column(name, "date", times_of(values, name))
+    if values.dtype.kind not in "OUS":
+        raise LogicLensError(f"the column {name!r} holds {values.dtype}, which cannot be compared.")
     return _of_cells(name, _objects(values))
 
 
@@ -188,7 +246,7 @@ def _of_cells(name: str, cells: NDArray[np.object_]) -> Column:
     values = np.array([np.nan if is_missing(cell) else float(cell) for cell in cells.tolist()], dtype=np.float64)
     if kind == "boolean":
         return Column(name, "boolean", values)
-    return _number(name, values, whole=all(isinstance(cell, int) for _, cell in known) and bool(known))
+    return _number(name, values, whole=all(isinstance(cell, Integral) for _, cell in known) and bool(known))
 
 
 def _kind_of(name: str, row: int, cell: Any) -> Kind:
@@ -226,43 +284,14 @@ def _text(name: str, cells: NDArray[np.object_]) -> Column:
     return Column(name, "text", rank[codes], tuple(categories))
 
 
+def _checked_lists(rows: Sequence[Any]) -> Sequence[Any]:
+    """Rows as lists, refused where they are of several lengths."""
+    if len({len(row) if hasattr(row, "__len__") and not isinstance(row, str) else None for row in rows}) > 1:
+        raise LogicLensError("the rows of a table must be lists of one length.")
+    return rows
+
+
 def _objects(values: Any) -> NDArray[np.object_]:
     cells = np.empty(len(values), dtype=object)
     cells[:] = values.tolist() if hasattr(values, "tolist") else list(values)
     return cells
-
-
-def row_hashes(columns: Sequence[Column], *more: NDArray[Any], seed: int = 0) -> NDArray[np.uint64]:
-    """A number for each row that depends on its values alone: equal rows, and in practice only these, have equal ones.
-
-    In its order rows are shuffled, by the seed, in a way that does not depend on how they came.
-    """
-    n_rows = len(columns[0]) if columns else len(more[0])
-    mixed = np.full(n_rows, seed, dtype=np.uint64)
-    parts = [_as_bits(column) for column in columns]
-    parts += [np.ascontiguousarray(part).astype(np.int64).view(np.uint64) for part in more]
-    for place, part in enumerate(parts):
-        # Which column a value stands in matters too.
-        step = np.uint64((place + 1) * 0x9E3779B97F4A7C15 % 2**64)
-        mixed = _mix(mixed ^ _mix(part + step))
-    return mixed
-
-
-def _as_bits(column: Column) -> NDArray[np.uint64]:
-    if column.kind == "text":
-        # By the text and not by its place: which other texts there are must not matter.
-        known = [hashlib.blake2b(repr(c).encode(), digest_size=8).digest() for c in column.categories]
-        digest = np.frombuffer(b"".join([*known, bytes(8)]), dtype=np.uint64)
-        return np.asarray(digest[column.values])
-    if column.kind == "date":
-        return column.values.astype("datetime64[us]").view(np.uint64)
-    # + 0.0 makes −0.0 equal to 0.0.
-    return np.where(np.isnan(column.values), np.nan, column.values + 0.0).view(np.uint64)
-
-
-def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64: every bit of the input moves every bit of the output."""
-    with np.errstate(over="ignore"):
-        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return bits ^ (bits >> np.uint64(31))

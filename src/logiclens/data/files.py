@@ -21,18 +21,19 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
 
 TEXT, PARQUET, JSON = (".csv", ".tsv", ".txt", ".data"), (".parquet", ".pq"), (".jsonl", ".ndjson", ".json")
 WRITTEN = (".csv", ".tsv", ".jsonl", ".ndjson")
-DELIMITERS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
+DELIMITERS = (",", ";", "\t", "|")
 
 _BLOCK = 1 << 20
 _CODE = re.compile(r"\s*0[0-9]+\s*")
@@ -314,18 +315,7 @@ class _Layout:
     name: str
     delimiter: str
     columns: tuple[str, ...]
-
-    def records(self, text: TextIO) -> Iterator[tuple[int, list[str]]]:
-        return _records(text, self.delimiter)
-
-
-@dataclass(frozen=True)
-class _Scan:
-    """What the bytes of a text tell without being parsed."""
-
-    n_delimiters: int
-    quotes: bool
-    codes: bool
+    header_line: int
 
 
 def _checked_delimiter(delimiter: str) -> str:
@@ -333,6 +323,10 @@ def _checked_delimiter(delimiter: str) -> str:
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter.isalnum() or delimiter in '"\r\n':
         raise LogicLensError(f"the delimiter must be one character such as ',' ';' '|' or a tab, got {delimiter!r}.")
     return delimiter
+
+
+def _shown(delimiter: str) -> str:
+    return "tab" if delimiter == "\t" else repr(delimiter)
 
 
 def _records(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -359,12 +353,12 @@ def _layout(path: Path, name: str, wanted: str | None) -> _Layout:
     delimiter = wanted or found
     if widths[delimiter][0] == 1 and clear:
         raise LogicLensError(
-            f"with the delimiter {DELIMITERS.get(delimiter, repr(delimiter))} {name} has one column, "
-            f"but {DELIMITERS[found]} splits it into {widths[found][0]}: use that."
+            f"with the delimiter {_shown(delimiter)} {name} has one column, "
+            f"but {_shown(found)} splits it into {widths[found][0]}: use that."
         )
     with _text(path) as text:
-        _, header = next(_records(text, delimiter))
-    layout = _Layout(path, name, delimiter, tuple(cell.strip() for cell in header))
+        line, header = next(_records(text, delimiter))
+    layout = _Layout(path, name, delimiter, tuple(cell.strip() for cell in header), line)
     if set(widths[delimiter]) != {len(header)} or any(end in cell for cell in header for end in "\r\n"):
         _refuse_bad_line(layout)
     _checked_names(list(layout.columns), name)
@@ -385,16 +379,14 @@ def _read_text(layout: _Layout, missing: frozenset[str]) -> pd.DataFrame:
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         _refuse_bad_line(layout)
         raise LogicLensError(f"{layout.name} cannot be read: {_sentence(error)}.") from None
-    scan, n_columns = _scan(layout), len(layout.columns)
-    # pandas pads a row that is too short. Without quotes, the number of delimiters tells whether there is one.
-    lines = len(frame) + 1
-    odd = frame.iloc[:, -1].isna().any() if scan.quotes else scan.n_delimiters != (n_columns - 1) * lines
-    if odd:
+    n_columns = len(layout.columns)
+    n_delimiters, quotes = _count_marks(layout)
+    # A row that is too short is padded. Without quotes, the number of delimiters tells whether there is one.
+    if frame.iloc[:, -1].isna().any() if quotes else n_delimiters != (n_columns - 1) * (len(frame) + 1):
         _refuse_bad_line(layout)
     kinds = [_kind(frame[place]) for place in range(n_columns)]
-    texts = {place for place in range(n_columns) if kinds[place] == "mixed"}
-    if scan.codes:
-        texts |= _code_columns(layout, [place for place in range(n_columns) if kinds[place] == "number"])
+    texts = {place for place, kind in enumerate(kinds) if kind == "mixed"}
+    texts |= _code_columns(layout, [place for place, kind in enumerate(kinds) if kind == "number"], quotes=quotes)
     if texts:
         again = _parse(layout, missing, usecols=sorted(texts), dtype=str)
         for place in texts:
@@ -405,63 +397,80 @@ def _read_text(layout: _Layout, missing: frozenset[str]) -> pd.DataFrame:
 
 def _parse(layout: _Layout, missing: frozenset[str], **options: Any) -> pd.DataFrame:
     """What pandas makes of the rows; columns are numbered, as pandas would rename those of one name."""
-    options |= {
-        "sep": layout.delimiter, "header": None, "names": range(len(layout.columns)), "index_col": False,
-        "na_values": sorted(missing), "skipinitialspace": layout.delimiter != " ", "compression": None,
-    }  # fmt: skip
-    with _text(layout.path) as text, warnings.catch_warnings():
+    options |= {"names": range(len(layout.columns)), "header": None, "index_col": False, "na_values": sorted(missing)}
+    options |= {"sep": layout.delimiter, "skipinitialspace": layout.delimiter != " ", "compression": None}
+    # The lines before the header are blank, and a line is skipped to the end of its quotes.
+    options["skiprows"] = layout.header_line
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
+        # Before, pandas took the last digit of a number lightly; since, it warns of this option.
+        options["float_precision"] = "round_trip"
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.DtypeWarning)
         warnings.simplefilter("error", pd.errors.ParserWarning)
-        header = text.readline()
-        if header.strip() and header.count('"') % 2 == 0:
-            # By its path, because pandas reads a file of its own in several threads.
-            frame: pd.DataFrame = pd.read_csv(layout.path, skiprows=1, **options)
-            return frame
-        text.seek(0)
-        next(layout.records(text))
-        frame = pd.read_csv(text, **options)
-        return frame
+        # By its path, because pandas reads a file that it opened itself in several threads.
+        frame: pd.DataFrame = pd.read_csv(layout.path, **options)
+    return frame
 
 
-def _scan(layout: _Layout) -> _Scan:
-    """Count delimiters, and look for quotes and for fields such as 00123, as fast as the bytes can be read."""
-    mark = layout.delimiter.encode()
-    ends = rb'[\r\n"' + re.escape(mark) + b"]"
-    code = re.compile(ends + rb" *0[0-9]+ *" + ends)
-    n_delimiters, quotes, codes, tail = 0, False, False, b""
+def _count_marks(layout: _Layout) -> tuple[int, bool]:
+    """How many delimiters the bytes hold, and whether there is a quote."""
+    n_delimiters, quotes = 0, False
     with layout.path.open("rb") as file:
-        for block in chain(iter(lambda: file.read(_BLOCK), b""), [b"\n"]):
-            n_delimiters += int(np.count_nonzero(np.frombuffer(block, np.uint8) == mark[0]))
+        while block := file.read(_BLOCK):
+            n_delimiters += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord(layout.delimiter)))
             quotes = quotes or b'"' in block
-            window, tail = tail + block, (tail + block)[-64:]
-            codes = codes or (_may_hold_code(window, mark) and code.search(window) is not None)
-    return _Scan(n_delimiters, quotes, codes)
+    return n_delimiters, quotes
 
 
-def _may_hold_code(window: bytes, mark: bytes) -> bool:
-    """Whether a 0 before another digit follows a delimiter, a quote or white space."""
-    block = np.frombuffer(window, np.uint8)
-    before, digit, after = block[:-2], block[1:-1], block[2:]
-    found = digit == ord("0")
-    found &= (before <= ord('"')) | (before == mark[0])
-    found &= (after - ord("0")) < 10
-    return bool(found.any())
-
-
-def _code_columns(layout: _Layout, places: list[int]) -> set[int]:
-    """The columns with a cell such as 00123: not a number, as its zeros count."""
+def _code_columns(layout: _Layout, places: list[int], *, quotes: bool) -> set[int]:
+    """Which of some columns have a cell such as 00123: not a number, as its zeros count."""
+    ends = b'[\r\n"' + re.escape(layout.delimiter).encode() + b"]"
+    code = re.compile(ends + b" *0[0-9]+ *" + ends)
     codes: set[int] = set()
-    with _text(layout.path) as text:
-        for _, fields in islice(layout.records(text), 1, None):
-            for place in places:
-                if fields[place][:1] in ("0", " ") and _CODE.fullmatch(fields[place]):
+    if not quotes:
+        for block, zeros in _leading_zeros(layout):
+            columns, before = _columns_at(block, zeros, ord(layout.delimiter))
+            for place in set(places) - codes:
+                if any(code.match(block, start) for start in before[columns == place]):
                     codes.add(place)
+    elif any(code.search(block) for block, _ in _leading_zeros(layout)):
+        with _text(layout.path) as text:
+            for _, fields in islice(_records(text, layout.delimiter), 1, None):
+                codes.update(place for place in places if fields[place][:1] in "0 " and _CODE.fullmatch(fields[place]))
     return codes
+
+
+def _leading_zeros(layout: _Layout) -> Iterator[tuple[bytes, NDArray[np.intp]]]:
+    """Blocks of whole lines, and where in each a 0 before another digit follows a delimiter, a quote or a space."""
+    with layout.path.open("rb") as file:
+        while content := file.read(_BLOCK):
+            block = b"\n" + content + file.readline() + b"\n"
+            cells = np.frombuffer(block, np.uint8)
+            before, digit, after = cells[:-2], cells[1:-1], cells[2:]
+            found = digit == ord("0")
+            found &= (before <= ord('"')) | (before == ord(layout.delimiter))
+            found &= (after - ord("0")) < 10
+            zeros = np.flatnonzero(found) + 1
+            if file.tell() == len(block) - 2:
+                # The header may hold what it likes.
+                header = re.search(rb"\S[^\r\n]*", block)
+                zeros = zeros[zeros > (header.end() if header else 0)]
+            if len(zeros):
+                yield block, zeros
+
+
+def _columns_at(block: bytes, places: NDArray[np.intp], mark: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """In which column of a text without quotes some bytes stand, and the last byte before their cell."""
+    cells = np.frombuffer(block, np.uint8)
+    ends, marks = np.flatnonzero((cells == ord("\n")) | (cells == ord("\r"))), np.flatnonzero(cells == mark)
+    line = ends[np.searchsorted(ends, places) - 1]
+    n_before = np.searchsorted(marks, places)
+    columns = n_before - np.searchsorted(marks, line)
+    return columns, np.where(columns > 0, marks[n_before - 1] if len(marks) else line, line)
 
 
 def _refuse_bad_line(layout: _Layout) -> None:
     """Raise for the first line that has too many fields or too few, or whose quote stays open."""
-    n_columns = len(layout.columns)
     with _text(layout.path) as text:
         reader, line = csv.reader(text, delimiter=layout.delimiter, skipinitialspace=True, strict=True), 1
         try:
@@ -471,11 +480,12 @@ def _refuse_bad_line(layout: _Layout) -> None:
             if "unexpected end of data" in str(error):
                 raise LogicLensError(f"line {line} of {layout.name} opens a quote that is never closed.") from None
     with _text(layout.path) as text:
-        for line, fields in layout.records(text):
-            if len(fields) != n_columns:
+        for line, fields in _records(text, layout.delimiter):
+            if len(fields) != len(layout.columns):
+                found = f"{len(fields)} field" + "s" * (len(fields) != 1)
                 raise LogicLensError(
-                    f"line {line} of {layout.name} has {len(fields)} fields, but the header has {n_columns}: "
-                    f"a field with {DELIMITERS.get(layout.delimiter, repr(layout.delimiter))} inside must be in quotes."
+                    f"line {line} of {layout.name} has {found}, but the header has {len(layout.columns)}: "
+                    f"a field with {_shown(layout.delimiter)} inside must be in quotes."
                 )
 
 

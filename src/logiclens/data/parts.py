@@ -6,13 +6,15 @@ What is computed from them depends on which rows there are and what they weigh, 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.columns import Column, row_hashes
+from logiclens.data.columns import Column
 from logiclens.errors import LogicLensError
 
 
@@ -58,7 +60,43 @@ def set_apart(classes: NDArray[np.intp] | None, weight: NDArray[np.float64], sha
         end = np.cumsum(units[rows])
         n_taken = min(round(share * end[-1]), round(end[-1]) - 1)
         if n_taken > 0:
-            # Evenly spaced copies of the shuffled rows.
-            points = (np.arange(n_taken) + 0.5) * end[-1] / n_taken
-            taken[rows] = np.bincount(np.searchsorted(end, points, side="right"), minlength=len(rows))
+            # Evenly spaced copies of the shuffled rows: how many of the points (i + 0.5) * total / n lie below an end.
+            below = np.ceil(end * n_taken / end[-1] - 0.5).astype(np.int64)
+            taken[rows] = np.diff(below, prepend=0)
     return taken if counts else taken * weight
+
+
+def row_hashes(columns: Sequence[Column], *more: NDArray[Any], seed: int = 0) -> NDArray[np.uint64]:
+    """A number for each row that depends on its values alone: equal rows, and in practice only these, have equal ones.
+
+    In its order rows are shuffled, by the seed, in a way that does not depend on how they came.
+    """
+    n_rows = len(columns[0]) if columns else len(more[0])
+    mixed = np.full(n_rows, seed, dtype=np.uint64)
+    parts = [_as_bits(column) for column in columns]
+    parts += [np.ascontiguousarray(part).astype(np.int64).view(np.uint64) for part in more]
+    for place, part in enumerate(parts):
+        # Which column a value stands in matters too.
+        step = np.uint64((place + 1) * 0x9E3779B97F4A7C15 % 2**64)
+        mixed = _mix(mixed ^ _mix(part + step))
+    return mixed
+
+
+def _as_bits(column: Column) -> NDArray[np.uint64]:
+    if column.kind == "text":
+        # By the text and not by its place: which other texts there are must not matter.
+        known = [hashlib.blake2b(repr(c).encode(), digest_size=8).digest() for c in column.categories]
+        digest = np.frombuffer(b"".join([*known, bytes(8)]), dtype=np.uint64)
+        return np.asarray(digest[column.values])
+    if column.kind == "date":
+        return column.values.astype("datetime64[us]").view(np.uint64)
+    # + 0.0 makes −0.0 equal to 0.0.
+    return np.where(np.isnan(column.values), np.nan, column.values + 0.0).view(np.uint64)
+
+
+def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of splitmix64: every bit of the input moves every bit of the output."""
+    with np.errstate(over="ignore"):
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return bits ^ (bits >> np.uint64(31))

@@ -1,7 +1,7 @@
 """The model folder: `model.json`, `weights.safetensors`, for an exact model `certificate.json`, and `result.json`.
 
-`result.json` is there where rows were set aside to measure on. `model.json` holds what the network was trained on in names and cuts, the rules and the settings; no row of the data is
-kept. A folder appears whole or not at all.
+The last is there where rows were set aside to measure on. `model.json` holds what the network was trained on in names
+and cuts, the rules and the settings; no row of the data is kept. A folder appears whole or not at all.
 """
 
 from __future__ import annotations

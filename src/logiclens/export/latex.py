@@ -57,6 +57,8 @@ def _literal(literal: Literal, rules: RuleSet) -> str:
 
 
 def _comparison(predicate: Predicate) -> str:
+    if predicate.operator == "missing":
+        return _text(f"{predicate.column} is missing")
     is_number = not isinstance(predicate.value, str | bool)
     value = _number(predicate.shown_value) if is_number else _text(predicate.shown_value)
     return f"{_text(predicate.column)} {_RELATIONS[predicate.operator]} {value}"

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from logiclens.errors import LogicLensError
-from logiclens.export.labels import labels_of_one_kind
+from logiclens.export.pmml_dates import date_comparison, derived_fields
 from logiclens.export.source import rules_of
 from logiclens.formula.dnf import DNF, Cube
-from logiclens.formula.predicate import Predicate, Scalar
+from logiclens.formula.labels import labels_of_one_kind
+from logiclens.formula.predicate import Scalar
 from logiclens.formula.ruleset import RuleSet
 
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
@@ -33,7 +34,12 @@ def to_pmml(rules: Any, *, target: str = "prediction") -> str:
     Readers of PMML have no missing whole number or Boolean to answer with. So where a row may stay undecided (no
     `otherwise`, or `resolve="none"`), labels that are not texts are written as texts.
 
+    A date is a text in ISO form, such as `2021-03-01` or `2021-03-01T12:30`, in universal time: engines differ in what
+    they make of PMML's own types for dates. A column of which no more is asked than whether it is missing is read as
+    text too, and there `NaN` is a missing value.
+
     >>> from logiclens.formula import parse
+    >>> from logiclens.formula.predicate import Predicate
     >>> from logiclens.formula.ruleset import Rule
     >>> rules = RuleSet((Rule("ill", parse("old"), (0.9,)),), {"old": Predicate("age", ">=", 72.5)})
     >>> print(to_pmml(rules).split("<RuleSet>")[1])
@@ -52,7 +58,9 @@ def to_pmml(rules: Any, *, target: str = "prediction") -> str:
             "a RuleSetModel of PMML answers with one class, but these rules give several labels to a row. "
             "Export them by to_sql or to_python."
         )
-    if target in rules.columns:
+    dates = [p.column for p in map(rules.predicate, rules.concepts) if p.is_date]
+    derived = [field for column in dict.fromkeys(dates) for field in derived_fields(_sayable(column), rules.columns)]
+    if target in (*rules.columns, *(field.get("name") for field in derived)):
         raise LogicLensError(f"the table has a column {target!r} already: pass another target=.")
     rules = _with_one_kind_a_column(rules)
     labels = labels_of_one_kind([rule.label for rule in rules.rules])
@@ -61,6 +69,8 @@ def to_pmml(rules: Any, *, target: str = "prediction") -> str:
     root = ET.Element("PMML", {"xmlns": NAMESPACE, "version": "4.4"})
     ET.SubElement(root, "Header")
     _add_dictionary(root, rules, target, labels)
+    if derived:
+        ET.SubElement(root, "TransformationDictionary").extend(derived)
     model = ET.SubElement(root, "RuleSetModel", {"modelName": "logiclens", "functionName": "classification"})
     schema = ET.SubElement(model, "MiningSchema")
     for column in rules.columns:
@@ -76,13 +86,20 @@ def _with_one_kind_a_column(rules: RuleSet) -> RuleSet:
     kinds = {column: _column_kind(rules, column) for column in rules.columns}
     predicates = {concept: rules.predicate(concept) for concept in rules.concepts}
     for concept, predicate in predicates.items():
-        if isinstance(predicate.value, bool) and kinds[predicate.column] == "double":
+        is_flag = isinstance(predicate.value, bool) and predicate.operator != "missing"
+        if is_flag and kinds[predicate.column] == "double":
             predicates[concept] = replace(predicate, value=int(predicate.value))
     return replace(rules, predicates=predicates)
 
 
+def _compared_with(rules: RuleSet, column: str) -> list[Scalar]:
+    asked = (p for p in map(rules.predicate, rules.concepts) if p.column == column)
+    return [predicate.value for predicate in asked if predicate.operator != "missing"]
+
+
 def _column_kind(rules: RuleSet, column: str) -> str:
-    kind = _kind(p.value for p in map(rules.predicate, rules.concepts) if p.column == column)
+    # A column that is compared with nothing may hold anything, which a text can be.
+    kind = _kind(_compared_with(rules, column) or [""])
     if kind is None:
         raise LogicLensError(f"the column {column!r} is compared with texts and with numbers; PMML wants one of them.")
     return "double" if kind == "integer" else kind
@@ -136,16 +153,19 @@ def _formula(formula: DNF, rules: RuleSet) -> ET.Element:
 
 def _negated(formula: DNF, rules: RuleSet) -> ET.Element:
     """The negation of a formula: of each cube some literal fails. PMML has no NOT."""
-    return _both(
-        *(_either(*(_literal(rules.predicate(lit.concept), not lit.positive) for lit in cube)) for cube in formula)
-    )
+    return _both(*(_either(*(_literal(lit.concept, not lit.positive, rules) for lit in cube)) for cube in formula))
 
 
 def _cube(cube: Cube, rules: RuleSet) -> ET.Element:
-    return _both(*(_literal(rules.predicate(literal.concept), literal.positive) for literal in cube))
+    return _both(*(_literal(literal.concept, literal.positive, rules) for literal in cube))
 
 
-def _literal(predicate: Predicate, positive: bool) -> ET.Element:
+def _literal(concept: str, positive: bool, rules: RuleSet) -> ET.Element:
+    predicate = rules.predicate(concept)
+    if predicate.operator == "missing":
+        return _missing(predicate.column, positive, rules)
+    if predicate.is_date:
+        return date_comparison(predicate, positive, rules.columns)
     field, (holds, fails) = _sayable(predicate.column), _OPERATORS[predicate.operator]
     compared = {"field": field, "operator": holds if positive else fails, "value": _score(predicate.value)}
     comparison = ET.Element("SimplePredicate", compared)
@@ -153,6 +173,16 @@ def _literal(predicate: Predicate, positive: bool) -> ET.Element:
         return comparison
     # On a missing value a comparison is unknown, and unknown OR true is true.
     return _either(comparison, ET.Element("SimplePredicate", {"field": field, "operator": "isMissing"}))
+
+
+def _missing(column: str, positive: bool, rules: RuleSet) -> ET.Element:
+    field = _sayable(column)
+    asked = ET.Element("SimplePredicate", {"field": field, "operator": "isMissing" if positive else "isNotMissing"})
+    if _compared_with(rules, column):
+        return asked
+    # A number that is read as text: NaN is told by how it is written.
+    nan = {"field": field, "operator": "equal" if positive else "notEqual", "value": "NaN"}
+    return (_either if positive else _both)(asked, ET.Element("SimplePredicate", nan))
 
 
 def _both(*parts: ET.Element) -> ET.Element:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from logiclens.export.labels import plain_label
 from logiclens.export.source import rules_of
 from logiclens.formula.dnf import Cube
-from logiclens.formula.predicate import Predicate
+from logiclens.formula.labels import plain_label
+from logiclens.formula.predicate import Predicate, moment
 from logiclens.formula.ruleset import RuleSet
 
 _HEAD = """\
@@ -21,13 +21,33 @@ _NUMBER = """\
         return float("nan") if row[column] is None else float(row[column])
 
 """
+_MISSING = """\
+    def missing(column):
+        # Nothing but NaN and its kin is unequal to itself; pandas' NA does not say whether it is.
+        cell = row[column]
+        return cell is None or type(cell).__name__ == "NAType" or bool(cell != cell)
+
+"""
+_MOMENT = """\
+    def moment(column):
+        # A date, with or without a time, as a text of which the later one is the larger one; in universal time.
+        cell = row[column]
+        if getattr(cell, "tzinfo", None) is not None:
+            cell = cell.replace(tzinfo=None) - cell.utcoffset()
+        text = str(cell).strip().replace("T", " ")
+        if len(text) < 10 or text[4:8:3] != "--":
+            raise ValueError(column + " holds " + str(cell) + " where a date such as 2021-03-01 is needed")
+        return (text + " 00:00:00.000000"[len(text) - 10:])[:26]
+
+"""
 
 
 def to_python(rules: Any) -> str:
     """The source of a function `predict(row)` that imports nothing and answers as the rules do.
 
-    `row` is a dictionary of the raw columns; None and NaN are missing values. The answer is the class, or None where
-    nobody decides; with several labels a row, a dictionary with a Boolean for each class as it is printed.
+    `row` is a dictionary of the raw columns; None and NaN are missing values. A date is one of Python's, of NumPy's or
+    of pandas', or a text in ISO form. The answer is the class, or None where nobody decides; with several labels a row,
+    a dictionary with a Boolean for each class as it is printed.
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.ruleset import Rule
@@ -58,8 +78,15 @@ def to_python(rules: Any) -> str:
         compared = (f"        {_text(concept)}: {_comparison(predicate)}," for concept, predicate in predicates.items())
         lines += ["    holds = {", *compared, "    }"]
     lines += [f"    {line}" for line in _answer(rules)]
-    only_texts = all(isinstance(predicate.value, str) for predicate in predicates.values())
-    return _HEAD + ("" if only_texts else _NUMBER) + "\n".join(lines) + "\n"
+    asked = predicates.values()
+    head = _HEAD
+    if any(predicate.operator != "missing" and not isinstance(predicate.value, str) for predicate in asked):
+        head += _NUMBER
+    if any(predicate.operator == "missing" or predicate.is_date for predicate in asked):
+        head += _MISSING
+    if any(predicate.is_date for predicate in asked):
+        head += _MOMENT
+    return head + "\n".join(lines) + "\n"
 
 
 def _answer(rules: RuleSet) -> Iterable[str]:
@@ -84,9 +111,15 @@ def _answer(rules: RuleSet) -> Iterable[str]:
 
 def _comparison(predicate: Predicate) -> str:
     """What a concept means; the same conversion to a number as the rules', so that float32 and bool cells agree."""
+    column = _text(predicate.column)
+    if predicate.operator == "missing":
+        return f"missing({column})"
+    if predicate.is_date:
+        bound = moment(str(predicate.value)).isoformat(" ", timespec="microseconds")
+        return f"not missing({column}) and moment({column}) {predicate.operator} {bound!r}"
     if isinstance(predicate.value, str):
-        return f"row[{_text(predicate.column)}] == {_text(predicate.value)}"
-    return f"number({_text(predicate.column)}) {predicate.operator} {predicate.value!r}"
+        return f"row[{column}] == {_text(predicate.value)}"
+    return f"number({column}) {predicate.operator} {predicate.value!r}"
 
 
 def _disjunction(cubes: Iterable[Cube]) -> str:

@@ -35,6 +35,10 @@ def to_sql(
     Numbers are compared as the rules compare them, a column of float32 included: its 0.7 is below the cut 0.7. Only a
     whole or decimal column with more digits than a float64 has is compared by all of them, where the rules round.
 
+    A date is compared with a DATE or TIMESTAMP column; one WITH TIME ZONE is taken in the time zone of the session,
+    which must be UTC to agree with the rules. In SQLite dates are texts in ISO form, to the day, the minute or any part
+    of a second (`2021-03-01`, `2021-03-01 12:30`, `2021-03-01T12:30:00.5`), in universal time.
+
     Args:
         rules: the rules.
         table: the name of the table, or its parts: `("clinic", "rows")`.
@@ -46,7 +50,8 @@ def to_sql(
             others are numbers or texts. None: those that a predicate compares with True or False. DuckDB and SQLite
             take numbers for these too, PostgreSQL does not.
         nan: whether columns may hold NaN. PostgreSQL, DuckDB and their kin sort it above every number, so that
-            `>=` needs a second comparison; pass False where there is no NaN, and the text is plainer.
+            `>=` needs a second comparison, as does whether a value is missing; pass False where there is no NaN, and
+            the text is plainer.
 
     >>> from logiclens.formula import parse
     >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
@@ -96,9 +101,10 @@ def sql_condition(
     COALESCE("age" >= 72.5 AND NOT COALESCE("smoker" >= 0.5, FALSE), FALSE)
     """
     tree = _tree("sql_condition")
-    rules = meaning if isinstance(meaning, RuleSet) else RuleSet((Rule("", DNF.false, ()),), dict(meaning or {}))
+    whole, predicates = formula | DNF.false, meaning.predicates if isinstance(meaning, RuleSet) else dict(meaning or {})
+    rules = RuleSet((Rule("", whole, (0.0,) * len(whole)),), predicates)
     writer = tree.Writer(rules, tree.dialect_named(dialect), [], boolean, nan)
-    return str(writer.written(writer.formula(formula | DNF.false), pretty=False))
+    return str(writer.written(writer.formula(whole), pretty=False))
 
 
 def _tree(function: str) -> ModuleType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 
 import numpy as np
@@ -11,15 +12,21 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
 from logiclens.errors import LogicLensError
-from logiclens.export.labels import labels_of_one_kind
 from logiclens.formula.dnf import DNF, Cube
-from logiclens.formula.predicate import Predicate, Scalar
+from logiclens.formula.labels import labels_of_one_kind
+from logiclens.formula.predicate import Predicate, Scalar, moment
 from logiclens.formula.ruleset import RuleSet
 
 NAN_IS_LARGEST = {
     "postgres", "duckdb", "redshift", "materialize", "risingwave", "snowflake", "spark", "spark2", "databricks",
 }  # fmt: skip
 """Where NaN is above every number instead of making comparisons false."""
+
+_FLOATS = {
+    "postgres": ("PG_TYPEOF", ("double precision", "real", "numeric"), "NaN"),
+    "duckdb": ("TYPEOF", ("DOUBLE", "FLOAT"), "nan"),
+}
+"""How an engine names the type of a column, which of its types have NaN, and NaN as a text."""
 
 _COMPARISONS: dict[str, type[exp.Binary]] = {
     ">=": exp.GTE, ">": exp.GT, "<=": exp.LTE, "<": exp.LT, "==": exp.EQ,
@@ -85,8 +92,9 @@ class Writer:
         """A formula that is TRUE or FALSE and never NULL."""
         condition = self.any_cube(formula)
         literals = [literal for cube in formula for literal in cube]
-        # Negated literals are never NULL, and TRUE or FALSE beside them is not either.
-        return self.or_false(condition) if any(literal.positive for literal in literals) else condition
+        # Negated literals are never NULL, nor is IS NULL, and TRUE or FALSE beside them is not either.
+        unsure = any(lit.positive and self.rules.predicate(lit.concept).operator != "missing" for lit in literals)
+        return self.or_false(condition) if unsure else condition
 
     def any_cube(self, formula: DNF) -> exp.Expr:
         """A formula that is TRUE where it holds, and FALSE or NULL elsewhere: what WHEN needs."""
@@ -98,23 +106,65 @@ class Writer:
         """A cube with at least one literal, likewise."""
         conditions: list[exp.Expr] = []
         for literal in cube:
-            held = self.comparisons(self.rules.predicate(literal.concept))
+            predicate = self.rules.predicate(literal.concept)
+            if predicate.operator == "missing":
+                missing = self.missing(predicate.column)
+                conditions.append(missing if literal.positive else exp.not_(missing, copy=False))
+                continue
+            held = self.comparisons(predicate)
             conditions += held if literal.positive else [exp.Not(this=self.or_false(exp.and_(*held, copy=False)))]
         return exp.and_(*conditions, copy=False)
+
+    def missing(self, name: str) -> exp.Expr:
+        """Whether a column has no value, which is never NULL. NaN is no value either."""
+        column = self.column(name)
+        is_null = exp.Is(this=column, expression=exp.null())
+        if not self.nan or self.dialect not in NAN_IS_LARGEST or name in (self.boolean or ()):
+            return is_null
+        known = map(self.rules.predicate, dict.fromkeys((*self.rules.predicates, *self.rules.concepts)))
+        values = [p.value for p in known if p.column == name and p.operator != "missing"]
+        if any(isinstance(value, str) for value in values):
+            return is_null
+        if any(not isinstance(value, bool) or self.boolean is not None for value in values):
+            return exp.or_(is_null, exp.EQ(this=column.copy(), expression=_nan()), copy=False)
+        if self.dialect not in _FLOATS:
+            return is_null
+        # Nothing tells the type of the column, and only a number can be compared with NaN.
+        type_of, types, nan = _FLOATS[self.dialect]
+        kind = _as_text(exp.Anonymous(this=type_of, expressions=[column.copy()]))
+        is_float = exp.In(this=kind, expressions=[exp.Literal.string(name) for name in types])
+        is_nan = exp.EQ(this=_as_text(column.copy()), expression=exp.Literal.string(nan))
+        return exp.or_(is_null, exp.and_(is_float, is_nan, copy=False), copy=False)
 
     def comparisons(self, predicate: Predicate) -> list[exp.Expr]:
         """A predicate: it holds where each of these is TRUE; elsewhere one is FALSE or NULL."""
         column = self.column(predicate.column)
         if self.boolean is not None and predicate.column in self.boolean:
             return [self.on_boolean(predicate, column)]
+        if predicate.is_date:
+            return [self.on_date(predicate, column)]
         value = predicate.value
         if self.boolean is not None and isinstance(value, bool):
             value = int(value)
         compared = _COMPARISONS[predicate.operator](this=column, expression=self.bound(value))
         if self.nan and self.dialect in NAN_IS_LARGEST and predicate.operator in (">=", ">"):
-            not_a_number = exp.cast(exp.Literal.string("NaN"), exp.DataType.Type.DOUBLE)
-            return [compared, exp.LT(this=column.copy(), expression=not_a_number)]
+            return [compared, exp.LT(this=column.copy(), expression=_nan())]
         return [compared]
+
+    def on_date(self, predicate: Predicate, column: exp.Expr) -> exp.Expr:
+        """A comparison with a date. SQLite has none: its dates are texts, of which those in ISO form sort as dates."""
+        point, compared = moment(str(predicate.value)), _COMPARISONS[predicate.operator]
+        is_day = point == datetime(point.year, point.month, point.day)
+        if self.dialect != "sqlite":
+            kind = exp.DataType.Type.DATE if is_day else exp.DataType.Type.TIMESTAMP
+            text = point.date().isoformat() if is_day else point.isoformat(" ")
+            return compared(this=column, expression=exp.cast(exp.Literal.string(text), kind))
+        if is_day and predicate.operator in (">=", "<"):
+            # However its time is written, a text of that day comes behind the day alone.
+            return compared(this=column, expression=exp.Literal.string(point.date().isoformat()))
+        return compared(
+            this=_in_full(column), expression=exp.Literal.string(point.isoformat(" ", timespec="microseconds"))
+        )
 
     def on_boolean(self, predicate: Predicate, column: exp.Expr) -> exp.Expr:
         """A predicate on a BOOLEAN column, in which it can only tell TRUE from FALSE."""
@@ -166,6 +216,24 @@ def _case(cases: Sequence[tuple[exp.Expr, exp.Expr]], otherwise: exp.Expr) -> ex
     if not cases:
         return otherwise.copy()
     return exp.Case(ifs=[exp.If(this=when, true=then.copy()) for when, then in cases], default=otherwise.copy())
+
+
+def _nan() -> exp.Expr:
+    return exp.cast(exp.Literal.string("NaN"), exp.DataType.Type.DOUBLE)
+
+
+def _as_text(tree: exp.Expr) -> exp.Expr:
+    return exp.cast(tree, exp.DataType.Type.TEXT)
+
+
+def _in_full(column: exp.Expr) -> exp.Expr:
+    """A date of SQLite as '2021-03-01 00:00:00.000000', whatever of it is written and with whatever between."""
+    spaced = exp.Anonymous(this="REPLACE", expressions=[column, exp.Literal.string("T"), exp.Literal.string(" ")])
+    length = exp.Anonymous(this="LENGTH", expressions=[column.copy()])
+    # The day has ten characters: what a text has beyond them is left out of the midnight behind it.
+    beyond = exp.Sub(this=length, expression=exp.Literal.number(9))
+    rest = exp.Anonymous(this="SUBSTR", expressions=[exp.Literal.string(" 00:00:00.000000"), beyond])
+    return exp.DPipe(this=spaced, expression=rest, safe=False)
 
 
 def _is_short(value: float) -> bool:

@@ -13,10 +13,11 @@ import numpy as np
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Cube
 from logiclens.formula.groups import NO_GROUPS, Groups
+from logiclens.formula.pieces import State
 from logiclens.formula.possible import PossibleRows
 from logiclens.formula.predicate import Scalar
 from logiclens.formula.properties import Implies, Monotone, NeverUses, Property, parse_property
-from logiclens.formula.states import State, Unit, linked, packed_row, units_of
+from logiclens.formula.states import Unit, linked, packed_row, told, units_of
 
 if TYPE_CHECKING:
     from logiclens.formula.ruleset import RuleSet
@@ -72,8 +73,9 @@ def check_formula(formula: DNF, wanted: Property | str, *, groups: Groups | None
 def check(rules: RuleSet, wanted: Property | str, *, of: Scalar | None = None) -> Check:
     """Whether the formula of every class, or of the class `of`, has a property on all possible rows.
 
-    One value of each raw column makes a possible row, and the groups of the rules allow it. A column is used when a
-    formula mentions one of its concepts, whether or not that ever matters.
+    One value of each raw column makes a possible row, and the groups of the rules allow it; where the rules ask whether
+    a column is missing, it may be. A column is used when a formula mentions one of its concepts, whether or not that
+    ever matters.
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.predicate import Predicate
@@ -113,11 +115,11 @@ def _check(rules: RuleSet, formula: DNF, asked: Property) -> Check:
         return Check(True, asked, f"no cube mentions {asked.column!r}{hint}")
     if isinstance(asked, NeverUses):
         found = question.first(question.pairs(), cubes)
-        told = f"{asked.column!r} is in {' | '.join(f'({cube})' for cube in cubes)}"
+        where = f"{asked.column!r} is in {' | '.join(f'({cube})' for cube in cubes)}"
         if found is None:
             never = "but never matters: no two possible rows that differ there only are answered differently"
-            return Check(False, asked, f"{told}, {never}", Counterexample(cubes, (), (), f"{told}, {never}"))
-        return Check(False, asked, f"{told}: {found.told}", found)
+            return Check(False, asked, f"{where}, {never}", Counterexample(cubes, (), (), f"{where}, {never}"))
+        return Check(False, asked, f"{where}: {found.told}", found)
     found = question.first(question.steps(asked.increasing), cubes)
     if found is None:
         return Check(True, asked, f"no step of {asked.column!r} turns a yes into a no")
@@ -127,14 +129,15 @@ def _check(rules: RuleSet, formula: DNF, asked: Property) -> Check:
 def _check_implies(rules: RuleSet, formula: DNF, asked: Implies) -> Check:
     if not formula.implies(asked.formula):
         concepts = linked(rules, (*formula.concepts, *asked.formula.concepts))
-        program = PossibleRows(units_of(rules, concepts), concepts)
+        program = PossibleRows(units_of(rules, concepts), concepts, missing=True)
         program.respect(rules.groups)
-        row = _solve(program, formula, asked.formula)
-        if row is not None:
-            row = {c: row[c] for c in dict.fromkeys((*formula.concepts, *asked.formula.concepts))}
+        found = _solve(program, formula, asked.formula)
+        if found is not None:
+            row = {c: found[c] for c in dict.fromkeys((*formula.concepts, *asked.formula.concepts))}
             cubes = tuple(cube for cube in formula if DNF([cube]).evaluate(packed_row(row))[0])
-            told = f"it fires on {_told(rules, row, formula, asked.formula)}, where {asked.formula} does not hold"
-            return Check(False, asked, told, Counterexample(cubes, (row,), (True,), told))
+            where = _told(rules, found, formula, asked.formula)
+            reason = f"it fires on {where}, where {asked.formula} does not hold"
+            return Check(False, asked, reason, Counterexample(cubes, (row,), (True,), reason))
     return Check(True, asked, "it does on every possible row")
 
 
@@ -158,8 +161,7 @@ def _told(rules: RuleSet, row: Mapping[str, bool], yes: DNF, no: DNF) -> str:
         failing = [literal.concept for literal in cube if row[literal.concept] != literal.positive]
         if not any(concept in needed for concept in failing):
             needed[failing[0]] = None
-    states = [unit.state(row) for unit in units_of(rules, tuple(needed))]
-    return " and ".join(state.words for state in states if state) or "every row"
+    return " and ".join(told(rules, tuple(needed), row)) or "every row"
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,8 @@ class _Question:
         here = tuple(concept for concept in counted if column_of[concept] == column)
         unit = units_of(rules, here)[0] if here else Unit(column, (), (), ())
         states, steps = (tuple(s for s in some if _allowed(rules, unit, s)) for some in (unit.states, unit.steps))
-        unit = replace(unit, states=states, steps=steps)
+        missing = unit.missing if unit.missing is not None and _allowed(rules, unit, unit.missing) else None
+        unit = replace(unit, states=states, steps=steps, missing=missing)
         names = tuple(dict.fromkeys((*column_of.values(), *column_of)))
         rest = tuple(concept for concept in counted if concept not in here)
         return cls(rules, formula, names, unit, None if is_column else name, rest)
@@ -198,7 +201,7 @@ class _Question:
 
     def pairs(self) -> list[tuple[State, State]]:
         """Any two states of the column in which what is asked about differs."""
-        pairs = list(permutations(self.unit.states, 2))
+        pairs = list(permutations(self.unit.every, 2))
         if self.concept is None:
             return pairs
         place = self.unit.concepts.index(self.concept)
@@ -225,27 +228,26 @@ class _Question:
             yes, no = (self.formula.given(pattern) for pattern in patterns)
             if yes.implies(no):
                 continue
-            program = PossibleRows(units_of(self.rules, self.rest), self.rest)
+            program = PossibleRows(units_of(self.rules, self.rest), self.rest, missing=True)
             for pattern in patterns:
                 program.respect(self.rules.groups, given=pattern)
             rest = _solve(program, yes, no)
             if rest is not None:
                 context = _told(self.rules, rest, yes, no)
-                told = "" if context == "every row" else f"with {context}, "
-                told += " and ".join(
+                words = "" if context == "every row" else f"with {context}, "
+                words += " and ".join(
                     f"{self._words(p)} gives {a}" for p, a in zip(patterns, ("yes", "no"), strict=True)
                 )
-                return self._shown([{**rest, **pattern} for pattern in patterns], cubes, told)
+                return self._shown([{**rest, **pattern} for pattern in patterns], cubes, words)
         return None
 
     def _words(self, pattern: Mapping[str, bool]) -> str:
         """The state of the column, as far as the formula looks at it."""
-        (unit,) = units_of(self.rules, [concept for concept in self.formula.concepts if concept in pattern])
-        state = unit.state(pattern)
-        return state.words if state else unit.column
+        words = told(self.rules, [concept for concept in self.formula.concepts if concept in pattern], pattern)
+        return words[0] if words else self.unit.column
 
-    def _shown(self, rows: list[dict[str, bool]], cubes: tuple[Cube, ...], told: str) -> Counterexample:
+    def _shown(self, rows: list[dict[str, bool]], cubes: tuple[Cube, ...], words: str) -> Counterexample:
         shown = tuple({concept: row[concept] for concept in self.formula.concepts} for row in rows)
         if [bool(self.formula.evaluate(packed_row(row))[0]) for row in shown] != [True, False]:
             raise RuntimeError("a counterexample does not show what it should; this is a defect of logiclens.")
-        return Counterexample(cubes, shown, (True, False), told)
+        return Counterexample(cubes, shown, (True, False), words)

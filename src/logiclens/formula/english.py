@@ -11,13 +11,24 @@ from logiclens.formula.predicate import Predicate
 _WORD = re.compile(r"[^\W\d][\w-]*")
 _TAKEN = ("true", "false", "missing", "not", "and", "or", "if", "is")
 
+_DATES = {
+    ">=": ("{} or later", "before {}"),
+    ">": ("after {}", "{} or earlier"),
+    "<=": ("{} or earlier", "after {}"),
+    "<": ("before {}", "{} or later"),
+}
+
 
 def english(
-    formula: DNF | Cube | Literal, predicates: Mapping[str, Predicate] | None = None, *, head: str = "a match"
+    formula: DNF | Cube | Literal,
+    predicates: Mapping[str, Predicate] | None = None,
+    *,
+    head: str = "a match",
+    subject: str | None = None,
 ) -> str:
     """The formula as a sentence about rows, with what its concepts mean on the raw table.
 
-    `head` is what a row is where the formula holds. A missing value makes a comparison false; the sentence says so
+    `head` is what a row is where the formula holds; with a `subject`, the name of the target, what that is. A missing value makes a comparison false; the sentence says so
     where one would not expect it.
 
     >>> formula = (Literal("old") & ~Literal("smoker")) | Literal("sepsis")
@@ -25,27 +36,38 @@ def english(
     A row is ill if age is at least 72.5 and smoker is not true, or if sepsis is true.
     >>> print(english(~Literal("old"), {"old": Predicate("age", ">=", 72.5)}, head="well"))
     A row is well if age is below 72.5 (or missing).
+    >>> print(english(~Literal("new") | Literal("bare"),
+    ...               {"new": Predicate("admitted", ">=", "2021-03-01"), "bare": Predicate("bmi", "missing")}))
+    A row is a match if admitted is before 2021-03-01 (or missing), or if bmi is missing.
     >>> print(english(DNF.true, head="ill"), english(DNF.false, head="well"))
     Every row is ill. No row is well.
+    >>> print(english(Literal("sepsis"), head="yes", subject="died"))
+    died is yes if sepsis is true.
     """
     cubes = (formula | DNF.false).cubes
     if not cubes:
-        return f"No row is {head}."
+        return f"No row is {head}." if subject is None else f"{subject} is never {head}."
     if any(len(cube) == 0 for cube in cubes):
-        return f"Every row is {head}."
-    conditions = [" and ".join(_literal(literal, predicates or {}) for literal in cube) for cube in cubes]
-    return f"A row is {head} if " + ", or if ".join(conditions) + "."
+        return f"Every row is {head}." if subject is None else f"{subject} is always {head}."
+    conditions = [" and ".join(literal_words(literal, predicates or {}) for literal in cube) for cube in cubes]
+    return f"{subject or 'A row'} is {head} if " + ", or if ".join(conditions) + "."
 
 
-def _literal(literal: Literal, predicates: Mapping[str, Predicate]) -> str:
+def literal_words(literal: Literal, predicates: Mapping[str, Predicate]) -> str:
+    """One literal as one would say it."""
     predicate = predicates.get(literal.concept)
     if predicate is None:
         return f"{literal.concept} is {'true' if literal.positive else 'not true'}"
     if predicate.operator == "==":
         # "is not" is said of a missing value too, so that nothing need be added.
         return f"{predicate.column} is {'' if literal.positive else 'not '}{_value(predicate)}"
-    comparison = predicate.words(literal.positive).removeprefix(f"{predicate.column} ")
-    return f"{predicate.column} is {comparison}" + ("" if literal.positive else " (or missing)")
+    if predicate.is_date:
+        comparison = _DATES[predicate.operator][not literal.positive].format(predicate.value)
+    else:
+        comparison = predicate.words(literal.positive).removeprefix(f"{predicate.column} ")
+    # A negated comparison holds of a missing value too, which one would not expect.
+    unexpected = not literal.positive and predicate.operator != "missing"
+    return f"{predicate.column} is {comparison}" + " (or missing)" * unexpected
 
 
 def _value(predicate: Predicate) -> str:

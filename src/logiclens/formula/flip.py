@@ -139,11 +139,17 @@ def _row(rules: RuleSet, cells: Mapping[str, Any], frozen: Sequence[str]) -> _Ro
 def _parts(rules: RuleSet, units: Sequence[Unit]) -> tuple[tuple[Unit, ...], ...]:
     """What counts as one change: a column, or the 0/1 columns of an exclusive group."""
     part = {unit.column: i for i, unit in enumerate(units)}
-    bare = {unit.column for unit in units if unit.concepts == (unit.column,)} - set(rules.predicates)
+    bare = {unit.column for unit in units if _is_concept_itself(rules, unit)}
     for group in rules.groups.exclusive:
         joined = {part[concept] for concept in group if concept in bare}
         part = {column: min(joined) if i in joined else i for column, i in part.items()}
     return tuple(tuple(u for u in units if part[u.column] == i) for i in dict.fromkeys(part.values()))
+
+
+def _is_concept_itself(rules: RuleSet, unit: Unit) -> bool:
+    """Whether a column is a 0/1 concept, which at most is also asked whether it is missing."""
+    compared = [concept for concept in unit.concepts if rules.predicate(concept).operator != "missing"]
+    return compared == [unit.column] and unit.column not in rules.predicates
 
 
 def _cost(program: PossibleRows, row: _Row) -> dict[int, float]:

@@ -26,15 +26,26 @@ class PossibleRows:
     {'a': False, 'b': True}
     """
 
-    def __init__(self, units: Iterable[Unit], concepts: Iterable[str], also: Mapping[str, bool] = NOTHING) -> None:
-        """Start from columns and their concepts; `also` is a row that may be left as it is, possible or not."""
+    def __init__(
+        self,
+        units: Iterable[Unit],
+        concepts: Iterable[str],
+        also: Mapping[str, bool] = NOTHING,
+        *,
+        missing: bool = False,
+    ) -> None:
+        """Start from columns and their concepts.
+
+        `also` is a row that may be left as it is, possible or not; with `missing`, a column that the rules ask about
+        may have no value.
+        """
         self.lower: list[float] = []
         self.upper: list[float] = []
         self._cells: list[tuple[int, int, float]] = []
         self._bounds: list[tuple[float, float]] = []
         self.place = {concept: self.variable() for concept in concepts}
         for unit in units:
-            patterns = [state.pattern for state in unit.states]
+            patterns = [state.pattern for state in (unit.every if missing else unit.states)]
             if also:
                 # A missing value, or a row of concepts that no value makes, has a pattern of its own.
                 patterns.append(tuple(also[concept] for concept in unit.concepts))

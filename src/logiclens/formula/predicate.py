@@ -32,7 +32,7 @@ _DATE_WORDS: dict[str, tuple[str, str]] = {
     "<=": ("up to", "after"),
     "<": ("before", "from"),
 }
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -132,29 +132,50 @@ class Predicate:
             return f"{self.column} is missing"
         if self.operator != "==":
             return f"{self.column} {self.operator} {self.shown_value}"
-        # A text that could be read as something else is quoted.
-        mistakable = isinstance(self.value, str) and (_reads_as_other(self.value) or not self.value.strip())
-        return f"{self.column} is {repr(self.value) if mistakable else self.shown_value}"
+        quoted = isinstance(self.value, str) and _is_mistakable(self.value)
+        return f"{self.column} is {repr(self.value) if quoted else self.shown_value}"
 
 
 def times_of(values: Any, column: str) -> NDArray[np.datetime64]:
     """The values of a column as points in time, missing ones as NaT; with a time zone, in universal time."""
-    array = _column(np.asarray(values), column)
+    if getattr(getattr(values, "dtype", None), "tz", None) is not None and hasattr(values, "dt"):
+        # A column of pandas with a time zone would become objects, to be looked at one by one.
+        values = values.dt.tz_convert(None)
+    array = _column(_cells(values), column)
     if array.dtype.kind == "M":
         return array.astype("datetime64[us]")
-    return np.array([_time(cell, column) for cell in array.tolist()], dtype="datetime64[us]")
+    # Days repeat: each text is read once.
+    read: dict[str, np.datetime64] = {}
+    times = []
+    for cell in array.tolist():
+        if not isinstance(cell, str):
+            times.append(_time(cell, column))
+            continue
+        if cell not in read:
+            read[cell] = _time(cell, column)
+        times.append(read[cell])
+    return np.array(times, dtype="datetime64[us]")
 
 
 def missing_of(values: Any, column: str) -> NDArray[np.bool_]:
     """On which rows a column has no value."""
-    array = _column(np.asarray(values), column)
-    if array.dtype.kind == "f":
-        return np.isnan(array)
-    if array.dtype.kind in "mM":
-        return np.isnat(array)
-    if array.dtype.kind != "O":
-        return np.zeros(len(array), dtype=np.bool_)
-    return np.fromiter(map(is_missing, array), np.bool_, len(array))
+    array = _column(_cells(values), column)
+    if array.dtype.kind == "O":
+        return np.fromiter(map(is_missing, array), np.bool_, len(array))
+    missing: NDArray[np.bool_] = np.zeros(len(array), dtype=np.bool_)
+    if array.dtype.kind in "fmM":
+        # Nothing but NaN and NaT is unequal to itself.
+        missing = array != array
+    return missing
+
+
+def moment(text: str) -> datetime:
+    """The point in time that the value of a date predicate stands for.
+
+    >>> moment("2021-03-01 12:30")
+    datetime.datetime(2021, 3, 1, 12, 30)
+    """
+    return datetime.fromisoformat(text)
 
 
 def _time(cell: Any, column: str) -> np.datetime64:
@@ -162,9 +183,14 @@ def _time(cell: Any, column: str) -> np.datetime64:
         return np.datetime64("NaT")
     if isinstance(cell, str) and _is_date(cell.strip()):
         return np.datetime64(cell.strip(), "us")
-    if isinstance(cell, date):
-        if isinstance(cell, datetime) and cell.tzinfo is not None:
+    if isinstance(cell, np.datetime64):
+        time: np.datetime64 = cell.astype("datetime64[us]")
+        return time
+    if isinstance(cell, datetime):
+        if cell.tzinfo is not None:
             cell = cell.astimezone(UTC).replace(tzinfo=None)
+        return np.datetime64(cell.isoformat(timespec="microseconds"), "us")
+    if isinstance(cell, date):
         return np.datetime64(cell.isoformat(), "us")
     raise LogicLensError(f"the column {column!r} holds {cell!r} where a date such as '2021-03-01' is needed.")
 
@@ -173,15 +199,15 @@ def _is_date(text: str) -> bool:
     if not _DATE.fullmatch(text):
         return False
     try:
-        np.datetime64(text)
+        moment(text)
     except ValueError:
         return False
     return True
 
 
-def _reads_as_other(text: str) -> bool:
-    """Whether a text would be taken for a missing value, a truth value or a number."""
-    if text in ("missing", "True", "False"):
+def _is_mistakable(text: str) -> bool:
+    """Whether a text would be taken for a missing value, a truth value, a number, or a text in quotes."""
+    if text in ("", "missing", "True", "False") or text[0] in "'\"" or text != text.strip() or not text.isprintable():
         return True
     try:
         float(text)
@@ -216,7 +242,15 @@ def is_missing(value: Any) -> bool:
     # The markers of pandas are known by name, since nothing here imports it; comparing NA gives NA, not an answer.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
     return isinstance(value, Real) and bool(value != value)
+
+
+def _cells(values: Any) -> NDArray[Any]:
+    """The values as an array. In a list with texts NumPy would make a text of NaN too."""
+    array = np.asarray(values)
+    return array if array.dtype.kind not in "US" else np.asarray(values, dtype=object)
 
 
 def _column(array: NDArray[Any], column: str) -> NDArray[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from typing import Literal as OneOf
 
@@ -125,6 +126,13 @@ class RuleSet:
             raise LogicLensError("every class can have one rule only.")
         if self.otherwise is not None and not 0 <= self.otherwise < len(labels):
             raise LogicLensError(f"otherwise must be the place of a class, 0 to {len(labels) - 1}.")
+
+    @classmethod
+    def load(cls, place: str | Path) -> RuleSet:
+        """The rules of a model folder or of an exported JSON file. Neither torch nor scikit-learn is needed."""
+        from logiclens.formula.folder import load_rules
+
+        return load_rules(place)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,39 +13,40 @@ import numpy as np
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import Literal
-from logiclens.formula.predicate import Predicate, Scalar, is_missing
+from logiclens.formula.pieces import Dates, Numbers, State, listed, pattern_of, shown_time
+from logiclens.formula.predicate import Predicate, is_missing, moment, times_of
 
 if TYPE_CHECKING:
     from logiclens.formula.ruleset import RuleSet
 
 
 @dataclass(frozen=True)
-class State:
-    """Values of a column that make the same pattern of its concepts, one of these values, and how they are told."""
-
-    pattern: tuple[bool, ...]
-    value: Scalar
-    words: str
-
-
-@dataclass(frozen=True)
 class Unit:
     """A raw column with the concepts that are about it.
 
-    `states` are its patterns, each once. `steps` are its values from low to high, where patterns may come back
-    (`dose == 5` is false, true and false again); a column of texts has no order and no steps. A missing value makes a
-    pattern too, but no value does, so it is not among them.
+    `states` are the patterns that its values make, each once. `steps` are its values from low to high, where patterns
+    may come back (`dose is 5` is false, true and false again); a column of texts has no order and no steps. `missing`
+    is the state of no value; it is there where the rules ask for missing values of the column, and elsewhere such rows
+    are left aside.
     """
 
     column: str
     concepts: tuple[str, ...]
     states: tuple[State, ...]
     steps: tuple[State, ...]
+    missing: State | None = None
+
+    @property
+    def every(self) -> tuple[State, ...]:
+        """The patterns of values and, where no value makes the same, that of a missing one."""
+        if self.missing is None or any(state.pattern == self.missing.pattern for state in self.states):
+            return self.states
+        return (*self.states, self.missing)
 
     def state(self, row: Mapping[str, bool]) -> State | None:
-        """The state of a row, if some value makes it."""
+        """The state of a row, if some value makes it, or a missing one does."""
         pattern = tuple(row[concept] for concept in self.concepts)
-        return next((state for state in self.states if state.pattern == pattern), None)
+        return next((state for state in self.every if state.pattern == pattern), None)
 
 
 def units_of(rules: RuleSet, concepts: Sequence[str]) -> tuple[Unit, ...]:
@@ -64,6 +66,20 @@ def units_of(rules: RuleSet, concepts: Sequence[str]) -> tuple[Unit, ...]:
     for concept in concepts:
         columns.setdefault(rules.predicate(concept).column, []).append(concept)
     return tuple(_unit(rules, column, tuple(members)) for column, members in columns.items())
+
+
+def told(rules: RuleSet, concepts: Sequence[str], row: Mapping[str, bool]) -> list[str]:
+    """How the columns behind some concepts stand in a row of these and other concepts."""
+    whole = {unit.column: unit for unit in units_of(rules, tuple(row))}
+    words = []
+    for unit in units_of(rules, concepts):
+        # Other concepts of the column may tell that it is missing: `bmi below 30` would be a claim about a value.
+        state = whole[unit.column].state(row)
+        if state is None or state != whole[unit.column].missing:
+            state = unit.state(row)
+        if state is not None:
+            words.append(state.words)
+    return words
 
 
 def linked(rules: RuleSet, concepts: Iterable[str]) -> tuple[str, ...]:
@@ -92,7 +108,11 @@ def shown(value: Any) -> str:
         return "missing"
     if isinstance(value, float | np.floating) and math.isfinite(value):
         return Predicate("value", "==", float(value)).shown_value
-    return str(value)
+    if isinstance(value, np.datetime64):
+        value = times_of([value], "value")[0].item()
+    if isinstance(value, datetime):
+        return shown_time(value)
+    return value.isoformat() if isinstance(value, date) else str(value)
 
 
 def now(rules: RuleSet, concept: str, cells: Mapping[str, Any]) -> str:
@@ -105,6 +125,8 @@ def now(rules: RuleSet, concept: str, cells: Mapping[str, Any]) -> str:
             short = float(f"{value:.6g}")
             value = short if predicate.holds([short])[0] == predicate.holds([value])[0] else value
         return f"it is {shown(value)}"
+    if predicate.operator == "missing":
+        return "it is missing" if rules.holds(concept, {concept: [cells[concept]]})[0] else "it is not missing"
     return "it is missing" if is_missing(cells[concept]) else "it is not"
 
 
@@ -154,101 +176,62 @@ def packed_row(concepts: Mapping[str, bool]) -> PackedRows:
 
 def _unit(rules: RuleSet, column: str, concepts: tuple[str, ...]) -> Unit:
     predicates = [rules.predicate(concept) for concept in concepts]
-    texts = list(dict.fromkeys(p.value for p in predicates if isinstance(p.value, str)))
-    numbers = [p.value for p in predicates if not isinstance(p.value, str)]
+    states, steps = _states(rules, column, predicates)
+    missing = None
+    if any(p.column == column and p.operator == "missing" for p in rules.predicates.values()):
+        missing = State(tuple(p.operator == "missing" for p in predicates), None, f"{column} missing")
+    return Unit(column, concepts, states, steps, missing)
+
+
+def _states(
+    rules: RuleSet, column: str, predicates: Sequence[Predicate]
+) -> tuple[tuple[State, ...], tuple[State, ...]]:
+    """The patterns that values of a column make, and its steps."""
+    compared = [p for p in predicates if p.operator != "missing"]
+    dates = sorted({moment(str(p.value)) for p in compared if p.is_date})
+    texts = list(dict.fromkeys(str(p.value) for p in compared if isinstance(p.value, str) and not p.is_date))
+    numbers = [p.value for p in compared if not isinstance(p.value, str)]
+    if dates and numbers:
+        raise LogicLensError(f"the column {column!r} is compared with dates and with numbers: no value is both.")
+    if dates:
+        states, steps = Dates(column, dates).states(predicates)
+        # A text that is compared as such may be written in many ways, so that there is no telling what a step is.
+        return (states, steps) if not texts else (_with_texts(states, column, predicates, texts), ())
+    if not compared:
+        present = _told_apart(predicates, [True], [f"{column} not missing"])
+        return present, present
     if not numbers:
         # A text that no predicate asks for.
-        other = "".join(map(str, texts)) + "?"
-        values = [*texts, other]
-        words = [f"{column} equal to {text}" for text in texts] + [f"{column} other than {_listed(texts)}"]
-        states = _states(predicates, values, words)
-        return Unit(column, concepts, states, ())
+        other = "".join(texts) + "?"
+        words = [*(f"{column} equal to {text}" for text in texts), f"{column} other than {listed(texts)}"]
+        return _told_apart(predicates, [*texts, other], words), ()
     if all(isinstance(number, bool) for number in numbers) or column not in _meant(rules):
-        steps = _states(predicates, [False, True], [f"{column} not true", f"{column} true"])
-        return Unit(column, concepts, steps, steps)
-    pieces = _Pieces(column, sorted({float(number) for number in numbers}))
-    return Unit(column, concepts, *pieces.states(predicates))
+        steps = _told_apart(predicates, [False, True], [f"{column} not true", f"{column} true"])
+        return steps, steps
+    return Numbers(column, sorted({float(number) for number in numbers})).states(predicates)
 
 
 def _meant(rules: RuleSet) -> set[str]:
-    """The columns that predicates are about; any other is a concept itself."""
-    return {predicate.column for predicate in rules.predicates.values()}
+    """The columns that predicates compare; any other is a concept itself."""
+    return {predicate.column for predicate in rules.predicates.values() if predicate.operator != "missing"}
 
 
-def _states(predicates: Sequence[Predicate], values: Sequence[Scalar], words: Sequence[str]) -> tuple[State, ...]:
-    return tuple(
-        State(tuple(bool(p.holds([value])[0]) for p in predicates), value, text)
-        for value, text in zip(values, words, strict=True)
-    )
+def _with_texts(
+    states: tuple[State, ...], column: str, predicates: Sequence[Predicate], texts: Sequence[str]
+) -> tuple[State, ...]:
+    """The states of dates, and those of texts that are dates and asked for as texts."""
+    found = {state.pattern: state for state in states}
+    for text in texts:
+        try:
+            pattern = pattern_of(predicates, text)
+        except LogicLensError:
+            # No date: the comparisons refuse it.
+            continue
+        found.setdefault(pattern, State(pattern, text, f"{column} equal to {text}"))
+    return tuple(found.values())
 
 
-@dataclass(frozen=True)
-class _Pieces:
-    """The number line cut at points: piece 2i lies below the i-th cut, piece 2i + 1 is that cut."""
-
-    column: str
-    cuts: list[float]
-
-    def states(self, predicates: Sequence[Predicate]) -> tuple[tuple[State, ...], tuple[State, ...]]:
-        """The patterns, each once, and the steps from low to high."""
-        together: dict[tuple[bool, ...], list[int]] = {}
-        steps: list[tuple[tuple[bool, ...], list[int]]] = []
-        for piece in range(2 * len(self.cuts) + 1):
-            value = self.value(piece)
-            if value is None:
-                continue
-            pattern = tuple(bool(p.holds([value])[0]) for p in predicates)
-            together.setdefault(pattern, []).append(piece)
-            if not steps or steps[-1][0] != pattern:
-                steps.append((pattern, []))
-            steps[-1][1].append(piece)
-        return (
-            tuple(self.state(pattern, pieces) for pattern, pieces in together.items()),
-            tuple(self.state(pattern, pieces) for pattern, pieces in steps),
-        )
-
-    def state(self, pattern: tuple[bool, ...], pieces: list[int]) -> State:
-        # The middle one: an end of an interval is a less telling example than a value inside it.
-        value = self.value(pieces[len(pieces) // 2])
-        if value is None:
-            raise RuntimeError("a state was made of a piece that holds no number; this is a defect of logiclens.")
-        return State(pattern, value, self.words(pieces))
-
-    def value(self, piece: int) -> float | None:
-        """A number in the piece; None between two cuts that are neighbours among the numbers a machine has."""
-        i, is_cut = divmod(piece, 2)
-        if is_cut:
-            return self.cuts[i]
-        if i == 0 or i == len(self.cuts):
-            near, toward = (self.cuts[0], -math.inf) if i == 0 else (self.cuts[-1], math.inf)
-            far = near + math.copysign(1, toward)
-            return far if far != near else math.nextafter(near, toward)
-        low, high = self.cuts[i - 1], self.cuts[i]
-        middle = low / 2 + high / 2
-        if not low < middle < high:
-            middle = math.nextafter(low, high)
-        return middle if middle < high else None
-
-    def words(self, pieces: list[int]) -> str:
-        """How values in these pieces are told. Gaps are single cuts: a threshold passed is not passed back."""
-        (first, at_first), (last, at_last) = divmod(pieces[0], 2), divmod(pieces[-1], 2)
-        if at_first and pieces[0] == pieces[-1]:
-            return f"{self.column} equal to {shown(self.cuts[first])}"
-        told = []
-        if at_first:
-            told.append(f"at least {shown(self.cuts[first])}")
-        elif first > 0:
-            told.append(f"above {shown(self.cuts[first - 1])}")
-        if at_last:
-            told.append(f"at most {shown(self.cuts[last])}")
-        elif last < len(self.cuts):
-            told.append(f"below {shown(self.cuts[last])}")
-        left_out = [self.cuts[p // 2] for p in range(pieces[0], pieces[-1]) if p % 2 and p not in pieces]
-        if left_out:
-            told.append(f"other than {_listed([shown(cut) for cut in left_out])}")
-        return f"{self.column} {' and '.join(told) or 'any value'}"
-
-
-def _listed(items: Sequence[Scalar]) -> str:
-    *most, last = map(str, items)
-    return f"{', '.join(most)} and {last}" if most else last
+def _told_apart(
+    predicates: Sequence[Predicate], values: Sequence[str | bool], words: Sequence[str]
+) -> tuple[State, ...]:
+    return tuple(State(pattern_of(predicates, value), value, text) for value, text in zip(values, words, strict=True))

@@ -180,9 +180,10 @@ def _class_reason(rules: RuleSet, rule: Rule, cells: Mapping[str, Any], holds: M
 
 def _said_here(rules: RuleSet, literal: Literal, cells: Mapping[str, Any]) -> str:
     """A literal as it is told of this row: `age below 72.5` would be a claim about an age that is missing."""
-    column = rules.predicate(literal.concept).column
+    predicate = rules.predicate(literal.concept)
+    column = predicate.column
     source = column if column in cells else literal.concept
-    if literal.positive or not is_missing(cells[source]):
+    if literal.positive or predicate.operator == "missing" or not is_missing(cells[source]):
         return said(rules, literal)
     return f"{source} missing (so not {said(rules, literal.negated).removeprefix(f'{column} ')})"
 

@@ -8,6 +8,14 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TextIO
 
+_silent = False
+
+
+def silence() -> None:
+    """Draw no bars for the rest of this process, unless one is asked for."""
+    global _silent
+    _silent = True
+
 
 class Progress:
     """Shows how far a loop has come, at most ten times a second.
@@ -26,7 +34,7 @@ class Progress:
     ) -> None:
         """Draw on `stream` (standard error) where it is a terminal, or as `shown` says."""
         self.stream = sys.stderr if stream is None else stream
-        self.shown = self.stream.isatty() if shown is None else shown
+        self.shown = (self.stream.isatty() and not _silent) if shown is None else shown
         self.total, self.label, self.clock, self._next = total, label, clock, 0.0
 
     def update(self, done: int, note: str = "") -> None:

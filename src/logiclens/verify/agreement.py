@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from .errors import Refuted
 from .fields import Fields, shown
+from .meaning import excludes
+from .names import misleads
 from .records import Model
 
 
@@ -20,7 +24,8 @@ def check_agreement(fields: Fields, model: Model) -> None:
     if isinstance(labels, list) and not multilabel and [str(label) for label in labels] != list(model.class_names):
         raise _contradiction(f"its labels {shown(labels)} are not its class names {shown(list(model.class_names))}")
     if record.get("raw_columns") is True:
-        _check_raw_groups(model, record.get("predicates", {}))
+        _check_raw_groups(model)
+        _check_names(model)
 
 
 def _check_predicates(meant: object, copied: object) -> None:
@@ -31,15 +36,25 @@ def _check_predicates(meant: object, copied: object) -> None:
             raise _contradiction(f"rules and model differ in what {shown(concept)} means on the table")
 
 
-def _check_raw_groups(model: Model, predicates: object) -> None:
-    """On raw columns only the values of one column exclude each other by themselves; anything else is an assumption."""
+def _check_raw_groups(model: Model) -> None:
+    """On raw columns only what one column cannot be at once excludes itself; anything else is an assumption."""
     for group in model.exclusive:
-        entries = [predicates.get(name) for name in group] if isinstance(predicates, dict) else []
-        meant = [entry for entry in entries if isinstance(entry, dict) and entry.get("operator") == "=="]
-        columns = {str(entry.get("column")) for entry in meant}
-        values = {str(entry.get("value")) for entry in meant}
-        if len(meant) < len(group) or len(columns) > 1 or len(values) < len(group):
-            raise _contradiction(f"{shown(list(group))} cannot exclude each other: these are not values of one column")
+        for pair in combinations(group, 2):
+            meant = [model.predicates[name] for name in pair if name in model.predicates]
+            if len(meant) < 2 or not excludes(*meant):
+                raise _contradiction(
+                    f"{shown(list(pair))} cannot exclude each other: these are not values of one column, of which it "
+                    "has one at a time"
+                )
+
+
+def _check_names(model: Model) -> None:
+    """On raw columns names are made from the cuts: a rule is read by them."""
+    columns = {predicate.column for predicate in model.predicates.values()}
+    for name, predicate in model.predicates.items():
+        if misleads(name, predicate, columns):
+            meant = f"{predicate.column} {predicate.operator} {predicate.value}"
+            raise _contradiction(f"the concept {shown(name)} means {shown(meant)} on the table")
 
 
 def _contradiction(what: str) -> Refuted:

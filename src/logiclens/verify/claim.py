@@ -12,8 +12,9 @@ from .agreement import check_agreement
 from .errors import Refuted
 from .fields import shown
 from .files import read_folder
+from .meaning import implies, surely_meet
 from .network import logits
-from .records import Certificate, Claim, Formula, Model, Predicate, read_certificate, read_model
+from .records import Certificate, Claim, Formula, Model, read_certificate, read_model
 from .report import ClassReport, Report
 from .table import domain_table, formula_table
 from .weights import Head, read_heads
@@ -119,34 +120,22 @@ def _check_implied(model: Model) -> None:
     for chain in model.implied:
         # Neighbours suffice: implication carries over.
         for before, after in pairwise(name for name in chain if name in model.predicates):
-            if not _implies(model.predicates[after], model.predicates[before]):
+            if not implies(model.predicates[after], model.predicates[before]):
                 raise Refuted(
                     f"model.json declares that {shown(after)} implies {shown(before)}, and by their predicates it does "
-                    f"not: a chain needs one column, >= or >, and ascending values. {DISTRUST}"
+                    f"not: a chain needs one column, and each condition within the one before it. {DISTRUST}"
                 )
 
 
 def _check_exclusive(model: Model) -> None:
-    """Two lower limits on one column are both true of a large value, whatever a group says; two upper ones likewise."""
+    """Two lower limits on one column are both true of a large value, whatever a group says; so with other pairs."""
     for group in model.exclusive:
         for first, second in combinations((name for name in group if name in model.predicates), 2):
-            one, other = model.predicates[first], model.predicates[second]
-            operators = {one.operator, other.operator}
-            if one.column == other.column and (operators <= {">=", ">"} or operators <= {"<=", "<"}):
+            if surely_meet(model.predicates[first], model.predicates[second]):
                 raise Refuted(
                     f"model.json declares {shown(first)} and {shown(second)} exclusive, and by their predicates both "
-                    f"are true of some values of {shown(one.column)}. {DISTRUST}"
+                    f"are true of some values of {shown(model.predicates[first].column)}. {DISTRUST}"
                 )
-
-
-def _implies(after: Predicate, before: Predicate) -> bool:
-    if after.column != before.column or not {after.operator, before.operator} <= {">=", ">"}:
-        return False
-    if after.value is None or before.value is None:
-        return False
-    # x >= 5 does not imply x > 5; x > 5 implies x >= 5.
-    strict = before.operator == ">" and after.operator == ">="
-    return after.value > before.value if strict else after.value >= before.value
 
 
 def _is_part(chain: Sequence[str], declared: Sequence[str]) -> bool:

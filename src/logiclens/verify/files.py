@@ -17,8 +17,8 @@ from .fields import AGAIN, Fields, shown
 MODEL = "model.json"
 WEIGHTS = "weights.safetensors"
 CERTIFICATE = "certificate.json"
-SCHEMA = 1
-"""The one version of the two JSON files that is understood here."""
+SCHEMAS = {MODEL: (1, 2), CERTIFICATE: (1,)}
+"""The versions of the two JSON files that are understood here; a later model.json says more, and this much alike."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,9 @@ def _check_hash(certificate: Fields, key: str, content: bytes, file: str) -> Non
 def _check_kind(fields: Fields, kind: str) -> None:
     if fields.text("kind") != kind:
         raise Unusable(f"{fields.file} must be of kind {kind!r}, got {shown(fields.text('kind'))}. {AGAIN}")
-    if fields.whole("schema") != SCHEMA:
+    known = SCHEMAS[fields.file]
+    if fields.whole("schema") not in known:
         raise Unusable(
-            f"{fields.file} has schema {fields.whole('schema')}; this logiclens verifies schema {SCHEMA}. "
-            "Use the version of logiclens that saved the model."
+            f"{fields.file} has schema {fields.whole('schema')}; this logiclens verifies schema "
+            f"{' or '.join(map(str, known))}. Use the version of logiclens that saved the model."
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from .errors import Unusable
 from .fields import AGAIN, Fields, finite, shown
@@ -12,6 +14,9 @@ MOST_CONCEPTS = 20
 """All rows of a head are gone through one by one: 2^20 of them are some seconds, and more are not certified."""
 TEMPERATURES = (2.0**-126, 2.0**126)
 """Where τ and 1/τ are both normal float32 numbers, as the bound on rounding assumes."""
+
+ORDERS = (">=", ">", "<=", "<")
+OPERATORS = (*ORDERS, "==", "missing")
 
 Cube = tuple[tuple[str, bool], ...]
 """All of these: each concept with the value it must have."""
@@ -22,11 +27,14 @@ Groups = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Predicate:
-    """What a concept means on the raw table; `value` is None where it is not a number."""
+    """What a concept means on the raw table: a comparison with a value, or that there is none.
+
+    A text that is compared by order is a date. The value beside `missing` is true, and says nothing.
+    """
 
     column: str
     operator: str
-    value: int | float | None
+    value: bool | int | float | str
 
 
 @dataclass(frozen=True)
@@ -128,14 +136,42 @@ def _read_predicates(fields: Fields, known: frozenset[str]) -> dict[str, Predica
     predicates = {}
     for concept in table.record:
         _check_known(concept, known, table)
-        predicate = table.inner(concept)
-        value = predicate.value("value")
-        # Whole numbers stay whole: beyond 2^53 two of them can be one float.
-        number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
-        if number is not None and finite(number) is None:
-            raise predicate.refuse("value", "a finite number")
-        predicates[concept] = Predicate(predicate.text("column"), predicate.text("operator"), number)
+        predicates[concept] = _read_predicate(table.inner(concept))
     return predicates
+
+
+def _read_predicate(fields: Fields) -> Predicate:
+    column, operator, value = fields.text("column"), fields.text("operator"), fields.value("value")
+    # An operator that is not understood might mean anything.
+    if operator not in OPERATORS:
+        raise fields.refuse("operator", f"one of {' '.join(OPERATORS)}")
+    if not isinstance(value, bool | int | float | str):
+        raise fields.refuse("value", "a number, a string, true or false")
+    if operator == "missing" and value is not True:
+        raise fields.refuse("value", "true beside the operator missing")
+    # Whole numbers stay whole: beyond 2^53 two of them can be one float.
+    if isinstance(value, int | float) and not isinstance(value, bool) and finite(value) is None:
+        raise fields.refuse("value", "a finite number")
+    if operator in ORDERS and (isinstance(value, bool) or (isinstance(value, str) and as_moment(value) is None)):
+        raise fields.refuse("value", f"a number or a date such as '2021-03-01' beside the operator {operator}")
+    return Predicate(column, operator, value)
+
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?")
+
+
+def as_moment(text: str) -> datetime | None:
+    """The date that a text in ISO form states, without a time its midnight; None where it states none.
+
+    >>> as_moment("2021-03-01") == as_moment("2021-03-01T00:00"), as_moment("2021-02-30")
+    (True, None)
+    """
+    if not _DATE.fullmatch(text):
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _read_groups(fields: Fields, key: str, known: frozenset[str]) -> Groups:

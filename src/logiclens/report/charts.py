@@ -1,0 +1,145 @@
+"""Charts as SVG to stand inside a page: drawn by matplotlib, coloured by the page, the same bytes every time."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from logiclens.report.words import cut
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_BARS = 12
+"""A chart shows this many concepts; the table below it shows them all."""
+
+# matplotlib draws in colours that nothing else has; the page then puts its own in, light or dark.
+_INK, _MUTED, _ACCENT, _SECOND, _LINE = (f"#01020{i}" for i in range(1, 6))
+_OF_PAGE = {
+    _INK: "var(--ink)",
+    _MUTED: "var(--muted)",
+    _ACCENT: "var(--accent)",
+    _SECOND: "var(--second)",
+    _LINE: "var(--line)",
+}
+_SETTINGS: dict[Any, Any] = {
+    "svg.fonttype": "none", "svg.hashsalt": "logiclens", "path.simplify": True,
+    "text.color": _INK, "axes.labelcolor": _MUTED, "axes.edgecolor": _LINE, "axes.linewidth": 1.0,
+    "xtick.color": _MUTED, "ytick.color": _MUTED, "font.size": 9.0, "axes.facecolor": "none",
+    "figure.facecolor": "none", "savefig.facecolor": "none", "legend.frameon": False, "text.parse_math": False,
+}  # fmt: skip
+_WIDTH = 3.9  # inches: 374 px, so that a phone need hardly shrink it
+_NAMESPACE = re.compile(r"\{[^}]*\}")
+
+
+def relevance_chart(relevance: Sequence[Mapping[str, Any]], *, key: str, label: str) -> str:
+    """How much the network leans on each concept: a full bar where the rules use it, a hollow one where not."""
+    shown = sorted(relevance, key=lambda entry: -entry["relevance"])[:MOST_BARS]
+
+    def draw(axes: Axes) -> None:
+        for place, entry in enumerate(shown):
+            fill = _ACCENT if entry["used"] else "none"
+            axes.barh(place, entry["relevance"], height=0.34, facecolor=fill, edgecolor=_ACCENT, linewidth=1.2)
+            # The name stands above its bar, so that a long one has the whole width.
+            axes.text(0, place - 0.28, cut(entry["concept"], 46), va="bottom", ha="left")
+            axes.text(entry["relevance"] + 0.015, place, f"{entry['relevance']:.2f}", va="center", color=_MUTED)
+        axes.set_xlim(0, 1.14)
+        axes.set_ylim(len(shown) - 0.6, -0.85)
+        axes.axvline(0, color=_LINE, linewidth=1.0)
+        axes.axis("off")
+
+    return _svg(draw, height=0.42 * max(len(shown), 1) + 0.15, key=key, label=label, margins=(0.005, 0.01, 0.995, 0.99))
+
+
+def loss_chart(history: Mapping[str, Any], *, key: str, label: str) -> str:
+    """The loss epoch by epoch, on the rows trained on and on the rows that chose the epoch."""
+    curves = [("training", history["loss"]), ("validation", history["validation_loss"])]
+    return _curves(curves, history["best_epoch"], "loss", key=key, label=label)
+
+
+def accuracy_chart(history: Mapping[str, Any], *, key: str, label: str) -> str:
+    """The accuracy epoch by epoch, on the same rows."""
+    curves = [("training", history["train_accuracy"]), ("validation", history["validation_accuracy"])]
+    return _curves(curves, history["best_epoch"], "accuracy", key=key, label=label)
+
+
+def _curves(
+    curves: Sequence[tuple[str, Sequence[float | None]]], best: int, quantity: str, *, key: str, label: str
+) -> str:
+    def draw(axes: Axes) -> None:
+        # Dashes as well as colour tell the two apart, also in print.
+        for (name, values), color, dashes in zip(curves, (_ACCENT, _SECOND), ("-", "--"), strict=True):
+            points = [(epoch, value) for epoch, value in enumerate(values) if value is not None]
+            if points:
+                axes.plot(*zip(*points, strict=True), color=color, linestyle=dashes, linewidth=1.6, label=name)
+        axes.axvline(best, color=_MUTED, linewidth=1.0, linestyle=":", label="epoch kept")
+        axes.set_xlabel("epoch")
+        axes.set_ylim(0, 1.02 if quantity == "accuracy" else None)
+        axes.grid(axis="y", color=_LINE, linewidth=0.6)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(length=0)
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, handlelength=1.8, columnspacing=1.2)
+
+    return _svg(draw, height=2.3, key=key, label=label, margins=(0.11, 0.19, 0.98, 0.87))
+
+
+def _svg(
+    draw: Callable[[Axes], None], *, height: float, key: str, label: str, margins: tuple[float, float, float, float]
+) -> str:
+    """What `draw` draws as an SVG element. `key` keeps its ids apart from those of other charts on the page."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # The reader's own fonts are used: a letter that matplotlib's lacks is no matter.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        # Not what the user's own settings make of it: the same result gives the same page everywhere.
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_SETTINGS)
+        figure = Figure(figsize=(_WIDTH, height))
+        left, bottom, right, top = margins
+        draw(figure.add_axes((left, bottom, right - left, top - bottom)))
+        drawn = io.StringIO()
+        figure.savefig(drawn, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    return _for_page(ElementTree.fromstring(drawn.getvalue()), key, label)
+
+
+def _for_page(root: ElementTree.Element, key: str, label: str) -> str:
+    """The drawing without what only a file of its own needs, named for those who cannot see it."""
+    used = set(re.findall(r"#(\w+)", " ".join(v for node in root.iter() for v in node.attrib.values())))
+    for node in root.iter():
+        for child in [child for child in node if _NAMESPACE.sub("", child.tag) in ("style", "metadata")]:
+            node.remove(child)
+        node.tag = _NAMESPACE.sub("", node.tag)
+        attributes = {_NAMESPACE.sub("", name): value for name, value in node.attrib.items()}
+        node.attrib.clear()
+        for name, value in attributes.items():
+            if name == "id" and value not in used:
+                continue
+            node.set(name, _attribute(name, value, key))
+        if node.tag != "text" and node.text:
+            node.text = node.text.strip() or None
+        node.tail = None
+    _, _, width, tall = map(float, root.get("viewBox", "0 0 1 1").split())
+    for name, value in (("width", f"{width * 4 / 3:.0f}"), ("height", f"{tall * 4 / 3:.0f}"), ("role", "img")):
+        root.set(name, value)
+    root.set("aria-label", label)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _attribute(name: str, value: str, key: str) -> str:
+    if name == "id":
+        return f"{key}-{value}"
+    if name in ("href", "clip-path"):
+        return value.replace("#", f"#{key}-")
+    if name == "d":
+        return " ".join(value.split())
+    if name == "style":
+        value = re.sub(r"font-family: [^;]*", "font-family: inherit", value)
+        for drawn, of_page in _OF_PAGE.items():
+            value = value.replace(drawn, of_page)
+    return value

@@ -1,0 +1,145 @@
+"""The explanation report: one HTML file that needs nothing else, made from a saved result and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from logiclens.errors import LogicLensError
+from logiclens.report.charts import MOST_BARS, accuracy_chart, loss_chart, relevance_chart
+from logiclens.report.shape import check_result
+from logiclens.report.view import bar, class_views, deciding, differing, shade, standing, summary
+from logiclens.report.words import count, counted, interval, percent, sentence, share_words
+
+__all__ = ["check_result", "render", "require_report"]
+
+# A text in JSON must not end its own script element, nor be read as markup by anything that looks for it.
+_ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+
+
+def render(result: Mapping[str, Any]) -> str:
+    """The page of a result, as HTML text. The same result gives the same text.
+
+    `result` is what `result.json` in the folder of a model holds. The page loads nothing, runs one script whose hash
+    it names itself, and shows names and values as they are, markup included.
+    """
+    jinja2 = require_report()
+    check_result(result)
+    files = {name: _file(name) for name in ("page.html", "parts.html")}
+    pages = jinja2.Environment(
+        loader=jinja2.DictLoader(files),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    pages.filters.update(count=count, counted=counted, percent=percent, sentence=sentence, share=share_words)
+    pages.globals.update(interval=interval, bar=bar, shade=shade, most_bars=MOST_BARS)
+    raw = jinja2.utils.markupsafe.Markup
+    script = _file("page.js")
+    text: str = pages.get_template("page.html").render(
+        result=result,
+        classes=class_views(result),
+        summary=summary(result),
+        standing=standing(result),
+        deciding=deciding(result),
+        differing=differing(result),
+        groups=_groups(result),
+        relevance=[raw(chart) for chart in _relevance(result)],
+        history=[raw(chart) for chart in _history(result)],
+        policy=_policy(script),
+        style=raw(_file("page.css")),
+        script=raw(script),
+        data=raw(_embedded(_for_script(result))),
+    )
+    return text
+
+
+def require_report() -> Any:
+    """Say plainly what is missing, before any long work starts."""
+    try:
+        import jinja2
+        import matplotlib  # noqa: F401
+    except ImportError:
+        message = "the report needs jinja2 and matplotlib: pip install 'logiclens[report]'."
+        raise LogicLensError(message) from None
+    return jinja2
+
+
+def _file(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text("utf-8").replace("\r\n", "\n")
+
+
+def _policy(script: str) -> str:
+    """What the page may do: use its own styles and run this one script."""
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _embedded(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
+
+
+def _for_script(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What the "Try it" panel needs: concepts by their place, so that no name is ever a key."""
+    place = {concept["name"]: i for i, concept in enumerate(result["concepts"])}
+    rules = result["rules"]
+    return {
+        "words": [[concept["words_not"], concept["words"]] for concept in result["concepts"]],
+        "exclusive": [[place[name] for name in group] for group in result["exclusive"]],
+        "implied": [[place[name] for name in chain] for chain in result["implied"]],
+        "classes": [entry["name"] for entry in result["classes"]],
+        "cubes": [
+            {
+                "of": i,
+                "if": [[place[concept], int(holds)] for concept, holds in cube["if"].items()],
+                "trust": cube["confidence"],
+            }
+            for i, entry in enumerate(rules["classes"])
+            for cube in entry["cubes"]
+        ],
+        "resolve": rules["resolve"],
+        "otherwise": rules["otherwise"],
+        "multilabel": rules["multilabel"],
+        "rows": [[row["row"], row["label"], row["network"], row["rules"], row["bits"]] for row in result["rows"]],
+    }
+
+
+def _groups(result: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, str]]]]:
+    """The concepts to switch, by column; those that are alone in their column stand together at the end."""
+    columns: dict[str, list[tuple[int, str]]] = {}
+    for i, concept in enumerate(result["concepts"]):
+        columns.setdefault(concept["column"], []).append((i, concept["words"]))
+    several = [(column, held) for column, held in columns.items() if len(held) > 1]
+    single = [held[0] for held in columns.values() if len(held) == 1]
+    if not single:
+        return several
+    return [*several, ("Other conditions" if several else "Conditions", single)]
+
+
+def _relevance(result: Mapping[str, Any]) -> list[str]:
+    return [
+        relevance_chart(
+            entry["relevance"], key=f"relevance-{i}", label=f"Relevance of the conditions for {entry['name']}"
+        )
+        for i, entry in enumerate(result["classes"])
+    ]
+
+
+def _history(result: Mapping[str, Any]) -> list[str]:
+    history = result["history"]
+    if history is None or not history["loss"]:
+        return []
+    said = f"over {counted(len(history['loss']), 'epoch')}; epoch {history['best_epoch']} was kept"
+    return [
+        loss_chart(history, key="loss", label=f"Loss in training and validation {said}"),
+        accuracy_chart(history, key="accuracy", label=f"Accuracy in training and validation {said}"),
+    ]

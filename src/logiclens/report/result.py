@@ -1,0 +1,324 @@
+"""The result of an explanation as plain data: what a terminal, a page and a program are told, from one place.
+
+It is kept as `result.json` beside the model. Of the rows that were set aside it holds, for at most a thousand, the
+number, the label and which of the used concepts are true; no raw value of the table.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens import __version__
+from logiclens.errors import LogicLensError
+from logiclens.estimators.classifier import EntropyClassifier
+from logiclens.estimators.prepare import SetAside
+from logiclens.estimators.statistics import statistics_aside
+from logiclens.experiments.simplest import best_literal
+from logiclens.explain.gap import STEP_WORDS, Gap
+from logiclens.explain.result import ClassExplanation, Explanation
+from logiclens.explain.stability import Stability
+from logiclens.export.json import to_dict
+from logiclens.formula.bits import PackedRows
+from logiclens.formula.dnf import DNF, Literal
+from logiclens.formula.english import english, literal_words
+from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.text import format_formula
+from logiclens.metrics.rules import Share
+from logiclens.metrics.scores import explanation_accuracy, macro_f1
+from logiclens.report.shape import KIND, SCHEMA
+
+MOST_ROWS = 1_000
+"""How many of the rows that were set aside a result holds."""
+PACKAGES = ("torch", "numpy", "scikit-learn", "pandas")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the rows come from.
+
+    Attributes:
+        name: of the file.
+        rows: how many it has.
+        columns: how many, without the target.
+        target: the column that is predicted.
+        sha256: of the bytes of the file.
+        command: that makes this result again.
+    """
+
+    name: str
+    rows: int
+    columns: int
+    target: str
+    sha256: str | None = None
+    command: str | None = None
+
+
+def result_of(
+    model: EntropyClassifier, explanation: Explanation, source: Source, *, by: str | None = None
+) -> dict[str, Any]:
+    """Everything there is to say about a fitted model and its explanation, measured on the rows that were set aside."""
+    aside = model.set_aside_
+    if aside is None:
+        raise LogicLensError("a report needs rows that chose nothing: fit with set_aside=0.25.")
+    rules, table = explanation.rules, aside.table
+    packed = PackedRows.of(table.boolean(), table.names)
+    truth = table.targets() > 0
+    fires = rules.fires(packed)
+    told = _Told(model, explanation, source, rules, aside, truth)
+    groups = rules.groups
+    return {
+        "kind": KIND,
+        "schema": SCHEMA,
+        "logiclens": __version__,
+        "title": f"{source.name}: {source.target}",
+        "command": source.command,
+        "data": _data(model, source),
+        "model_sha256": None,
+        "versions": {
+            "logiclens": __version__,
+            "python": platform.python_version(),
+            **{package: version(package) for package in PACKAGES},
+        },
+        "seed": None if model.random_state is None else int(model.random_state),
+        "parts": {
+            "train": model.parts_["train"],
+            "validation": model.parts_["validation"],
+            "set_aside": table.n_counted,
+        },
+        "exact": bool(model.exact),
+        "resolve": rules.resolve,
+        "multilabel": rules.multilabel,
+        "concepts": [_concept(concept, rules) for concept in rules.concepts],
+        "exclusive": [list(group) for group in groups.exclusive],
+        "implied": [list(chain) for chain in groups.implied],
+        "rules": to_dict(rules),
+        "classes": [told.klass(explained) for explained in explanation],
+        "statistics": statistics_aside(model, rules, by=by).to_dict(),
+        "metrics": told.metrics(),
+        "confusion": told.confusion(),
+        "firing": _firing(fires, table.copies),
+        "gap": _gap(explanation.gap(table)),
+        "history": _history(model),
+        "stability": None if explanation.stability is None else _stability(explanation),
+        **told.rows(packed),
+        "notes": [*explanation.notes, *getattr(model.booleaniser_, "notes_", ())],
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What was measured on the rows that were set aside."""
+
+    model: EntropyClassifier
+    explanation: Explanation
+    source: Source
+    rules: RuleSet
+    aside: SetAside
+    truth: NDArray[np.bool_]
+
+    @property
+    def weight(self) -> NDArray[np.float64]:
+        return self.aside.table.weight
+
+    def klass(self, explained: ClassExplanation) -> dict[str, Any]:
+        head, table = explained.head, self.aside.table
+        column = explained.formula.evaluate(table.boolean(), table.names)
+        simplest = best_literal(self.model.table_, head)
+        alone = simplest | DNF.false
+        certificate = explained.certificate
+        used = explained.formula.concepts
+        return {
+            "name": explained.name,
+            "formula": str(explained).splitlines()[0],
+            "english": english(
+                explained.formula, self.rules.predicates, head=explained.name, subject=self.source.target
+            ),
+            "fidelity": explained.fidelity,
+            "equals_network": explained.equals_network,
+            "certified": None
+            if certificate is None
+            else {
+                "domain": str(certificate.domain),
+                "smallest_logit": certificate.smallest_logit,
+                "rounding_bound": certificate.rounding_bound,
+                "refit": certificate.refit is not None,
+            },
+            "reason": explained.reason,
+            "remedy": explained.remedy,
+            "f1": macro_f1(self.truth[:, head], column, self.weight),
+            "simplest": {
+                "text": literal_words(simplest, self.model.schema_.predicates),
+                "f1": macro_f1(self.truth[:, head], alone.evaluate(table.boolean(), table.names), self.weight),
+            },
+            "relevance": [
+                {"concept": concept, "relevance": share, "used": concept in used}
+                for concept, share in explained.relevance.items()
+            ],
+        }
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Accuracy of the model and of the rules, and how true and how long the formulas are."""
+        table, reading = self.aside.table, self.model.read(self.aside.table)
+        formulas = self.explanation.formulas
+        predicted = self.model.predict(table)
+        known = np.asarray(table.labels) if table.is_multilabel else self.model.classes_[np.asarray(table.labels)]
+        by_rules = self.rules.predict(PackedRows.of(table.boolean(), table.names))
+        own = np.stack([f.evaluate(table.boolean(), table.names) for f in formulas], axis=1)
+        lines = [_share("model accuracy", _right(predicted, known), self.weight)]
+        if not self.model.exact:
+            lines.append(_share("accuracy of the rules", _right(by_rules, known), self.weight))
+            agree = (own == reading.yes).mean(axis=1)
+            lines.append(_plain("fidelity", 100 * float(np.average(agree, weights=self.weight)), "%"))
+        f1 = explanation_accuracy(own, self.truth.astype(np.float64), self.weight)
+        lines.append(_plain("explanation accuracy (mean macro-F1)", 100 * f1, "%"))
+        literals = float(np.mean([formula.n_literals for formula in formulas]))
+        lines.append(_plain("complexity", literals, "literals a class"))
+        return lines
+
+    def confusion(self) -> dict[str, Any] | None:
+        table = self.aside.table
+        if table.is_multilabel:
+            return None
+        labels = list(table.class_names)
+        if self.model.exact:
+            places = self.rules.predict_places(PackedRows.of(table.boolean(), table.names))
+        else:
+            places = self.model.read(table).logits.argmax(axis=1)
+        counts = np.zeros((len(labels), len(labels) + 1))
+        np.add.at(counts, (np.asarray(table.labels), places), self.weight)
+        undecided = bool(counts[:, -1].any())
+        return {
+            "labels": labels,
+            "predicted": [*labels, "undecided"] if undecided else labels,
+            "counts": counts.tolist() if undecided else counts[:, :-1].tolist(),
+            "of": "the rules" if self.model.exact else "the network",
+        }
+
+    def rows(self, packed: PackedRows) -> dict[str, Any]:
+        """The first rows in the order of the file, each with what was said of it."""
+        table = self.aside.table
+        order = np.argsort(self.aside.places, kind="stable")[:MOST_ROWS]
+        used = [table.names.index(concept) for concept in self.rules.concepts]
+        bits = table.boolean()[order][:, used]
+        by_rules = self.rules.predict(packed)[order]
+        network = None if self.model.exact else self.model.predict(table)[order]
+        names = table.class_names
+        labels = np.asarray(table.labels)[order]
+        shown = []
+        for i, place in enumerate(self.aside.places[order].tolist()):
+            shown.append(
+                {
+                    "row": place + 1,
+                    "label": _label(labels[i], names),
+                    "network": None if network is None else _said(network[i], names),
+                    "rules": _said(by_rules[i], names),
+                    "bits": "".join("1" if bit else "0" for bit in bits[i]),
+                }
+            )
+        return {"rows": shown, "rows_shown": len(shown), "rows_total": len(table)}
+
+
+def _data(model: EntropyClassifier, source: Source) -> dict[str, Any]:
+    dropped: Mapping[str, str] = getattr(model.booleaniser_, "dropped_", {})
+    return {
+        "name": source.name,
+        "rows": source.rows,
+        "columns": source.columns,
+        "sha256": source.sha256,
+        "target": source.target,
+        "dropped": [{"column": column, "reason": reason} for column, reason in dropped.items()],
+    }
+
+
+def _concept(concept: str, rules: RuleSet) -> dict[str, Any]:
+    return {
+        "name": concept,
+        "column": rules.predicate(concept).column,
+        "words": literal_words(Literal(concept), rules.predicates),
+        "words_not": literal_words(Literal(concept, positive=False), rules.predicates),
+    }
+
+
+def _firing(fires: NDArray[np.bool_], copies: NDArray[np.float64]) -> dict[str, int]:
+    none, one, several = np.bincount(np.minimum(fires.sum(axis=1), 2), copies, minlength=3).tolist()
+    return {"none": int(none), "one": int(one), "several": int(several)}
+
+
+def _gap(found: Gap) -> dict[str, Any]:
+    """Where network and formulas part, over all classes."""
+    steps = {step: sum(one.changed[step] for one in found.classes) for step in STEP_WORDS}
+    total = sum(one.n_rows for one in found.classes)
+    unseen = sum(one.unseen_disagree for one in found.classes)
+    lines = [{"name": words, "rows": steps[step]} for step, words in STEP_WORDS.items()]
+    lines.append({"name": "have concepts that no explained row has", "rows": unseen})
+    return {"agree": 1 - sum(one.disagree for one in found.classes) / total, "steps": lines}
+
+
+def _history(model: EntropyClassifier) -> dict[str, Any]:
+    history = model.history_
+    curves = {name: _finite(values) for name, values in history.columns().items() if name != "epoch"}
+    return {**curves, "best_epoch": int(history.best_epoch)}
+
+
+def _finite(values: NDArray[np.float64]) -> list[float | None]:
+    # Six digits are more than a curve shows, and keep the page small.
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _stability(explanation: Explanation) -> dict[str, Any]:
+    found: Stability = explanation.stability  # type: ignore[assignment]
+    concepts, cubes = [], []
+    for counted, explained in zip(found.classes, explanation.classes, strict=True):
+        concepts += [
+            {"class": counted.name, "concept": concept, "frequency": share}
+            for concept, share in list(counted.concepts.items())[:20]
+        ]
+        held = [cube for cube in explained.formula if cube not in counted.cubes]
+        for cube, share in [*list(counted.cubes.items())[:20], *((cube, 0.0) for cube in held)]:
+            text = format_formula(DNF([cube]), "unicode")
+            inside = cube in explained.formula.cubes
+            cubes.append({"class": counted.name, "text": text, "frequency": share, "in_formula": inside})
+    return {
+        "resamples": found.n_resamples,
+        "source": "rows drawn again with replacement from those that trained and chose; cuts stay as they are",
+        "concepts": concepts,
+        "cubes": cubes,
+    }
+
+
+def _right(predicted: NDArray[Any], known: NDArray[Any]) -> NDArray[np.bool_]:
+    right: NDArray[np.bool_] = np.equal(predicted, known).reshape(len(known), -1).all(axis=1)
+    return right
+
+
+def _share(name: str, right: NDArray[np.bool_], weight: NDArray[np.float64]) -> dict[str, Any]:
+    share = Share(float(weight[right].sum()), float(weight.sum()))
+    return {"name": name, "value": 100 * share.value, "low": 100 * share.low, "high": 100 * share.high, "unit": "%"}
+
+
+def _plain(name: str, value: float, unit: str) -> dict[str, Any]:
+    return {"name": name, "value": value, "low": None, "high": None, "unit": unit}
+
+
+def _label(label: Any, names: tuple[str, ...]) -> str:
+    """The class of a row, or all of them."""
+    if np.ndim(label) == 0:
+        return names[int(label)]
+    return _listed(label, names)
+
+
+def _said(answer: Any, names: tuple[str, ...]) -> str:
+    if np.ndim(answer):
+        return _listed(answer, names)
+    return "undecided" if answer is None else str(answer)
+
+
+def _listed(flags: Any, names: tuple[str, ...]) -> str:
+    return ", ".join(name for name, flag in zip(names, flags, strict=True) if flag) or "none"

@@ -1,0 +1,294 @@
+"""What the page shows, put into words and numbers: everything the template needs not work out itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from logiclens.report.words import Share, count, counted, interval, listed, percent, sentence, share_words
+
+MOST_ROWS = 200
+"""So many row numbers are listed for a cube; of the others only the number is told."""
+
+Figure = tuple[str, str]
+"""A number as printed, and its interval, empty where there is none."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A share on a scale from 0 to 100, with its interval and the share among all rows to compare with."""
+
+    value: float
+    low: float
+    width: float
+    base: float | None
+    words: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A cube, or the whole formula, with its numbers."""
+
+    words: str
+    sentence: str
+    interval: str
+    bar: Bar | None
+    confidence: str
+    coverage: Figure
+    unique: Figure
+    lift: Figure
+    table: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Covered:
+    """The rows that a cube fires on: which numbers to list, marked where the class is another, and how many more."""
+
+    words: str
+    total: int
+    rows: tuple[tuple[str, bool], ...]
+    more: int
+
+
+@dataclass(frozen=True)
+class ClassView:
+    """One class: its rules in words, what they are worth, and what is known of them."""
+
+    key: str
+    name: str
+    conditions: tuple[str, ...]
+    constant: str
+    formula: str
+    status: str
+    certified: bool
+    prevalence: str
+    lines: tuple[Line, ...]
+    whole: Line
+    reason: str
+    comparison: str
+    covered: tuple[Covered, ...]
+
+
+def class_views(result: Mapping[str, Any]) -> tuple[ClassView, ...]:
+    """Every class in order."""
+    meanings = {concept["name"]: concept for concept in result["concepts"]}
+    parts = zip(result["classes"], result["rules"]["classes"], result["statistics"]["classes"], strict=True)
+    return tuple(_class_view(f"class-{i}", *part, meanings, result) for i, part in enumerate(parts))
+
+
+def _class_view(
+    key: str,
+    entry: Mapping[str, Any],
+    rule: Mapping[str, Any],
+    measured: Mapping[str, Any],
+    meanings: Mapping[str, Any],
+    result: Mapping[str, Any],
+) -> ClassView:
+    name, cubes = entry["name"], [dict(cube["if"]) for cube in rule["cubes"]]
+    words = [cube_words(cube, meanings) for cube in cubes]
+    constant = "" if all(cubes) and cubes else "always" if cubes else "never"
+    base = measured["prevalence"]["value"]
+    return ClassView(
+        key=key,
+        name=name,
+        conditions=() if constant else tuple(words),
+        constant=constant,
+        formula=entry["formula"],
+        status=_status(entry),
+        certified=entry["certified"] is not None,
+        prevalence=share_words(measured["prevalence"]),
+        lines=tuple(_line(w, cube, name, base) for w, cube in zip(words, measured["cubes"], strict=True)),
+        whole=_line(f"any rule for {name}", measured["whole"], name, base),
+        reason=" ".join(sentence(entry[part]) for part in ("reason", "remedy") if entry[part]),
+        comparison=_comparison(entry),
+        covered=tuple(_covered(w, cube, name, result) for w, cube in zip(words, cubes, strict=True)),
+    )
+
+
+def cube_words(cube: Mapping[str, bool], meanings: Mapping[str, Any]) -> str:
+    """A cube as one says it."""
+    if not cube:
+        return "always"
+    return " and ".join(meanings[concept]["words" if holds else "words_not"] for concept, holds in cube.items())
+
+
+def line_words(cube: Mapping[str, Any], name: str) -> str:
+    """On how many rows a cube fires, and how many of them have the class."""
+    support, confidence = cube["support"], cube["confidence"]
+    if not confidence["total"]:
+        return f"fires on none of {counted(support['total'], 'row')}, so nothing is known of how often it is right"
+    return (
+        f"fires on {count(support['hits'])} of {counted(support['total'], 'row')}; "
+        f"{percent(confidence['value'])} of them are {name}"
+    )
+
+
+def _line(words: str, cube: Mapping[str, Any], name: str, base: float | None) -> Line:
+    return Line(
+        words=words,
+        sentence=line_words(cube, name),
+        interval=_figure(cube["confidence"])[1],
+        bar=bar(cube["confidence"], base),
+        confidence=percent(cube["confidence"]["value"]),
+        coverage=_figure(cube["coverage"]),
+        unique=_figure(cube["unique_coverage"]),
+        lift=_lift(cube),
+        table=cube["table"],
+    )
+
+
+def bar(share: Share, base: float | None) -> Bar | None:
+    """A share as a bar; none where nothing was counted."""
+    if share["value"] is None:
+        return None
+    beside = "" if base is None else f"; among all rows {percent(base)}"
+    return Bar(
+        value=round(100 * share["value"], 2),
+        low=round(100 * share["low"], 2),
+        width=round(100 * (share["high"] - share["low"]), 2),
+        base=None if base is None else round(100 * base, 2),
+        words=f"{percent(share['value'])}, interval {interval(share['low'], share['high'])}{beside}",
+    )
+
+
+def _figure(share: Share) -> Figure:
+    if share["value"] is None:
+        return percent(None), ""
+    return percent(share["value"]), interval(share["low"], share["high"])
+
+
+def _lift(cube: Mapping[str, Any]) -> Figure:
+    if cube["lift"] is None:
+        return "not known", ""
+    if cube["lift_low"] is None or cube["lift_high"] is None:
+        return f"{cube['lift']:.2f}×", ""
+    return f"{cube['lift']:.2f}×", f"{cube['lift_low']:.2f}–{cube['lift_high']:.2f}×"
+
+
+def _status(entry: Mapping[str, Any]) -> str:
+    """Whether the rules are the network's own answer for a class, or how near they come."""
+    certified, fidelity = entry["certified"], entry["fidelity"]
+    if certified is not None:
+        made = " The network was trained anew to equal these rules." if certified["refit"] else ""
+        return (
+            f"Certified: rules and network give the same answer on {certified['domain']}. The closest call is "
+            f"{certified['smallest_logit']:.2g}, rounding is off by {certified['rounding_bound']:.1g} at most.{made}"
+        )
+    if entry["equals_network"]:
+        return "Rules and network answer alike on every row they were made from; for other rows nothing is proved."
+    if fidelity is None:
+        return "How well these rules follow the network was not measured."
+    return f"Approximation: rules and network agree on {percent(fidelity)} of the rows they were made from."
+
+
+def _comparison(entry: Mapping[str, Any]) -> str:
+    simplest, own = entry["simplest"], entry["f1"]
+    if simplest is None or own is None:
+        return ""
+    ahead = 100 * (own - simplest["f1"])
+    verdict = (
+        "The rules do no better than this one condition."
+        if ahead <= 0
+        else f"The rules are ahead by {ahead:.1f} points."
+        if ahead >= 0.05
+        else "The rules are hardly ahead."
+    )
+    return (
+        f"The rules score F1 {100 * own:.1f}%. The best single condition alone, “{simplest['text']}”, scores "
+        f"{100 * simplest['f1']:.1f}%. {verdict}"
+    )
+
+
+def _covered(words: str, cube: Mapping[str, bool], name: str, result: Mapping[str, Any]) -> Covered:
+    place = {concept["name"]: i for i, concept in enumerate(result["concepts"])}
+    signs = [(place[concept], "1" if holds else "0") for concept, holds in cube.items()]
+    fired = [row for row in result["rows"] if all(row["bits"][i] == sign for i, sign in signs)]
+    # With several labels a row its text names them all, so that it cannot be compared with one.
+    rows = [(str(int(row["row"])), not result["multilabel"] and row["label"] != name) for row in fired[:MOST_ROWS]]
+    return Covered(words, len(fired), tuple(rows), len(fired) - len(rows))
+
+
+def summary(result: Mapping[str, Any]) -> str:
+    """The page in one sentence."""
+    data, confusion = result["data"], result["confusion"]
+    n_cubes = sum(len(entry["cubes"]) for entry in result["rules"]["classes"])
+    found = f"{counted(n_cubes, 'rule')} for {data['target']}, learned from {data['name']}"
+    if confusion is None:
+        return f"{found}."
+    # The answers of a confusion come in the order of the labels, with "undecided" last.
+    right = sum(row[i] for i, row in enumerate(confusion["counts"]) if i < len(confusion["predicted"]))
+    total = sum(sum(row) for row in confusion["counts"])
+    if not total:
+        return f"{found}."
+    give = "give" if confusion["of"].endswith("rules") else "gives"
+    return (
+        f"{found}: {confusion['of']} {give} the right answer on {count(right)} of {counted(total, 'row')} "
+        f"({percent(right / total)})."
+    )
+
+
+def standing(result: Mapping[str, Any]) -> str:
+    """Whether the rules are the model, over all classes."""
+    classes = result["classes"]
+    proved = [entry["name"] for entry in classes if entry["certified"] is not None]
+    if len(proved) == len(classes):
+        return (
+            "The rules are the model: for every class it is proved that the network answers as its rules do, on every "
+            "combination of the conditions it uses. That does not make them right; the numbers below say how often "
+            "they are."
+        )
+    if proved:
+        rest = [entry["name"] for entry in classes if entry["certified"] is None]
+        return f"The rules are the model for {listed(proved)} (proved); for {listed(rest)} they only approximate it."
+    if all(entry["equals_network"] for entry in classes):
+        return (
+            "On every row they were made from, the rules answer as the network does; for other rows nothing is proved."
+        )
+    known = sorted(entry["fidelity"] for entry in classes if entry["fidelity"] is not None)
+    if not known:
+        return "The rules only approximate the network; how well was not measured."
+    ends = list(dict.fromkeys((percent(known[0]), percent(known[-1]))))
+    return (
+        "The rules only approximate the network: class by class they agree with it on "
+        f"{' to '.join(ends)} of the rows they were made from."
+    )
+
+
+def differing(result: Mapping[str, Any]) -> str:
+    """Where network and rules differ, in a sentence."""
+    gap, classes = result["gap"], result["classes"]
+    if gap is None:
+        if all(entry["certified"] is not None for entry in classes):
+            return "Nowhere: it is proved that they answer alike."
+        if all(entry["equals_network"] for entry in classes):
+            return "On none of the rows the rules were made from."
+        return "The rows on which they differ were not looked into."
+    agree = f"Taking every class on its own, they agree on {percent(gap['agree'])} of the answers."
+    return f"{agree} Where the others were lost:" if any(step["rows"] for step in gap["steps"]) else agree
+
+
+def deciding(result: Mapping[str, Any]) -> str:
+    """How an answer comes about where not exactly one class fires, and how often that is."""
+    firing, rules = result["firing"], result["rules"]
+    if result["multilabel"]:
+        how = "A row can have several labels: each is given where any of its rules fires."
+    elif rules["resolve"] == "none":
+        how = "A row gets a class where the rules of exactly that class fire; otherwise it stays undecided."
+    else:
+        how = "Where rules of several classes fire, the rule that can be trusted most decides."
+        if rules["otherwise"] is None:
+            how += " Where none fires, the row stays undecided."
+        else:
+            how += f" Where none fires, the answer is {result['classes'][rules['otherwise']]['name']}."
+    rows = sum(firing[part] for part in ("none", "one", "several"))
+    return (
+        f"{how} Of {counted(rows, 'row')}, {count(firing['one'])} fire the rules of exactly one class, "
+        f"{count(firing['none'])} of none and {count(firing['several'])} of several."
+    )
+
+
+def shade(row: Sequence[float], value: float) -> int:
+    """How dark a cell of the confusion is, 0 to 4, by its share of the row."""
+    total = sum(row)
+    return 0 if total <= 0 or value <= 0 else min(4, 1 + int(4 * value / total))

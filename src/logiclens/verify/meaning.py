@@ -1,0 +1,128 @@
+"""What two predicates on one column say about each other, as far as it can be proved without the data.
+
+A predicate is true of the numbers or moments from one end to another, of one text, or of no value at all; a missing
+value makes every comparison false. A text may be read as a number or as a date by another predicate of its column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from .records import ORDERS, Predicate, as_moment
+
+Point = int | float | datetime
+
+
+@dataclass(frozen=True)
+class _End:
+    """Where values begin or end, and whether that point itself is left out."""
+
+    point: Point
+    left_out: bool
+
+
+@dataclass(frozen=True)
+class _Span:
+    """All values of one kind between two ends; None where there is no end."""
+
+    kind: str
+    low: _End | None
+    high: _End | None
+
+
+def implies(after: Predicate, before: Predicate) -> bool:
+    """Whether the one is true only where the other is."""
+    if after.column != before.column:
+        return False
+    if _missing(after) or _missing(before):
+        return _missing(after) and _missing(before)
+    if _text(after) is not None and _text(before) is not None:
+        return after.value == before.value
+    inner, outer = _span(after, before), _span(before, after)
+    if _text(before) is not None or inner is None or outer is None or inner.kind != outer.kind:
+        return False
+    return _starts_within(inner.low, outer.low) and _ends_within(inner.high, outer.high)
+
+
+def excludes(one: Predicate, other: Predicate) -> bool:
+    """Whether no value, and no missing one, makes both true."""
+    if one.column != other.column:
+        return False
+    if _missing(one) or _missing(other):
+        return not (_missing(one) and _missing(other))
+    if _text(one) is not None and _text(other) is not None:
+        return one.value != other.value
+    first, second = _span(one, other), _span(other, one)
+    if first is None or second is None or first.kind != second.kind:
+        return True
+    return _apart(first.high, second.low) or _apart(second.high, first.low)
+
+
+def surely_meet(one: Predicate, other: Predicate) -> bool:
+    """Whether both are true of a value that is asked for, of all values far up or far down, or of a missing one."""
+    if one.column != other.column or excludes(one, other) or (_text(one) is None) != (_text(other) is None):
+        return False
+    # Between a lower and an upper end there need not be any value that the column can have.
+    return not ({one.operator, other.operator} & {">=", ">"} and {one.operator, other.operator} & {"<=", "<"})
+
+
+def _missing(predicate: Predicate) -> bool:
+    return predicate.operator == "missing"
+
+
+def _text(predicate: Predicate) -> str | None:
+    """The text that is asked for as a text."""
+    return predicate.value if isinstance(predicate.value, str) and predicate.operator not in ORDERS else None
+
+
+def _span(predicate: Predicate, beside: Predicate) -> _Span | None:
+    """What a comparison is true of; a text is read as the predicate beside it reads it, None where it cannot be."""
+    point: Point | None
+    if _text(predicate) is not None:
+        point = as_moment(str(predicate.value)) if isinstance(beside.value, str) else _as_number(str(predicate.value))
+    elif isinstance(predicate.value, str):
+        point = as_moment(predicate.value)
+    else:
+        point = predicate.value
+    if point is None:
+        return None
+    end = _End(point, predicate.operator in (">", "<"))
+    return _Span(
+        "moment" if isinstance(point, datetime) else "number",
+        None if predicate.operator in ("<=", "<") else end,
+        None if predicate.operator in (">=", ">") else end,
+    )
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _starts_within(inner: _End | None, outer: _End | None) -> bool:
+    if inner is None or outer is None:
+        return outer is None
+    # x >= 5 does not imply x > 5; x > 5 implies x >= 5.
+    return _above(inner.point, outer.point) or (inner.point == outer.point and (inner.left_out or not outer.left_out))
+
+
+def _ends_within(inner: _End | None, outer: _End | None) -> bool:
+    if inner is None or outer is None:
+        return outer is None
+    return _above(outer.point, inner.point) or (inner.point == outer.point and (inner.left_out or not outer.left_out))
+
+
+def _apart(end: _End | None, start: _End | None) -> bool:
+    """Whether what ends here ends before the other starts."""
+    if end is None or start is None:
+        return False
+    return _above(start.point, end.point) or (end.point == start.point and (end.left_out or start.left_out))
+
+
+def _above(high: Point, low: Point) -> bool:
+    if isinstance(high, datetime) or isinstance(low, datetime):
+        return isinstance(high, datetime) and isinstance(low, datetime) and high > low
+    return high > low

@@ -1,0 +1,82 @@
+"""A real Chromium for the tests of pages; without one, they are skipped and say so."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logiclens.report import render
+from tests.report_cases import CASES, Case, result_of
+
+CHROMIUM = os.environ.get("LOGICLENS_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@dataclass
+class Opened:
+    """A page that was opened, what it was made from, and everything it complained of or asked for."""
+
+    page: Any
+    case: Case
+    result: dict[str, Any]
+    url: str
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium, on the path or named by $LOGICLENS_CHROMIUM")
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Case, dict[str, Any], Path]]:
+    """Cases rendered to files, each once."""
+    made: dict[str, tuple[Case, dict[str, Any], Path]] = {}
+    folder = tmp_path_factory.mktemp("pages")
+
+    def page(name: str) -> tuple[Case, dict[str, Any], Path]:
+        if name not in made:
+            case = CASES[name]()
+            result = json.loads(json.dumps(result_of(case), allow_nan=False))
+            path = folder / f"{name}.html"
+            path.write_text(render(result), encoding="utf-8", newline="")
+            made[name] = case, result, path
+        return made[name]
+
+    return page
+
+
+@pytest.fixture
+def opened(browser: Any, pages: Callable[[str], tuple[Case, dict[str, Any], Path]]) -> Iterator[Callable[..., Opened]]:
+    """Open a case; at the end no page may have complained, nor asked for anything but itself."""
+    all_opened: list[Opened] = []
+
+    def open_case(name: str, **context: Any) -> Opened:
+        case, result, path = pages(name)
+        here = Opened(browser.new_context(**context).new_page(), case, result, path.as_uri())
+        here.page.on("console", lambda message: here.errors.append(message.text))
+        here.page.on("pageerror", lambda error: here.errors.append(str(error)))
+        here.page.on("dialog", lambda dialog: (here.errors.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        here.page.on("request", lambda request: here.requests.append(request.url))
+        here.page.goto(here.url)
+        all_opened.append(here)
+        return here
+
+    yield open_case
+    for here in all_opened:
+        here.page.context.close()
+        assert here.errors == []
+        assert set(here.requests) <= {here.url, *(url for url in here.requests if url.startswith(f"{here.url}#"))}

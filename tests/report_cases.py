@@ -1,0 +1,454 @@
+"""Results as the estimator saves them, worked out from small tables, for the tests of the report page."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from logiclens.export.json import to_dict
+from logiclens.formula import DNF, parse
+from logiclens.formula.english import english
+from logiclens.formula.groups import Groups
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.text import format_first_order, format_formula
+from logiclens.metrics.rules import wilson_interval
+from logiclens.metrics.scores import macro_f1
+
+Bits = Any
+
+
+@dataclass(frozen=True)
+class Case:
+    """Rules, the rows they are measured on (raw columns), the true labels, and what else the result says."""
+
+    rules: RuleSet
+    table: dict[str, Any]
+    labels: Any
+    network: Any
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        return self.rules.concepts
+
+    @property
+    def bits(self) -> Bits:
+        return np.column_stack([self.rules.holds(name, self.table) for name in self.concepts] or [[]])
+
+
+def result_of(case: Case) -> dict[str, Any]:
+    """The whole result, counted row by row in plain NumPy."""
+    rules, names = case.rules, list(case.rules.names)
+    n = len(case.labels)
+    bits = case.bits if case.concepts else np.zeros((n, 0), dtype=bool)
+    fires = np.column_stack([_fires(formula, bits, case.concepts) for formula in rules.formulas])
+    truth = (
+        np.asarray(case.labels)
+        if rules.multilabel
+        else np.array([[label == k for k in names] for label in case.labels])
+    )
+    answers = _answers(rules, case, fires)
+    among = rules.groups.among(case.concepts)
+    labels = [_several(names, row) for row in truth]
+    firing = fires.sum(axis=1)
+    result: dict[str, Any] = {
+        "kind": "logiclens result",
+        "schema": 1,
+        "logiclens": "0.1.0",
+        "title": "patients.csv: died",
+        "command": "logiclens explain patients.csv --target died",
+        "data": {
+            "name": "patients.csv", "rows": 5 * n, "columns": len(case.table), "sha256": _hash("data"),
+            "target": "died",
+            "dropped": [{"column": "id", "reason": "every row has another value"}],
+        },
+        "model_sha256": _hash("model"),
+        "versions": {"logiclens": "0.1.0", "python": "3.11.7", "torch": "2.13.0", "numpy": "2.3.1"},
+        "seed": 0,
+        "parts": {"train": 3 * n, "validation": n, "set_aside": n},
+        "exact": False,
+        "resolve": rules.resolve,
+        "multilabel": rules.multilabel,
+        "concepts": [
+            {
+                "name": name,
+                "column": rules.predicate(name).column,
+                "words": _words(name, True, rules),
+                "words_not": _words(name, False, rules),
+            }
+            for name in case.concepts
+        ],
+        "exclusive": [list(group) for group in among.exclusive],
+        "implied": [list(chain) for chain in among.implied],
+        "rules": to_dict(rules),
+        "classes": [_class(rule, truth[:, i], fires[:, i], case) for i, rule in enumerate(rules.rules)],
+        "statistics": {
+            "source": f"{n} rows set aside before training",
+            "n_rows": n,
+            "weight": float(n),
+            "by": None,
+            "classes": statistics(rules, bits, case.concepts, truth),
+            "subgroups": [],
+        },
+        "metrics": [
+            {"name": "model accuracy", "value": 77.34, "low": 72.9, "high": 81.2, "unit": "%"},
+            {"name": "explanation accuracy", "value": 74.1, "low": None, "high": None, "unit": "%"},
+            {"name": "complexity", "value": 3.0, "low": None, "high": None, "unit": "literals"},
+            {"name": "fidelity", "value": 95.5, "low": 92.8, "high": 97.2, "unit": "%"},
+        ],
+        "confusion": _confusion(names, labels, answers) if not rules.multilabel else None,
+        "firing": {
+            "none": int((firing == 0).sum()), "one": int((firing == 1).sum()), "several": int((firing > 1).sum()),
+        },
+        "gap": {
+            "agree": 1 - 16 / (2 * n),
+            "steps": [
+                {"name": "change when the network sees its relevant concepts only", "rows": 11.0},
+                {"name": "change to the formula, which is shorter than the table", "rows": 5.0},
+            ],
+        },
+        "history": _history(180),
+        "stability": None,
+        "rows": [
+            {
+                "row": 5 * i + 3, "label": labels[i], "network": str(case.network[i]), "rules": answers[i],
+                "bits": "".join(map(str, bits[i].astype(int))),
+            }
+            for i in range(n)
+        ],
+        "rows_shown": n,
+        "rows_total": n,
+        "notes": ["12 rows have no value in bmi; a missing value makes no condition true."],
+    }  # fmt: skip
+    return {**result, **case.more}
+
+
+def statistics(rules: RuleSet, bits: Bits, concepts: Sequence[str], truth: Bits) -> list[dict[str, Any]]:
+    """Per class what `RuleStatistics.to_dict` holds."""
+    fires = np.column_stack([_fires(formula, bits, concepts) for formula in rules.formulas])
+    told = []
+    for i, rule in enumerate(rules.rules):
+        here, cubes = truth[:, i], [_fires(DNF([cube]), bits, concepts) for cube in rule.formula]
+        others = np.delete(fires, i, axis=1).any(axis=1)
+        told.append(
+            {
+                "name": rule.name,
+                "label": rule.label,
+                "formula": str(rule.formula),
+                "prevalence": share(here.sum(), len(here)),
+                "whole": _measured(None, fires[:, i], fires[:, i] & ~others, here),
+                "cubes": [
+                    _measured(cube, held, held & (np.sum(cubes, axis=0) == 1), here)
+                    for cube, held in zip(rule.formula, cubes, strict=True)
+                ],
+            }
+        )
+    return told
+
+
+def share(hits: float, total: float) -> dict[str, Any]:
+    low, high = wilson_interval(float(hits), float(total))
+    value = float(hits / total) if total else None
+    return {"hits": float(hits), "total": float(total), "value": value, "low": float(low), "high": float(high)}
+
+
+def _measured(cube: Any, held: Bits, alone: Bits, here: Bits) -> dict[str, Any]:
+    confidence, base = share((held & here).sum(), held.sum()), here.mean()
+    known = confidence["value"] is not None and base > 0
+    return {
+        "literals": None if cube is None else [{"concept": lit.concept, "positive": lit.positive} for lit in cube],
+        "text": "whole formula" if cube is None else format_formula(cube, "unicode"),
+        "support": share(held.sum(), len(held)),
+        "coverage": share((held & here).sum(), here.sum()),
+        "unique_coverage": share((alone & here).sum(), here.sum()),
+        "confidence": confidence,
+        "lift": float(confidence["value"] / base) if known else None,
+        "lift_low": float(confidence["low"] / base) if known else None,
+        "lift_high": float(confidence["high"] / base) if known else None,
+        "table": {
+            "fires_in_class": float((held & here).sum()),
+            "fires_elsewhere": float((held & ~here).sum()),
+            "silent_in_class": float((~held & here).sum()),
+            "silent_elsewhere": float((~held & ~here).sum()),
+        },
+    }
+
+
+def _fires(formula: DNF, bits: Bits, concepts: Sequence[str]) -> Bits:
+    """Read off the definition, row by row."""
+    place = {name: i for i, name in enumerate(concepts)}
+    held = np.zeros(len(bits), dtype=bool)
+    for cube in formula:
+        held |= np.array([all(row[place[lit.concept]] == lit.positive for lit in cube) for row in bits], dtype=bool)
+    return held
+
+
+def _answers(rules: RuleSet, case: Case, fires: Bits) -> list[str]:
+    if rules.multilabel:
+        return [_several(rules.names, row) for row in fires]
+    return ["undecided" if answer is None else str(answer) for answer in rules.predict(case.table)]
+
+
+def _several(names: Sequence[str], held: Bits) -> str:
+    return ", ".join(name for name, here in zip(names, held, strict=True) if here) or "none"
+
+
+def _words(name: str, positive: bool, rules: RuleSet) -> str:
+    literal = parse(f'"{_quoted(name)}"') if positive else parse(f'~"{_quoted(name)}"')
+    sentence = english(literal, {name: rules.predicates[name]} if name in rules.predicates else {}, head="x")
+    return sentence.removeprefix("A row is x if ").removesuffix(".")
+
+
+def _quoted(name: str) -> str:
+    return name.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _class(rule: Rule, truth: Bits, fires: Bits, case: Case) -> dict[str, Any]:
+    used = rule.formula.concepts
+    extra = [f"{column} >= {cut}" for column, cut in (("creatinine", 1.4), ("white cell count at admission", 11.2))]
+    size = max(len(case.concepts), 1)
+    relevance = {name: 1.0 - 0.7 * i / size for i, name in enumerate([*used, *extra])}
+    return {
+        "name": rule.name,
+        "formula": format_first_order(rule.formula, rule.name, fidelity=0.955),
+        "english": english(rule.formula, case.rules.predicates, head=rule.name),
+        "fidelity": 0.955,
+        "equals_network": False,
+        "certified": None,
+        "reason": None,
+        "remedy": None,
+        "f1": float(macro_f1(truth, fires)),
+        "simplest": {"text": "age is at least 61", "f1": 0.702},
+        "relevance": [
+            {"concept": name, "relevance": float(value), "used": name in used} for name, value in relevance.items()
+        ],
+    }
+
+
+def _confusion(names: Sequence[str], labels: Sequence[str], answers: Sequence[str]) -> dict[str, Any]:
+    predicted = [*names, "undecided"] if "undecided" in answers else list(names)
+    pairs = list(zip(labels, answers, strict=True))
+    counts = [[float(pairs.count((truth, said))) for said in predicted] for truth in names]
+    return {"labels": list(names), "predicted": predicted, "counts": counts, "of": "the rules"}
+
+
+def _history(epochs: int) -> dict[str, Any]:
+    steps = np.arange(epochs)
+    noise = np.random.default_rng(5).normal(0, 0.004, epochs)
+    loss = 0.35 + 0.4 * np.exp(-steps / 30)
+    return {
+        "loss": loss.tolist(),
+        "penalty": (0.2 * np.exp(-steps / 60)).tolist(),
+        "train_accuracy": (0.82 - 0.25 * np.exp(-steps / 25) + noise).tolist(),
+        "validation_loss": (loss + 0.03 + 0.0004 * steps + noise).tolist(),
+        "validation_accuracy": (0.78 - 0.25 * np.exp(-steps / 25) + 2 * noise).tolist(),
+        "best_epoch": epochs * 3 // 4,
+    }
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# The cases -------------------------------------------------------------------------------------------------------
+
+
+def cohort(n: int, seed: int = 1) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    return {
+        "age": random.normal(62, 17, n).round(1).clip(18, 99),
+        "bmi": np.where(random.random(n) < 0.05, np.nan, random.normal(27, 5, n).round(1)),
+        "unit": random.choice(["MICU", "CCU", "SICU"], n),
+        "smoker": random.integers(0, 2, n),
+        "sepsis": (random.random(n) < 0.2).astype(int),
+    }
+
+
+PREDICATES = {
+    "age >= 66": Predicate("age", ">=", 66),
+    "age >= 78": Predicate("age", ">=", 78),
+    "bmi >= 30": Predicate("bmi", ">=", 30),
+    "unit is MICU": Predicate("unit", "==", "MICU"),
+    "unit is CCU": Predicate("unit", "==", "CCU"),
+}
+GROUPS = Groups(exclusive=[["unit is MICU", "unit is CCU"]], implied=[["age >= 66", "age >= 78"]])
+
+
+def _labelled(rules: RuleSet, table: dict[str, Any], seed: int = 2) -> tuple[list[str], list[str]]:
+    """True labels and a network's answers: what the rules say, with slips."""
+    random = np.random.default_rng(seed)
+    said = [rules.names[0] if answer is None else str(answer) for answer in rules.predict(table)]
+    slips = [[str(random.choice(rules.names)) if random.random() < rate else s for s in said] for rate in (0.4, 0.08)]
+    return slips[0], slips[1]
+
+
+def patients(n: int = 356) -> Case:
+    """Two classes decided by confidence, cuts that imply each other, units that exclude each other."""
+    died = parse('"age >= 78" | ("age >= 66" & sepsis) | ("bmi >= 30" & smoker & ~"unit is CCU")')
+    lived = parse('(~"age >= 66" & ~sepsis) | ("unit is CCU" & ~smoker)')
+    rules = RuleSet(
+        (Rule("died", died, (0.74, 0.71, 0.52)), Rule("survived", lived, (0.81, 0.71))), PREDICATES, GROUPS, otherwise=1
+    )
+    table = cohort(n)
+    return Case(rules, table, *_labelled(rules, table))
+
+
+def certified(n: int = 240) -> Case:
+    """Three classes in exact mode, nobody to decide between them, with subgroups and stability."""
+    rules = RuleSet(
+        (
+            Rule("low", parse('~"age >= 66" & ~smoker'), (0.8,)),
+            Rule("middle", parse('("age >= 66" & ~"age >= 78") | (~"age >= 66" & smoker)'), (0.6, 0.5)),
+            Rule("high", parse('("age >= 78" & smoker) | sepsis'), (0.9, 0.7)),
+        ),
+        PREDICATES,
+        GROUPS,
+        "none",
+    )
+    table = cohort(n, seed=4)
+    case = Case(rules, table, *_labelled(rules, table))
+    base = result_of(case)
+    classes = [
+        {
+            **entry, "fidelity": 1.0, "equals_network": True,
+            "formula": entry["formula"].replace("≈", "↔").partition("   [")[0],
+            "certified": {
+                "domain": "all 6 rows of its 3 concepts that the groups allow", "smallest_logit": 2.31,
+                "rounding_bound": 4e-6, "refit": entry["name"] == "high",
+            },
+        }
+        for entry in base["classes"]
+    ]  # fmt: skip
+    gender = np.random.default_rng(9).choice(["female", "male"], n)
+    truth = np.array([[label == k for k in rules.names] for label in case.labels])
+    subgroups = [
+        {"name": name, "classes": statistics(rules, case.bits[gender == name], case.concepts, truth[gender == name])}
+        for name in ("female", "male")
+    ]
+    stability = {
+        "resamples": 20,
+        "source": "20 networks were trained on rows drawn with replacement",
+        "concepts": [
+            {"class": "high", "concept": name, "frequency": f} for name, f in (("sepsis", 1.0), ("smoker", 0.85))
+        ],
+        "cubes": [
+            {"class": "high", "text": "sepsis is true", "frequency": 0.95, "in_formula": True},
+            {"class": "high", "text": "age is at least 78 and smoker is true", "frequency": 0.6, "in_formula": True},
+            {"class": "high", "text": "age is at least 78 and unit is MICU", "frequency": 0.15, "in_formula": False},
+        ],
+    }
+    more = {
+        "title": "risk.csv: risk", "exact": True, "classes": classes, "stability": stability, "gap": None,
+        "statistics": {**base["statistics"], "by": "gender", "subgroups": subgroups},
+    }  # fmt: skip
+    return Case(rules, table, case.labels, case.network, more)
+
+
+def several_labels(n: int = 80) -> Case:
+    """Each label on its own."""
+    rules = RuleSet(
+        (
+            Rule("sepsis later", parse('"age >= 66" & "unit is MICU"'), (0.7,)),
+            Rule("long stay", parse('"bmi >= 30" | "age >= 78"'), (0.6, 0.5)),
+        ),
+        PREDICATES,
+        GROUPS,
+        multilabel=True,
+    )
+    table = cohort(n, seed=6)
+    fires = rules.predict(table).astype(bool)
+    truth = fires ^ (np.random.default_rng(3).random(fires.shape) < 0.1)
+    return Case(rules, table, truth, [_several(rules.names, row) for row in fires])
+
+
+MARKUP = (
+    "<img src=x onerror=alert(1)>",
+    "</script><script>window.pwned=1</script>",
+    '"><svg onload=window.pwned=2>',
+    "<!--<script> $\\frac{1}{0}$ {{ 7*7 }} & ' \u2028",
+)
+
+
+def hostile(n: int = 40) -> Case:
+    """Columns, values and classes that would be markup, a formula of TeX or a template if anyone let them."""
+    first, second, third, fourth = MARKUP
+    predicates = {f"{third} is {first}": Predicate(third, "==", first), first: Predicate(first, ">=", 3)}
+    formula = DNF(
+        [*parse(f'"{_quoted(first)}" & ~"{_quoted(second)}"'), *parse(f'"{_quoted(third)} is {_quoted(first)}"')]
+    )
+    rules = RuleSet(
+        (Rule(second, formula, (0.6, 0.5)), Rule(fourth, parse(f'"{_quoted(fourth)}"'), (0.4,))),
+        predicates,
+        otherwise=1,
+    )
+    random = np.random.default_rng(8)
+    table = {
+        first: random.integers(0, 7, n), second: random.integers(0, 2, n), third: random.choice([first, "b"], n),
+        fourth: random.integers(0, 2, n),
+    }  # fmt: skip
+    case = Case(rules, table, *_labelled(rules, table))
+    data = {
+        "name": first,
+        "rows": n,
+        "columns": 4,
+        "sha256": None,
+        "target": second,
+        "dropped": [{"column": first, "reason": third}],
+    }
+    more = {
+        "title": f"{first}: {second}", "command": f"logiclens explain '{first}' --target {third}", "data": data,
+        "notes": list(MARKUP), "versions": {first: third},
+        "stability": {
+            "resamples": 2, "source": first, "concepts": [{"class": second, "concept": third, "frequency": 0.5}],
+            "cubes": [{"class": second, "text": fourth, "frequency": 0.5, "in_formula": True}],
+        },
+    }  # fmt: skip
+    return Case(rules, table, case.labels, case.network, more)
+
+
+def bare(n: int = 12) -> Case:
+    """As little as a result can hold: constant formulas, no rows, no history."""
+    rules = RuleSet((Rule("common", DNF.true, (0.9,)), Rule("rare", DNF.false, ())), otherwise=0)
+    table = {"smoker": np.arange(n) % 2}
+    labels = ["common"] * n
+    case = Case(rules, table, labels, labels)
+    classes = result_of(case)["classes"]
+    rare = {
+        **classes[1], "relevance": [], "simplest": None,
+        "reason": "the network never predicts 'rare' on these 12 rows",
+        "remedy": "weigh the class, or gather more of its rows",
+    }  # fmt: skip
+    more = {
+        "classes": [{**classes[0], "equals_network": True}, rare], "history": None, "rows": [], "rows_shown": 0,
+        "gap": None, "confusion": None, "metrics": [], "command": None, "notes": [],
+    }  # fmt: skip
+    return Case(rules, table, labels, labels, more)
+
+
+def large() -> Case:
+    """Ten classes over sixty long-named concepts, a thousand rows."""
+    names = [f"the share of households with access to service number {i}" for i in range(60)]
+    random = np.random.default_rng(11)
+    rules = []
+    for k in range(10):
+        cubes = [
+            " & ".join(("~" if random.random() < 0.3 else "") + f'"{names[j]}"' for j in random.choice(60, 4, False))
+            for _ in range(6)
+        ]
+        formula = parse(" | ".join(f"({cube})" for cube in cubes))
+        rules.append(Rule(f"regime type {k}", formula, tuple(random.random(len(formula)).round(3).tolist())))
+    table = {name: random.integers(0, 2, 1000) for name in names}
+    ruleset = RuleSet(tuple(rules), otherwise=3)
+    case = Case(ruleset, table, *_labelled(ruleset, table))
+    return Case(ruleset, table, case.labels, case.network, {"rows_total": 25000, "history": _history(1000)})
+
+
+CASES = {
+    "patients": patients, "certified": certified, "several_labels": several_labels, "hostile": hostile, "bare": bare,
+    "large": large,
+}  # fmt: skip

@@ -1,0 +1,470 @@
+"""The report page as text: a pure function of the result, whose numbers can be counted again from the table."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, confusion_matrix
+
+from logiclens.errors import LogicLensError
+from logiclens.report import check_result, render
+from logiclens.report.charts import MOST_BARS, loss_chart, relevance_chart
+from logiclens.report.view import deciding, differing, shade, standing, summary
+from logiclens.report.words import cut, interval, percent
+from tests.report_cases import CASES, Case, patients, result_of
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+ROOT = Path(__file__).parent.parent
+
+
+def saved(case: Case) -> dict[str, Any]:
+    """A result as it comes back from its file."""
+    return json.loads(json.dumps(result_of(case), allow_nan=False))
+
+
+@pytest.fixture(scope="module")
+def result() -> dict[str, Any]:
+    return saved(patients())
+
+
+@pytest.fixture(scope="module")
+def page(result) -> str:
+    return render(result)
+
+
+class Reader(HTMLParser):
+    """Elements that could load or run something, and the text of scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.links: list[tuple[str, str]] = []
+        self.handlers: list[str] = []
+        self.scripts: list[tuple[dict[str, Any], str]] = []
+        self.policy, self._inside = "", False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name in ("src", "href", "xlink:href", "srcset", "action", "data"):
+                self.links.append((name, value))
+            if name.startswith("on"):
+                self.handlers.append(name)
+        if tag == "script":
+            self.scripts.append((dict(attributes), ""))
+            self._inside = True
+        if ("http-equiv", "Content-Security-Policy") in attributes:
+            self.policy = dict(attributes)["content"]
+
+    def handle_endtag(self, tag):
+        self._inside = self._inside and tag != "script"
+
+    def handle_data(self, data):
+        if self._inside:
+            kind, before = self.scripts[-1]
+            self.scripts[-1] = kind, before + data
+
+
+def plain(page: str) -> str:
+    """The text of a page, tags taken out, on one line."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+# One file, the same bytes ------------------------------------------------------------------------------------------
+
+
+def test_other_processes_make_the_same_bytes(tmp_path, result, page):
+    source = tmp_path / "result.json"
+    source.write_text(json.dumps(result), encoding="utf-8")
+    code = (
+        "import json, sys, hashlib; from logiclens.report import render;"
+        "import matplotlib; matplotlib.rcParams.update({'font.size': 31, 'xtick.major.pad': 20, 'svg.hashsalt': None});"
+        f"page = render(json.load(open({str(source)!r}, encoding='utf-8')));"
+        "print(hashlib.sha256(page.encode()).hexdigest())"
+    )
+    for seed in ("1", "77"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": "Asia/Tokyo", "LC_ALL": "C"}
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=ROOT, check=True
+        )
+        assert run.stdout.strip() == hashlib.sha256(page.encode()).hexdigest()
+
+
+def test_rendering_leaves_result_and_matplotlib_as_they_were(result):
+    import matplotlib
+
+    before, settings = copy.deepcopy(result), dict(matplotlib.rcParams)
+    render(result)
+    assert result == before
+    assert dict(matplotlib.rcParams) == settings
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_page_loads_nothing_and_runs_only_the_script_whose_hash_it_names(name):
+    reader = Reader(render(saved(CASES[name]())))
+    assert reader.handlers == []
+    assert all(value.startswith("#") for _, value in reader.links)
+    (kind, data), (bare, script) = reader.scripts
+    assert kind == {"type": "application/json", "id": "data"}
+    assert bare == {}
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert reader.policy.split("; ") == [
+        "default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'", "img-src data:",
+        "base-uri 'none'", "form-action 'none'",
+    ]  # fmt: skip
+    assert not re.search("[<>&\u2028\u2029]", data)
+    assert "innerHTML" not in script
+    assert '"use strict"' in script
+
+
+def test_a_large_result_stays_small():
+    assert len(render(saved(CASES["large"]())).encode()) < 1_000_000
+
+
+def test_what_the_script_reads_is_what_the_result_says():
+    result = saved(CASES["hostile"]())
+    data = json.loads(Reader(render(result)).scripts[0][1])
+    names = [concept["name"] for concept in result["concepts"]]
+    assert data["classes"] == [entry["name"] for entry in result["classes"]]
+    assert data["words"] == [[concept["words_not"], concept["words"]] for concept in result["concepts"]]
+    read = [(c["of"], {names[i]: bool(sign) for i, sign in c["if"]}, c["trust"]) for c in data["cubes"]]
+    assert read == [
+        (i, cube["if"], cube["confidence"])
+        for i, entry in enumerate(result["rules"]["classes"])
+        for cube in entry["cubes"]
+    ]
+    assert [row[4] for row in data["rows"]] == [row["bits"] for row in result["rows"]]
+
+
+# Numbers, counted again --------------------------------------------------------------------------------------------
+
+MEANS = {
+    "age is at least 78": "age >= 78", "age is at least 66": "age >= 66",
+    "age is below 66 (or missing)": "not age >= 66",
+    "sepsis is true": "sepsis == 1", "sepsis is not true": "sepsis != 1", "bmi is at least 30": "bmi >= 30",
+    "smoker is true": "smoker == 1", "smoker is not true": "smoker != 1", "unit is CCU": "unit == 'CCU'",
+    "unit is not CCU": "unit != 'CCU'",
+}  # fmt: skip
+
+
+def test_every_line_of_the_rule_sheet_counts_what_pandas_counts(result, page):
+    case = patients()
+    frame = pd.DataFrame({**case.table, "label": case.labels, "row": [entry["row"] for entry in result["rows"]]})
+    text = plain(page)
+    sheet = {
+        "died": ["age is at least 78", "age is at least 66 and sepsis is true",
+                 "bmi is at least 30 and smoker is true and unit is not CCU"],
+        "survived": ["age is below 66 (or missing) and sepsis is not true", "unit is CCU and smoker is not true"],
+    }  # fmt: skip
+    for klass, cubes in sheet.items():
+        for words in cubes:
+            held = frame.query(" and ".join(f"({MEANS[part]})" for part in words.split(" and ")))
+            right = (held["label"] == klass).sum()
+            line = (
+                f"{words} fires on {len(held)} of {len(frame)} rows; {100 * right / len(held):.0f}% of them are {klass}"
+            )
+            assert line in text
+            # The star stands at rows of another class.
+            rows = [
+                f"{row}{'' if label == klass else '*'}" for row, label in zip(held["row"], held["label"], strict=True)
+            ]
+            assert f"{words} {len(held)} rows {', '.join(rows)}" in text
+
+
+def test_the_first_sentence_and_the_confusion_are_scikit_learns(result, page):
+    truth, said = [[row[key] for row in result["rows"]] for key in ("label", "rules")]
+    share = accuracy_score(truth, said)
+    right = round(share * len(truth))
+    wanted = f"the rules give the right answer on {right} of {len(truth)} rows ({100 * share:.0f}%)."
+    assert summary(result).endswith(wanted)
+    assert wanted in plain(page)
+    for line, name in zip(
+        confusion_matrix(truth, said, labels=["died", "survived"]), ["died", "survived"], strict=True
+    ):
+        assert f"{name} {line[0]} {line[1]}" in plain(page[page.index('id="measured"') :])
+
+
+def test_rules_are_said_in_plain_words_before_they_are_written_formally(result, page):
+    text = plain(page)
+    said = text.index("died if age is at least 78, or if age is at least 66 and sepsis is true, or if bmi")
+    assert said < text.index(" ".join(result["classes"][0]["formula"].split()))
+    assert "survived if age is below 66 (or missing) and sepsis is not true, or if unit is CCU" in text
+
+
+def test_only_so_many_rows_are_listed():
+    result = saved(patients(700))
+    text = plain(render(result))
+    listed = re.search(r"sepsis is not true (\d+) rows ([\d*, ]+) and (\d+) more", text)
+    total, rows, more = int(listed.group(1)), listed.group(2).split(","), int(listed.group(3))
+    assert len(rows) == 200
+    assert total == 200 + more
+
+
+def test_what_the_result_does_not_hold_is_not_on_the_page():
+    text = plain(render(saved(CASES["bare"]())))
+    for absent in ("Try it", "Subgroups", "Training", "To repeat it", "None", "nan"):
+        assert absent not in text
+    assert "No row is rare ." in text
+    assert "The network never predicts 'rare' on these 12 rows. Weigh the class, or gather more of its rows." in text
+    full = plain(render(saved(CASES["certified"]())))
+    for present in ("Subgroups by gender", "female", "Would other rows have given the same rules?", "came up in"):
+        assert present in full
+
+
+def test_subgroups_are_measured_on_their_own_rows():
+    result = saved(CASES["certified"]())
+    text = plain(render(result))
+    for group in result["statistics"]["subgroups"]:
+        here = group["classes"][2]
+        line = f"{group['name']} {here['prevalence']['total']:.0f} {100 * here['prevalence']['value']:.0f}% ("
+        assert line in text
+        assert f"{100 * here['whole']['confidence']['value']:.0f}% (" in text[text.index(line) :][:200]
+
+
+# Sentences ---------------------------------------------------------------------------------------------------------
+
+
+def changed(result: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A result whose classes say otherwise."""
+    return {**result, "classes": [{**entry, **fields} for entry in result["classes"]]}
+
+
+def test_the_header_says_whether_the_rules_are_the_model(result):
+    proof = {"domain": "all 4 rows of its 2 concepts", "smallest_logit": 1.0, "rounding_bound": 1e-6, "refit": False}
+    assert standing(changed(result, certified=proof)).startswith(
+        "The rules are the model: for every class it is proved"
+    )
+    partly = changed(result, certified=None)
+    partly["classes"][0]["certified"] = proof
+    assert standing(partly) == ("The rules are the model for died (proved); for survived they only approximate it.")
+    assert "for other rows nothing is proved" in standing(changed(result, equals_network=True))
+    unequal = changed(result)
+    unequal["classes"][0]["fidelity"] = 0.9
+    assert "they agree with it on 90% to 96% of the rows they were made from" in standing(unequal)
+    assert "not measured" in standing(changed(result, fidelity=None))
+    certified = plain(render(changed(result, certified={**proof, "refit": True})))
+    assert "same answer on all 4 rows of its 2 concepts. The closest call is 1, rounding is off by 1e-06" in certified
+    assert "trained anew to equal these rules" in certified
+
+
+def test_how_an_answer_comes_about_is_said(result):
+    assert "Where none fires, the answer is survived." in deciding(result)
+    unsure = {**result, "rules": {**result["rules"], "otherwise": None}}
+    assert "Where none fires, the row stays undecided." in deciding(unsure)
+    assert "exactly that class" in deciding({**result, "rules": {**result["rules"], "resolve": "none"}})
+    assert "several labels" in deciding({**result, "multilabel": True})
+    firing = result["firing"]
+    assert f"{firing['one']} fire the rules of exactly one class, {firing['none']} of none" in deciding(result)
+
+
+def test_where_network_and_rules_differ_is_said(result):
+    assert differing(result).startswith("Taking every class on its own, they agree on 98% of the answers. Where")
+    assert differing({**result, "gap": None}) == "The rows on which they differ were not looked into."
+    assert differing({**changed(result, equals_network=True), "gap": None}).startswith("On none of the rows")
+    assert differing({**changed(result, certified={}), "gap": None}) == "Nowhere: it is proved that they answer alike."
+    assert differing({**result, "gap": {"agree": 1.0, "steps": []}}).endswith("they agree on 100% of the answers.")
+    assert "11 change when the network sees its relevant concepts only" in plain(render(result))
+
+
+def test_the_comparison_with_one_condition_is_honest(result):
+    def said(own: float, simplest: float) -> str:
+        return plain(render(changed(result, f1=own, simplest={"text": "age is at least 61", "f1": simplest})))
+
+    assert "The rules do no better than this one condition." in said(0.7, 0.7)
+    assert "The rules are ahead by 10.0 points." in said(0.8, 0.7)
+    assert "The rules are hardly ahead." in said(0.7003, 0.7)
+    assert "“age is at least 61”, scores 70.0%" in said(0.8, 0.7)
+
+
+@given(st.floats(0, 1))
+def test_only_all_is_100_per_cent_and_only_nothing_is_0(share):
+    text = percent(share)
+    assert (text == "100%") == (share == 1)
+    assert (text == "0%") == (share == 0)
+    if number := re.fullmatch(r"([\d.]+)%", text):
+        assert abs(float(number.group(1)) - 100 * share) <= 0.5 + 1e-9
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_intervals_keep_their_ends(a, b):
+    low, high = sorted((a, b))
+    ends = [float(end) for end in interval(low, high).removesuffix("%").split("–")]
+    assert ends == pytest.approx([100 * low, 100 * high], abs=0.5 if high - low >= 0.02 else 0.05)
+
+
+@given(st.text(max_size=80))
+def test_a_label_of_a_chart_fits_and_can_be_drawn(text):
+    label = cut(text, 20)
+    assert len(label) <= 20
+    assert label.isprintable()
+
+
+def test_shades_of_the_confusion_grow_with_the_share():
+    assert [shade([v, 100 - v], v) for v in (0, 1, 24, 25, 50, 75, 100)] == [0, 1, 1, 2, 3, 4, 4]
+
+
+# Charts ------------------------------------------------------------------------------------------------------------
+
+
+def bars(svg: str) -> list[tuple[float, bool]]:
+    """Length and whether it is full, of each bar."""
+    found = []
+    for path in ElementTree.fromstring(svg).iter("path"):
+        style = path.get("style", "")
+        if path.get("clip-path") and "stroke: var(--accent)" in style:
+            xs = [float(x) for x in re.findall(r"[ML] ([\d.]+)", path.get("d"))]
+            found.append((max(xs) - min(xs), "fill: var(--accent)" in style))
+    return found
+
+
+@given(st.lists(st.tuples(st.floats(0.05, 1), st.booleans()), min_size=1, max_size=15))
+def test_bars_are_as_long_as_the_relevance_and_full_where_used(entries):
+    relevance = [{"concept": f"c{i}", "relevance": r, "used": u} for i, (r, u) in enumerate(entries)]
+    drawn = bars(relevance_chart(relevance, key="k", label="relevance"))
+    wanted = sorted(entries, key=lambda entry: -entry[0])[:MOST_BARS]
+    assert [full for _, full in drawn] == [used for _, used in wanted]
+    lengths = np.array([length for length, _ in drawn])
+    assert lengths / lengths[0] == pytest.approx([r / wanted[0][0] for r, _ in wanted], abs=1e-4)
+
+
+def test_charts_take_their_colours_from_the_page_and_their_ids_apart():
+    relevance = [{"concept": "名前 $x$ <b>\n\x00", "relevance": 1.0, "used": True}]
+    first, second = (relevance_chart(relevance, key=key, label="a & b") for key in ("one", "two"))
+    assert not re.search(r"#[0-9a-f]{6}\b", first)
+    assert "<metadata" not in first
+    assert "<style" not in first
+    ids = [set(re.findall(r' id="([^"]*)"', svg)) for svg in (first, second)]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    assert [text.text for text in ElementTree.fromstring(first).iter("text")] == ["名前 $x$ <b>", "1.00"]
+    assert ElementTree.fromstring(first).get("aria-label") == "a & b"
+
+
+def test_curves_leave_out_what_is_not_there(result):
+    history = {**result["history"], "validation_loss": [None] * 180}
+    both, one = (loss_chart(h, key="k", label="loss") for h in (result["history"], history))
+    assert "validation" in both
+    assert "validation" not in one
+    assert "epoch kept" in one
+
+
+# What is refused ---------------------------------------------------------------------------------------------------
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to every field of every object, in the first entry of each list."""
+    if isinstance(value, dict):
+        free = path[-1:] in (("versions",), ("rules",))
+        inner = [] if free else [found for key, entry in value.items() for found in leaves(entry, (*path, key))]
+        return [path] * bool(path) + inner
+    if isinstance(value, list):
+        return [path, *(leaves(value[0], (*path, 0)) if value else [])]
+    return [path]
+
+
+def without(result: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
+    copied = copy.deepcopy(result)
+    inner = copied
+    for step in path[:-1]:
+        inner = inner[step]
+    del inner[path[-1]]
+    return copied
+
+
+NOT_READ = {"weight", "label", "text", "formula"}
+"""Fields of the statistics that the page does not need."""
+
+
+def test_every_field_that_is_missing_is_named():
+    result = saved(CASES["certified"]())
+    result["gap"] = {"agree": 1.0, "steps": [{"name": "a", "rows": 1.0}]}
+    checked = 0
+    for path in leaves(result):
+        if isinstance(path[-1], int) or path[0] in ("kind", "schema"):
+            continue
+        place = ".".join(map(str, path)).replace(".0", "[0]")
+        if path[0] == "statistics" and path[-1] in NOT_READ:
+            check_result(without(result, path))
+            continue
+        with pytest.raises(LogicLensError) as caught:
+            check_result(without(result, path))
+        assert str(caught.value) == f"the result lacks {place!r}."
+        checked += 1
+    assert checked > 120
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("kind",), "recipe", "the report is made from a saved result, whose 'kind' is 'logiclens result'."),
+        (("schema",), 2, "the report reads results of schema 1, got 2; explain the data again to renew it."),
+        (("schema",), True, "the report reads results of schema 1, got True; explain the data again to renew it."),
+        (("title",), 3, "'title' of the result must be a text, got 3."),
+        (("exact",), 1, "'exact' of the result must be true or false, got 1."),
+        (("seed",), True, "'seed' of the result must be a finite number, got True."),
+        (("rows", 0, "row"), float("nan"), "'rows[0].row' of the result must be a finite number, got nan."),
+        (("classes",), {}, "'classes' of the result must be a list, got {}."),
+        (("data",), [], "'data' of the result must be an object, got []."),
+        (("rows", 0, "bits"), "01", "row 3 of the result needs one 0 or 1 for each of 6 concepts."),
+        (("rows", 0, "bits"), "01012x", "row 3 of the result needs one 0 or 1 for each of 6 concepts."),
+        (("concepts", 1, "name"), "age >= 78", "'concepts' of the result names a concept twice."),
+        (("concepts", 0, "name"), "x", "the result uses the concept 'age >= 78', which is not among its 'concepts'."),
+        (("exclusive",), [["y"]], "the result uses the concept 'y', which is not among its 'concepts'."),
+        (("rules", "resolve"), "x", "the JSON is not a rule set: 'resolve' must be 'confidence' or 'none', got 'x'."),
+        (("classes", 0, "name"), "dead",
+         "the classes of the result are ['dead', 'survived'], but those of rules are ['died', 'survived']."),
+        (("statistics", "classes", 1, "cubes"), [],
+         "the statistics of 'survived' are not about the cubes of its rules."),
+        (("confusion", "counts", 0), [1.0],
+         "'confusion' of the result needs a row for each label and a column for each answer."),
+        (("history", "penalty"), [0.1], "the curves in 'history' of the result differ in length."),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_one_sentence(result, path, value, message):
+    broken = copy.deepcopy(result)
+    inner = broken
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    with pytest.raises(LogicLensError) as caught:
+        render(broken)
+    assert str(caught.value) == message
+
+
+def test_further_fields_are_let_pass_and_no_result_is_refused(result):
+    check_result({**result, "later": 1})
+    with pytest.raises(LogicLensError, match="made from a saved result"):
+        check_result("result.json")
+
+
+@pytest.mark.parametrize("module", ["jinja2", "matplotlib"])
+def test_what_is_not_installed_is_said(monkeypatch, result, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(
+        LogicLensError, match=r"^the report needs jinja2 and matplotlib: pip install 'logiclens\[report\]'\.$"
+    ):
+        render(result)
+
+
+def test_importing_the_report_loads_neither_library():
+    code = "import sys, logiclens.report; print(sorted({'jinja2', 'matplotlib', 'torch', 'pandas'} & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
