@@ -5,8 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 REFERENCE := .venv-reference
 READY := $(VENV)/.ready
+AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: setup demo test test-all lint format bench bench-exact clean
+.PHONY: setup demo test test-browser test-all lint format bench bench-exact bench-table clean
 
 setup: $(READY)
 
@@ -20,10 +21,16 @@ demo: setup
 	$(BIN)/logiclens explain
 
 test: setup
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" --ignore tests/browser
 
-test-all: setup
-	$(BIN)/python -m pytest
+# The report in a real browser: Debian's Chromium, installed where it is missing.
+test-browser: setup
+	command -v chromium || command -v chromium-browser || $(AS_ROOT) apt-get install -y -qq chromium \
+	  || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq chromium; }
+	LOGICLENS_BROWSER=required $(BIN)/python -m pytest tests/browser
+
+test-all: setup test-browser
+	$(BIN)/python -m pytest --ignore tests/browser
 
 lint: setup
 	$(BIN)/ruff check .
@@ -49,6 +56,12 @@ bench-exact: setup
 	$(BIN)/python benchmarks/million.py
 	$(BIN)/python benchmarks/throughput.py
 	$(BIN)/python benchmarks/minimiser.py
+
+# The defaults beside trees on small tables (needs LOGICLENS_DATA), growth with rows, the report, import times.
+bench-table: setup
+	$(BIN)/python benchmarks/defaults.py
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/startup.py
 
 bench: setup $(REFERENCE)/.ready
 	$(BIN)/python benchmarks/speed.py
