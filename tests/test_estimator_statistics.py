@@ -1,0 +1,140 @@
+"""Statistics of a fitted classifier: on rows that neither trained it nor chose a rule, judged by pandas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from logiclens.data.booleanise import Booleaniser
+from logiclens.errors import LogicLensError
+from logiclens.estimators import EntropyClassifier
+from logiclens.estimators.prepare import prepare
+
+RNG = np.random.default_rng(5)
+N = 500
+FRAME = pd.DataFrame(
+    {
+        "age": RNG.normal(60, 15, N).round(2),
+        "bmi": np.where(RNG.random(N) < 0.1, np.nan, RNG.normal(27, 4, N).round(2)),
+        "gender": RNG.choice(["f", "m", None], N, p=[0.45, 0.45, 0.1]),
+    }
+)
+LABELS = np.where((FRAME["age"] >= 65) ^ (RNG.random(N) < 0.1), "ill", "well")
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["soft", "exact"])
+def model(request) -> EntropyClassifier:
+    return EntropyClassifier(exact=request.param, epochs=80, set_aside=0.25).fit(FRAME, LABELS)
+
+
+def test_a_share_of_every_class_is_set_aside_and_neither_trains_nor_chooses(model):
+    aside = model.set_aside_
+    counts = pd.Series(LABELS[aside.places]).value_counts()
+    for label, count in pd.Series(LABELS).value_counts().items():
+        assert counts[label] == round(0.25 * count)
+    assert model.table_.n_counted == N - len(aside.places) == sum(model.parts_.values())
+
+
+def test_parts_share_no_row_and_leave_none_out():
+    values = RNG.permutation(np.linspace(0, 1, 300))[:, None]
+    model = EntropyClassifier(None, epochs=2, set_aside=0.3).fit(values, LABELS[:300])
+    seen = {}
+    ready = prepare(values, LABELS[:300], None, None, booleaniser=None, shares=(0.3, 0.2), seed=0)
+    for name, part in (("train", ready.train), ("validation", ready.validation), ("aside", ready.aside.table)):
+        seen[name] = set(part.values[:, 0].tolist())
+    assert not seen["train"] & seen["validation"]
+    assert not (seen["train"] | seen["validation"]) & seen["aside"]
+    assert set.union(*seen.values()) == set(values[:, 0].tolist())
+    assert set(ready.table.values[:, 0].tolist()) == seen["train"] | seen["validation"]
+    assert set(model.table_.values[:, 0].tolist()) == seen["train"] | seen["validation"]
+    assert (values[ready.aside.places, 0] == ready.aside.table.values[:, 0]).all()
+
+
+def test_cuts_are_found_on_the_rows_that_train(monkeypatch):
+    given = []
+    fit_columns = Booleaniser.fit_columns
+
+    def spy(self, columns, *rest):
+        given.append({column.name: column for column in columns})
+        return fit_columns(self, columns, *rest)
+
+    monkeypatch.setattr(Booleaniser, "fit_columns", spy)
+    frame = FRAME.assign(uid=RNG.permutation(N) + 0.5)
+    model = EntropyClassifier(epochs=2, set_aside=0.25).fit(frame, LABELS)
+    [columns] = given
+    trained = set(columns["uid"].values.tolist())
+    assert len(trained) == model.parts_["train"] < N
+    assert not trained & set(frame["uid"].iloc[model.set_aside_.places])
+
+
+def test_statistics_are_those_of_the_rows_set_aside(model):
+    counted = model.statistics()
+    assert "set aside before training" in counted.source
+    places = model.set_aside_.places
+    rows, labels = FRAME.iloc[places], LABELS[places]
+    fires = model.rules_.fires(rows)
+    for place, rule in enumerate(model.rules_.rules):
+        told, is_class = counted[rule.label], labels == rule.label
+        assert told.whole.confidence.hits == (fires[:, place] & is_class).sum()
+        assert told.whole.confidence.total == fires[:, place].sum()
+        assert told.whole.coverage.total == is_class.sum()
+        for cube, line in zip(rule.formula, told.cubes, strict=True):
+            alone = type(rule.formula)([cube]).evaluate(model.concepts(rows))
+            assert line.support.hits == alone.sum()
+
+
+def test_subgroups_by_a_raw_column(model):
+    counted = model.statistics(by="gender")
+    places = model.set_aside_.places
+    rows = FRAME.iloc[places].assign(label=LABELS[places])
+    sizes = rows["gender"].fillna("missing").value_counts()
+    assert set(counted.subgroups) == {"f", "m", "missing"}
+    for name, classes in counted.subgroups.items():
+        assert classes[0].prevalence.total == sizes[name]
+        assert classes[0].prevalence.hits == (rows["label"][rows["gender"].fillna("missing") == name] == "ill").sum()
+
+
+def test_statistics_of_other_rows(model):
+    fresh = FRAME.assign(age=FRAME["age"] + 1)
+    counted = model.statistics(fresh, LABELS, by="gender")
+    assert "500 rows given" in counted.source
+    assert counted["ill"].prevalence.hits == (LABELS == "ill").sum()
+    by_array = model.statistics(fresh, LABELS, by=fresh["gender"].to_numpy())
+    assert by_array.subgroups == counted.subgroups
+
+
+def test_without_rows_set_aside_the_reason_is_told(model):
+    plain = EntropyClassifier(epochs=60).fit(FRAME, LABELS)
+    with pytest.raises(LogicLensError, match="no rows were set aside: fit with set_aside=0.25"):
+        plain.statistics()
+    with pytest.raises(LogicLensError, match="need their labels"):
+        plain.statistics(FRAME)
+    with pytest.raises(LogicLensError, match="no column 'sex'"):
+        model.statistics(by="sex")
+    with pytest.raises(LogicLensError, match="no column 'sex' to compare"):
+        model.statistics(FRAME, LABELS, by="sex")
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, "half", None])
+def test_the_share_is_checked(share):
+    with pytest.raises(LogicLensError, match="set_aside must be a share from 0 to below 1"):
+        EntropyClassifier(set_aside=share).fit(FRAME, LABELS)
+
+
+def test_relevance_is_a_frame_of_classes_and_concepts(model):
+    relevance = model.relevance_
+    assert list(relevance.index) == ["ill", "well"]
+    assert list(relevance.columns) == list(model.concept_names_)
+    assert relevance.max(axis=1).to_numpy() == pytest.approx([1, 1])
+    own = model.network_.entropy.relevance().detach().numpy()
+    assert np.allclose(relevance.to_numpy(), own)
+
+
+def test_rules_are_there_for_every_model_and_predict_from_the_raw_table(model):
+    rules = model.rules_
+    if model.exact:
+        assert (rules.predict(FRAME) == model.predict(FRAME)).all()
+    else:
+        assert (rules.predict(FRAME) == model.predict(FRAME)).mean() > 0.9
+    assert set(rules.columns) <= set(FRAME.columns)
