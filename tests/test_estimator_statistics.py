@@ -106,7 +106,7 @@ def test_statistics_of_other_rows(model):
 
 def test_without_rows_set_aside_the_reason_is_told(model):
     plain = EntropyClassifier(epochs=60).fit(FRAME, LABELS)
-    with pytest.raises(LogicLensError, match="no rows were set aside: fit with set_aside=0.25"):
+    with pytest.raises(LogicLensError, match=r"no rows were set aside: fit with set_aside=0.25"):
         plain.statistics()
     with pytest.raises(LogicLensError, match="need their labels"):
         plain.statistics(FRAME)

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -315,7 +315,6 @@ class _Layout:
     name: str
     delimiter: str
     columns: tuple[str, ...]
-    header_line: int
 
 
 def _checked_delimiter(delimiter: str) -> str:
@@ -333,7 +332,7 @@ def _records(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[st
     """The records of a text, each with the line it starts on; blank lines are no records."""
     reader, line = csv.reader(text, delimiter=delimiter, skipinitialspace=delimiter != " "), 1
     for fields in reader:
-        if len(fields) > 1 or "".join(fields).strip():
+        if len(fields) > 1 or "".join(fields).strip(" \t"):
             yield line, fields
         line = reader.line_num + 1
 
@@ -357,9 +356,9 @@ def _layout(path: Path, name: str, wanted: str | None) -> _Layout:
             f"but {_shown(found)} splits it into {widths[found][0]}: use that."
         )
     with _text(path) as text:
-        line, header = next(_records(text, delimiter))
-    layout = _Layout(path, name, delimiter, tuple(cell.strip() for cell in header), line)
-    if set(widths[delimiter]) != {len(header)} or any(end in cell for cell in header for end in "\r\n"):
+        _, header = next(_records(text, delimiter))
+    layout = _Layout(path, name, delimiter, tuple(cell.strip() for cell in header))
+    if set(widths[delimiter]) != {len(header)}:
         _refuse_bad_line(layout)
     _checked_names(list(layout.columns), name)
     return layout
@@ -397,10 +396,8 @@ def _read_text(layout: _Layout, missing: frozenset[str]) -> pd.DataFrame:
 
 def _parse(layout: _Layout, missing: frozenset[str], **options: Any) -> pd.DataFrame:
     """What pandas makes of the rows; columns are numbered, as pandas would rename those of one name."""
-    options |= {"names": range(len(layout.columns)), "header": None, "index_col": False, "na_values": sorted(missing)}
+    options |= {"names": range(len(layout.columns)), "header": 0, "index_col": False, "na_values": sorted(missing)}
     options |= {"sep": layout.delimiter, "skipinitialspace": layout.delimiter != " ", "compression": None}
-    # The lines before the header are blank, and a line is skipped to the end of its quotes.
-    options["skiprows"] = layout.header_line
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
         # Before, pandas took the last digit of a number lightly; since, it warns of this option.
         options["float_precision"] = "round_trip"
@@ -430,7 +427,7 @@ def _code_columns(layout: _Layout, places: list[int], *, quotes: bool) -> set[in
     if not quotes:
         for block, zeros in _leading_zeros(layout):
             columns, before = _columns_at(block, zeros, ord(layout.delimiter))
-            for place in set(places) - codes:
+            for place in set(places).intersection(columns.tolist()) - codes:
                 if any(code.match(block, start) for start in before[columns == place]):
                     codes.add(place)
     elif any(code.search(block) for block, _ in _leading_zeros(layout)):
@@ -483,9 +480,10 @@ def _refuse_bad_line(layout: _Layout) -> None:
         for line, fields in _records(text, layout.delimiter):
             if len(fields) != len(layout.columns):
                 found = f"{len(fields)} field" + "s" * (len(fields) != 1)
+                hint = f": a field with {_shown(layout.delimiter)} inside must be in quotes."
                 raise LogicLensError(
-                    f"line {line} of {layout.name} has {found}, but the header has {len(layout.columns)}: "
-                    f"a field with {_shown(layout.delimiter)} inside must be in quotes."
+                    f"line {line} of {layout.name} has {found}, but the header has {len(layout.columns)}"
+                    + (hint if len(fields) > len(layout.columns) else ".")
                 )
 
 
@@ -616,7 +614,7 @@ def _write(frame: pd.DataFrame, out: Any, suffix: str) -> None:
         for start in range(0, len(frame), 10_000):
             part = frame.iloc[start : start + 10_000].astype(object)
             for row in part.where(part.notna(), None).itertuples(index=False, name=None):
-                record: Mapping[str, Any] = dict(zip(map(str, frame.columns), row, strict=True))
+                record = dict(zip(map(str, frame.columns), row, strict=True))
                 out.write(json.dumps(record, ensure_ascii=False, allow_nan=False, default=_json_value).encode() + b"\n")
     else:
         sep = "\t" if suffix == ".tsv" else ","

@@ -57,7 +57,8 @@ def fit(
     held = None
     if validation is not None:
         held = Batch.of(validation, like, counted=validation.is_boolean, single_head=single)
-    work = len(batch) * sum(parameter.numel() for parameter in network.parameters())
+    at_a_time = len(batch) if config.batch_size is None else min(config.batch_size, len(batch))
+    work = at_a_time * sum(parameter.numel() for parameter in network.parameters())
     with threads_for(work):
         weight = class_weights(config.class_weight, data, like, single_head=single)
         history = _Run(network, batch, held, task, config, generator, weight).train()
