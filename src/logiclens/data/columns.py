@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
@@ -156,6 +157,8 @@ def column_names(table: Any) -> list[Any] | None:
         frame = nw.from_native(table)
     except TypeError:
         raise LogicLensError(f"expected a table with named columns, got {type(table).__name__}.") from None
+    except nw.exceptions.DuplicateError:
+        return list(table.columns)
     return list(frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns)
 
 
@@ -202,7 +205,7 @@ def _of_series(name: str, series: Any) -> Column:
         cells = series.to_numpy()
         return Column(name, "date", times_of(cells, name))
     if kind == nw.String:
-        return _text(name, _objects(series.to_numpy()))
+        return _text(name, np.asarray(series.to_numpy(), dtype=object))
     column = _of_cells(name, _objects(series.to_list()))
     if column.kind == "number" and kind == nw.Categorical:
         # Numbers that only name something, such as the code of a hospital. (Where they are ordered it is an Enum.)
@@ -272,16 +275,14 @@ def _number(name: str, values: NDArray[np.float64], *, whole: bool) -> Column:
 
 
 def _text(name: str, cells: NDArray[np.object_]) -> Column:
-    place: dict[str, int] = {}
-    codes = np.fromiter(
-        (-1 if is_missing(cell) else place.setdefault(cell, len(place)) for cell in cells.tolist()), np.intp, len(cells)
-    )
-    categories = sorted(place)
-    rank = np.empty(len(place) + 1, dtype=np.intp)
-    rank[[place[category] for category in categories]] = np.arange(len(place))
+    # The hash table of pandas; every marker of a missing value becomes −1.
+    codes, found = pd.factorize(cells)
+    order = np.argsort(np.asarray(found, dtype=object), kind="stable")
+    rank = np.empty(len(order) + 1, dtype=np.intp)
+    rank[order] = np.arange(len(order))
     # The code −1 finds the last entry.
     rank[-1] = -1
-    return Column(name, "text", rank[codes], tuple(categories))
+    return Column(name, "text", rank[codes], tuple(str(found[place]) for place in order))
 
 
 def _checked_lists(rows: Sequence[Any]) -> Sequence[Any]:

@@ -34,6 +34,7 @@ from logiclens.explain.result import Explanation
 from logiclens.explain.stability import Stability, selection_frequencies, stable_explanation
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.ruleset import Resolve, RuleSet
+from logiclens.formula.why import Why
 from logiclens.metrics.scores import accuracy
 from logiclens.metrics.statistics import RuleStatistics
 from logiclens.render.figures import plot_history, plot_relevance, require_matplotlib
@@ -199,7 +200,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         With `exact` these are the model; else they are about it.
         """
         self._check_fitted()
-        return self._rules if hasattr(self, "_rules") else self.explain().rules
+        if not hasattr(self, "_rules"):
+            # Read off the network once; the next call finds them.
+            self._rules = self.explain().rules
+        return self._rules
 
     @property
     def relevance_(self) -> pd.DataFrame:
@@ -344,6 +348,14 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return local
         fired = self._rules.fires(packed).sum(axis=1)
         return tuple(replace(row, by_default=bool(n == 0)) for row, n in zip(local, fired, strict=True))
+
+    def why(self, row: Any) -> Why:
+        """Which rule decides on one raw row, which fire, and what each other one lacks: the reason codes.
+
+        `row` is a dictionary from column to value, a Series, or a table with one row. With `exact` the rules are the
+        model; else they are about it, and `explain_local` tells what the network itself leaned on.
+        """
+        return self.rules_.why(row)
 
     def save(self, folder: str | Path, result: Mapping[str, Any] | None = None) -> Path:
         """Write the model to a folder: `model.json`, `weights.safetensors` and, with `exact`, `certificate.json`.
