@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
 from itertools import pairwise, product
 from typing import Any
 
@@ -12,34 +14,49 @@ from hypothesis import strategies as st
 
 from logiclens.formula import DNF
 from logiclens.formula.groups import Groups
-from logiclens.formula.predicate import OPERATORS, Predicate
+from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Rule, RuleSet
 from tests.oracles.brute_force import holds
 from tests.strategies import dnfs
 
 Row = dict[str, Any]
 
-# Halves lie between the cuts 1, 2 and 3, on them, and beyond them: every pattern of comparisons comes up.
+# Halves lie between the cuts 1, 2 and 3, on them, and beyond them, and so do dates: every pattern comes up.
 VALUES: dict[str, list[Any]] = {
-    "dose": [half / 2 for half in range(9)],
+    "dose": [half / 2 for half in range(1, 8)],
+    "admitted": ["2021-02-28", "2021-03-01", "2021-04-01 08:00", "2021-06-15T12:30", "2021-06-15T12:30:00.5"],
     "unit": ["CCU", "MICU", "SICU"],
     "flag": [False, True],
     "a": [0, 1],
     "b": [0, 1],
     "c": [0, 1],
 }
+DATES = ("2021-03-01", "2021-06-15 12:30")
 BARE = ("a", "b", "c")
 COMPARE = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt, "==": operator.eq}
+_BARE_PREDICATES = {concept: Predicate(concept, ">=", 0.5) for concept in BARE}
+_read = cache(datetime.fromisoformat)
 
 
 def concepts_of(rules: RuleSet, row: Mapping[str, Any]) -> dict[str, bool]:
-    """Which concepts a raw row makes true; a missing value makes none."""
-    made = {}
-    for concept in (*rules.predicates, *BARE):
-        predicate = rules.predicates.get(concept, Predicate(concept, ">=", 0.5))
-        cell = row[predicate.column]
-        made[concept] = cell is not None and bool(COMPARE[predicate.operator](cell, predicate.value))
-    return made
+    """Which concepts a raw row makes true; a missing value makes none but that it is missing."""
+    return {
+        concept: _holds(predicate, row[predicate.column])
+        for concept, predicate in {**rules.predicates, **_BARE_PREDICATES}.items()
+    }
+
+
+def _holds(predicate: Predicate, cell: Any) -> bool:
+    if predicate.operator == "missing" or cell is None:
+        return predicate.operator == "missing" and cell is None
+    if predicate.column == "admitted":
+        return COMPARE[predicate.operator](_read(cell), _read(predicate.value))
+    return bool(COMPARE[predicate.operator](cell, predicate.value))
+
+
+def may_be_missing(rules: RuleSet) -> set[str]:
+    """The columns of which the rules ask whether they are missing."""
+    return {predicate.column for predicate in rules.predicates.values() if predicate.operator == "missing"}
 
 
 def answer(rules: RuleSet, concepts: Mapping[str, bool]) -> Any:
@@ -62,9 +79,8 @@ def broken(groups: Groups, concepts: Mapping[str, bool]) -> list[int]:
     return exclusive + [int(concepts[after] and not concepts[before]) for before, after in links]
 
 
-def every_raw_row(row: Mapping[str, Any] | None = None) -> Iterator[Row]:
-    """Every combination of values; what is missing in `row` may be missing still."""
-    missing = [name for name in VALUES if row is not None and row[name] is None]
+def every_raw_row(missing: Collection[str] = ()) -> Iterator[Row]:
+    """Every combination of values; some columns may be missing too."""
     for cells in product(*(values + [None] * (name in missing) for name, values in VALUES.items())):
         yield dict(zip(VALUES, cells, strict=True))
 
@@ -83,8 +99,13 @@ def raw_rows() -> st.SearchStrategy[Row]:
 
 @st.composite
 def rule_sets(draw: st.DrawFn, *, with_groups: bool = True, multilabel: bool = False) -> RuleSet:
-    cuts = draw(st.lists(st.tuples(st.sampled_from(OPERATORS), st.integers(1, 3)), max_size=3, unique=True))
-    predicates = {f"dose {sign} {cut}": Predicate("dose", sign, cut) for sign, cut in cuts}
+    cuts = draw(st.lists(st.tuples(st.sampled_from(list(COMPARE)), st.integers(1, 3)), max_size=3, unique=True))
+    predicates = {f"dose {sign} {cut}": Predicate("dose", sign, cut) for sign, cut in cuts}  # type: ignore[arg-type]
+    ordered = st.sampled_from([sign for sign in COMPARE if sign != "=="])
+    days = draw(st.lists(st.tuples(ordered, st.sampled_from(DATES)), max_size=2, unique=True))
+    predicates |= {f"admitted {sign} {day}": Predicate("admitted", sign, day) for sign, day in days}  # type: ignore[arg-type]
+    asked_for = st.sets(st.sampled_from(["dose", "admitted", "unit", "a"]), max_size=2)
+    predicates |= {f"{column} missing": Predicate(column, "missing") for column in draw(asked_for)}
     predicates |= {
         f"in {text}": Predicate("unit", "==", text) for text in draw(st.sets(st.sampled_from(["CCU", "MICU"])))
     }

@@ -17,7 +17,7 @@ from logiclens.formula.predicate import Predicate
 from logiclens.formula.properties import Implies, Monotone, NeverUses, implies, monotone_in, never_uses, parse_property
 from logiclens.formula.ruleset import Rule, RuleSet
 from tests.oracles.brute_force import holds
-from tests.rulesets import BARE, VALUES, Row, broken, concepts_of, every_raw_row, rule_sets
+from tests.rulesets import BARE, VALUES, Row, broken, concepts_of, every_raw_row, may_be_missing, rule_sets
 from tests.strategies import CONCEPTS, cubes, dnfs
 
 INCOME = {"rich": Predicate("income", ">=", 50), "poor": Predicate("income", "<", 20)}
@@ -27,22 +27,26 @@ Made = dict[str, bool]
 
 
 def possible_rows(rules: RuleSet) -> list[tuple[Row, Made]]:
-    """The raw rows that the groups allow, with their concepts."""
-    rows = [(row, concepts_of(rules, row)) for row in every_raw_row()]
+    """The raw rows that the groups allow, with their concepts; where the rules ask, a value may be missing."""
+    rows = [(row, concepts_of(rules, row)) for row in every_raw_row(may_be_missing(rules))]
     return [(row, made) for row, made in rows if not any(broken(rules.groups, made))]
 
 
-def pairs(rows: list[tuple[Row, Made]], column: str) -> Iterator[tuple[Made, Made]]:
-    """The concepts of any two of the rows that differ in one column only, the lower first."""
+def pairs(rows: list[tuple[Row, Made]], column: str, *, missing: bool = False) -> Iterator[tuple[Made, Made]]:
+    """The concepts of any two of the rows that differ in one column only, the lower first; with `missing` that too."""
     by_rest: dict[tuple[object, ...], list[tuple[Row, Made]]] = {}
     for row, made in rows:
         by_rest.setdefault(tuple(row[name] for name in VALUES if name != column), []).append((row, made))
     for alike in by_rest.values():
-        yield from ((low[1], high[1]) for low, high in product(alike, alike) if low[0][column] < high[0][column])
+        order = [(None if row[column] is None else VALUES[column].index(row[column]), made) for row, made in alike]
+        known = [(place, made) for place, made in order if place is not None]
+        yield from ((low, high) for (i, low), (j, high) in product(known, known) if i < j)
+        if missing:
+            yield from ((none, some) for place, none in order if place is None for _, some in known)
 
 
 @settings(max_examples=50)
-@given(rule_sets(), st.sampled_from(["dose", "flag", *BARE]), st.booleans())
+@given(rule_sets(), st.sampled_from(["dose", "admitted", "flag", *BARE]), st.booleans())
 def test_monotone_is_what_every_pair_of_rows_says(rules: RuleSet, column: str, increasing: bool) -> None:
     rows = possible_rows(rules)
     assume(rows)
@@ -72,9 +76,6 @@ def assert_shown(formula: DNF, shown: tuple[Made, ...], pairs_there_are: list[tu
 def test_a_column_is_used_where_a_cube_mentions_it(rules: RuleSet, column: str) -> None:
     rows = possible_rows(rules)
     assume(rows)
-    if column == "unit":
-        # Texts have no order of their own; that of the alphabet serves to name each pair once.
-        assert VALUES["unit"] == sorted(VALUES["unit"])
     result = rules.check(never_uses(column))
     for rule, part in zip(rules.rules, result.classes, strict=True):
         about = {name for name in rule.formula.concepts if rules.predicate(name).column == column}
@@ -85,11 +86,11 @@ def test_a_column_is_used_where_a_cube_mentions_it(rules: RuleSet, column: str) 
         shown = part.counterexample
         assert shown is not None
         assert set(shown.cubes) == {cube for cube in rule.formula if about & set(cube.concepts)}
-        matters = any(holds(rule.formula, low) != holds(rule.formula, high) for low, high in pairs(rows, column))
+        there = [*pairs(rows, column, missing=True)]
+        matters = any(holds(rule.formula, low) != holds(rule.formula, high) for low, high in there)
         assert bool(shown.rows) == matters
         assert ("never matters" in part.reason) == (not matters)
         if matters:
-            there = [*pairs(rows, column)]
             assert_shown(rule.formula, shown.rows, there + [pair[::-1] for pair in there])
 
 
@@ -118,7 +119,7 @@ def test_a_single_concept_of_a_column_can_be_asked_about(rules: RuleSet, data: s
     rising = rules.check(monotone_in(concept))
     for rule, part in zip(rules.rules, rising.classes, strict=True):
         turned = False
-        for pair in pairs(rows, column):
+        for pair in pairs(rows, column, missing=True):
             low, high = sorted(pair, key=lambda made: made[concept])
             if low[concept] != high[concept] and concept in rule.formula.concepts:
                 turned = turned or (holds(rule.formula, low) and not holds(rule.formula, high))
@@ -246,6 +247,88 @@ def test_texts_have_no_order() -> None:
     assert rules.check("never uses 'unit'").classes[0].counterexample.told == (
         "unit equal to MICU gives yes and unit other than MICU gives no"
     )
+
+
+DATED = {
+    "bare": Predicate("bmi", "missing"),
+    "heavy": Predicate("bmi", ">=", 30),
+    "light": Predicate("bmi", "<", 30),
+    "new": Predicate("on", ">=", "2021-03-01"),
+    "newer": Predicate("on", ">", "2021-06-15T12:30"),
+}
+
+
+def dated(formula: str, groups: Groups | None = None) -> RuleSet:
+    parsed = parse(formula)
+    return RuleSet((Rule("yes", parsed, (0.5,) * len(parsed)),), DATED, groups or Groups())
+
+
+def test_a_column_of_dates_has_an_order() -> None:
+    assert dated("new | newer").check("increasing in 'on'").holds
+    assert dated("~new").check("decreasing in 'on'").holds
+    assert dated("new & ~newer").check("increasing in 'on'").classes[0].reason == (
+        "on from 2021-03-01 and up to 2021-06-15 12:30 gives yes and on after 2021-06-15 12:30 gives no"
+    )
+    assert dated("newer").check("implies new").holds
+    assert dated("new").check("implies newer").classes[0].reason == (
+        "it fires on on from 2021-03-01 and up to 2021-06-15 12:30, where newer does not hold"
+    )
+
+
+def test_a_missing_value_satisfies_no_comparison() -> None:
+    assert dated("bare & (heavy | light)").check("implies False").holds
+    assert dated("heavy").check("implies ~bare").holds
+    assert dated("True").check("implies bare | heavy | light").holds
+    # Where the rules ask for missing values, a row may have none.
+    assert dated("True").check("implies heavy | light").classes[0].reason == (
+        "it fires on bmi missing, where heavy | light does not hold"
+    )
+    without = RuleSet((Rule("yes", DNF.true, (0.5,)),), {name: DATED[name] for name in ("heavy", "light")})
+    assert without.check("implies heavy | light").holds
+
+
+def test_a_missing_value_shows_the_use_of_a_column() -> None:
+    assert dated("bare").check("never uses 'bmi'").classes[0].counterexample.told == (
+        "bmi missing gives yes and bmi not missing gives no"
+    )
+    assert dated("heavy | light").check("never uses 'bmi'").classes[0].counterexample.told == (
+        "bmi below 30 gives yes and bmi missing gives no"
+    )
+    assert dated("bare & new").check("never uses 'on'").classes[0].counterexample.told == (
+        "with bmi missing, on from 2021-03-01 gives yes and on before 2021-03-01 gives no"
+    )
+    # A missing value is none that another could be raised from.
+    assert dated("bare").check("increasing in 'bmi'").holds
+    assert dated("bare | heavy").check("increasing in 'bmi'").holds
+    assert not dated("bare & new").check("decreasing in 'bare'").holds
+    assert dated("bare & new").check("increasing in 'bare'").holds
+
+
+def test_what_is_told_of_another_column_is_that_it_is_missing() -> None:
+    """No value of it makes the row: the flag asks that there be none, though no formula looks at that."""
+    rules = dated("new & ~heavy & flag", Groups(implied=[["bare", "flag"]]))
+    assert rules.check("decreasing in 'new'").classes[0].reason == (
+        "with bmi missing and flag true, on from 2021-03-01 gives yes and on before 2021-03-01 gives no"
+    )
+    assert rules.check("implies heavy").classes[0].reason == (
+        "it fires on on from 2021-03-01 and bmi missing and flag true, where heavy does not hold"
+    )
+
+
+def test_a_group_can_rule_out_that_a_value_is_missing() -> None:
+    """What is missing is not heavy, so that a group which asks for both leaves no missing value."""
+    never = Groups(implied=[["heavy", "bare"]])
+    assert dated("True", never).check("implies heavy | light").holds
+    assert dated("bare", never).check("implies False").holds
+    assert "never matters" in dated("bare", never).check("never uses 'bmi'").classes[0].reason
+
+
+def test_texts_and_dates_of_one_column_have_no_order() -> None:
+    meaning = {"new": Predicate("on", ">=", "2021-03-01"), "text": Predicate("on", "==", "2021-03-01")}
+    rules = RuleSet((Rule("yes", parse("new & ~text"), (0.9,)),), meaning)
+    with pytest.raises(LogicLensError, match="'on' is compared with texts, which have no order: name a concept"):
+        rules.check("monotone in 'on'")
+    assert RuleSet((Rule("yes", parse("text"), (0.9,)),), meaning).check("implies new").holds
 
 
 def test_a_value_that_is_asked_for_twice_is_a_step_up_and_down() -> None:

@@ -99,6 +99,14 @@ def test_the_difference_reads_like_this(before: str, after: str, told: str) -> N
     assert text.startswith(told) if told.endswith("\n") else text == told
 
 
+def test_concepts_that_are_sentences_are_told_in_quotes() -> None:
+    told = str(parse('"bmi is missing"').diff(parse('"bmi is missing" & "on >= 2021-03-01T12:30"')))
+    assert told == (
+        'changed: "bmi is missing" to "bmi is missing" & "on >= 2021-03-01T12:30", with "on >= 2021-03-01T12:30"\n'
+        'no longer: "bmi is missing" & ~"on >= 2021-03-01T12:30"'
+    )
+
+
 def test_rows_are_told_last() -> None:
     rows = pd.DataFrame({"a": [1, 1, 0], "b": [0, 1, 1]})
     assert str(parse("a").diff(parse("b"), rows)).endswith("2 of 3 rows differ: 1 turn to yes and 1 to no")

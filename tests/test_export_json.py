@@ -16,7 +16,7 @@ from logiclens.errors import LogicLensError
 from logiclens.export import from_dict, from_json, rules_schema, to_dict, to_json
 from logiclens.formula import DNF, parse
 from logiclens.formula.groups import Groups
-from logiclens.formula.predicate import OPERATORS, Predicate
+from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Rule, RuleSet
 from tests.export_cases import Typed
 from tests.strategies import dnfs, names
@@ -27,9 +27,14 @@ VALIDATOR = jsonschema.Draft202012Validator(rules_schema())
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 labels = names() | st.integers() | finite | st.booleans() | st.just("")
-predicates = st.builds(
-    Predicate, names(), st.sampled_from(OPERATORS), st.integers(-(2**70), 2**70) | finite
-) | st.builds(Predicate, names(), st.just("=="), names() | st.booleans() | st.just(""))
+ordered = st.sampled_from([">=", ">", "<=", "<"])
+dates = st.dates().map(str) | st.datetimes().map(lambda time: time.isoformat()) | st.datetimes().map(str)
+predicates = (
+    st.builds(Predicate, names(), ordered | st.just("=="), st.integers(-(2**70), 2**70) | finite)
+    | st.builds(Predicate, names(), st.just("=="), names() | st.booleans() | st.just("") | dates)
+    | st.builds(Predicate, names(), ordered, dates)
+    | st.builds(Predicate, names(), st.just("missing"))
+)
 
 
 @st.composite
@@ -112,6 +117,37 @@ def test_the_form_is_the_published_one() -> None:
         "otherwise": 1,
         "multilabel": False,
     }
+
+
+def test_dates_and_missing_values_are_an_addition_to_the_form() -> None:
+    meaning = {"bmi is missing": Predicate("bmi", "missing"), "new": Predicate("admitted", ">=", "2021-03-01T12:30")}
+    rules = RuleSet((Rule("ill", parse('"bmi is missing" & ~new'), (0.9,)),), meaning)
+    written = to_dict(rules)
+    assert written["schema"] == 1
+    assert written["predicates"] == {
+        "bmi is missing": {"column": "bmi", "operator": "missing", "value": True},
+        "new": {"column": "admitted", "operator": ">=", "value": "2021-03-01T12:30"},
+    }
+    table = {"bmi": [None, 20.0, float("nan")], "admitted": ["2021-03-01", None, "2021-03-02"]}
+    assert list(from_json(to_json(rules)).predict(table)) == ["ill", None, None]
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "fits"),
+    [
+        ("missing", True, True), ("missing", False, False), ("missing", 1, False), ("missing", "x", False),
+        (">=", "2021-03-01", True), ("<", "2021-03-01 12:30:00.25", True), (">=", "2021-3-1", False), ("<", "a", False),
+        (">", True, False), ("==", True, True), ("==", "2021-03-01", True), (">=", 3, True), ("is", 3, False),
+    ],
+)  # fmt: skip
+def test_the_schema_knows_dates_and_missing_values(operator: str, value: Any, fits: bool) -> None:
+    document = a_predicate(operator=operator, value=value)
+    assert VALIDATOR.is_valid(document) == fits
+    if fits:
+        assert from_dict(document).predicates["old"].value == value
+    else:
+        with pytest.raises(LogicLensError, match="the JSON is not a rule set"):
+            from_dict(document)
 
 
 def test_numpys_values_become_plain() -> None:
@@ -214,10 +250,15 @@ def a_predicate(**fields: Any) -> dict[str, Any]:
         (a_class(cubes=to_dict(RULES)["classes"][0]["cubes"] * 2), "class number 0 has the same cube twice."),
         (changed(classes=to_dict(RULES)["classes"] * 2), "every class can have one rule only."),
         (changed(predicates=[]), "'predicates' must be an object, got []."),
-        (a_predicate(operator="~"), "the operator must be one of >= > <= < ==, got '~'."),
+        (a_predicate(operator="~"), "the operator must be one of >= > <= < == missing, got '~'."),
+        (a_predicate(operator="missing"), "whether 'age' is missing takes no value, got 60.0."),
+        (a_predicate(operator="missing", value=1), "whether 'age' is missing takes no value, got 1."),
         (a_predicate(operator=1), "'operator' of the predicate 'old' needs a text, got 1."),
         (a_predicate(column=""), "a predicate needs the name of a column, got ''."),
-        (a_predicate(value="60"), "'60' can only be compared by '==', got '>='."),
+        (a_predicate(value="60"), "'60' can only be compared by '==' (a date such as '2021-03-01' also by order), "
+         "got '>='."),
+        (a_predicate(value="2021-02-30"), "'2021-02-30' can only be compared by '==' (a date such as '2021-03-01' also "
+         "by order), got '>='."),
         (a_predicate(value=None), "the predicate on 'age' needs a number or a text, got None."),
         (changed(exclusive=[["a", 1]]), "'exclusive' needs a text, got 1."),
         (changed(implied=["ab"]), "'implied' must be a list, got 'ab'."),

@@ -44,3 +44,20 @@ def test_all_classes() -> None:
 
 def test_where_nobody_decides_nothing_is_said_of_other_rows() -> None:
     assert "otherwise" not in to_latex(RULES.resolved_by("none"))
+
+
+def test_dates_and_missing_values() -> None:
+    rules = RuleSet(
+        (Rule("ill", parse("new & ~late | bare | ~bare"), (0.9,) * 3),),
+        {
+            "new": Predicate("admitted", ">=", "2021-03-01"),
+            "late": Predicate("admitted", ">", "2021-03-01T12:30"),
+            "bare": Predicate("body_mass", "missing"),
+        },
+    )
+    assert to_latex(rules).splitlines()[1:-1] == [
+        r"  \text{ill} &\leftarrow (\text{admitted} \geq \text{2021{-}03{-}01} \land "
+        r"\lnot (\text{admitted} > \text{2021{-}03{-}01T12:30})) \\",
+        r"  &\phantom{{}\leftarrow{}} \lor \text{body\_mass\ is\ missing} \\",
+        r"  &\phantom{{}\leftarrow{}} \lor \lnot (\text{body\_mass\ is\ missing})",
+    ]

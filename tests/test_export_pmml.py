@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import shutil
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from logiclens.export import to_pmml
 from logiclens.formula import DNF, Literal, parse
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Rule, RuleSet
-from tests.export_cases import CUTS, NASTY, around, expected_classes, rows_of, rule_sets, table
+from tests.export_cases import CUTS, NASTY, PREDICATES, around, expected_classes, rows_of, rule_sets, table
 from tests.strategies import AWKWARD_NAMES
 
 TABLE = table(40)
@@ -58,6 +59,49 @@ def test_the_class_of_every_row(load: Any, rules: RuleSet) -> None:
     assert [type(label) for label in got] == [type(label) for label in wanted]
 
 
+@pytest.mark.parametrize("concept", PREDICATES)
+def test_each_predicate_alone(load: Any, concept: str) -> None:
+    for positive in (True, False):
+        formula = DNF([next(iter(Literal(concept, positive) | DNF.false))])
+        for resolve in ("confidence", "none"):
+            # Where nobody resolves, a class also asks that the others' formulas fail.
+            rules = RuleSet((Rule("yes", formula, (0.9,)), Rule("no", ~formula, (0.8,))), PREDICATES, resolve=resolve)
+            predict = load(to_pmml(rules))
+            assert [predict(row) for row in ROWS] == list(rules.predict(TABLE))
+
+
+def test_a_column_of_dates_may_have_any_name(load: Any) -> None:
+    cells = ["2021-02-28", "2021-03-01", "2021-03-01T12:30", "2021-03-01 12:30:00.5", None]
+    for name in (*(name for name in AWKWARD_NAMES if "\0" not in name), NASTY, "<a>&amp;"):
+        for operator in (">=", ">"):
+            rules = RuleSet((Rule("yes", parse("c"), (0.9,)),), {"c": Predicate(name, operator, "2021-03-01")})  # type: ignore[arg-type]
+            predict = load(to_pmml(rules))
+            assert [predict({name: cell}) for cell in cells] == list(rules.predict({name: cells}))
+
+
+def test_a_derived_field_takes_no_name_from_a_column(load: Any) -> None:
+    names = ("on", "on (day)", "on (day)'", "on (time)")
+    rules = RuleSet(
+        (Rule("yes", parse("a & ~b & (c | d)"), (0.9, 0.9)),),
+        {c: Predicate(name, ">", "2021-03-01 12:30") for c, name in zip("abcd", names, strict=True)},
+    )
+    predict = load(to_pmml(rules))
+    for cells in itertools.product(["2021-03-01", "2021-03-01T12:30:01", None], repeat=4):
+        row = dict(zip(names, cells, strict=True))
+        assert predict(row) == rules.predict({name: [cell] for name, cell in row.items()})[0]
+    with pytest.raises(LogicLensError, match=r"the table has a column 'on \(in full\)' already: pass another target="):
+        to_pmml(rules, target="on (in full)")
+
+
+def test_a_column_may_be_compared_with_dates_and_with_texts(load: Any) -> None:
+    cells = ["2021-02-28", "2021-03-01", "2021-03-01T00:00", None]
+    meaning = {"new": Predicate("on", ">=", "2021-03-01"), "text": Predicate("on", "==", "2021-03-01")}
+    for formula in ("new & ~text", "text", "~new & ~text"):
+        rules = RuleSet((Rule("yes", parse(formula), (0.9,)),), meaning)
+        predict = load(to_pmml(rules))
+        assert [predict({"on": cell}) for cell in cells] == list(rules.predict({"on": cells}))
+
+
 @pytest.mark.parametrize("operator", [">=", ">", "<=", "<", "=="])
 def test_numbers_arrive_exactly(load: Any, operator: Any) -> None:
     values = [*around(*CUTS), None, math.nan]
@@ -85,12 +129,23 @@ def test_texts_that_look_like_something_else(load: Any, cells: list[Any]) -> Non
 
 
 def test_a_column_that_is_compared_with_true_and_with_numbers(load: Any) -> None:
-    cells = [1.0, 0.0, 0.5, None]
-    for formula in ("told & half", "~told & half", "~told & ~half", "told | half"):
+    cells = [1.0, 0.0, 0.5, None, math.nan]
+    for formula in (
+        "told & half",
+        "~told & half",
+        "~told & ~half",
+        "told | half",
+        "none | told & half",
+        "~none & ~half",
+    ):
         parsed = parse(formula)
         rules = RuleSet(
             (Rule("yes", parsed, (0.9,) * len(parsed)),),
-            {"told": Predicate("flag", "==", True), "half": Predicate("flag", ">=", 0.5)},
+            {
+                "told": Predicate("flag", "==", True),
+                "half": Predicate("flag", ">=", 0.5),
+                "none": Predicate("flag", "missing"),
+            },
         )
         predict = load(to_pmml(rules))
         assert [predict({"flag": cell}) for cell in cells] == list(rules.predict({"flag": cells}))
@@ -151,6 +206,38 @@ def test_how_it_reads() -> None:
     </RuleSet>
   </RuleSetModel>
 </PMML>"""
+    )
+
+
+def test_how_dates_and_missing_values_read() -> None:
+    rules = RuleSet(
+        (Rule("ill", parse("new & bare & ~none"), (0.9,)),),
+        {
+            "new": Predicate("on", ">=", "2021-03-01"),
+            "bare": Predicate("bmi", "missing"),
+            "none": Predicate("lab", "missing"),
+        },
+    )
+    document = to_pmml(rules)
+    assert '<DataField name="on" optype="categorical" dataType="string" />' in document
+    assert (
+        document.partition('score="ill" confidence="0.9">\n')[2].partition("      </SimpleRule>")[0]
+        == """\
+        <CompoundPredicate booleanOperator="and">
+          <CompoundPredicate booleanOperator="and">
+            <SimplePredicate field="on" operator="isNotMissing" />
+            <SimplePredicate field="on (day)" operator="greaterOrEqual" value="20210301" />
+          </CompoundPredicate>
+          <CompoundPredicate booleanOperator="or">
+            <SimplePredicate field="bmi" operator="isMissing" />
+            <SimplePredicate field="bmi" operator="equal" value="NaN" />
+          </CompoundPredicate>
+          <CompoundPredicate booleanOperator="and">
+            <SimplePredicate field="lab" operator="isNotMissing" />
+            <SimplePredicate field="lab" operator="notEqual" value="NaN" />
+          </CompoundPredicate>
+        </CompoundPredicate>
+"""
     )
 
 

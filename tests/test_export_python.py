@@ -1,15 +1,19 @@
-"""Python: the source runs with nothing but `float` and `len`, and answers as the rules do on every row."""
+"""Python: the source runs with a few of Python's own functions, and answers as the rules do on every row."""
 
 from __future__ import annotations
 
 import ast
 import math
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pytest
 from hypothesis import given
 
+from logiclens.errors import LogicLensError
 from logiclens.export import to_python
 from logiclens.formula import DNF, parse
 from logiclens.formula.predicate import Predicate
@@ -22,7 +26,8 @@ ROWS = rows_of(TABLE)
 
 
 def run(source: str) -> Callable[[dict[str, Any]], Any]:
-    namespace: dict[str, Any] = {"__builtins__": {"float": float, "len": len}}
+    allowed = (float, len, str, bool, type, getattr, ValueError)
+    namespace: dict[str, Any] = {"__builtins__": {function.__name__: function for function in allowed}}
     exec(source, namespace)
     return namespace["predict"]
 
@@ -63,6 +68,59 @@ def test_cells_of_numpy_are_compared_as_the_rules_compare_them() -> None:
     for cell in (np.float32(0.7), np.float64(0.7), np.int64(1), np.bool_(True), True, 1):
         assert predict({"x": cell}) == rules.predict({"x": [cell]})[0]
     assert predict({"x": np.float32(0.7)}) is None
+
+
+TIMES = [
+    date(2021, 3, 1), date(2021, 2, 28), datetime(2021, 3, 1), datetime(2021, 3, 1, 12, 30), "2021-03-01",
+    " 2021-03-01T12:30 ", "2021-03-01 12:30:00.000001", datetime(2021, 3, 1, 12, 30, 0, 1), pd.Timestamp("2021-03-01"),
+    pd.Timestamp("2021-03-01T12:30:00.000000001"), pd.Timestamp("2021-03-01T01:00", tz="Europe/Rome"),
+    pd.Timestamp("2021-03-28T03:30", tz="Europe/Rome"), datetime(2021, 3, 1, tzinfo=UTC),
+    datetime(2021, 3, 1, 0, 30, tzinfo=timezone(timedelta(hours=1))), np.datetime64("2021-03-01"),
+    np.datetime64("2021-03-01T12:30", "ns"), np.datetime64("2021-02-28T23:59:59.999999"), np.str_("2021-03-02"),
+]  # fmt: skip
+NO_TIMES = [None, math.nan, pd.NaT, pd.NA, np.datetime64("NaT"), np.float64("nan")]
+
+
+@pytest.mark.parametrize("operator", [">=", ">", "<=", "<"])
+@pytest.mark.parametrize("value", ["2021-03-01", "2021-03-01T12:30", "2021-03-28 01:30:00"])
+def test_dates_of_every_kind_are_compared_as_the_rules_compare_them(operator: Any, value: str) -> None:
+    for formula in ("c", "~c"):
+        rules = RuleSet((Rule("yes", parse(formula), (0.9,)),), {"c": Predicate("on", operator, value)})
+        predict = run(to_python(rules))
+        for cell in (*TIMES, *NO_TIMES):
+            assert predict({"on": cell}) == rules.predict({"on": np.array([cell], dtype=object)})[0], cell
+
+
+@pytest.mark.parametrize("cell", [*TIMES, *NO_TIMES, "", "missing", "nan", 0, False, np.int64(3), 1.5, math.inf])
+def test_a_missing_value_is_found_among_cells_of_every_kind(cell: Any) -> None:
+    rules = RuleSet(
+        (Rule("yes", parse("c"), (0.9,)), Rule("no", parse("~c"), (0.8,))), {"c": Predicate("x", "missing")}
+    )
+    answer = run(to_python(rules))({"x": cell})
+    assert answer == rules.predict({"x": np.array([cell], dtype=object)})[0]
+    assert answer == ("yes" if pd.isna(cell) else "no")
+
+
+@pytest.mark.parametrize("cell", ["yesterday", "01/03/2021", "2021-03-1", 20210301, True])
+def test_what_is_no_date_is_an_error_as_it_is_by_the_rules(cell: Any) -> None:
+    rules = RuleSet((Rule("yes", parse("c"), (0.9,)),), {"c": Predicate("on", "<", "2021-03-01")})
+    with pytest.raises(LogicLensError, match=r"the column 'on' holds .* where a date such as '2021-03-01'"):
+        rules.predict({"on": [cell]})
+    with pytest.raises(ValueError, match=f"on holds {cell} where a date such as 2021-03-01 is needed"):
+        run(to_python(rules))({"on": cell})
+
+
+def test_how_dates_and_missing_values_read() -> None:
+    rules = RuleSet(
+        (Rule("ill", parse("new & ~bare"), (0.9,)),),
+        {"new": Predicate("admitted", ">=", "2021-03-01"), "bare": Predicate("bmi", "missing")},
+    )
+    source = to_python(rules)
+    assert "def number" not in source
+    assert source.partition("    holds = {\n")[2].startswith("""\
+        'new': not missing('admitted') and moment('admitted') >= '2021-03-01 00:00:00.000000',
+        'bare': missing('bmi'),
+""")
 
 
 def test_labels_of_numpy_become_pythons() -> None:

@@ -26,7 +26,9 @@ from tests.strategies import AWKWARD_NAMES
 
 ENGINES = ("sqlite", "duckdb", "postgres")
 TABLE = table(300)
-TYPES = {"count": "INTEGER", "flag": "BOOLEAN", "unit": "TEXT"}
+TYPES = {
+    "count": "INTEGER", "flag": "BOOLEAN", "unit": "TEXT", "admitted": "TIMESTAMP", "born": "DATE", "note": "TEXT",
+}  # fmt: skip
 once_for_all_examples = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -147,9 +149,10 @@ def test_each_predicate_alone(rows: Engine, concept: str, positive: bool) -> Non
 
 
 def test_without_nan_the_text_is_plainer_and_means_the_same(rows: Engine) -> None:
-    rules = RuleSet((Rule("ill", parse("old & ~dosed | many"), (0.9, 0.8)),), PREDICATES)
+    formula = parse('old & ~dosed | many | "no age" & "no lab" | ~"no count" & "no smoker" & smoker')
+    rules = RuleSet((Rule("ill", formula, (0.9, 0.8, 0.7, 0.6)),), PREDICATES)
     plain, careful = (to_sql(rules, dialect=rows.dialect, nan=nan) for nan in (False, True))
-    assert "NaN" not in plain
+    assert "nan" not in plain.lower()
     assert ("NaN" in careful) == (rows.dialect != "sqlite")
     rows.load("no nan", {c: [None if v != v else v for v in vs] for c, vs in TABLE.items()}, TYPES)
     query = to_sql(rules, dialect=rows.dialect, nan=False, table="no nan")
@@ -190,13 +193,86 @@ def test_decimal_and_whole_columns_are_compared_exactly(engine: Engine) -> None:
                 assert got == predicate.holds(np.array(cells, dtype=object)).tolist(), (cut, column, operator)
 
 
+SPELLINGS = ("2021-03-01", "2021-03-01 00:00", "2021-03-01T00:00:00", "2021-03-01 00:00:00.000")
+STAMPS = [
+    *SPELLINGS, "2021-02-28", "2021-02-28T23:59:59.999999", "2021-03-01T00:00:00.000001", "2021-03-01 12:30",
+    "2021-03-01T12:30:00.25", "2021-03-02", "0001-01-01", "9999-12-31T23:59:59", None,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("operator", [">=", ">", "<=", "<"])
+@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"])
+def test_dates_are_compared_as_the_rules_compare_them(engine: Engine, operator: Any, kind: str) -> None:
+    """In SQLite all of these are texts, whichever of their parts are written."""
+    if kind.endswith("ZONE") and engine.dialect != "sqlite":
+        engine.execute("SET TimeZone = 'UTC'")
+    cells = [cell and cell[:10] if kind == "DATE" else cell for cell in STAMPS]
+    engine.load(f"a {kind}", {"on": cells}, {"on": kind})
+    for value in (*SPELLINGS[:3], "2021-03-01T12:30", "2021-03-01 12:30:00.250001", "0001-01-01", "9999-12-31"):
+        predicate = Predicate("on", operator, value)
+        for positive in (True, False):
+            condition = sql_condition(Literal("c", positive), {"c": predicate}, dialect=engine.dialect)
+            wanted = (predicate.holds(cells) == positive).tolist()
+            assert engine.answers(f'SELECT id, {condition} FROM "a {kind}"') == wanted, (value, condition)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells"),
+    [
+        ("TEXT", ["NaN", "nan", "", "NULL", "x", None]),
+        ("REAL", [math.nan, 0.0, math.inf, None]),
+        ("DOUBLE PRECISION", [math.nan, -math.inf, 1e300, None]),
+        ("DECIMAL(12, 4)", [Decimal("0.5"), None]),
+        ("BIGINT", [2**60, 0, None]),
+        ("BOOLEAN", [True, False, None]),
+        ("DATE", ["2021-03-01", None]),
+        ("TIMESTAMP", ["2021-03-01 12:30:00", None]),
+    ],
+)
+def test_a_missing_value_is_found_in_a_column_of_any_type(engine: Engine, kind: str, cells: list[Any]) -> None:
+    """Nothing but `missing` is asked of it, so that no other predicate tells what it holds."""
+    given = [float(cell) if isinstance(cell, Decimal) and engine.dialect == "sqlite" else cell for cell in cells]
+    engine.load(f"any {kind}", {"x": given}, {"x": kind})
+    for positive in (True, False):
+        literal, meaning = Literal("c", positive), {"c": Predicate("x", "missing")}
+        wanted = [(cell is None or cell != cell) == positive for cell in cells]
+        for boolean in (None, ["x"] if kind == "BOOLEAN" else []):
+            condition = sql_condition(literal, meaning, dialect=engine.dialect, boolean=boolean)
+            assert engine.answers(f'SELECT id, {condition} FROM "any {kind}"') == wanted
+        if math.nan not in cells:
+            condition = sql_condition(literal, meaning, dialect=engine.dialect, nan=False)
+            assert condition == ("" if positive else "NOT ") + '"x" IS NULL'
+            assert engine.answers(f'SELECT id, {condition} FROM "any {kind}"') == wanted
+
+
+def test_decimal_nan_is_missing_where_there_is_one(engine: Engine) -> None:
+    if engine.dialect != "postgres":
+        pytest.skip("only PostgreSQL has NaN among its decimal numbers")
+    engine.load("decimal nan", {"x": [Decimal("NaN"), Decimal(1), None]}, {"x": "NUMERIC"})
+    for meaning in ({}, {"d": Predicate("x", ">", 0)}):
+        condition = sql_condition(Literal("c"), {"c": Predicate("x", "missing"), **meaning}, dialect="postgres")
+        assert engine.answers(f'SELECT id, {condition} FROM "decimal nan"') == [True, False, True]
+
+
+def test_a_text_is_compared_exactly(engine: Engine) -> None:
+    texts = ["MICU", "micu", "MICU ", " MICU", "MİCU", "2021-03-01", "1", "", None]
+    engine.load("texts", {"unit": texts}, {"unit": "TEXT"})
+    for text in texts[:-1]:
+        predicate = Predicate("unit", "==", text)
+        condition = sql_condition(Literal("c"), {"c": predicate}, dialect=engine.dialect)
+        assert engine.answers(f'SELECT id, {condition} FROM "texts"') == predicate.holds(texts).tolist()
+
+
 BOOLEAN = {"told": [True, False, None], "number": [1, 0, None]}
 
 
 @pytest.mark.parametrize(
     ("operator", "value"),
-    [(">=", 0.5), ("<", 0.5), ("<=", 1), (">", 1), ("==", 1), ("==", 0), ("==", True), ("==", False), ("==", "x")],
-)
+    [
+        (">=", 0.5), ("<", 0.5), ("<=", 1), (">", 1), ("==", 1), ("==", 0), ("==", True), ("==", False), ("==", "x"),
+        ("missing", True),
+    ],
+)  # fmt: skip
 def test_boolean_columns(engine: Engine, operator: Any, value: Any) -> None:
     engine.load("told", BOOLEAN, {"told": "BOOLEAN", "number": "INTEGER"})
     for column in ("told", "number"):
@@ -344,6 +420,39 @@ def test_how_it_reads() -> None:
     assert sql_condition(RULES.formulas[0], RULES, nan=False) == (
         'COALESCE(("age" >= 72.5 AND NOT COALESCE("smoker" >= 0.5, FALSE)) OR "mal_flg" = 1, FALSE)'
     )
+
+
+def test_how_dates_and_missing_values_read() -> None:
+    meaning = {
+        "new": Predicate("admitted", ">=", "2021-03-01T00:00"),
+        "late": Predicate("admitted", ">", "2021-03-01T12:30"),
+        "bare": Predicate("bmi", "missing"),
+        "heavy": Predicate("bmi", ">=", 30),
+        "none": Predicate("unit", "missing"),
+        "micu": Predicate("unit", "==", "MICU"),
+    }
+
+    def written(formula: str, dialect: str = "duckdb", **how: Any) -> str:
+        return sql_condition(parse(formula), meaning, dialect=dialect, **how)
+
+    assert written("new") == """COALESCE("admitted" >= CAST('2021-03-01' AS DATE), FALSE)"""
+    assert written("~late") == """NOT COALESCE("admitted" > CAST('2021-03-01 12:30:00' AS TIMESTAMP), FALSE)"""
+    assert written("bare & heavy", nan=False) == 'COALESCE("bmi" IS NULL AND "bmi" >= 30, FALSE)'
+    assert written("bare") == """"bmi" IS NULL OR "bmi" = CAST('NaN' AS DOUBLE)"""
+    assert written("~bare & ~none", "postgres") == (
+        """NOT ("bmi" IS NULL OR "bmi" = CAST('NaN' AS DOUBLE PRECISION)) AND NOT "unit" IS NULL"""
+    )
+    assert written("new", "sqlite") == """COALESCE("admitted" >= '2021-03-01', 0)"""
+    assert written("late", "sqlite") == (
+        """COALESCE(REPLACE("admitted", 'T', ' ') || SUBSTR(' 00:00:00.000000', LENGTH("admitted") - 9) """
+        """> '2021-03-01 12:30:00.000000', 0)"""
+    )
+    assert written("bare | none", "sqlite") == '"bmi" IS NULL OR "unit" IS NULL'
+
+
+def test_a_date_is_never_a_boolean() -> None:
+    with pytest.raises(LogicLensError, match="the column 'on' holds False where a date such as '2021-03-01' is needed"):
+        sql_condition(Literal("c"), {"c": Predicate("on", ">=", "2021-03-01")}, boolean=["on"])
 
 
 def test_constants() -> None:

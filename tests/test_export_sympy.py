@@ -10,6 +10,7 @@ from hypothesis import given
 from logiclens.errors import LogicLensError
 from logiclens.export import to_sympy
 from logiclens.formula import DNF, Cube, Literal
+from logiclens.formula.predicate import Predicate
 from tests.oracles.brute_force import every_row, meaning
 from tests.strategies import dnfs_with_any_names
 
@@ -40,3 +41,10 @@ def test_without_sympy_the_message_says_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "sympy", None)
     with pytest.raises(LogicLensError, match=r"to_sympy needs sympy: pip install 'logiclens\[sympy\]'\."):
         to_sympy(DNF.true)
+
+
+def test_a_predicate_that_is_printed_as_a_sentence_is_one_symbol() -> None:
+    names = [str(p) for p in (Predicate("bmi", "missing"), Predicate("admitted", ">=", "2021-03-01T12:30"))]
+    assert to_sympy(Literal(names[0]) & ~Literal(names[1])) == sympy.Symbol("bmi is missing") & ~sympy.Symbol(
+        "admitted >= 2021-03-01T12:30"
+    )

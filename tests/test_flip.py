@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Rule, RuleSet
 from tests.oracles.brute_force import holds
-from tests.rulesets import BARE, VALUES, Asked, answer, asked, broken, concepts_of, every_raw_row, rule_sets
+from tests.rulesets import BARE, VALUES, Asked, Row, answer, asked, broken, concepts_of, every_raw_row, rule_sets
 
 AGE = {"old": Predicate("age", ">=", 60), "very_old": Predicate("age", ">=", 72.5)}
 
@@ -27,6 +28,11 @@ def rules_of(*formulas: str, predicates: Any = AGE, **how: Any) -> RuleSet:
     trust = [tuple(0.9 - 0.1 * i for _ in f) for i, f in enumerate(parsed)]
     rules = tuple(Rule(f"c{i}", f, t) for i, (f, t) in enumerate(zip(parsed, trust, strict=True)))
     return RuleSet(rules, predicates, **how)
+
+
+def missing_in(row: Row) -> list[str]:
+    """What is missing may stay so; nothing else may become so."""
+    return [name for name in VALUES if row[name] is None]
 
 
 def fewest_columns(case: Asked, frozen: list[str], wanted: Any) -> int | None:
@@ -39,7 +45,7 @@ def fewest_columns(case: Asked, frozen: list[str], wanted: Any) -> int | None:
         joined = {part[concept] for concept in group if concept in BARE}
         part = {column: min(joined) if name in joined else name for column, name in part.items()}
     found: list[int] = []
-    for other in every_raw_row(row):
+    for other in every_raw_row(missing_in(row)):
         after = concepts_of(rules, other)
         if any(other[name] != row[name] if name in VALUES else after[name] != before[name] for name in frozen):
             continue
@@ -115,7 +121,7 @@ def test_the_fewest_concepts_change_among_the_fewest_columns(case: Asked) -> Non
     if not flip.possible:
         return
     counts = []
-    for other in every_raw_row(case.row):
+    for other in every_raw_row(missing_in(case.row)):
         after = concepts_of(rules, other)
         columns = [column for column in VALUES if other[column] != case.row[column]]
         if len(columns) == len(flip.changes) and answer(rules, after) != answer(rules, before):
@@ -227,6 +233,102 @@ def test_a_missing_value_can_be_filled_but_is_never_proposed() -> None:
         (change,) = rules.flip({"dose": missing}).changes
         assert str(change) in ("dose below 5 (it is missing)", "dose at least 5 (it is missing)")
     assert not rules.flip({"dose": 3}).possible
+
+
+BMI = {
+    "bare": Predicate("bmi", "missing"),
+    "heavy": Predicate("bmi", ">=", 30),
+    "none": Predicate("unit", "missing"),
+    "new": Predicate("on", ">=", "2021-03-01"),
+    "newer": Predicate("on", ">", "2021-06-15T12:30"),
+    "undated": Predicate("on", "missing"),
+}
+
+
+def test_that_a_value_goes_missing_is_never_advised() -> None:
+    """Not even where nothing else would change the answer."""
+    rules = rules_of("bare", "undated | none", predicates=BMI)
+    for row in ({"bmi": 25, "on": "2021-03-01", "unit": "A"}, {"bmi": 35.5, "on": "2020-01-01", "unit": "B"}):
+        assert str(rules.flip(row)) == "None stays: no change of any column changes the answer."
+        assert not rules.flip(row, to="c0").possible
+        assert not rules.flip(row, of="c1").possible
+    concepts = {"bare": False, "undated": False, "none": False}
+    assert not rules.flip(concepts, to="c0").possible
+
+
+def test_a_value_that_is_missing_may_be_found() -> None:
+    rules = rules_of("bare", "~bare & ~heavy", "undated & heavy", predicates=BMI)
+    row = {"bmi": None, "on": "2021-03-01", "unit": "A"}
+    flip = rules.flip(row)
+    assert flip.before == "c0"
+    assert [change.columns for change in flip.changes] == [("bmi",)]
+    assert str(rules.flip(row, to="c1")) == "c0 -> c1, if bmi below 30 (it is missing)"
+    assert rules.flip(row, to="c1").row_after == {"bare": False, "heavy": False, "undated": False}
+    # A date that is there cannot be lost, so that the third class is out of reach.
+    assert not rules.flip(row, to="c2").possible
+    undated = {**row, "on": float("nan")}
+    assert str(rules.flip(undated, to="c2")) == "c0 -> c2, if bmi at least 30 (it is missing)"
+    assert not rules.flip(undated, to="c2", frozen=["bmi"]).possible
+    assert not rules.flip(undated, to="c2", frozen=["bare"]).possible
+    only = rules_of("none", predicates=BMI)
+    assert str(only.flip({"unit": pd.NA})) == "c0 -> None, if unit not missing (it is missing)"
+    assert str(only.flip({"none": True})) == "c0 -> None, if unit not missing (it is missing)"
+
+
+def test_a_change_of_a_date_is_told_by_dates() -> None:
+    rules = rules_of("new & ~newer", "newer", predicates=BMI)
+    for cell, shown in (
+        ("2021-09-01", "2021-09-01"),
+        (pd.Timestamp("2021-09-01"), "2021-09-01"),
+        (np.datetime64("2021-09-01T08:05"), "2021-09-01 08:05"),
+        (pd.Timestamp("2021-09-01T08:05:07.5"), "2021-09-01 08:05:07.500000"),
+        (date(2021, 9, 1), "2021-09-01"),
+    ):
+        assert str(rules.flip({"on": cell}, to="c0")) == (
+            f"c1 -> c0, if on from 2021-03-01 and up to 2021-06-15 12:30 (it is {shown})"
+        )
+    assert str(rules.flip({"on": "2021-04-01"}, to="c1")) == "c0 -> c1, if on after 2021-06-15 12:30 (it is 2021-04-01)"
+    frame = pd.DataFrame({"on": pd.to_datetime(["2021-04-01", None])})
+    assert str(rules.flip(frame.iloc[0], to="c1").changes[0]) == "on after 2021-06-15 12:30 (it is 2021-04-01)"
+    assert str(rules.flip(frame.iloc[[1]], to="c0").changes[0]).endswith("(it is missing)")
+
+
+def test_a_moment_between_neighbours_is_none() -> None:
+    meaning = {"from": Predicate("on", ">", "2021-03-01T00:00:00.000001"),
+               "to": Predicate("on", "<", "2021-03-01T00:00:00.000002")}  # fmt: skip
+    assert not rules_of("from & to", predicates=meaning).flip({"on": "2021-03-01"}).possible
+    early = rules_of("to & ~from", predicates=meaning).flip({"on": "2021-04-01"})
+    assert str(early.changes[0]) == "on up to 2021-03-01 00:00:00.000001 (it is 2021-04-01)"
+    ends = {"first": Predicate("on", "<", "0001-01-01"), "last": Predicate("on", ">", "9999-12-31T23:59:59.999999")}
+    assert not rules_of("first | last", predicates=ends).flip({"on": "2021-03-01"}).possible
+    near = {"first": Predicate("on", "<", "0001-01-01T08:00"), "last": Predicate("on", ">", "9999-12-31T08:00")}
+    assert rules_of("first", predicates=near).flip({"on": "2021-03-01"}).possible
+    assert rules_of("last", predicates=near).flip({"on": "2021-03-01"}).possible
+
+
+def test_a_date_may_also_be_asked_for_as_a_text() -> None:
+    meaning = {"new": Predicate("on", ">=", "2021-03-01"), "text": Predicate("on", "==", "2021-03-01"),
+               "word": Predicate("on", "==", "unknown")}  # fmt: skip
+    rules = rules_of("new & text", "new & ~text", "word & ~new", predicates=meaning)
+    assert str(rules.flip({"on": "2021-04-01"}, to="c0").changes[0]) == "on equal to 2021-03-01 (it is 2021-04-01)"
+    assert str(rules.flip({"on": "2021-03-01"}, to="c1").changes[0]) == "on from 2021-03-01 (it is 2021-03-01)"
+    # A word is no date, and the comparison with one refuses it.
+    assert not rules.flip({"on": "2021-04-01"}, to="c2").possible
+
+
+def test_a_column_of_dates_and_of_numbers_is_none() -> None:
+    rules = rules_of("a & b", predicates={"a": Predicate("on", ">=", "2021-03-01"), "b": Predicate("on", ">=", 3)})
+    with pytest.raises(
+        LogicLensError, match="the column 'on' is compared with dates and with numbers: no value is both"
+    ):
+        rules.flip({"on": None})
+
+
+def test_concepts_that_exclude_each_other_are_one_change_also_where_one_is_asked_to_be_there() -> None:
+    rules = rules_of("one & ~unknown", "two", predicates={"unknown": Predicate("one", "missing")},
+                     groups=Groups([["one", "two"]]))  # fmt: skip
+    flip = rules.flip({"one": 1, "two": 0}, to="c1")
+    assert [str(change) for change in flip.changes] == ["one not true and two true (one is 1, two is 0)"]
 
 
 def test_a_row_of_concepts_can_be_asked_about() -> None:

@@ -14,14 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.predicate import OPERATORS, Operator, Predicate, is_missing, numbers_of
+from logiclens.formula.predicate import OPERATORS, Operator, Predicate, is_missing, missing_of, numbers_of, times_of
 from tests.rulesets import COMPARE
 
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**6), 10**6)
+COMPARISONS = [operator for operator in OPERATORS if operator != "missing"]
 NEGATION = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 
 
-@given(st.sampled_from(OPERATORS), numbers, st.lists(st.none() | numbers | st.just(math.nan) | st.just(math.inf)))
+@given(st.sampled_from(COMPARISONS), numbers, st.lists(st.none() | numbers | st.just(math.nan) | st.just(math.inf)))
 def test_a_comparison_is_pythons_and_missing_is_false(sign: Operator, bound: float, values: list[Any]) -> None:
     near = [math.nextafter(bound, -math.inf), bound, math.nextafter(bound, math.inf)]
     column = [*values, *near]
@@ -53,18 +54,57 @@ def test_the_printed_value_reads_back(bound: float) -> None:
         (Predicate("age", "<=", 7), "age <= 7", "age at most 7", "age above 7"),
         (Predicate("age", "<", 0.1 + 0.2), "age < 0.30000000000000004", "age below 0.30000000000000004",
          "age at least 0.30000000000000004"),
-        (Predicate("dose", "==", 5), "dose == 5", "dose equal to 5", "dose other than 5"),
-        (Predicate("unit", "==", "MICU"), "unit == MICU", "unit equal to MICU", "unit other than MICU"),
-        (Predicate("smoker", "==", True), "smoker == True", "smoker true", "smoker not true"),
-        (Predicate("smoker", "==", False), "smoker == False", "smoker equal to False", "smoker other than False"),
-        (Predicate("n", "==", 1), "n == 1", "n equal to 1", "n other than 1"),
+        (Predicate("dose", "==", 5), "dose is 5", "dose equal to 5", "dose other than 5"),
+        (Predicate("unit", "==", "MICU"), "unit is MICU", "unit equal to MICU", "unit other than MICU"),
+        (Predicate("smoker", "==", True), "smoker is True", "smoker true", "smoker not true"),
+        (Predicate("smoker", "==", False), "smoker is False", "smoker equal to False", "smoker other than False"),
+        (Predicate("n", "==", 1), "n is 1", "n equal to 1", "n other than 1"),
+        (Predicate("n", "==", 2.50), "n is 2.5", "n equal to 2.5", "n other than 2.5"),
+        (Predicate("bmi", "missing"), "bmi is missing", "bmi missing", "bmi not missing"),
+        (Predicate("on", ">=", "2021-03-01"), "on >= 2021-03-01", "on from 2021-03-01", "on before 2021-03-01"),
+        (Predicate("on", ">", "2021-03-01"), "on > 2021-03-01", "on after 2021-03-01", "on up to 2021-03-01"),
+        (Predicate("on", "<=", "2021-03-01T12:30"), "on <= 2021-03-01T12:30", "on up to 2021-03-01T12:30",
+         "on after 2021-03-01T12:30"),
+        (Predicate("on", "<", "2021-03-01"), "on < 2021-03-01", "on before 2021-03-01", "on from 2021-03-01"),
+        (Predicate("on", "==", "2021-03-01"), "on is 2021-03-01", "on equal to 2021-03-01", "on other than 2021-03-01"),
     ],
 )  # fmt: skip
 def test_every_operator_can_be_written_and_said(predicate: Predicate, written: str, yes: str, no: str) -> None:
     assert (str(predicate), predicate.words(), predicate.words(positive=False)) == (written, yes, no)
 
 
-MISSING = [None, math.nan, np.nan, np.float32("nan"), pd.NA, pd.NaT]
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("MICU", "MICU"), ("MICU 2", "MICU 2"), ("it's", "it's"), ("2021-03-01", "2021-03-01"), ("true", "true"),
+        ("missing", "'missing'"), ("True", "'True'"), ("False", "'False'"), ("1", "'1'"), ("-2.5e3", "'-2.5e3'"),
+        ("nan", "'nan'"), ("inf", "'inf'"), ("", "''"), (" ", "' '"), ("MICU ", "'MICU '"), ("a\nb", "'a\\nb'"),
+        ("'missing'", '"\'missing\'"'), ('"x"', "'\"x\"'"),
+    ],
+)  # fmt: skip
+def test_a_text_that_could_be_misread_is_quoted(text: str, written: str) -> None:
+    assert str(Predicate("unit", "==", text)) == f"unit is {written}"
+
+
+anything = st.one_of(
+    st.builds(Predicate, st.just("x"), st.sampled_from(COMPARISONS), numbers),
+    st.builds(Predicate, st.just("x"), st.just("=="), st.booleans() | st.text(max_size=3)),
+    st.builds(
+        Predicate, st.just("x"), st.just("=="), st.sampled_from(["missing", "'missing'", "True", "1", "1.0", ""])
+    ),
+    st.builds(Predicate, st.just("x"), st.sampled_from([">=", "<"]), st.dates().map(str)),
+    st.just(Predicate("x", "missing")),
+)
+
+
+@given(anything, anything)
+def test_two_predicates_are_printed_alike_only_if_they_ask_the_same(one: Predicate, other: Predicate) -> None:
+    """A concept is called as its predicate is printed."""
+    if str(one) == str(other):
+        assert (one.operator, one.value) == (other.operator, other.value)
+
+
+MISSING = [None, math.nan, np.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT")]
 
 
 @pytest.mark.parametrize("missing", MISSING)
@@ -76,7 +116,7 @@ def test_every_marker_for_missing_makes_every_comparison_false(missing: Any) -> 
         pd.Series([missing, 3], dtype=object),
         (missing, 3),
     ):
-        for sign in OPERATORS:
+        for sign in COMPARISONS:
             held = Predicate("x", sign, 3).holds(column)
             assert held.dtype == np.bool_
             assert not held[0]
@@ -84,11 +124,19 @@ def test_every_marker_for_missing_makes_every_comparison_false(missing: Any) -> 
         assert np.isnan(numbers_of(column, "x")).tolist() == [True, False]
     assert Predicate("x", "==", "a").holds([missing, "a"]).tolist() == [False, True]
     assert Predicate("x", "==", True).holds([missing, True]).tolist() == [False, True]
+    for sign in NEGATION:
+        dates = np.array([missing, "2021-03-01"], dtype=object)
+        held = Predicate("x", sign, "2021-03-01").holds(dates)  # type: ignore[arg-type]
+        assert held.tolist() == [False, "=" in sign]
+    for other in (3, "a", True, datetime.date(2021, 3, 1)):
+        assert Predicate("x", "missing").holds(np.array([missing, other], dtype=object)).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
-    "value", [0, 0.0, "", "nan", False, np.float64(0), np.int8(0), [], np.bool_(False), np.str_("x")]
-)
+    "value",
+    [0, 0.0, "", "nan", False, np.float64(0), np.int8(0), [], np.bool_(False), np.str_("x"), datetime.date(1, 1, 1),
+     np.datetime64("2021-03-01"), pd.Timestamp("2021-03-01"), np.timedelta64(3, "D"), math.inf],
+)  # fmt: skip
 def test_other_values_are_not_missing(value: Any) -> None:
     assert not is_missing(value)
 
@@ -147,6 +195,169 @@ def test_texts_of_every_kind_are_compared(column: Any) -> None:
     assert Predicate("unit", "==", "5").holds(column).tolist() == [False, False, False]
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        [1.5, None], [1.5, math.nan], np.array([1.5, np.nan], dtype=np.float32), ["a", None], ["a", math.nan],
+        ["nan", math.nan], ("", None), [True, None], [datetime.date(2021, 3, 1), None],
+        [datetime.datetime(2021, 3, 1), pd.NaT],
+        np.array(["2021-03-01", "NaT"], dtype="datetime64[D]"), np.array([3, "NaT"], dtype="timedelta64[h]"),
+        np.array([np.datetime64("2021-03-01"), np.datetime64("NaT")], dtype=object),
+        pd.Series([1, None], dtype="Int64"), pd.Series([1, None], dtype="Float64"), pd.Series([1.0, None]),
+        pd.Series([True, None], dtype="boolean"), pd.Series([True, None], dtype=object), pd.Series(["a", None]),
+        pd.Series(["a", None], dtype="string"), pd.Series(["a", None], dtype=object),
+        pd.Series(["a", None]).astype("category"), pd.Series([5, None]).astype("category"), pd.array([1, None]),
+        pd.Series(pd.to_datetime(["2021-03-01", None])), pd.Series(pd.to_datetime(["2021-03-01T00:00Z", None])),
+        pd.Series(pd.to_timedelta(["3h", None])), pd.Series(pd.PeriodIndex(["2021-03", None], freq="M")),
+    ],
+)  # fmt: skip
+def test_missing_values_are_found_in_columns_of_every_kind(column: Any) -> None:
+    held = Predicate("x", "missing").holds(column)
+    assert held.dtype == np.bool_
+    assert held.tolist() == [False, True]
+    assert pd.isna(pd.Series(list(column), dtype=object)).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("column", [[1, 2], np.array([True]), np.array(["", "nan"]), range(3), [], np.array([b"x"])])
+def test_a_column_may_have_no_missing_value(column: Any) -> None:
+    assert missing_of(column, "x").tolist() == [False] * len(column)
+
+
+ROME = "Europe/Rome"
+DAYS = [
+    ["2021-02-28", None, "2021-03-01", "2021-03-02"],
+    ("2021-02-28", math.nan, "2021-03-01 00:00", "2021-03-01T12:30:00.000001"),
+    np.array(["2021-02-28", "NaT", "2021-03-01", "2021-03-02"], dtype="datetime64[D]"),
+    np.array(["2021-02-28T23:59:59.999999999", "NaT", "2021-03-01", "2021-03-02"], dtype="datetime64[ns]"),
+    [datetime.date(2021, 2, 28), None, datetime.date(2021, 3, 1), datetime.date(2021, 3, 2)],
+    [datetime.datetime(2021, 2, 28, 23), pd.NaT, datetime.datetime(2021, 3, 1), datetime.datetime(2021, 3, 1, 0, 0, 1)],
+    [np.datetime64("2021-02-28"), np.datetime64("NaT"), np.datetime64("2021-03-01", "ns"), np.datetime64("2021-04")],
+    [" 2021-02-28 ", pd.NA, datetime.date(2021, 3, 1), pd.Timestamp("2021-03-02")],
+    pd.Series(pd.to_datetime(["2021-02-28", None, "2021-03-01", "2021-03-02"])),
+    pd.Series(["2021-02-28", None, "2021-03-01", "2021-03-02"], dtype="string"),
+    pd.Series(["2021-02-28", None, "2021-03-01", "2021-03-02"]).astype("category"),
+    pd.Series(pd.to_datetime(["2021-02-28", None, "2021-03-01", "2021-03-02"])).astype("category"),
+    # In Rome the day begins an hour before it does in universal time.
+    pd.Series(pd.to_datetime(["2021-03-01 00:59", None, "2021-03-01 01:00", "2021-03-01 01:01"])).dt.tz_localize(ROME),
+    pd.Series(pd.to_datetime(["2021-03-01 00:59", None, "2021-03-01 01:00", "2021-03-01 01:01"])).dt.tz_localize(ROME)
+    .astype(object),
+    pd.DatetimeIndex(["2021-03-01 00:59", None, "2021-03-01 01:00", "2021-03-01 01:01"], tz=ROME),
+    [datetime.datetime(2021, 2, 28, 23, 59, tzinfo=datetime.UTC), None, pd.Timestamp("2021-03-01 01:00", tz=ROME),
+     datetime.datetime(2021, 3, 1, 5, tzinfo=datetime.timezone(datetime.timedelta(hours=1)))],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("column", DAYS, ids=range(len(DAYS)))
+def test_dates_of_every_kind_are_compared(column: Any) -> None:
+    """Each column has a date before the cut, none, the cut itself and a date behind it."""
+    for sign, expected in ((">=", [0, 0, 1, 1]), (">", [0, 0, 0, 1]), ("<=", [1, 0, 1, 0]), ("<", [1, 0, 0, 0])):
+        for value in ("2021-03-01", "2021-03-01T00:00", "2021-03-01 00:00:00.000000"):
+            predicate = Predicate("on", sign, value)  # type: ignore[arg-type]
+            assert predicate.is_date
+            held = predicate.holds(column)
+            assert held.dtype == np.bool_
+            assert held.tolist() == [bool(bit) for bit in expected]
+    assert Predicate("on", "missing").holds(column).tolist() == [False, True, False, False]
+    assert np.isnat(times_of(column, "on")).tolist() == [False, True, False, False]
+
+
+FIRST, LAST = datetime.datetime(1, 1, 1, 0, 0, 1), datetime.datetime(9999, 12, 31)
+times = st.datetimes(FIRST, LAST)
+FORMS = (
+    lambda time: time,
+    pd.Timestamp,
+    lambda time: time.isoformat(),
+    lambda time: time.isoformat(" ", timespec="microseconds"),
+    lambda time: np.datetime64(time),
+    lambda time: time.replace(tzinfo=datetime.UTC),
+)
+
+
+@given(st.sampled_from([*NEGATION]), times, st.lists(st.none() | times), st.data())
+def test_a_comparison_of_dates_is_pythons(
+    sign: Operator, bound: datetime.datetime, cells: list[Any], data: st.DataObject
+) -> None:
+    near = [bound, bound + datetime.timedelta(microseconds=1), bound - datetime.timedelta(microseconds=1)]
+    column = np.empty(len(cells) + 3, dtype=object)
+    for place, cell in enumerate([*cells, *near]):
+        column[place] = cell and data.draw(st.sampled_from(FORMS))(cell)
+    expected = [cell is not None and COMPARE[sign](cell, bound) for cell in [*cells, *near]]
+    assert Predicate("on", sign, bound.isoformat()).holds(column).tolist() == expected
+    assert Predicate("on", sign, str(bound)).holds(list(column)).tolist() == expected
+
+
+def test_a_column_of_nothing_has_no_dates() -> None:
+    for column in ([None, None], [math.nan, math.nan], np.array([np.nan, np.nan]), pd.Series([pd.NA, pd.NA])):
+        assert Predicate("on", "<", "2021-03-01").holds(column).tolist() == [False, False]
+    assert Predicate("on", "<", "2021-03-01").holds([]).tolist() == []
+
+
+def test_a_day_that_is_asked_for_by_equality_is_a_text() -> None:
+    predicate = Predicate("on", "==", "2021-03-01")
+    assert not predicate.is_date
+    assert predicate.holds(["2021-03-01", "2021-03-01T00:00", datetime.date(2021, 3, 1)]).tolist() == [
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "shown"),
+    [
+        (["2021-03-01", "yesterday"], "'yesterday'"),
+        (["2021-02-30"], "'2021-02-30'"),
+        (["2021-3-1"], "'2021-3-1'"),
+        (["2021-03-01T12"], "'2021-03-01T12'"),
+        (["2021-03-01T12:30Z"], "'2021-03-01T12:30Z'"),
+        ([""], "''"),
+        ([20210301], "20210301"),
+        ([True], "True"),
+        (np.array([1.5]), "1.5"),
+        (np.array([3], dtype="timedelta64[D]"), r"datetime.timedelta\(days=3\)"),
+        ([datetime.time(12, 30)], r"datetime.time\(12, 30\)"),
+    ],
+)
+def test_a_column_that_holds_no_dates_is_refused(column: Any, shown: str) -> None:
+    message = f"the column 'on' holds {shown} where a date such as '2021-03-01' is needed"
+    with pytest.raises(LogicLensError, match=message):
+        Predicate("on", ">=", "2021-03-01").holds(column)
+
+
+def test_dates_and_missing_values_of_polars_are_known() -> None:
+    polars = pytest.importorskip("polars")
+    day, time = datetime.date(2021, 3, 1), datetime.datetime(2021, 3, 1)
+    zone = datetime.timezone(datetime.timedelta(hours=2))
+    for values in (
+        polars.Series([day, None]),
+        polars.Series([time, None]),
+        polars.Series([time, None]).cast(polars.Datetime("ns")),
+        polars.Series([datetime.datetime(2021, 3, 1, 2, tzinfo=zone), None]),
+        polars.Series(["2021-03-01", None]),
+    ):
+        assert Predicate("on", "<=", "2021-03-01").holds(values).tolist() == [True, False]
+        assert Predicate("on", ">", "2021-02-28T23:59").holds(values).tolist() == [True, False]
+        assert Predicate("on", "missing").holds(values).tolist() == [False, True]
+    for cells in ([1, None], [1.5, None], [1.5, math.nan], [True, None], ["a", None]):
+        assert Predicate("x", "missing").holds(polars.Series(cells)).tolist() == [False, True]
+    frame = polars.DataFrame({"on": [day, None]})
+    assert Predicate("on", ">=", "2021-03-01").holds(frame["on"]).tolist() == [True, False]
+
+
+def test_columns_of_arrow_are_known() -> None:
+    pytest.importorskip("pyarrow")
+    day = datetime.date(2021, 3, 1)
+    for kind, cell in (
+        ("timestamp[us][pyarrow]", datetime.datetime(2021, 3, 1)),
+        ("date32[pyarrow]", day),
+        ("timestamp[us, tz=UTC][pyarrow]", datetime.datetime(2021, 3, 1, tzinfo=datetime.UTC)),
+    ):
+        column = pd.Series([cell, None], dtype=kind)
+        assert Predicate("on", ">=", "2021-03-01").holds(column).tolist() == [True, False]
+        assert Predicate("on", "missing").holds(column).tolist() == [False, True]
+    assert Predicate("x", "missing").holds(pd.Series([1, None], dtype="int64[pyarrow]")).tolist() == [False, True]
+
+
 def test_columns_of_polars_are_compared() -> None:
     polars = pytest.importorskip("polars")
     assert Predicate("age", ">=", 72.5).holds(polars.Series([60, None, 80])).tolist() == [False, False, True]
@@ -183,15 +394,27 @@ def test_a_number_beyond_every_column_is_never_reached() -> None:
     [
         (("", ">=", 1), "a predicate needs the name of a column, got ''"),
         ((3, ">=", 1), "a predicate needs the name of a column, got 3"),
-        (("x", "!=", 1), "the operator must be one of >= > <= < ==, got '!='"),
+        (("x", "!=", 1), "the operator must be one of >= > <= < == missing, got '!='"),
         (("x", ">=", math.nan), "the predicate on 'x' needs a finite value, got nan"),
         (("x", ">=", math.inf), "the predicate on 'x' needs a finite value, got inf"),
         (("x", ">=", 10**400), "the predicate on 'x' needs a finite value, got 1000"),
         (("x", "==", None), "the predicate on 'x' needs a number or a text, got None"),
         (("x", "==", [1]), r"the predicate on 'x' needs a number or a text, got \[1\]"),
         (("x", "==", 1j), "the predicate on 'x' needs a number or a text, got 1j"),
-        (("x", ">=", "a"), "'a' can only be compared by '==', got '>='"),
-        (("x", ">", True), "True can only be compared by '==', got '>'"),
+        (("x", ">=", "a"), r"'a' can only be compared by '==' \(a date such as '2021-03-01' also by order\), got '>='"),
+        (("x", ">", True), r"True can only be compared by '==' \(a date such as '2021-03-01' also by order\), got '>'"),
+        (("x", ">=", "2021-02-30"), "'2021-02-30' can only be compared by '=='"),
+        (("x", ">=", "2021-03-01T25:00"), "'2021-03-01T25:00' can only be compared by '=='"),
+        (("x", ">=", "2021-03-01T12:30+01:00"), r"'2021-03-01T12:30\+01:00' can only be compared by '=='"),
+        (("x", ">=", "0000-01-01"), "'0000-01-01' can only be compared by '=='"),
+        (("x", ">=", "٢٠٢١-٠٣-٠١"), "'٢٠٢١-٠٣-٠١' can only be compared by '=='"),
+        (("x", ">=", "2021-03-01\n"), r"'2021-03-01\\n' can only be compared by '=='"),
+        (("x", ">=", datetime.date(2021, 3, 1)), r"the predicate on 'x' needs a number or a text, got datetime.date"),
+        (("x", ">="), "True can only be compared by '=='"),
+        (("x", "missing", False), "whether 'x' is missing takes no value, got False"),
+        (("x", "missing", 1), "whether 'x' is missing takes no value, got 1"),
+        (("x", "missing", "2021-03-01"), "whether 'x' is missing takes no value, got '2021-03-01'"),
+        (("", "missing"), "a predicate needs the name of a column, got ''"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(arguments: tuple[Any, ...], message: str) -> None:
@@ -217,8 +440,8 @@ def test_a_column_that_is_not_numeric_is_refused(column: Any) -> None:
         Predicate("x", ">=", 1).holds(column)
 
 
-@pytest.mark.parametrize("value", [1, "a"])
+@pytest.mark.parametrize(("operator", "value"), [("==", 1), ("==", "a"), (">=", "2021-03-01"), ("missing", True)])
 @pytest.mark.parametrize(("column", "n"), [([["a"], ["b"]], 2), ("a", 0), (np.array(3), 0)])
-def test_what_is_not_a_column_is_refused(value: Any, column: Any, n: int) -> None:
+def test_what_is_not_a_column_is_refused(operator: Any, value: Any, column: Any, n: int) -> None:
     with pytest.raises(LogicLensError, match=rf"the column 'x' needs a list of values, got {n} dimension\(s\)"):
-        Predicate("x", "==", value).holds(column)
+        Predicate("x", operator, value).holds(column)

@@ -24,11 +24,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import logiclens.verify
+from logiclens.formula import predicate as formula
 from logiclens.nn import EntropyNet
 from logiclens.verify import Refuted, Report, Unusable, VerificationError, verify
 from logiclens.verify.__main__ import main
+from logiclens.verify.meaning import excludes, implies, surely_meet
+from logiclens.verify.names import misleads
 from logiclens.verify.network import logits
-from logiclens.verify.records import Domain
+from logiclens.verify.records import Domain, Predicate
 from logiclens.verify.table import domain_table, formula_table
 from logiclens.verify.weights import Head, Linear
 from tests.oracles.certified import Saved, all_rows, allowed, certify, float64_logits, random_net, sealed
@@ -421,7 +424,31 @@ REFUTED: list[tuple[str, Change, str]] = [
     ),
     ("other column", at("model", "predicates", "age >= 72.5", "column", to="bmi"), "by their predicates it does not"),
     ("other operator", at("model", "predicates", "age >= 60", "operator", to="<="), "by their predicates it does not"),
-    ("no number", at("model", "predicates", "age >= 60", "value", to="sixty"), "by their predicates it does not"),
+    (
+        "a date before a number",
+        at("model", "predicates", "age >= 60", "value", to="1960-01-01"),
+        "by their predicates it does not",
+    ),
+    (
+        "missing before a comparison",
+        lambda s: s.model["predicates"]["age >= 60"].update(operator="missing", value=True),
+        "by their predicates it does not",
+    ),
+    (
+        "dates descend",
+        lambda s: [s.model["predicates"][CONCEPTS[k]].update(value=f"2021-03-0{2 - k}") for k in (0, 1)],
+        "by their predicates it does not",
+    ),
+    (
+        "values of one column alike",
+        lambda s: s.model["predicates"]["green"].update(value="red"),
+        "'red' and 'green' exclusive, and by their predicates both are true of some values of 'light'",
+    ),
+    (
+        "missing twice",
+        lambda s: [s.model["predicates"][n].update(operator="missing", value=True) for n in ("red", "green")],
+        "both are true of some values of 'light'",
+    ),
     (
         "strict limit first",
         lambda s: s.model["predicates"]["age >= 60"].update(operator=">", value=72.5),
@@ -486,7 +513,8 @@ def test_the_row_is_named_rightly_behind_an_impossible_one(saved, tmp_path):
 
 UNUSABLE: list[tuple[str, Change, str]] = [
     ("schema", at("certificate", "schema", to=7), "certificate.json has schema 7; this logiclens verifies schema 1. U"),
-    ("model schema", at("model", "schema", to=2), "model.json has schema 2; this logiclens verifies schema 1. Use"),
+    ("model schema", at("model", "schema", to=3), "model.json has schema 3; this logiclens verifies schema 1 or 2. "),
+    ("certificate schema", at("certificate", "schema", to=2), "certificate.json has schema 2; this logiclens verifie"),
     ("schema true", at("model", "schema", to=True), "schema in model.json must be a whole number, 0 or more, got True"),
     ("kind", at("certificate", "kind", to="x"), "certificate.json must be of kind 'logiclens certificate', got 'x'"),
     ("model kind", at("model", "kind", to="x"), "model.json must be of kind 'logiclens model', got 'x'"),
@@ -549,6 +577,36 @@ UNUSABLE: list[tuple[str, Change, str]] = [
         "predicate value",
         at("model", "predicates", "age >= 60", "value", to=10**400),
         "predicates.'age >= 60'.value in model.json must be a finite number",
+    ),
+    (
+        "operator",
+        at("model", "predicates", "age >= 60", "operator", to="!="),
+        "predicates.'age >= 60'.operator in model.json must be one of >= > <= < == missing, got '!='",
+    ),
+    (
+        "predicate null",
+        at("model", "predicates", "red", "value", to=None),
+        "predicates.red.value in model.json must be a number, a string, true or false, got None",
+    ),
+    (
+        "no date",
+        at("model", "predicates", "age >= 60", "value", to="sixty"),
+        "value in model.json must be a number or a date such as '2021-03-01' beside the operator >=, got 'sixty'",
+    ),
+    (
+        "no such date",
+        at("model", "predicates", "age >= 60", "value", to="2021-02-30"),
+        "must be a number or a date such as '2021-03-01' beside the operator >=, got '2021-02-30'",
+    ),
+    (
+        "order of true",
+        at("model", "predicates", "age >= 60", "value", to=True),
+        "must be a number or a date such as '2021-03-01' beside the operator >=, got True",
+    ),
+    (
+        "missing something",
+        at("model", "predicates", "red", "operator", to="missing"),
+        "predicates.red.value in model.json must be true beside the operator missing, got 'red'",
     ),
     ("exclusive", at("model", "exclusive", to=None), "exclusive in model.json must be a list of lists of strings"),
     ("implied", at("model", "implied", to=[[]]), "implied in model.json must hold lists of strings that differ"),
@@ -1011,6 +1069,212 @@ def test_tables_say_what_formulas_and_groups_mean(data, m):
     domain = Domain(*(tuple(map(tuple, group)) for group in groups))
     expected = [allowed(row, {"exclusive": groups[0], "implied": groups[1]}) for row in rows]
     assert domain_table(domain, names).tolist() == expected
+
+
+# ---- what predicates mean
+
+MOMENTS = ("2021-03-01", "2021-03-01 00:00", "2021-03-01T12:30", "2021-03-02")
+NUMBERS = (1, 1.0, 2, 2.5, 2**53, 2**53 + 1, 0, True, False)
+ORDERED = (">=", ">", "<=", "<")
+NUMERIC_CELLS = [None, -1, 0, 0.5, 1, 1.5, 2, 2.25, 2.5, 3, 2**53, 2**60]
+DATE_CELLS = [
+    None, "2021-02-28", "2021-03-01", "2021-03-01 00:00", "2021-03-01T00:00", "2021-03-01T06:00", "2021-03-01T12:30",
+    "2021-03-01 12:30", "2021-03-01T18:00", "2021-03-02", "2021-03-03",
+]  # fmt: skip
+TEXT_NUMBERS = ["-1", "0", "0.5", "1", "1.0", "1.5", "2", "2.25", "2.5", "3", str(2**53), str(2**60)]
+TEXT_CELLS = [None, "red", "green", "1", "2021-03-01"]
+
+
+def meant(column: str, operator: str, value: Any) -> tuple[Predicate, formula.Predicate]:
+    return Predicate(column, operator, value), formula.Predicate(column, operator, value)  # type: ignore[arg-type]
+
+
+numeric = st.builds(meant, st.just("x"), st.sampled_from(ORDERED), st.sampled_from(NUMBERS[:6])) | st.builds(
+    meant, st.just("x"), st.just("=="), st.sampled_from(NUMBERS)
+)
+dated = st.builds(meant, st.just("x"), st.sampled_from(ORDERED), st.sampled_from(MOMENTS))
+worded = st.builds(meant, st.just("x"), st.just("=="), st.sampled_from(["red", "green", "1", *MOMENTS]))
+missing = st.just(meant("x", "missing", True))
+
+
+@settings(max_examples=500)
+@given(
+    st.one_of(
+        st.tuples(numeric | missing, numeric | missing, st.just(NUMERIC_CELLS)),
+        st.tuples(dated | missing, dated | missing, st.just(DATE_CELLS)),
+        # Dates are read from texts too, which a text is compared with.
+        st.tuples(dated, st.builds(meant, st.just("x"), st.just("=="), st.sampled_from(MOMENTS)), st.just(DATE_CELLS)),
+        st.tuples(worded | missing, worded | missing, st.just([*TEXT_CELLS, *DATE_CELLS])),
+        st.tuples(numeric, st.just(meant("x", "==", "1")), st.just([None, *TEXT_NUMBERS])),
+    ),
+    st.booleans(),
+)
+def test_what_predicates_imply_and_exclude_is_what_the_values_of_a_column_say(case, turned):
+    (one, left), (other, right), cells = (case[1], case[0], case[2]) if turned else case
+    # Beyond 2^53 the rules compare rounded numbers; the checker does not, and is the stricter one.
+    large = any(isinstance(p.value, int) and p.value > 2**53 for p in (one, other))
+    column = np.array(cells, dtype=object)
+    here, there = left.holds(column), right.holds(column)
+    if not large:
+        assert implies(one, other) == bool((there | ~here).all())
+        assert excludes(one, other) == (not (here & there).any())
+    assert not (surely_meet(one, other) and excludes(one, other))
+    assert not surely_meet(one, other) or large or (here & there).any()
+    assert surely_meet(one, one)
+
+
+def test_nothing_is_proved_of_two_columns():
+    for one, other in itertools.product([Predicate("a", ">=", 1), Predicate("a", "missing", True)], repeat=2):
+        moved = Predicate("b", other.operator, other.value)
+        assert not implies(one, moved)
+        assert not excludes(one, moved)
+        assert not surely_meet(one, moved)
+
+
+@pytest.mark.parametrize(("low", "high"), [(5, 7), (5.2, 5.8), ("2021-03-01", "2021-03-02")])
+def test_between_two_ends_there_may_be_no_value(low, high, tmp_path):
+    """A user who declares that a column never lies there is taken at his word, and a model of raw columns is not."""
+    one, other = Predicate("x", ">=", low), Predicate("x", "<=", high)
+    assert not surely_meet(one, other)
+    assert not surely_meet(other, one)
+    assert not excludes(one, other)
+    names = {f"x {p.operator} {p.value}": formula.Predicate("x", p.operator, p.value) for p in (one, other)}
+    saved = raw(names, [list(names)])
+    assert "cannot exclude each other" in str(refused(saved, tmp_path))
+    saved.model["raw_columns"] = False
+    assert len(verify(saved.write(tmp_path)).classes) == 1
+
+
+def test_a_column_of_numbers_is_none_of_dates():
+    assert excludes(Predicate("x", ">=", 1), Predicate("x", ">=", "2021-03-01"))
+    assert not implies(Predicate("x", ">=", 1), Predicate("x", "<", "2021-03-01"))
+    assert excludes(Predicate("x", ">=", 1), Predicate("x", "==", "red"))
+    assert excludes(Predicate("x", ">=", "2021-03-01"), Predicate("x", "==", "red"))
+    # A text can be read as a number, but a number is no text.
+    assert implies(Predicate("x", "==", "5"), Predicate("x", ">=", 3))
+    assert not implies(Predicate("x", "==", 5), Predicate("x", "==", "5"))
+
+
+def raw(predicates: dict[str, formula.Predicate], exclusive: Any = (), implied: Any = ()) -> Saved:
+    """A model of schema 2 that was trained on raw columns."""
+    names = list(predicates)
+    records = {name: {"column": p.column, "operator": p.operator, "value": p.value} for name, p in predicates.items()}
+    net = random_net(5, [list(range(len(names)))], len(names))
+    saved = certify(net, names, ["yes"], records, exclusive, implied)
+    saved.model.update(schema=2, raw_columns=True, booleaniser={"cuts": 3}, result=[1, None])
+    return saved
+
+
+MIXED = [
+    formula.Predicate("bmi", ">=", 30.5), formula.Predicate("bmi", ">=", 40), formula.Predicate("bmi", "missing"),
+    formula.Predicate("unit", "==", "MICU"), formula.Predicate("unit", "==", "missing"),
+    formula.Predicate("unit", "missing"), formula.Predicate("on", ">=", "2021-03-01"),
+    formula.Predicate("on", ">=", "2021-03-01T12:30"), formula.Predicate("on", "missing"),
+]  # fmt: skip
+NAMED = {str(predicate): predicate for predicate in MIXED}
+TRUE_GROUPS = [
+    ["bmi >= 30.5", "bmi is missing"],
+    ["unit is MICU", "unit is 'missing'", "unit is missing"],
+    ["on is missing", "on >= 2021-03-01"],
+]
+TRUE_CHAINS = [["bmi >= 30.5", "bmi >= 40"], ["on >= 2021-03-01", "on >= 2021-03-01T12:30"]]
+
+
+def test_a_model_of_schema_2_with_dates_and_missing_values_is_verified(tmp_path):
+    report = verify(raw(NAMED, TRUE_GROUPS, TRUE_CHAINS).write(tmp_path))
+    assert report.classes[0].rows == 2**9
+    flags = {
+        "smoker": formula.Predicate("smoker", "==", True),
+        "smoker is missing": formula.Predicate("smoker", "missing"),
+    }
+    assert verify(raw(flags, [["smoker", "smoker is missing"]]).write(tmp_path)).classes[0].rows == 4
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        ["bmi >= 30.5", "on >= 2021-03-01"],
+        ["bmi is missing", "unit is missing"],
+        ["bmi is missing", "unit is MICU"],
+        ["unit is MICU", "unit is missing", "bmi >= 40"],
+    ],
+)
+def test_columns_do_not_exclude_each_other(group, tmp_path):
+    error = refused(raw(NAMED, [group]), tmp_path)
+    assert isinstance(error, Refuted)
+    assert "cannot exclude each other: these are not values of one column, of which it has one at a time" in str(error)
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        ["bmi >= 40", "bmi >= 30.5"],
+        ["on >= 2021-03-01T12:30", "on >= 2021-03-01"],
+        ["bmi >= 30.5", "bmi is missing"],
+        ["unit is MICU", "unit is missing"],
+        ["bmi is missing", "on is missing"],
+    ],
+)
+def test_a_chain_that_does_not_hold_is_refuted(chain, tmp_path):
+    error = refused(raw(NAMED, implied=[chain]), tmp_path)
+    assert isinstance(error, Refuted)
+    assert f"declares that {chain[1]!r} implies {chain[0]!r}, and by their predicates it does not" in str(
+        error
+    ).replace('"', "'")
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("bmi >= 40", "value", 41),
+        ("bmi >= 40", "value", 40.000001),
+        ("bmi >= 40", "operator", ">"),
+        ("bmi >= 40", "column", "bmj"),
+        ("unit is MICU", "value", "CCU"),
+        ("unit is MICU", "value", "micu"),
+        ("unit is 'missing'", "value", "'missing'"),
+        ("on >= 2021-03-01", "value", "2021-03-02"),
+        ("on >= 2021-03-01T12:30", "value", "2021-03-01T12:30:00.5"),
+        ("on >= 2021-03-01", "operator", "<"),
+        ("on is missing", "column", "off"),
+    ],
+)
+def test_a_name_that_says_something_else_is_refuted(name, field, value, tmp_path):
+    saved = raw(NAMED)
+    saved.model["predicates"][name][field] = value
+    error = refused(saved, tmp_path)
+    assert isinstance(error, Refuted)
+    assert f"model.json contradicts itself: the concept {name!r} means " in str(error)
+    # Where concepts were given by a user they may be called anything.
+    saved.model["raw_columns"] = False
+    assert len(verify(saved.write(tmp_path)).classes) == 1
+
+
+def test_a_text_that_is_called_missing_is_told_from_a_missing_value(tmp_path):
+    error = refused(raw({"unit is missing": formula.Predicate("unit", "==", "missing")}), tmp_path)
+    assert "the concept 'unit is missing' means 'unit == missing' on the table" in str(error)
+    error = refused(raw({"unit is 'missing'": formula.Predicate("unit", "missing")}), tmp_path)
+    assert "means 'unit missing True' on the table" in str(error)
+
+
+@given(st.one_of(numeric, dated, worded, missing), st.one_of(numeric, dated, worded, missing))
+def test_a_name_is_only_true_of_what_it_says(one, other):
+    (here, left), (there, right) = one, other
+    assert not misleads(str(left), here, {"x"})
+    if str(left) != str(right) and not (implies(here, there) and implies(there, here)):
+        assert misleads(str(left), there, {"x"})
+
+
+@pytest.mark.parametrize("name", ["old", "x", "tall >= wide", "the age", "x is", ">= 5"])
+def test_a_name_that_reads_as_no_question_says_nothing(name):
+    assert not misleads(name, Predicate("x", "==", True), {"x", "y"})
+    assert not misleads(name, Predicate("x", ">=", 3), {"x", "y"})
+
+
+def test_a_flag_may_be_called_anything():
+    for column in ("age >= 60", "x is missing", "unit is A"):
+        assert not misleads(column, Predicate(column, "==", True), {column, "unit"})
+        assert misleads(column, Predicate("other", "==", True), {"other", "unit"})
 
 
 # ---- the command line

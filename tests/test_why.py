@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Rule, RuleSet
 from logiclens.formula.why import Why
 from tests.oracles.brute_force import cube_holds, holds
-from tests.rulesets import Asked, answer, asked, concepts_of, raw_rows, rule_sets
+from tests.rulesets import BARE, Asked, answer, asked, concepts_of, raw_rows, rule_sets
 
 RULES = RuleSet(
     (
@@ -53,6 +54,9 @@ def test_every_literal_is_accounted_for(case: Asked) -> None:
                 assert lacking.value == case.row[lacking.column]
                 assert lacking.missing == (case.row[lacking.column] is None)
                 assert str(lacking).endswith("is missing" if lacking.missing else f"(it is {shown(lacking.value)})")
+                assert lacking.wanted == rules.predicate(lacking.literal.concept).words(lacking.literal.positive) or (
+                    lacking.column in BARE
+                )
 
 
 def shown(value: Any) -> str:
@@ -112,6 +116,58 @@ def test_a_missing_value_is_a_reason_of_its_own() -> None:
     assert why.because == "well, because: age missing (so not at least 72.5) (confidence 0.80)"
     bare = RuleSet((Rule("no", parse("~smoker"), (0.5,)),)).why({"smoker": None})
     assert bare.because == "no, because: smoker missing (so not true) (confidence 0.50)"
+
+
+DATED = RuleSet(
+    (
+        Rule("ill", parse("bare & ~new"), (0.9,)),
+        Rule("well", parse("~bare & new"), (0.8,)),
+    ),
+    {"bare": Predicate("bmi", "missing"), "new": Predicate("on", ">=", "2021-03-01")},
+)
+
+
+def test_a_missing_value_can_be_what_is_asked_for() -> None:
+    why = DATED.why({"bmi": None, "on": "2021-02-28"})
+    assert str(why) == (
+        "ill, because: bmi missing and on before 2021-03-01 (confidence 0.90)\n"
+        "ill: yes\n"
+        "  fires: bmi missing and on before 2021-03-01 (confidence 0.90)\n"
+        "well: no\n"
+        "  fails: bmi not missing and on from 2021-03-01, for lack of: "
+        "bmi is missing; on from 2021-03-01 (it is 2021-02-28)"
+    )
+    assert [lacking.missing for lacking in why["well"].failed[0].failed] == [True, False]
+    other = DATED.why({"bmi": 27.25, "on": pd.Timestamp("2021-03-01T12:30")})
+    assert str(other["ill"].failed[0]) == (
+        "fails: bmi missing and on before 2021-03-01, for lack of: "
+        "bmi missing (it is 27.25); on before 2021-03-01 (it is 2021-03-01 12:30)"
+    )
+    undated = DATED.why({"bmi": float("nan"), "on": pd.NaT})
+    assert undated.because == "ill, because: bmi missing and on missing (so not from 2021-03-01) (confidence 0.90)"
+
+
+def test_a_row_of_concepts_says_whether_a_value_is_missing() -> None:
+    assert str(DATED.why({"bare": False, "new": True})["ill"].failed[0].failed[0]) == "bmi missing (it is not missing)"
+    assert str(DATED.why({"bare": 1, "new": 1})["well"].failed[0].failed[0]) == "bmi not missing (it is missing)"
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        (date(2021, 2, 28), "2021-02-28"),
+        (datetime(2021, 2, 28), "2021-02-28"),
+        (datetime(2021, 2, 28, 9, 5), "2021-02-28 09:05"),
+        (datetime(2021, 2, 28, 9, 5, 7), "2021-02-28 09:05:07"),
+        (datetime(2021, 2, 28, tzinfo=UTC), "2021-02-28 00:00+00:00"),
+        (pd.Timestamp("2021-02-28"), "2021-02-28"),
+        (np.datetime64("2021-02-28"), "2021-02-28"),
+        (np.datetime64("2021-02-28T09:05", "ns"), "2021-02-28 09:05"),
+        ("2021-02-28T09:05", "2021-02-28T09:05"),
+    ],
+)
+def test_a_date_is_told_as_one_writes_it(cell: Any, shown: str) -> None:
+    assert str(DATED.why({"bmi": 27, "on": cell})["well"].failed[0].failed[0]) == f"on from 2021-03-01 (it is {shown})"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from logiclens.formula.ruleset import RuleSet
 def to_json(rules: Any, *, indent: int | None = 2) -> str:
     """The rules as JSON text, in the form that `rules_schema()` describes; `from_json` reads them back equal.
 
-    >>> from logiclens.formula import parse
+    >>> from logiclens.formula import Rule, parse
+    >>> from logiclens.formula.predicate import Predicate
     >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)),), {"old": Predicate("age", ">=", 60.0)})
     >>> from_json(to_json(rules)) == rules
     True

@@ -188,8 +188,7 @@ class _Question:
         here = tuple(concept for concept in counted if column_of[concept] == column)
         unit = units_of(rules, here)[0] if here else Unit(column, (), (), ())
         states, steps = (tuple(s for s in some if _allowed(rules, unit, s)) for some in (unit.states, unit.steps))
-        missing = unit.missing if unit.missing is not None and _allowed(rules, unit, unit.missing) else None
-        unit = replace(unit, states=states, steps=steps, missing=missing)
+        unit = replace(unit, states=states, steps=steps)
         names = tuple(dict.fromkeys((*column_of.values(), *column_of)))
         rest = tuple(concept for concept in counted if concept not in here)
         return cls(rules, formula, names, unit, None if is_column else name, rest)

@@ -28,8 +28,8 @@ def english(
 ) -> str:
     """The formula as a sentence about rows, with what its concepts mean on the raw table.
 
-    `head` is what a row is where the formula holds; with a `subject`, the name of the target, what that is. A missing value makes a comparison false; the sentence says so
-    where one would not expect it.
+    `head` is what a row is where the formula holds; with a `subject`, the name of the target, what that is. A missing
+    value makes a comparison false; the sentence says so where one would not expect it.
 
     >>> formula = (Literal("old") & ~Literal("smoker")) | Literal("sepsis")
     >>> print(english(formula, {"old": Predicate("age", ">=", 72.5)}, head="ill"))

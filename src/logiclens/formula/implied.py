@@ -1,32 +1,113 @@
-"""What predicates of one column say about each other, whichever rules they come from."""
+"""What concepts of one column say about each other, whichever rules they come from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
+from logiclens.errors import LogicLensError
+from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.states import units_of
 
 
-def groups_of(predicates: Mapping[str, Predicate]) -> Groups:
-    """Cuts of a column as a chain, its categories and gaps as exclusive.
+def in_one_language(before: RuleSet, after: RuleSet) -> tuple[RuleSet, RuleSet]:
+    """Two rule sets in which a name means the same, and what means the same has one name; that of the first.
 
-    >>> cuts = {f"age >= {cut}": Predicate("age", ">=", cut) for cut in (72, 60)}
-    >>> groups_of({**cuts, "age is missing": Predicate("age", "missing")})
-    Groups(exclusive=(('age >= 60', 'age is missing'),), implied=(('age >= 60', 'age >= 72'),))
+    >>> from logiclens.formula import Rule, parse
+    >>> old, new = (RuleSet((Rule("ill", parse(name), (0.9,)),), {name: Predicate("age", ">=", cut)})
+    ...             for name, cut in (("old", 60), ("aged", 60)))
+    >>> print(in_one_language(old, new)[1].rules[0].formula)
+    old
     """
-    exclusive, implied = [], []
-    columns = dict.fromkeys(predicate.column for predicate in predicates.values())
-    for column in columns:
-        own = {name: predicate for name, predicate in predicates.items() if predicate.column == column}
-        cuts = [name for name, predicate in own.items() if predicate.operator == ">="]
-        chain = sorted(cuts, key=lambda name: own[name].value)
-        others = [name for name, predicate in own.items() if predicate.operator in ("==", "missing")]
-        gaps = [name for name in others if own[name].operator == "missing"]
-        if len(chain) > 1:
-            implied.append(chain)
-        if len(others) > 1:
-            exclusive.append(others)
-        if chain and gaps:
-            exclusive.append([chain[0], *gaps])
-    return Groups(exclusive, implied)
+    meant = {before.predicate(concept): concept for concept in reversed(_concepts(before))}
+    taken = set(_concepts(before))
+    names: dict[str, str] = {}
+    for concept in _concepts(after):
+        predicate = after.predicate(concept)
+        # Once only: two names of one thing in the second rule set stay two.
+        name = meant.pop(predicate, None)
+        if name is None:
+            # Where the name is another's, what the concept means is the next best.
+            name = concept if concept not in taken else str(predicate)
+            while name in taken:
+                name += "'"
+        taken.add(name)
+        names[concept] = name
+    return before, _renamed(after, names)
+
+
+def impossible(rules: Iterable[RuleSet]) -> Callable[[Cube], bool]:
+    """A test of cubes: whether no row satisfies one, because no value of a column makes its concepts so.
+
+    The rule sets must speak one language.
+
+    >>> from logiclens.formula import Rule, parse
+    >>> old, new = (RuleSet((Rule("ill", parse(f'"age >= {cut}"'), (0.9,)),),
+    ...                     {f"age >= {cut}": Predicate("age", ">=", cut)}) for cut in (60, 72))
+    >>> never = impossible([old, new])
+    >>> never(Cube([Literal("age >= 72"), Literal("age >= 60", False)]))
+    True
+    >>> never(Cube([Literal("age >= 60"), Literal("age >= 72", False)]))
+    False
+    """
+    given = list(rules)
+    every = replace(
+        given[0],
+        predicates={concept: one.predicate(concept) for one in given for concept in _concepts(one)},
+        groups=Groups(
+            [group for one in given for group in one.groups.exclusive],
+            [chain for one in given for chain in one.groups.implied],
+        ),
+    )
+    known: dict[tuple[str, ...], set[tuple[bool, ...]] | None] = {}
+
+    def never(cube: Cube) -> bool:
+        if every.groups.apart(cube, Cube([])):
+            return True
+        columns: dict[str, list[Literal]] = {}
+        for literal in cube:
+            columns.setdefault(every.predicate(literal.concept).column, []).append(literal)
+        for literals in columns.values():
+            concepts = tuple(literal.concept for literal in literals)
+            if concepts not in known:
+                known[concepts] = _patterns(every, concepts)
+            patterns = known[concepts]
+            if patterns is not None and tuple(literal.positive for literal in literals) not in patterns:
+                return True
+        return False
+
+    return never
+
+
+def _patterns(rules: RuleSet, concepts: tuple[str, ...]) -> set[tuple[bool, ...]] | None:
+    """The patterns that the values of a column make, and a missing one; None where that cannot be told."""
+    try:
+        (unit,) = units_of(rules, concepts)
+    except LogicLensError:
+        # One of the models takes the column for dates and the other for numbers.
+        return None
+    missing = tuple(rules.predicate(concept).operator == "missing" for concept in concepts)
+    return {state.pattern for state in unit.states} | {missing}
+
+
+def _concepts(rules: RuleSet) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*rules.predicates, *rules.concepts, *rules.groups.concepts]))
+
+
+def _renamed(rules: RuleSet, names: dict[str, str]) -> RuleSet:
+    """The same rules with other names for their concepts."""
+    predicates: dict[str, Predicate] = {names[concept]: meant for concept, meant in rules.predicates.items()}
+    groups = Groups(
+        *(
+            [[names[concept] for concept in group] for group in kind]
+            for kind in (rules.groups.exclusive, rules.groups.implied)
+        )
+    )
+    renamed = [
+        replace(rule, formula=DNF(Cube(Literal(names[x.concept], x.positive) for x in cube) for cube in rule.formula))
+        for rule in rules.rules
+    ]
+    return replace(rules, rules=tuple(renamed), predicates=predicates, groups=groups)

@@ -54,7 +54,10 @@ def never_uses(column: str) -> NeverUses:
 
 
 def monotone_in(column: str, increasing: bool = True) -> Monotone:
-    """The property that a higher (or lower) value of a column never turns a yes into a no; missing values aside."""
+    """The property that a higher (or lower) value of a column never turns a yes into a no; missing values aside.
+
+    A later date is the higher one.
+    """
     return Monotone(column, increasing)
 
 

@@ -285,6 +285,11 @@ class RuleSet:
 
         return check(self, wanted, of=of)
 
+    def _repr_html_(self) -> str:
+        from logiclens.formula.html import rules_html
+
+        return rules_html(self)
+
 
 def no_class(label: object, names: Sequence[str]) -> LogicLensError:
     """The error for a class that is not there."""
