@@ -1141,7 +1141,8 @@ def test_between_two_ends_there_may_be_no_value(low, high, tmp_path):
     names = {f"x {p.operator} {p.value}": formula.Predicate("x", p.operator, p.value) for p in (one, other)}
     saved = raw(names, [list(names)])
     assert "cannot exclude each other" in str(refused(saved, tmp_path))
-    saved.model["raw_columns"] = False
+    saved.model.pop("raw_columns", None)
+    saved.model["cutting"] = None
     assert len(verify(saved.write(tmp_path)).classes) == 1
 
 
@@ -1161,7 +1162,7 @@ def raw(predicates: dict[str, formula.Predicate], exclusive: Any = (), implied: 
     records = {name: {"column": p.column, "operator": p.operator, "value": p.value} for name, p in predicates.items()}
     net = random_net(5, [list(range(len(names)))], len(names))
     saved = certify(net, names, ["yes"], records, exclusive, implied)
-    saved.model.update(schema=2, raw_columns=True, booleaniser={"cuts": 3}, result=[1, None])
+    saved.model.update(schema=2, cutting={"kinds": {}, "scales": {}}, columns=["x"], target=None)
     return saved
 
 
@@ -1246,7 +1247,8 @@ def test_a_name_that_says_something_else_is_refuted(name, field, value, tmp_path
     assert isinstance(error, Refuted)
     assert f"model.json contradicts itself: the concept {name!r} means " in str(error)
     # Where concepts were given by a user they may be called anything.
-    saved.model["raw_columns"] = False
+    saved.model.pop("raw_columns", None)
+    saved.model["cutting"] = None
     assert len(verify(saved.write(tmp_path)).classes) == 1
 
 

@@ -85,6 +85,8 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns = columns_of(X)
         validate_data(self, _as_named(X), skip_check_array=True)
         n_rows = len(columns[0])
+        if n_rows == 0:
+            raise LogicLensError("cuts need several rows that differ, got 0 samples.")
         classes, n_classes = np.zeros((n_rows, 1), dtype=np.intp), 1
         if y is not None:
             labels = np.asarray(y)
@@ -233,7 +235,7 @@ def _fit_column(
     given = None if isinstance(how, str) else list(dict.fromkeys(how))
     if given == []:
         return "no cuts are given for it"
-    if given is None and _is_identifier(column):
+    if given is None and _is_identifier(column, weight):
         return "every row has another value, as an identifier has"
     exclusive: list[str] = []
     if column.is_nominal:
@@ -354,8 +356,11 @@ def _categories(
     return [column.categories[i] for i in np.sort(order)], [note]
 
 
-def _is_identifier(column: Column) -> bool:
-    """Whether a column names rows: text or whole numbers, gap-free and close together, no two of them equal."""
+def _is_identifier(column: Column, weight: NDArray[np.float64]) -> bool:
+    """Whether a column names rows: text or whole numbers that are close together, no two of them equal."""
+    if (weight == np.round(weight)).all() and weight.max() > 1:
+        # Some rows are there several times; of rows that differ, a column that decides all others differs too.
+        return False
     values = column.values[~column.missing]
     if len(values) < FEW_ROWS or not (column.is_nominal or column.whole):
         return False

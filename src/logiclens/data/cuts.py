@@ -161,7 +161,9 @@ def short_date(low: float, high: float) -> str:
     >>> short_date(0.0, 500 * day), short_date(40.2 * day, 41.5 * day), short_date(0.0, 7200.0)
     ('1971-01-01', '1970-02-11', '1970-01-01T02:00')
     """
-    moment = np.datetime64(round(high * 1e6), "us")
+    near = round(high * 1e6)
+    # A century from 1970 on, seconds are hardly finer than the microseconds that they were made of.
+    moment = np.datetime64(next((us for us in (near, near - 1, near + 1) if us / 1e6 == high), near), "us")
     for unit in ("Y", "M", "D", "h", "m", "s"):
         start = moment.astype(f"datetime64[{unit}]")
         if start.astype("datetime64[us]").astype(np.int64) / 1e6 > low:

@@ -23,7 +23,8 @@ def check_agreement(fields: Fields, model: Model) -> None:
     labels = record.get("labels")
     if isinstance(labels, list) and not multilabel and [str(label) for label in labels] != list(model.class_names):
         raise _contradiction(f"its labels {shown(labels)} are not its class names {shown(list(model.class_names))}")
-    if record.get("raw_columns") is True:
+    # Schema 1 says whether columns are cut, schema 2 how.
+    if record.get("raw_columns") is True or record.get("cutting") is not None:
         _check_raw_groups(model)
         _check_names(model)
 
