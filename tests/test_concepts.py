@@ -88,10 +88,10 @@ def test_bad_labels_are_refused(labels, class_names, message):
     [
         ([1, 1], r"weights must have one entry for each of the 3 rows, got shape \(2,\)"),
         ([[1], [1], [1]], r"one entry for each of the 3 rows, got shape \(3, 1\)"),
-        ([1, -1, 1], "weights must be finite, not negative, and not all 0"),
+        ([1, -1, 1], "weights must be finite, none negative, and not all zero"),
         ([1, np.nan, 1], "weights must be finite"),
         ([1, np.inf, 1], "weights must be finite"),
-        ([0, 0, 0], "not all 0"),
+        ([0, 0, 0], "not all zero"),
     ],
 )
 def test_bad_weights_are_refused(weight, message):

@@ -73,7 +73,12 @@ def test_encodings_and_line_ends(put, encoding, end, packed):
 # What is refused -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("content", [b"", b"\n\r\n  \n", b"\xef\xbb\xbf", b"\xff\xfe", gzip.compress(b"")])
+@pytest.mark.parametrize("content", [b'"', b'""\n', b'"", ""\n'])
+def test_a_text_of_nothing_but_quotes(put, content):
+    assert refusal(put(content, "t.csv")) == "t.csv is empty."
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\r\n  \n", b"\xef\xbb\xbf", b"\xff\xfe", gzip.compress(b"", mtime=0)])
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.txt.gz"])
 def test_an_empty_file(put, content, name):
     assert refusal(put(content, name)) == f"{name} is empty."

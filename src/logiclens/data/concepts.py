@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import as_array, check_names, places
-from logiclens.formula.counted import CountedRows
+from logiclens.formula.counted import CountedRows, row_weights
 from logiclens.formula.groups import Groups
 
 THRESHOLD = 0.5
@@ -328,14 +328,5 @@ def _checked_labels(
 
 def checked_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
     """The weight of each row; 1 where none is given."""
-    if weight is None:
-        return np.ones(n_rows)
-    try:
-        array = as_array(weight).astype(np.float64)
-    except (TypeError, ValueError):
-        raise LogicLensError("weights must be numbers, one for each row.") from None
-    if array.shape != (n_rows,):
-        raise LogicLensError(f"weights must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
-    if not (np.isfinite(array).all() and (array >= 0).all() and array.sum() > 0):
-        raise LogicLensError("weights must be finite, not negative, and not all zero.")
-    return array
+    weights = row_weights(weight, n_rows)
+    return np.ones(n_rows) if weights is None else weights

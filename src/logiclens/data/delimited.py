@@ -84,7 +84,9 @@ def _layout(path: Path, name: str, wanted: str | None) -> _Layout:
             f"but {_shown(found)} splits it into {widths[found][0]}: use that."
         )
     with open_text(path) as text:
-        _, header = next(_records(text, delimiter))
+        _, header = next(_records(text, delimiter), (0, []))
+    if not any(cell.strip() for cell in header):
+        raise LogicLensError(f"{name} is empty.")
     layout = _Layout(path, name, delimiter, tuple(cell.strip() for cell in header))
     if set(widths[delimiter]) != {len(header)}:
         _refuse_bad_line(layout)

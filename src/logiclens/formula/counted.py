@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import PackedRows, boolean_matrix, check_names, pack_columns, places
+from logiclens.formula.bits import PackedRows, as_array, boolean_matrix, check_names, pack_columns, places
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,3 +143,18 @@ def _grouped(
     n = len(first)
     sums = [np.bincount(group, column, minlength=n).astype(np.float64) for column in (*counts.T, total)]
     return CountedRows(names, keys[first], np.stack(sums[:-1], axis=1), sums[-1])
+
+
+def row_weights(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
+    """One finite weight for each row, none negative and not all 0; None where every row counts once."""
+    if weight is None:
+        return None
+    try:
+        array = as_array(weight).astype(np.float64)
+    except (TypeError, ValueError):
+        raise LogicLensError("weights must be numbers, one for each row.") from None
+    if array.shape != (n_rows,):
+        raise LogicLensError(f"weights must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
+    if not (np.isfinite(array).all() and (array >= 0).all() and array.sum() > 0):
+        raise LogicLensError("weights must be finite, none negative, and not all zero.")
+    return array

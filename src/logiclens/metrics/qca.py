@@ -31,14 +31,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.formula.bits import RowsLike
-from logiclens.formula.counted import distinct
+from logiclens.formula.counted import distinct, row_weights
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Scalar
 from logiclens.formula.ruleset import RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.metrics.rules import CubeStatistics, Share, count_fired, cube_statistics, shown_count
-from logiclens.metrics.statistics import aligned, members, row_weights
+from logiclens.metrics.statistics import aligned, members
 
 MAX_LISTED = 2**12
 """The most configurations that are written out one by one."""

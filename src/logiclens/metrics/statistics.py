@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import RowsLike, as_array, boolean_matrix
+from logiclens.formula.counted import row_weights
 from logiclens.formula.dnf import DNF
 from logiclens.formula.predicate import Scalar, is_missing
 from logiclens.formula.ruleset import RuleSet, no_class
@@ -189,21 +190,6 @@ def members(rules: RuleSet, labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]
     places = np.array([place[value] if value in place else place[str(value)] for value in distinct], dtype=np.intp)
     one_hot: NDArray[np.bool_] = places[codes][:, None] == np.arange(len(rules.rules))
     return one_hot
-
-
-def row_weights(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
-    """One finite weight for each row, none negative and not all 0; None where every row counts once."""
-    if weight is None:
-        return None
-    try:
-        array = as_array(weight).astype(np.float64)
-    except (TypeError, ValueError):
-        raise LogicLensError("weights must be numbers, one for each row.") from None
-    if array.shape != (n_rows,):
-        raise LogicLensError(f"weights must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
-    if not (np.isfinite(array).all() and (array >= 0).all() and array.sum() > 0):
-        raise LogicLensError("weights must be finite, none negative, and not all 0.")
-    return array
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> str:
