@@ -1,12 +1,36 @@
 from __future__ import annotations
 
-import numpy as np
-import pytest
+import itertools
+import pickle
+import struct
+import sys
 
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, f1_score
+
+from logiclens import EntropyClassifier
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError
+from logiclens.explain import explain_all
 from logiclens.nn import EntropyNet
-from logiclens.render.figures import heat_map, network_diagram, plot_history, save_png
+from logiclens.render.figures import (
+    heat_map,
+    network_diagram,
+    new_figure,
+    plot_history,
+    plot_pareto,
+    plot_relevance,
+    save_png,
+    short_names,
+)
 from logiclens.render.text import bar
 from logiclens.train import History
+from tests.rigged import GRID, NAMES, xor_net
 
 
 def history(validation: bool) -> History:
@@ -57,3 +81,283 @@ def test_an_interrupted_save_leaves_no_file(tmp_path):
 def test_bar_fills_with_the_share():
     assert [bar(share, 4).count("█") for share in (0.0, 0.5, 1.0, 7.0)] == [0, 2, 4, 4]
     assert all(len(bar(share, 4)) == 4 for share in (0.0, 0.3, 0.99, 1.0))
+
+
+# Plots that a notebook shows -------------------------------------------------------------------------------------
+
+LONG = [f"a column with a name of sixty letters that a registry gave it {i}, in mg per dl" for i in range(4)]
+
+
+def bars(axes):
+    """Class, concept, length and whether it is full, of every bar from the top."""
+    written = {
+        round(float(place)): label.get_text()
+        for place, label in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)
+    }
+    bold = {place for place, label in enumerate(axes.get_yticklabels()) if label.get_fontweight() == "bold"}
+    drawn = {round(bar.get_y() + bar.get_height() / 2): bar for bar in axes.patches}
+    assert set(written) == set(drawn) | bold
+    found, klass = [], ""
+    for place in sorted(written):
+        if place in bold:
+            klass = written[place]
+        else:
+            bar = drawn[place]
+            full = bar.get_hatch() is None and bar.get_facecolor()[3] == 1
+            assert full or (bar.get_hatch() and bar.get_facecolor()[3] == 0)
+            found.append((klass, written[place], bar.get_width(), full))
+    return found
+
+
+def overlaps(axes):
+    axes.figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
+    ordered = sorted(boxes, key=lambda box: -box.y1)
+    return [one for one, below in itertools.pairwise(ordered) if below.y1 > one.y0 + 1]
+
+
+def test_relevance_is_drawn_class_under_class_the_most_relevant_first():
+    axes = plot_relevance({"no": {"a": 0.2, "b": 1.0, "c": 0.0}, "yes": {"a": 1.0, "b": 0.5}}, {"no": ["b"], "yes": []})
+    assert bars(axes) == [
+        ("no", "b", 1.0, True), ("no", "a", 0.2, False), ("yes", "a", 1.0, False), ("yes", "b", 0.5, False)
+    ]  # fmt: skip
+    # From top to bottom.
+    assert axes.yaxis_inverted()
+    assert [text.get_text() for text in axes.texts] == ["1.00", "0.20", "1.00", "0.50"]
+    full, hatched = axes.get_legend().get_patches()
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["used in the formula", "not used"]
+    assert full.get_hatch() is None
+    assert hatched.get_hatch()
+
+
+def test_at_most_fifteen_concepts_of_a_class_and_all_that_the_formula_uses():
+    shares = {f"c{i}": 1 - i / 100 for i in range(40)}
+    drawn = bars(plot_relevance({"k": shares}, {"k": ["c39", "c20"]}))
+    assert [concept for _, concept, _, full in drawn if full] == ["c20", "c39"]
+    assert [concept for _, concept, _, full in drawn if not full] == [f"c{i}" for i in range(13)]
+    assert [length for _, _, length, _ in drawn] == sorted((length for _, _, length, _ in drawn), reverse=True)
+
+
+def test_a_concept_without_relevance_is_drawn_only_where_the_formula_uses_it():
+    drawn = bars(plot_relevance({"k": {"a": 1.0, "b": 0.0, "c": 0.001}}, {"k": ["b", "elsewhere"]}))
+    assert {concept for _, concept, _, _ in drawn} == {"a", "b", "elsewhere"}
+    axes = plot_relevance({"k": {"a": 0.0}}, {"k": []})
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["k: no concept"]
+
+
+@pytest.mark.parametrize(
+    "names", [["age", "bmi"], LONG, ["haemoglobin_" * 7, "haemoglobin_" * 6 + "haemoglobin-", "x " * 50]]
+)
+def test_names_beside_the_bars_do_not_overlap(names):
+    shares = dict.fromkeys(names, 1.0)
+    axes = plot_relevance(
+        {"one": shares, names[0] + " as a class": shares}, {"one": [], names[0] + " as a class": names}
+    )
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert overlaps(axes) == []
+    assert len(set(labels)) == len(names) + 2
+    # The bars still have room.
+    assert axes.get_position().width > 0.3
+
+
+def test_a_crowd_of_names_is_seen_to_overlap():
+    axes = plot_relevance({"k": {f"c{i}": 1.0 for i in range(15)}}, {"k": []}, new_figure(3, 1).add_subplot())
+    assert overlaps(axes)
+
+
+def test_names_are_not_read_as_mathematics():
+    name, klass = r"cost in $ or $\bad{$", r"_$\worse$"
+    axes = plot_relevance({klass: {name: 1.0}}, {klass: []})
+    axes.figure.draw_without_rendering()
+    assert [label.get_text() for label in axes.get_yticklabels()] == [klass, name]
+    axes = plot_pareto({klass: [(1, 0.5)]}, {klass: (1, 0.5)}, "F1")
+    axes.figure.draw_without_rendering()
+    assert axes.get_legend().get_texts()[0].get_text() == klass
+
+
+@given(
+    st.lists(st.text(st.sampled_from("ab _≥"), min_size=1, max_size=70), unique=True, max_size=6), st.integers(8, 40)
+)
+def test_short_names_tell_apart_what_names_do(names, length):
+    short = short_names(names, length)
+    plain = {name: " ".join(name.split()) for name in names}
+    for one in names:
+        assert short[one] == plain[one] or ("…" in short[one] and len(short[one]) < len(plain[one]))
+        if "…" in short[one]:
+            begin, end = short[one].split("…")
+            assert plain[one].startswith(begin)
+            assert plain[one].endswith(end)
+        for other in names:
+            assert short[one] != short[other] or plain[one] == plain[other]
+    if len({name[:3] for name in plain.values()}) == len(names):
+        assert all(len(text) <= length for text in short.values())
+
+
+def test_names_that_differ_in_the_middle_only_are_cut_less():
+    names = ["x" * 40 + letter + "y" * 40 for letter in "abc"]
+    short = short_names([*names, "z" * 90], 20)
+    assert len({short[name] for name in names}) == 3
+    assert len(short["z" * 90]) == 20
+
+
+def test_the_curve_is_drawn_with_what_was_chosen_ringed():
+    curves = {"no": [(1, 0.6), (3, 0.8)], "yes": [(2, 0.7), (12, 0.9)]}
+    axes = plot_pareto(curves, {"no": (3, 0.8), "yes": (4, 0.65)}, "macro-F1")
+    drawn = [list(zip(*line.get_data(), strict=True)) for line in axes.lines]
+    assert drawn[:4] == [curves["no"], [(3, 0.8)], curves["yes"], [(4, 0.65)]]
+    no, ring, yes, _ = axes.lines[:4]
+    assert ring.get_markersize() > no.get_markersize()
+    assert ring.get_color() == no.get_color()
+    # Not by colour only.
+    assert no.get_linestyle() != yes.get_linestyle()
+    assert no.get_marker() != yes.get_marker()
+    assert set(axes.lines[4].get_xdata()) == {9}
+    told = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert told == ["no", "yes", "the formula chosen", "9 literals: what a person can hold"]
+    left, right = axes.get_xlim()
+    assert left < 1
+    assert right > 12
+    assert axes.get_ylabel() == "macro-F1"
+    assert plot_pareto({"k": [(1, 1.0)]}, {"k": (1, 1.0)}, "F1").get_xlim()[1] > 9
+
+
+def test_a_notebook_gets_the_picture_and_pyplot_knows_nothing_of_it():
+    axes = plot_relevance({"k": {"a": 1.0}}, {"k": []})
+    picture, size = axes._repr_png_()
+    assert picture.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", picture[16:24])
+    assert (width, height) == (2 * size["width"], 2 * size["height"])
+    again = pickle.loads(pickle.dumps(axes))
+    assert again._repr_png_()[1] == size
+    assert plt.get_fignums() == []
+    for drawn in (plot_history(history(True)), plot_pareto({"k": [(1, 1.0)]}, {"k": (1, 1.0)}, "F1")):
+        assert drawn._repr_png_()[0].startswith(b"\x89PNG")
+    assert plt.get_fignums() == []
+
+
+# Through explanations and models -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(240, 3)), columns=["u", "v", "w"])
+    frame["class"] = np.where(frame.u > 0.3, 30, np.where(frame.v + frame.w + 0.5 * frame.u > 0, 20, 10))
+    return frame
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    # Literals are dear, so that what is chosen is not the end of the curve.
+    return EntropyClassifier("quantile", epochs=80, price=0.05).fit(table[["u", "v", "w"]], table["class"])
+
+
+def test_the_relevance_of_a_model_is_drawn(model):
+    drawn = bars(model.plot_relevance())
+    explanation = model.explain()
+    for klass, concept, length, full in drawn:
+        assert length == pytest.approx(model.relevance_.loc[klass, concept])
+        assert full == (concept in explanation[klass].formula.concepts)
+    assert list(dict.fromkeys(klass for klass, *_ in drawn)) == ["10", "20", "30"]
+    assert bars(explanation.plot_relevance()) == drawn
+    # By its label, not its place, and by its name.
+    for target in (20, "20"):
+        only = [bar for bar in drawn if bar[0] == "20"]
+        assert bars(model.plot_relevance(target)) == bars(explanation.plot_relevance(target)) == only
+
+
+def test_the_curves_of_a_model_are_scored_as_scikit_learn_does(model, table):
+    explanation = model.explain()
+    names = ("10", "20", "30")
+    for score, judge in (("f1", lambda t, p: f1_score(t, p, average="macro")), ("accuracy", accuracy_score)):
+        axes = model.plot_pareto(score=score)
+        points = explanation.pareto()
+        assert any(p.literals > explanation[p.name].formula.n_literals for p in points)
+        for place, name in enumerate(names):
+            curve, ring = axes.lines[2 * place : 2 * place + 2]
+            of_class = [(p.literals, getattr(p, score)) for p in points if p.name == name]
+            wanted = [(n, best) for n, best in of_class if all(other < best for m, other in of_class if m < n)]
+            assert list(zip(*curve.get_data(), strict=True)) == wanted
+            fires = explanation.fires(model.concepts(table[["u", "v", "w"]]))[:, place]
+            judged = judge(table["class"].astype(str) == name, fires)
+            assert ring.get_ydata()[0] == pytest.approx(judged)
+            assert ring.get_xdata()[0] == explanation[name].formula.n_literals
+    assert axes.get_ylabel() == "accuracy on the explained rows"
+    (only, _, mark) = explanation.plot_pareto(target=30, score="accuracy").lines
+    assert only.get_xydata().tolist() == axes.lines[4].get_xydata().tolist()
+    assert mark.get_xdata()[0] == 9
+
+
+def test_curves_of_other_rows_are_scored_on_them(model, table):
+    part = table.iloc[:60]
+    rows, labels = part[["u", "v", "w"]], part["class"]
+    axes = model.plot_pareto(rows, labels, target=20)
+    explanation = model.explain()
+    judged = f1_score(labels == 20, explanation.fires(model.concepts(rows))[:, 1], average="macro")
+    assert axes.lines[1].get_ydata()[0] == pytest.approx(judged)
+    assert axes.get_ylabel() == "macro-F1 on the rows given"
+
+
+def test_rows_without_labels_are_scored_against_the_network():
+    explanation = explain_all(xor_net(), ConceptTable(GRID, NAMES, class_names=["same", "other"]))
+    axes = explanation.plot_pareto(target="other")
+    assert axes.get_ylabel() == "macro-F1 against the network on the explained rows"
+    assert axes.lines[1].get_xydata().tolist() == [[4, 1.0]]
+
+
+def test_an_exact_and_a_loaded_model_are_drawn(model, table, tmp_path):
+    rows, labels = table[["u", "v", "w"]], table["class"]
+    exact = EntropyClassifier(epochs=80, exact=True).fit(rows, labels)
+    for kind, fitted in (("soft", model), ("exact", exact)):
+        loaded = EntropyClassifier.load(fitted.save(tmp_path / kind))
+        assert bars(loaded.plot_relevance()) == bars(fitted.plot_relevance())
+        assert loaded.plot_pareto(rows, labels).get_legend() is not None
+        with pytest.raises(LogicLensError, match="a loaded model keeps no rows"):
+            loaded.plot_pareto()
+        with pytest.raises(LogicLensError, match="a loaded model keeps no training history: fit it to draw one"):
+            loaded.plot_history()
+    assert exact.plot_pareto().lines[1].get_xdata()[0] == exact.rules_.rules[0].formula.n_literals
+
+
+def test_several_labels_a_row_are_drawn(table):
+    labels = pd.DataFrame({"high": table.u > 0, "right": table.v > 0}).astype(int)
+    several = EntropyClassifier(epochs=60).fit(table[["u", "v", "w"]], labels)
+    assert {klass for klass, *_ in bars(several.plot_relevance())} == {"high", "right"}
+    assert len(several.plot_pareto().lines) == 5
+
+
+def test_everything_can_be_drawn_on_axes_that_are_given(model):
+    given_axes = new_figure(6, 4).add_subplot()
+    explanation = model.explain()
+    for draw in (model.plot_relevance, model.plot_history, model.plot_pareto):
+        assert draw(axes=given_axes) is given_axes
+    for draw in (explanation.plot_relevance, explanation.plot_pareto):
+        assert draw(axes=given_axes) is given_axes
+    assert model.plot_history().lines[0].get_ydata().tolist() == model.history_.loss.tolist()
+    assert plt.get_fignums() == []
+
+
+def test_what_cannot_be_drawn_is_said(model):
+    explanation = model.explain()
+    for draw in (model.plot_relevance, explanation.plot_relevance):
+        with pytest.raises(LogicLensError, match="there is no class 1; the classes are '10', '20', '30'"):
+            draw(1)
+    for draw in (model.plot_pareto, explanation.plot_pareto):
+        with pytest.raises(LogicLensError, match="there is no class 'x'; the classes are '10', '20', '30'"):
+            draw(target="x")
+        with pytest.raises(LogicLensError, match="score must be 'f1' or 'accuracy', got 'auc'"):
+            draw(score="auc")
+    for draw in (EntropyClassifier().plot_relevance, EntropyClassifier().plot_history, EntropyClassifier().plot_pareto):
+        with pytest.raises(LogicLensError, match="not fitted"):
+            draw()
+
+
+def test_without_matplotlib_that_is_said(model, monkeypatch):
+    explanation = model.explain()
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for draw in (
+        model.plot_relevance, model.plot_history, model.plot_pareto, explanation.plot_relevance, explanation.plot_pareto
+    ):  # fmt: skip
+        with pytest.raises(LogicLensError, match=r"drawing needs matplotlib: pip install 'logiclens\[report\]'"):
+            draw()
+    assert "text/html" in model._repr_mimebundle_()

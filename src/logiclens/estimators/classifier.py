@@ -452,10 +452,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "network_"):
             return str(super()._repr_html_inner())
         with warnings.catch_warnings():
-            # Whoever asked for the rules was warned; a look at the model is no news.
+            # Who asks for the rules is warned, then or later: a look keeps nothing.
             warnings.simplefilter("ignore")
             try:
-                rules: RuleSet | None = (known := self.rules_)
+                known = self._rules if hasattr(self, "_rules") else self.explain().rules
+                rules: RuleSet | None = known
                 facts = _facts(self, known)
             except Exception as error:  # Settings may have been changed since: a look at the model says so.
                 rules, facts = None, [f"The rules cannot be shown: {error}"]

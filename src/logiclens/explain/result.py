@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,13 +26,16 @@ from logiclens.formula.dnf import DNF
 from logiclens.formula.flip import Flip
 from logiclens.formula.predicate import Predicate, Scalar
 from logiclens.formula.properties import parse_property
-from logiclens.formula.ruleset import Firing, Resolve, RuleSet
+from logiclens.formula.ruleset import Firing, Resolve, RuleSet, no_class
 from logiclens.formula.table import Contradiction, TruthTable
 from logiclens.formula.text import format_first_order
 from logiclens.formula.why import Why
+from logiclens.render.figures import plot_pareto, plot_relevance, require_matplotlib
+from logiclens.render.html import class_html, explanation_html
 
 if TYPE_CHECKING:
     from logiclens.explain.stability import Stability
+    from logiclens.render.figures import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +90,22 @@ class ClassExplanation:
         """Which concept, split finer or added, would separate the contradictions; the best first."""
         return suggest_splits(self.reading, self.head, self.table.names)
 
-    def __str__(self) -> str:
-        """The formula as a sentence; the reason where it is constant."""
-        text = format_first_order(
+    @property
+    def first_order(self) -> str:
+        """The formula as a first-order sentence."""
+        return format_first_order(
             self.formula,
             self.name,
             fidelity=None if self.equals_network else self.fidelity,
             groups=self.reading.table.kept_groups(),
         )
-        return text if self.reason is None else f"{text}\n    {self.reason} {self.remedy}"
+
+    def __str__(self) -> str:
+        """The formula as a sentence; the reason where it is constant."""
+        return self.first_order if self.reason is None else f"{self.first_order}\n    {self.reason} {self.remedy}"
+
+    def _repr_html_(self) -> str:
+        return class_html(self, {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,19 +256,76 @@ class Explanation(Sequence[ClassExplanation]):
         Scored on the labels of the explained rows (on the network's answers where they have none), which is flattering;
         pass `rows` and their `labels` for an honest curve.
         """
+        curve = self._curve_on(rows, labels)
+        return tuple(point for explained in self.classes for point in curve(explained, _candidates(explained)))
+
+    def _curve_on(
+        self, rows: RowsLike | None, labels: ArrayLike | None
+    ) -> Callable[[ClassExplanation, Sequence[DNF]], tuple[ParetoPoint, ...]]:
+        """What scores formulas of a class on some rows, and leaves out those that a shorter one beats."""
         table = self._table(rows)
         if labels is not None:
             table = ConceptTable(table.values, table.names, self._codes(labels), self.reading.table.class_names)
         elif rows is not None:
             raise LogicLensError("the curve of other rows needs their labels: pass labels=..., the class of each row.")
         packed = PackedRows.of(table.boolean(), table.names)
-        points: list[ParetoPoint] = []
         truth = self.reading.yes if table.labels is None else _of_heads(table, len(self.classes)) > 0
-        for explained in self.classes:
-            formulas = explained.alternatives or frontier(explained.table, _judge(explained), MAX_CUBES, MAX_LITERALS)
-            column = truth[:, explained.head]
-            points.extend(pareto(explained.name, (*formulas, explained.formula), packed, column, table.weight))
-        return tuple(points)
+        return lambda explained, formulas: pareto(
+            explained.name, formulas, packed, truth[:, explained.head], table.weight
+        )
+
+    def plot_relevance(self, target: Scalar | None = None, *, axes: Axes | None = None) -> Axes:
+        """How much the network leans on each concept, class under class, or for the class `target` only.
+
+        A class is told by its label or its name. Drawn on `axes`, or on those of a new figure, which are returned; the
+        new figure is not one of pyplot's, so that nothing else is drawn on it: `plot_relevance().figure.savefig(...)`.
+        """
+        names, chosen = self.reading.table.names, self._asked(target)
+        relevance = {
+            explained.name: dict(zip(names, self.reading.relevance[explained.head].tolist(), strict=True))
+            for explained in chosen
+        }
+        return plot_relevance(relevance, {explained.name: explained.formula.concepts for explained in chosen}, axes)
+
+    def plot_pareto(
+        self,
+        rows: RowsLike | None = None,
+        labels: ArrayLike | None = None,
+        *,
+        target: Scalar | None = None,
+        score: Literal["f1", "accuracy"] = "f1",
+        axes: Axes | None = None,
+    ) -> Axes:
+        """The curves of `pareto(rows, labels)`, of all classes or of the class `target`; rings are the formulas chosen.
+
+        A ring off its curve: a shorter formula is as good on these rows. For `axes` see `plot_relevance`.
+        """
+        require_matplotlib()
+        if score not in _SCORES:
+            raise LogicLensError(f"score must be 'f1' or 'accuracy', got {score!r}.")
+        curve = self._curve_on(rows, labels)
+        curves, rings = {}, {}
+        for explained in self._asked(target):
+            points: list[tuple[int, float]] = []
+            for point in curve(explained, _candidates(explained)):
+                # A longer formula may only be better by the other score.
+                if not points or getattr(point, score) > points[-1][1]:
+                    points.append((point.literals, getattr(point, score)))
+            (ring,) = curve(explained, (explained.formula,))
+            curves[explained.name], rings[explained.name] = points, (ring.literals, getattr(ring, score))
+        against = (
+            " against the network" if rows is None and labels is None and self.reading.table.labels is None else ""
+        )
+        where = "on the explained rows" if rows is None else "on the rows given"
+        return plot_pareto(curves, rings, f"{_SCORES[score]}{against} {where}", axes)
+
+    def _asked(self, target: Scalar | None) -> tuple[ClassExplanation, ...]:
+        """The class with a label or name; all where none is asked for."""
+        labels = self.labels[-len(self.classes) :] or tuple(explained.name for explained in self.classes)
+        found = [e for e, label in zip(self.classes, labels, strict=True) if target in (None, label, e.name)]
+        if not found:
+            raise no_class(target, [explained.name for explained in self.classes])
+        return tuple(found)
 
     def _codes(self, labels: ArrayLike) -> NDArray[Any]:
         """Labels as class numbers: by the model's labels, else by the names of the classes, else as they are."""
@@ -291,8 +358,11 @@ class Explanation(Sequence[ClassExplanation]):
         return ConceptTable(np.column_stack(held), known.names)
 
     def __repr__(self) -> str:
-        """What a notebook shows."""
+        """What a prompt shows."""
         return str(self)
+
+    def _repr_html_(self) -> str:
+        return explanation_html(self)
 
     def __str__(self) -> str:
         """One sentence a class, then the notes."""
@@ -302,6 +372,13 @@ class Explanation(Sequence[ClassExplanation]):
 
 MAX_CUBES, MAX_LITERALS = 10, 12
 """How far the curve of a soft network's formulas is followed."""
+_SCORES = {"f1": "macro-F1", "accuracy": "accuracy"}
+
+
+def _candidates(explained: ClassExplanation) -> tuple[DNF, ...]:
+    """The formula of a class and others that were there to choose from."""
+    others = explained.alternatives or frontier(explained.table, _judge(explained), MAX_CUBES, MAX_LITERALS)
+    return (*others, explained.formula)
 
 
 def _of_heads(table: ConceptTable, n_heads: int) -> NDArray[np.float64]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from io import BytesIO
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +19,19 @@ from logiclens.nn.networks import EntropyNet
 from logiclens.train.history import History
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure
+
+MOST_BARS = 15
+"""So many concepts of a class are drawn, the most relevant ones."""
+LEAST_RELEVANCE = 0.005
+"""A concept below this would be printed as 0.00: it is drawn only where the formula uses it."""
+MEMORABLE = 9
+"""The most literals that a person can hold in mind."""
+LINE = 36
+"""Letters of a name on one line."""
+MOST_INSIDE = 4
+"""With more curves than this, the legend stands beside the axes."""
 
 
 def require_matplotlib() -> None:
@@ -33,6 +48,17 @@ def new_figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def new_axes(width: float, height: float) -> Axes:
+    """The axes of a new figure, which a notebook shows.
+
+    Notebooks show figures of pyplot, which is left alone here; so the axes say themselves how they look.
+    """
+    figure = new_figure(width, height)
+    axes = figure.add_subplot()
+    axes._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
+    return axes
 
 
 def heat_map(matrix: NDArray[np.float64], rows: Sequence[str], columns: Sequence[str], title: str) -> Figure:
@@ -82,7 +108,7 @@ def network_diagram(
 def plot_history(history: History, axes: Axes | None = None) -> Axes:
     """Loss and accuracy over epochs, with the restored epoch marked."""
     if axes is None:
-        axes = new_figure(6.4, 3.8).add_subplot()
+        axes = new_axes(6.4, 3.8)
     curves = history.columns()
     axes.plot(curves["epoch"], curves["loss"], label="training loss", color="tab:blue")
     if not np.isnan(curves["validation_loss"]).all():
@@ -96,6 +122,92 @@ def plot_history(history: History, axes: Axes | None = None) -> Axes:
     return axes
 
 
+def plot_relevance(
+    relevance: Mapping[str, Mapping[str, float]], used: Mapping[str, Collection[str]], axes: Axes | None = None
+) -> Axes:
+    """How much each class leans on each concept, the most relevant first, class under class.
+
+    A full bar stands for a concept that the formula of the class uses, a hatched one for a concept that it does not.
+    """
+    require_matplotlib()
+    from matplotlib.patches import Patch
+
+    shown = {klass: _most_relevant(shares, used[klass]) for klass, shares in relevance.items()}
+    short = short_names([*shown, *(concept for bars in shown.values() for concept in bars)], 2 * LINE)
+    written = {name: _on_two_lines(line) for name, line in short.items()}
+    if axes is None:
+        width, tall = (7.4, 0.36) if any("\n" in label for label in written.values()) else (6.4, 0.25)
+        axes = new_axes(width, 1.0 + tall * sum(1 + len(bars) for bars in shown.values()))
+    full: dict[str, Any] = {"facecolor": "C0", "edgecolor": "C0"}
+    hatched: dict[str, Any] = {"facecolor": "none", "edgecolor": "C0", "hatch": "////"}
+    labels: list[str] = []
+    headings = set()
+    for klass, bars in shown.items():
+        headings.add(len(labels))
+        labels.append(written[klass] if bars else f"{written[klass]}: no concept")
+        for concept in bars:
+            share = relevance[klass].get(concept, 0.0)
+            axes.barh(len(labels), share, height=0.7, **(full if concept in used[klass] else hatched))
+            axes.text(share + 0.01, len(labels), f"{share:.2f}", va="center", fontsize="small")
+            labels.append(written[concept])
+    # A name with two dollar signs is not mathematics.
+    axes.set_yticks(range(len(labels)), labels, parse_math=False)
+    for place, label in enumerate(axes.get_yticklabels()):
+        label.set_fontweight("bold" if place in headings else "normal")
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.set_xlim(0, 1.12)
+    axes.set_xticks(np.linspace(0, 1, 6))
+    axes.set_xlabel("relevance to the network")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(
+        handles=[Patch(**full, label="used in the formula"), Patch(**hatched, label="not used")],
+        loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False,
+    )  # fmt: skip
+    return axes
+
+
+def plot_pareto(
+    curves: Mapping[str, Sequence[tuple[int, float]]],
+    chosen: Mapping[str, tuple[int, float]],
+    score: str,
+    axes: Axes | None = None,
+) -> Axes:
+    """What score each number of literals buys, a curve for each class, with the formula that was chosen ringed.
+
+    Points are pairs of literals and score. A dotted line stands at the most literals that a person can hold in mind.
+    """
+    require_matplotlib()
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import MaxNLocator
+
+    if axes is None:
+        axes = new_axes(6.4, 4.2)
+    ring: dict[str, Any] = {"marker": "o", "markersize": 15, "linestyle": "none", "fillstyle": "none"}
+    named: list[tuple[Any, str]] = []
+    # Lines and marks as well as colours tell the classes apart, also where two curves are one.
+    looks = zip(short_names(list(curves)).items(), cycle("osD^vPX"), cycle(["-", "--", "-.", ":"]), strict=False)
+    for place, ((klass, name), mark, dashes) in enumerate(looks):
+        literals, scores = zip(*curves[klass], strict=True)
+        look: dict[str, Any] = {"color": f"C{place % 10}", "marker": mark, "linestyle": dashes, "fillstyle": "none"}
+        named.append((axes.plot(literals, scores, **look, markersize=5 + 2 * (place % 3))[0], name))
+        axes.plot(*chosen[klass], **ring, color=f"C{place % 10}")
+    named.append((Line2D([], [], **ring, color="gray"), "the formula chosen"))
+    mark_of_nine = axes.axvline(MEMORABLE, color="gray", linewidth=1.0, linestyle=":")
+    named.append((mark_of_nine, f"{MEMORABLE} literals: what a person can hold"))
+    longest = max(literals for literals, _ in (*(p for curve in curves.values() for p in curve), *chosen.values()))
+    axes.set_xlim(-0.5, max(longest, MEMORABLE) + 0.9)
+    axes.margins(y=0.12)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("literals in the formula")
+    axes.set_ylabel(score)
+    beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if len(curves) > MOST_INSIDE else {"loc": "best"}
+    legend = axes.legend(*zip(*named, strict=True), **beside)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return axes
+
+
 def save_png(figure: Figure, path: Path) -> None:
     """Write a PNG under a temporary name, then rename: an interrupted run leaves no broken file."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -104,6 +216,60 @@ def save_png(figure: Figure, path: Path) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _on_two_lines(line: str) -> str:
+    """A long name broken where it was cut, else at the blank that is nearest to its middle."""
+    if len(line) <= LINE:
+        return line
+    middle = len(line) / 2
+    breaks = [i + 1 for i, letter in enumerate(line) if letter == "…"] or [
+        i for i, letter in enumerate(line) if letter == " " and abs(i - middle) <= LINE / 3
+    ]
+    place = min(breaks, key=lambda i: abs(i - middle), default=round(middle))
+    return f"{line[:place]}\n{line[place:].lstrip()}"
+
+
+def short_names(names: Sequence[str], length: int = LINE) -> dict[str, str]:
+    """How each name is written on one line: long ones are cut in the middle, as how they begin and end tells most.
+
+    Names that would then look the same are cut less.
+
+    >>> short_names(["mean corpuscular haemoglobin concentration >= 33.25", "age"], 24)
+    {'mean corpuscular haemoglobin concentration >= 33.25': 'mean corpusc…on >= 33.25', 'age': 'age'}
+    """
+    lines = {name: " ".join("".join(c if c.isprintable() else " " for c in name).split()) for name in names}
+    lengths = dict.fromkeys(lines, length)
+    while True:
+        short = {name: _cut_middle(line, lengths[name]) for name, line in lines.items()}
+        times = Counter(short.values())
+        # Where nothing more can be shown, names differ in blanks only.
+        alike = [name for name in short if times[short[name]] > 1 and lengths[name] < len(lines[name])]
+        if not alike:
+            return short
+        lengths.update({name: lengths[name] + 8 for name in alike})
+
+
+def _most_relevant(shares: Mapping[str, float], used: Collection[str]) -> list[str]:
+    """The concepts to draw, the most relevant first; those that the formula uses before all others."""
+    seen = [concept for concept, share in shares.items() if share >= LEAST_RELEVANCE and concept not in used]
+    ranked = sorted({*used, *seen}, key=lambda concept: (concept not in used, -shares.get(concept, 0.0), concept))
+    return sorted(ranked[:MOST_BARS], key=lambda concept: (-shares.get(concept, 0.0), concept))
+
+
+def _cut_middle(line: str, length: int) -> str:
+    if len(line) <= length:
+        return line
+    end = (length - 1) // 2
+    return f"{line[: length - 1 - end].rstrip()}…{line[len(line) - end :].lstrip()}"
+
+
+def _png(figure: Figure) -> tuple[bytes, dict[str, float]]:
+    """A picture with twice the dots for sharp screens, and the size to show it at."""
+    drawn = BytesIO()
+    figure.savefig(drawn, format="png", dpi=2 * figure.dpi)
+    width, height = figure.get_size_inches() * figure.dpi
+    return drawn.getvalue(), {"width": float(width), "height": float(height)}
 
 
 def _head_weights(network: EntropyNet, head: int) -> list[NDArray[np.float64]]:

@@ -1,0 +1,201 @@
+"""What a notebook shows of explanations and models: fragments of HTML with nothing to run and nothing to load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, Protocol
+
+from logiclens.formula.dnf import DNF
+from logiclens.formula.english import english
+from logiclens.formula.html import BLOCK, CODE, FAINT, faint, rules_html
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.text import format_formula
+
+MOST_BARS = 15
+"""So many concepts of a class are shown, the most relevant ones."""
+MOST_OPEN = 6
+"""With more classes than this, each is folded up under its sentence."""
+MOST_SETTING = 200
+"""Letters of a setting that are shown."""
+
+_BAR = 12.0  # em, for a relevance of 1
+
+
+class ExplainedClass(Protocol):
+    """What is shown of the explanation of one class."""
+
+    @property
+    def name(self) -> str:
+        """The class."""
+
+    @property
+    def formula(self) -> DNF:
+        """Its formula."""
+
+    @property
+    def first_order(self) -> str:
+        """The formula as a first-order sentence."""
+
+    @property
+    def relevance(self) -> Mapping[str, float]:
+        """How much the head leans on its relevant concepts."""
+
+    @property
+    def taken_in(self) -> Sequence[str]:
+        """Concepts of other heads that the answer depends on as well."""
+
+    @property
+    def fidelity(self) -> float:
+        """How often formula and network agree."""
+
+    @property
+    def equals_network(self) -> bool:
+        """Whether they always do."""
+
+    @property
+    def proved_minimal(self) -> bool:
+        """Whether no shorter formula would do."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why the formula is constant."""
+
+    @property
+    def remedy(self) -> str | None:
+        """What to do about it."""
+
+    @property
+    def certificate(self) -> Any:
+        """That head and formula are equal, where they were made so."""
+
+
+class Explained(Protocol):
+    """What is shown of an explanation."""
+
+    @property
+    def classes(self) -> Sequence[ExplainedClass]:
+        """One for each class."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the reader should know."""
+
+    @property
+    def predicates(self) -> Mapping[str, Predicate]:
+        """What the concepts mean on the raw table."""
+
+    @property
+    def soft_agreement(self) -> float | None:
+        """How often rules and soft network agree, where the network was made exact."""
+
+    @property
+    def stability(self) -> Any:
+        """What recurs when rows are drawn again."""
+
+
+def explanation_html(explanation: Explained) -> str:
+    """One section a class, then the notes."""
+    chosen = {} if explanation.stability is None else {entry.name: entry for entry in explanation.stability.classes}
+    parts = []
+    for explained in explanation.classes:
+        counted = chosen.get(explained.name)
+        recurs = "" if counted is None else _recurring(counted, explanation.stability.n_resamples)
+        folded = len(explanation.classes) > MOST_OPEN
+        parts.append(class_html(explained, explanation.predicates, folded=folded, more=recurs))
+    if explanation.soft_agreement is not None:
+        agree = percent(explanation.soft_agreement)
+        parts.append(faint(f"The rules predict what the soft network did on {agree} of the explained rows."))
+    parts += [faint(f"note: {note}") for note in explanation.notes]
+    return f'<div style="{BLOCK}">{"".join(parts)}</div>'
+
+
+def class_html(
+    explained: ExplainedClass, predicates: Mapping[str, Predicate], *, folded: bool = False, more: str = ""
+) -> str:
+    """The formula of one class in words and in logic, how true it is, and what the network leans on.
+
+    `more` is HTML that goes below it.
+    """
+    words = english(explained.formula, predicates, head=explained.name)
+    told = [faint(sentence) for sentence in _facts(explained)]
+    if explained.reason is not None:
+        why = escape(" ".join(part for part in (explained.reason, explained.remedy) if part))
+        told.insert(0, f'<p style="margin:0.4em 0 0 0">{why}</p>')
+    return (
+        f'<details{"" if folded else " open"} style="margin:0 0 1em 0;overflow-wrap:anywhere">'
+        f'<summary style="cursor:pointer"><strong>{escape(explained.name)}</strong>: {escape(words)}</summary>'
+        f'<div style="margin:0.3em 0 0 1.1em"><code style="{CODE}">{escape(explained.first_order)}</code>'
+        f"{''.join(told)}{_bars(explained.relevance, explained.formula.concepts)}{more}</div></details>"
+    )
+
+
+def model_html(name: str, settings: Mapping[str, object], rules: RuleSet | None, facts: Sequence[str]) -> str:
+    """A fitted model: the settings that were changed, its rules, and what is known of them."""
+    changed = ", ".join(f"{setting}={_cut(repr(value))}" for setting, value in settings.items())
+    table = "" if rules is None else rules_html(rules)
+    return (
+        f'<div style="{BLOCK}"><p style="margin:0 0 0.6em 0"><strong>{escape(name)}</strong>'
+        f'<code style="{CODE}">({escape(changed)})</code>, fitted</p>{table}{"".join(map(faint, facts))}</div>'
+    )
+
+
+def percent(share: float) -> str:
+    """Per cent to one decimal; what is not all is never printed as 100%, and what is not nothing never as 0%.
+
+    >>> percent(0.973), percent(1.0), percent(0.99999), percent(0.0001)
+    ('97.3%', '100.0%', 'above 99.9%', 'below 0.1%')
+    """
+    text = f"{100 * share:.1f}%"
+    if text == "100.0%" and share < 1:
+        return "above 99.9%"
+    return "below 0.1%" if text == "0.0%" and share > 0 else text
+
+
+def _facts(explained: ExplainedClass) -> list[str]:
+    """How true the formula is, and what is proved of it."""
+    if explained.equals_network:
+        facts = ["Formula and network agree on all explained rows."]
+    else:
+        facts = [f"Fidelity: formula and network agree on {percent(explained.fidelity)} of the explained rows."]
+    if explained.certificate is not None:
+        facts.append(f"Certified: network and formula are equal on {explained.certificate.domain}.")
+    if explained.proved_minimal:
+        facts.append("Proved: no formula with fewer literals is equal to it there.")
+    if explained.taken_in:
+        facts.append(f"Taken in from other heads: {', '.join(explained.taken_in)}.")
+    return facts
+
+
+def _bars(relevance: Mapping[str, float], used: Sequence[str]) -> str:
+    """The relevance of the concepts as bars: full where the formula uses the concept, hollow where not."""
+    ranked = sorted(relevance.items(), key=lambda item: -item[1])
+    cell = "text-align:left;border:none;padding:0 0.8em 0 0"
+    rows = []
+    for concept, share in ranked[:MOST_BARS]:
+        fill = "background:currentColor;" if concept in used else ""
+        rows.append(
+            f'<tr><td style="{cell};white-space:normal;overflow-wrap:anywhere">{escape(concept)}</td>'
+            f'<td style="{cell}"><div style="{fill}border:1px solid currentColor;opacity:0.6;box-sizing:border-box;'
+            f'height:0.7em;width:{_BAR * min(max(share, 0.0), 1.0):.2f}em"></div></td>'
+            f'<td style="{cell}">{share:.2f}{", in the formula" if concept in used else ""}</td></tr>'
+        )
+    if not rows:
+        return ""
+    left = len(ranked) - MOST_BARS
+    table = f'<table style="border-collapse:collapse;margin:0.5em 0 0 0;{FAINT}"><tbody>{"".join(rows)}</tbody></table>'
+    return table + (faint(f"and {left} less relevant") if left > 0 else "")
+
+
+def _recurring(counted: Any, n_resamples: int) -> str:
+    """How often concepts and cubes of a class were chosen when the rows were drawn again."""
+    chosen = [f"{concept} {share:.0%}" for concept, share in list(counted.concepts.items())[:8]]
+    cubes = [f"{format_formula(DNF([cube]), 'unicode')} {share:.0%}" for cube, share in list(counted.cubes.items())[:5]]
+    if not chosen:
+        return faint(f"In {n_resamples} resamples no concept was chosen.")
+    return faint(f"Chosen in {n_resamples} resamples: {', '.join(chosen)}; as cubes: {', '.join(cubes)}.")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_SETTING else f"{text[: MOST_SETTING - 1]}…"
