@@ -14,7 +14,7 @@ from logiclens.data.booleanise import Booleaniser
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators import EntropyClassifier
-from logiclens.estimators.classifier import NotFittedError
+from logiclens.estimators.fitted import NotFittedError
 from logiclens.estimators.prepare import weighed_by_class
 from logiclens.formula import DNF, RuleSet, parse
 
@@ -31,7 +31,7 @@ def patients() -> tuple[pd.DataFrame, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def model(patients) -> EntropyClassifier:
-    return EntropyClassifier(Booleaniser(3), exact=True, epochs=150).fit(*patients)
+    return EntropyClassifier(Booleaniser("quantile", n_cuts=3), exact=True, epochs=150).fit(*patients)
 
 
 def test_an_exact_classifier_predicts_by_its_rules(model, patients):
@@ -91,18 +91,18 @@ def test_cuts_come_from_the_rows_that_train_alone(patients):
     frame, risk = patients
     held = frame.copy()
     held["age"] += 1_000
-    model = EntropyClassifier(Booleaniser(3), epochs=5).fit(frame, risk, held_out=(held, risk))
+    model = EntropyClassifier(Booleaniser("quantile", n_cuts=3), epochs=5).fit(frame, risk, held_out=(held, risk))
     assert {c for c in model.concept_names_ if c.startswith("age")} == {
-        c for c in Booleaniser(3).fit(frame).predicates() if c.startswith("age")
+        c for c in Booleaniser("quantile", n_cuts=3).fit(frame).predicates_ if c.startswith("age")
     }
-    inner = EntropyClassifier(Booleaniser(3), epochs=5, validation=0.5).fit(frame, risk)
+    inner = EntropyClassifier(Booleaniser("quantile", n_cuts=3), epochs=5, validation=0.5).fit(frame, risk)
     assert inner.concept_names_ != model.concept_names_
 
 
 def test_a_boolean_column_means_that_it_is_true():
     frame = pd.DataFrame({"flag": [True, False] * 20, "score": [0.0, 1.0] * 20})
-    model = EntropyClassifier(epochs=5).fit(frame, ["y", "n"] * 20)
-    assert str(model.schema_.predicates["flag"]) == "flag == True"
+    model = EntropyClassifier(None, epochs=5).fit(frame, ["y", "n"] * 20)
+    assert str(model.schema_.predicates["flag"]) == "flag is True"
     assert "score" not in model.schema_.predicates
 
 
@@ -110,10 +110,10 @@ def test_three_classes_and_several_labels_are_exact_too():
     rng = np.random.default_rng(0)
     rows = rng.random((300, 4)) < 0.5
     three = np.where(rows[:, 0], "x", np.where(rows[:, 1], "y", "z"))
-    model = EntropyClassifier(exact=True, epochs=100).fit(rows.astype(float), three)
+    model = EntropyClassifier(None, exact=True, epochs=100).fit(rows.astype(float), three)
     assert (model.predict(rows.astype(float)) == three).mean() == 1.0
     several = np.column_stack([rows[:, 0] & rows[:, 1], rows[:, 2]]).astype(int)
-    model = EntropyClassifier(exact=True, epochs=100).fit(rows.astype(float), several)
+    model = EntropyClassifier(None, exact=True, epochs=100).fit(rows.astype(float), several)
     np.testing.assert_array_equal(model.predict(rows.astype(float)), several)
     assert model.explain().soft_agreement is not None
 
@@ -123,8 +123,8 @@ def test_the_weight_of_a_class_reaches_the_exact_heads():
     rows = rng.random((400, 3)) < 0.5
     rare = rows[:, 0] & (rng.random(400) < 0.3)
     settings = {"exact": True, "epochs": 60, "price": 0.0}
-    plain = EntropyClassifier(**settings).fit(rows.astype(float), rare)
-    heavy = EntropyClassifier(**settings, class_weight={False: 1.0, True: 10.0}).fit(rows.astype(float), rare)
+    plain = EntropyClassifier(None, **settings).fit(rows.astype(float), rare)
+    heavy = EntropyClassifier(None, **settings, class_weight={False: 1.0, True: 10.0}).fit(rows.astype(float), rare)
     assert heavy.predict(rows.astype(float)).sum() > plain.predict(rows.astype(float)).sum()
     assert heavy.rules_.rule(True).formula == parse("x0")
 
@@ -143,18 +143,20 @@ def test_a_row_weighs_as_much_as_its_class_where_heads_are_trained_one_by_one(cl
 def test_an_exact_model_reads_soft_concepts_as_hard_ones():
     rng = np.random.default_rng(0)
     soft = rng.random((100, 2))
-    model = EntropyClassifier(exact=True, epochs=30).fit(soft, soft[:, 0] >= 0.5)
+    model = EntropyClassifier(None, exact=True, epochs=30).fit(soft, soft[:, 0] >= 0.5)
     np.testing.assert_array_equal(model.read(soft).logits, model.read((soft >= 0.5).astype(float)).logits)
     np.testing.assert_array_equal(model.explain(soft).fires(soft, model.concept_names_), model.read(soft).yes)
 
 
 def test_nobody_decides_where_resolve_is_none(patients):
     frame, risk = patients
-    model = EntropyClassifier(Booleaniser(3), exact=True, epochs=40, resolve="none", max_literals=1).fit(frame, risk)
+    model = EntropyClassifier(
+        Booleaniser("quantile", n_cuts=3), exact=True, epochs=40, resolve="none", max_literals=1
+    ).fit(frame, risk)
     predicted, fires = model.predict(frame), model.rules_.fires(frame).sum(axis=1)
     assert all((label is None) == (n != 1) for label, n in zip(predicted, fires, strict=True))
     with pytest.raises(LogicLensError, match="resolve must be 'confidence' or 'none', got 'best'"):
-        EntropyClassifier(resolve="best").fit([[0], [1]], [0, 1])
+        EntropyClassifier(None, resolve="best").fit([[0], [1]], [0, 1])
 
 
 # Where head, rules and explanation must say the same -------------------------------------------------------------
@@ -163,7 +165,7 @@ def test_nobody_decides_where_resolve_is_none(patients):
 def test_rules_and_head_read_scores_in_a_boolean_column_alike():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.random((200, 3)) < 0.5, columns=list("abc"))
-    model = EntropyClassifier(exact=True, epochs=40).fit(frame, frame["a"])
+    model = EntropyClassifier(None, exact=True, epochs=40).fit(frame, frame["a"])
     scores = pd.DataFrame(np.where(frame, 0.7, 0.3), columns=list("abc"))
     np.testing.assert_array_equal(model.predict(scores), model.predict(frame))
     np.testing.assert_array_equal(model.explain(scores).fires(scores), model.read(scores).yes)
@@ -173,7 +175,7 @@ def test_a_raw_column_with_the_name_of_a_concept_is_not_taken_for_it():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": np.tile([50.0, 70.0], 100), "age >= 60": rng.integers(0, 2, 200).astype(float)})
     labels = np.where(frame["age"] >= 60, "old", "young")
-    model = EntropyClassifier(Booleaniser(1), exact=True, epochs=40).fit(frame, labels)
+    model = EntropyClassifier(Booleaniser("quantile", n_cuts=1), exact=True, epochs=40).fit(frame, labels)
     assert "age >= 60" in model.concept_names_
     np.testing.assert_array_equal(model.predict(frame), labels)
     np.testing.assert_array_equal(model.rules_.predict(frame), labels)
@@ -183,7 +185,7 @@ def test_the_gap_of_an_exact_model_starts_from_the_soft_network_on_soft_rows():
     rng = np.random.default_rng(0)
     soft = rng.random((200, 3))
     labels = (soft[:, 0] + soft[:, 1] >= 1).astype(int)
-    model = EntropyClassifier(exact=True, epochs=60).fit(soft, labels)
+    model = EntropyClassifier(None, exact=True, epochs=60).fit(soft, labels)
     explanation = model.explain()
     with torch.no_grad():
         said = model.soft_network_(torch.tensor(soft, dtype=torch.float32)).argmax(dim=1).numpy()
@@ -200,7 +202,7 @@ def test_rows_that_break_a_group_are_told_of():
     rows = np.array([[0, 1], [1, 0], [1, 1], [0, 0]] * 20, dtype=float)
     table = ConceptTable(rows, ["a", "b"], exclusive=[["a", "b"]])
     with pytest.warns(LogicLensWarning, match="20 rows break the exclusive group 'a', 'b'.*certificate does not speak"):
-        model = EntropyClassifier(exact=True, epochs=10).fit(table, rows[:, 0])
+        model = EntropyClassifier(None, exact=True, epochs=10).fit(table, rows[:, 0])
     assert any("20 rows break the exclusive group" in note for note in model.explain().notes)
     content = model.certificate_.as_dict(version="", model_sha256="", weights_sha256="")
     named = any(head.groups.exclusive for head in model.certificate_.heads)
@@ -214,7 +216,7 @@ def test_the_curve_takes_the_labels_of_the_model(model, patients):
     assert max(point.accuracy for point in points if point.name == "high") > 0.9
     with pytest.raises(LogicLensError, match="there is no class 'medium'; the classes are 'high', 'low'"):
         explanation.pareto(frame, np.full(len(frame), "medium"))
-    numbers = EntropyClassifier(exact=True, epochs=40).fit([[0, 1], [1, 0]] * 20, [1, 2] * 20)
+    numbers = EntropyClassifier(None, exact=True, epochs=40).fit([[0, 1], [1, 0]] * 20, [1, 2] * 20)
     best = {p.name: p.accuracy for p in numbers.explain().pareto([[0, 1], [1, 0]], [1, 2])}
     assert best == {"1": 1.0, "2": 1.0}
 
@@ -228,7 +230,9 @@ def test_flip_and_check_can_ask_for_one_class(model, patients):
 
 def test_a_row_that_nobody_decides_is_not_right(patients):
     frame, risk = patients
-    model = EntropyClassifier(Booleaniser(3), exact=True, epochs=30, resolve="none", max_literals=1).fit(frame, risk)
+    model = EntropyClassifier(
+        Booleaniser("quantile", n_cuts=3), exact=True, epochs=30, resolve="none", max_literals=1
+    ).fit(frame, risk)
     predicted = model.predict(frame)
     assert model.score(frame, risk) == pytest.approx(np.mean([p == y for p, y in zip(predicted, risk, strict=True)]))
 
@@ -236,9 +240,9 @@ def test_a_row_that_nobody_decides_is_not_right(patients):
 def test_a_class_by_default_is_told_as_such():
     rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 20, dtype=float)
     labels = np.where(rows.sum(axis=1) == 2, "x", np.where(rows.sum(axis=1) == 0, "y", "z"))
-    model = EntropyClassifier(exact=True, epochs=60).fit(rows, labels)
+    model = EntropyClassifier(None, exact=True, epochs=60).fit(rows, labels)
     x, y, z = model.rules_.rules
-    model.rules_ = RuleSet((x, y, replace(z, formula=DNF.false, confidence=())), otherwise=2)
+    model._rules = RuleSet((x, y, replace(z, formula=DNF.false, confidence=())), otherwise=2)
     (local,) = model.explain_local(np.array([[0.0, 1.0]]))
     assert local.by_default
     assert str(local).startswith("z: no formula fires, and most such rows are z")
@@ -247,16 +251,19 @@ def test_a_class_by_default_is_told_as_such():
 def test_an_exact_model_that_is_not_fitted_says_so():
     for ask in ("predict", "predict_proba", "read"):
         with pytest.raises(NotFittedError, match="is not fitted"):
-            getattr(EntropyClassifier(exact=True), ask)([[0, 1]])
-    soft = EntropyClassifier(epochs=2).fit([[0, 1], [1, 0]] * 4, [0, 1] * 4).set_params(exact=True)
+            getattr(EntropyClassifier(None, exact=True), ask)([[0, 1]])
+    soft = EntropyClassifier(None, epochs=2).fit([[0, 1], [1, 0]] * 4, [0, 1] * 4).set_params(exact=True)
     with pytest.raises(NotFittedError, match="exact was changed after the model was fitted"):
         soft.predict([[0, 1]])
     with pytest.raises(LogicLensError, match="exact must be True or False, got 'no'"):
-        EntropyClassifier(exact="no").fit([[0, 1], [1, 0]] * 4, [0, 1] * 4)
+        EntropyClassifier(None, exact="no").fit([[0, 1], [1, 0]] * 4, [0, 1] * 4)
 
 
-def test_a_model_of_raw_columns_takes_no_matrix(model):
-    with pytest.raises(LogicLensError, match="cuts raw columns by name: pass a DataFrame, got ndarray"):
+def test_a_model_of_raw_columns_takes_a_matrix_of_them_in_their_order(model, patients):
+    frame, _ = patients
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        np.testing.assert_array_equal(model.predict(frame.to_numpy()), model.predict(frame))
+    with pytest.raises(ValueError, match="X has 7 features, but EntropyClassifier is expecting 3 features"):
         model.predict(np.zeros((2, len(model.concept_names_))))
-    with pytest.raises(LogicLensError, match="raw columns are cut by name: pass a DataFrame, got list"):
-        EntropyClassifier(Booleaniser()).fit([[1.0], [2.0]], [0, 1])
+    with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
+        model.predict(frame[["crp", "age", "sex"]])

@@ -22,6 +22,7 @@ from logiclens import EntropyClassifier
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensWarning
 from logiclens.estimators import classifier as classifier_module
+from logiclens.estimators import explaining as explaining_module
 from logiclens.explain import explain_all
 from logiclens.explain.certificate import HeadCertificate
 from logiclens.explain.stability import selection_frequencies
@@ -351,7 +352,7 @@ def test_a_fitted_model_shows_its_rules(models, which, monkeypatch):
         raise AssertionError("trained again")
 
     monkeypatch.setattr(classifier_module, "train", refuse)
-    monkeypatch.setattr(classifier_module, "resampled_formulas", refuse)
+    monkeypatch.setattr(explaining_module, "resampled_formulas", refuse)
     model = models[which]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -399,14 +400,14 @@ def test_the_accuracy_of_the_network_is_not_that_of_its_rules():
 
 
 def test_a_look_does_not_warn_and_leaves_the_warning_to_who_asks(monkeypatch):
-    explain = classifier_module.explain_all
+    explain = explaining_module.explain_all
     model = EntropyClassifier(epochs=5).fit(TABLE, LABELS)
 
     def warned(*values, **settings):
         warnings.warn("mind this", LogicLensWarning, stacklevel=2)
         return explain(*values, **settings)
 
-    monkeypatch.setattr(classifier_module, "explain_all", warned)
+    monkeypatch.setattr(explaining_module, "explain_all", warned)
     kept = set(vars(model))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -1,4 +1,4 @@
 """The scikit-learn face."""
 
 from logiclens.estimators.classifier import EntropyClassifier as EntropyClassifier
-from logiclens.estimators.classifier import NotFittedError as NotFittedError
+from logiclens.estimators.fitted import NotFittedError as NotFittedError

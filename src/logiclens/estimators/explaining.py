@@ -1,0 +1,189 @@
+"""How a fitted classifier explains itself: formulas, rules, single rows, statistics, what recurs."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.estimators.fitted import Fitted
+from logiclens.estimators.inputs import seed_of
+from logiclens.estimators.settings import limits_of
+from logiclens.estimators.statistics import statistics_of
+from logiclens.estimators.training import resampled_formulas
+from logiclens.explain.certified import explain_exact
+from logiclens.explain.classwise import explain_all
+from logiclens.explain.extract import read
+from logiclens.explain.local import LocalExplanation, explain_rows
+from logiclens.explain.result import Explanation
+from logiclens.explain.stability import Stability, selection_frequencies, stable_explanation
+from logiclens.formula.bits import PackedRows
+from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.why import Why
+from logiclens.metrics.statistics import RuleStatistics
+
+
+class Explaining(Fitted):
+    """The questions that a fitted classifier answers about itself."""
+
+    @property
+    def rules_(self) -> RuleSet:
+        """The formulas of all classes with what their concepts mean: they predict from a raw table, without a network.
+
+        With `exact` these are the model; else they are about it.
+        """
+        self._check_fitted()
+        if not hasattr(self, "_rules"):
+            # Read off the network once; the next call finds them.
+            self._rules = self.explain().rules
+        return self._rules
+
+    @property
+    def relevance_(self) -> pd.DataFrame:
+        """How much each class leans on each concept: 1 for what it leans on most, one row for each class."""
+        self._check_fitted()
+        relevance = self.network_.entropy.relevance().detach().double().numpy()
+        return pd.DataFrame(relevance, index=list(self.schema_.class_names), columns=list(self.schema_.names))
+
+    def explain(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        exclusive: bool = True,
+        stability: int | None = None,
+        stable: bool = False,
+    ) -> Explanation:
+        """The formula of each class: the network's answers on the training rows, or on other rows, in logic.
+
+        The labels `y` of other rows are needed with `score_against="labels"` only. With `exclusive=False` formulas
+        spell out exclusive groups, such as the categories of a column, instead of relying on them.
+
+        With `stability` the model is trained again on so many resamples of its rows, and the explanation says how often
+        each concept and cube is chosen; with `stable=True` its formulas are made of those that recur.
+        """
+        self._check_fitted()
+        if X is None and not hasattr(self, "table_"):
+            raise LogicLensError("a loaded model keeps no rows: pass the rows to explain, explain(rows).")
+        table = self.table_ if X is None else self._table(X, y)
+        if self._is_exact:
+            if not exclusive:
+                raise LogicLensError("the formulas of an exact model are certified as they are: leave out exclusive.")
+            if stable:
+                raise LogicLensError("the formulas of an exact model are certified as they are: leave out stable.")
+            return replace(self._explain_exact(table), stability=self._stability(stability))
+        if stable and stability is None:
+            raise LogicLensError("stable=True needs resamples: say how many, for example stability=20.")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", LogicLensWarning)
+            explanation = explain_all(
+                self.network_,
+                table,
+                method=self.method,
+                score_against=self.score_against,
+                limits=limits_of(self),
+                answer=self._answer,
+                exclusive=exclusive,
+            )
+        for warning in caught:
+            # At the caller's line, not at this one.
+            warnings.warn(warning.message, stacklevel=2)
+        told = replace(self._labelled(explanation, notes=self._notes), stability=self._stability(stability))
+        return stable_explanation(told, told.stability, limits_of(self)) if stable and told.stability else told
+
+    def _stability(self, n_resamples: int | None) -> Stability | None:
+        if n_resamples is None:
+            return None
+        if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 2:
+            raise LogicLensError(f"stability must be a number of resamples from 2 on, got {n_resamples!r}.")
+        if not hasattr(self, "table_"):
+            raise LogicLensError("a loaded model keeps no rows to draw again: fit it first.")
+        seed = seed_of(self.random_state)
+        runs = list(resampled_formulas(self, self.classes_, self.table_, int(n_resamples), seed))
+        return selection_frequencies(self.schema_.class_names, runs)
+
+    def statistics(self, X: Any = None, y: Any = None, *, by: Any = None, sample_weight: Any = None) -> RuleStatistics:
+        """Support, coverage, confidence and lift of every rule, with intervals, on rows that chose nothing.
+
+        These are the rows given, which must not be among those that the model was fitted on, or else the rows that
+        `set_aside` kept from training. `by` is a column (its name, or one value a row): the same for each value of it.
+        """
+        return statistics_of(self, X, y, by=by, sample_weight=sample_weight)
+
+    def _explain_exact(self, table: ConceptTable) -> Explanation:
+        explanation = explain_exact(self.network_, self.certificate_, table, alternatives=self.alternatives_)
+        notes = [f"{head.name}: {head.note}" for head in self.certificate_.heads if head.note]
+        if not hasattr(self, "soft_network_"):
+            notes.append("a model folder does not keep the soft network: gap() starts from the exact one.")
+        notes += [f"{sentence} The certificate does not speak of them." for sentence in table.group_warnings()]
+        return self._labelled(
+            explanation,
+            notes=(*self._notes, *notes),
+            soft_agreement=self.soft_agreement(table),
+            model_rules=self._rules,
+            soft_network=getattr(self, "soft_network_", None),
+        )
+
+    def soft_agreement(self, rows: Any) -> float | None:
+        """The share of rows on which the rules predict what the soft network did; None where that is not kept."""
+        if not self._is_exact or not hasattr(self, "soft_network_"):
+            return None
+        table = rows if isinstance(rows, ConceptTable) else self._table(rows)
+        packed = PackedRows.of(table.boolean(), table.names)
+        if self.schema_.multilabel:
+            agree = (read(self.soft_network_, table, "threshold").yes == self._rules.fires(packed)).mean(axis=1)
+        else:
+            soft = read(self.soft_network_, table, "argmax").logits.argmax(axis=1)
+            agree = self._rules.predict_places(packed) == soft
+        return float(np.average(agree, weights=table.weight))
+
+    def explain_local(
+        self, X: Any, explanation: Explanation | None = None, *, target: str | int | None = None
+    ) -> tuple[LocalExplanation, ...]:
+        """For each row the concepts that made its class, reduced to a shortest reason in the class formula.
+
+        The class is the predicted one, or `target` ("why not ICU?"). The formulas are those of `explain()`, or of
+        an explanation that is already at hand. A single row may be a Series.
+        """
+        if getattr(X, "ndim", 2) == 1 and hasattr(X, "to_frame"):
+            # A Series of one row has one type for all columns; each finds its own again.
+            X = X.to_frame().T.infer_objects()
+        reading = self.read(X)
+        known = explanation or (self.explain() if hasattr(self, "table_") else self.explain(X))
+        if not self._is_exact or self.schema_.multilabel:
+            return explain_rows(reading, target=target, explanation=known)
+        packed = PackedRows.of(reading.bits, reading.table.names)
+        local = explain_rows(reading, target=target, explanation=known, probability=self._rules.confidence(packed))
+        if target is not None:
+            return local
+        fired = self._rules.fires(packed).sum(axis=1)
+        return tuple(replace(row, by_default=bool(n == 0)) for row, n in zip(local, fired, strict=True))
+
+    def why(self, row: Any) -> Why:
+        """Which rule decides on one raw row, which fire, and what each other one lacks: the reason codes.
+
+        `row` is a dictionary from column to value, a Series, or a table with one row. With `exact` the rules are the
+        model; else they are about it, and `explain_local` tells what the network itself leaned on.
+        """
+        return self.rules_.why(row)
+
+    def _labelled(self, explanation: Explanation, **more: Any) -> Explanation:
+        """An explanation that knows the labels and what the concepts mean."""
+        return replace(
+            explanation,
+            labels=() if self.schema_.multilabel else tuple(self.classes_.tolist()),
+            predicates=self.schema_.predicates,
+            resolve=self._rules.resolve if hasattr(self, "_rules") else self.resolve,
+            **more,
+        )
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        # A loaded model was not trained here.
+        return self.train_result_.notes if hasattr(self, "train_result_") else ()
