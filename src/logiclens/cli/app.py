@@ -1,52 +1,32 @@
-"""`logiclens`: the commands and how they fail."""
+"""`logiclens`: its commands, as `--help` shows them."""
 
 from __future__ import annotations
 
-import sys
-import warnings
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from logiclens import __version__
-from logiclens.errors import LogicLensError, LogicLensWarning
-
-
-class Method(StrEnum):
-    """The two methods, as the command line knows them."""
-
-    minimal = "minimal"
-    paper = "paper"
-
-
-class Cuts(StrEnum):
-    """How numbers and dates are cut."""
-
-    supervised = "supervised"
-    quantile = "quantile"
-    uniform = "uniform"
-    soft = "soft"
-
-
-class Form(StrEnum):
-    """What rules can be printed as."""
-
-    sql = "sql"
-    python = "python"
-    json = "json"
-    latex = "latex"
-    english = "english"
-    sympy = "sympy"
-    pmml = "pmml"
-
-
-DATA = "A table: CSV, TSV, Parquet or JSON lines (also .gz), or - for standard input."
-MODEL = "A model folder, as `logiclens explain --save` writes it."
+from logiclens.cli.options import (
+    FOLDER,
+    TABLE,
+    By,
+    Command,
+    Cuts,
+    Data,
+    Delimiter,
+    Form,
+    Json,
+    Method,
+    Missing,
+    Model,
+    NoNotes,
+    Quiet,
+)
+from logiclens.errors import LogicLensError
 
 app = typer.Typer(
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -55,9 +35,14 @@ app = typer.Typer(
 
 \b
 A table goes in, a rule sheet comes out:
-  logiclens explain patients.csv --target died --report rules.html --save model
+  logiclens explain patients.csv --target died --report rules.html
+  logiclens explain patients.csv --target died --save model
+
+\b
+A saved model is applied, measured, compared and carried elsewhere:
   logiclens predict model new_patients.csv --why -o predictions.csv
   logiclens score model next_year.csv
+  logiclens diff model model_of_next_year
   logiclens export model --to sql --dialect postgres --table patients
 
 \b
@@ -65,34 +50,31 @@ With --exact the printed rules are the model, and anyone can check that:
   logiclens explain patients.csv --target died --exact --save model
   logiclens verify model
 
-Every command takes --json FILE (or - for standard output) for programs. What you can put right is told in one sentence,
-with exit code 2. `logiclens COMMAND --help` explains a command.""",
+Every command takes --json FILE (or - for standard output) for programs, and `logiclens COMMAND --help` explains it.
+Results go to standard output; notes and a bar of progress, on a terminal only, to standard error.
+
+Exit codes: 0 all is well; 1 the answer is no (verify: refuted, diff: something changed); 2 something you can put right,
+told in one sentence; 130 stopped by Ctrl-C, with no half-written file left behind.""",
 )
 
-Json = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="Write the result for a program; - is standard output.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
-
-def _show_version(asked: bool) -> None:
-    if asked:
+@app.callback(invoke_without_command=True)
+def _options(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
         typer.echo(f"logiclens {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
-) -> None:
-    pass
-
-
-@app.command()
+@app.command(cls=Command, short_help="From a table to rules.")
 def explain(
-    data: Annotated[str | None, typer.Argument(metavar="[DATA]", help=f"{DATA} Without: a bundled example.")] = None,
+    data: Annotated[
+        str | None, typer.Argument(metavar="DATA", help=f"{TABLE} Without: a bundled example.", show_default=False)
+    ] = None,
     target: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column to explain.")] = None,
     positive: Annotated[
         str | None, typer.Option(metavar="VALUE", help="Explain this value of the target against all others.")
@@ -101,7 +83,7 @@ def explain(
     report: Annotated[str | None, typer.Option(metavar="FILE", help="Write one HTML page.")] = None,
     save: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the model in a folder.")] = None,
     json: Json = None,
-    by: Annotated[str | None, typer.Option(metavar="COLUMN", help="Show the rules for each value of a column.")] = None,
+    by: By = None,
     stability: Annotated[
         int | None, typer.Option(metavar="N", min=2, help="Train again on N resamples: which parts recur?")
     ] = None,
@@ -109,7 +91,9 @@ def explain(
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; may be repeated.")
     ] = None,
-    cuts: Annotated[Cuts, typer.Option(help="Where numbers and dates are cut.")] = Cuts.supervised,
+    cuts: Annotated[
+        Cuts, typer.Option(metavar="HOW", help="Cut numbers and dates: supervised, quantile, uniform, soft.")
+    ] = Cuts.supervised,
     max_literals: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Most conditions a class; 9 with --exact, else 40.")
     ] = None,
@@ -119,44 +103,49 @@ def explain(
     folds: Annotated[
         int | None, typer.Option(metavar="N", min=2, max=20, help="Cross-validate first; 5 for the example.")
     ] = None,
-    delimiter: Annotated[str | None, typer.Option(metavar="CHAR", help="Of a text file; found if not given.")] = None,
-    missing: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="A text that means no value; may be repeated.")
-    ] = None,
-    method: Annotated[Method, typer.Option(help="How formulas are chosen.")] = Method.minimal,
-    seed: Annotated[int, typer.Option(min=0, help="Of the parts and the initial weights.")] = 0,
+    delimiter: Delimiter = None,
+    missing: Missing = None,
+    method: Annotated[
+        Method, typer.Option(metavar="HOW", help="Choose formulas: minimal, or as the paper does.")
+    ] = Method.minimal,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the parts and the initial weights.")] = 0,
     quiet: Quiet = False,
 ) -> None:
     """From a table to rules.
 
     Numbers and dates are cut where it matters, categories and gaps become conditions; a network learns the target and
     states its reasons as one formula for each class. A quarter of the rows is set aside before anything is looked at,
-    and every number printed is measured on these.
+    and every number printed is measured on these. Columns that name rows, such as a patient number, are left out.
 
     \b
     Examples:
       logiclens explain
       logiclens explain patients.csv --target died
-      logiclens explain patients.csv --target died --exact --save model --report rules.html
-      logiclens explain credit.parquet --target status --positive default --by gender
-      zcat visits.csv.gz | logiclens explain - --target outcome --stability 20 --json result.json
+      logiclens explain patients.csv --target died --exact --save model
+      logiclens explain credit.parquet --target status --positive default --by sex
+      zcat visits.csv.gz | logiclens explain - --target outcome --json result.json
+      logiclens explain patients.csv --target died --stability 20 --report rules.html
     """
-    from logiclens.cli.explain import Wanted, bundled, explain_table
-    from logiclens.cli.output import console
-    from logiclens.cli.tables import read_problem
-    from logiclens.estimators.classifier import EntropyClassifier
+    from logiclens.cli.tables import check_by, read_problem
+    from logiclens.cli.wanted import Wanted
 
-    _be_quiet(quiet or json == "-")
+    wanted = Wanted(folds or 0, stability, stable, by, save, report, json)
+    wanted.check(exact=exact)
+    problem = None
     if data is None:
-        if target is not None or positive is not None:
-            raise LogicLensError("a target needs a table: logiclens explain DATA --target COLUMN.")
-        problem, folds = bundled(), 5 if folds is None else folds
+        if target is not None or positive is not None or drop or delimiter is not None or missing:
+            raise LogicLensError("the bundled example takes no such options: name your table, logiclens explain DATA.")
     elif target is None:
         raise LogicLensError("which column is to be explained? Say --target COLUMN.")
     else:
+        # Before anything heavy is loaded: what is wrong with a table is told at once.
         problem = read_problem(
             data, target, positive=positive, drop=drop or (), delimiter=delimiter, missing=missing or ()
         )
+        check_by(problem, by)
+    from logiclens.cli.explain import explain_table
+    from logiclens.estimators.classifier import EntropyClassifier
+
     model = EntropyClassifier(
         cuts.value,
         exact=exact,
@@ -165,26 +154,27 @@ def explain(
         set_aside=set_aside,
         random_state=seed,
     )
-    wanted = Wanted(folds or 0, stability, stable, by, save, report, json)
-    explain_table(console(quiet=quiet or json == "-"), problem, model, wanted)
+    explain_table(problem, model, wanted, quiet=quiet)
 
 
-@app.command()
+@app.command(cls=Command, short_help="The class of each row of a table.")
 def predict(
-    model: Annotated[Path, typer.Argument(help=MODEL)],
-    data: Annotated[str, typer.Argument(help=DATA)],
+    model: Model,
+    data: Data,
     why: Annotated[bool, typer.Option("--why", help="Add the rule behind each answer.")] = False,
     rules: Annotated[bool, typer.Option("--rules", help="Let the rules decide, also where a network could.")] = False,
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FILE", help="CSV, TSV, Parquet or JSON lines, by its name.")
     ] = None,
     json: Json = None,
-    quiet: Quiet = False,
+    delimiter: Delimiter = None,
+    missing: Missing = None,
+    quiet: NoNotes = False,
 ) -> None:
-    """The class of each row of a table.
+    """The class of each row of a table, with how far it can be trusted.
 
-    Columns are found by name; others are ignored. A category that the model has not seen belongs to none that it knows,
-    and a missing value is above no cut: the rows are answered all the same.
+    Columns are found by name; others are ignored, and one that is missing is named. A category that the model has not
+    seen belongs to none that it knows, and a missing value is above no cut: such rows are answered all the same.
 
     \b
     Examples:
@@ -192,39 +182,47 @@ def predict(
       logiclens predict model new.csv --why -o predictions.csv
       cat new.csv | logiclens predict model - --json -
     """
-    from logiclens.cli.output import console
     from logiclens.cli.predict import predict_table
+    from logiclens.cli.reading import Reading
 
-    predict_table(console(quiet=quiet), model, data, why=why, by_rules=rules, out=out, json=json)
+    reading = Reading(data, delimiter, tuple(missing or ()))
+    predict_table(model, reading, why=why, by_rules=rules, out=out, json=json, quiet=quiet)
 
 
-@app.command()
+@app.command(cls=Command, short_help="How good a saved model is on a table with known classes.")
 def score(
-    model: Annotated[Path, typer.Argument(help=MODEL)],
-    data: Annotated[str, typer.Argument(help=DATA)],
+    model: Model,
+    data: Data,
     target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Where the model does not know its name.")
+        str | None, typer.Option(metavar="COLUMN", help="If it has another name than in training.")
     ] = None,
-    by: Annotated[str | None, typer.Option(metavar="COLUMN", help="Show the rules for each value of a column.")] = None,
+    by: By = None,
     json: Json = None,
+    delimiter: Delimiter = None,
+    missing: Missing = None,
     quiet: Quiet = False,
 ) -> None:
     """How good a saved model and its rules are on a table with known classes.
 
+    The numbers say how the model does on new rows only if it was not trained on these.
+
     \b
     Examples:
       logiclens score model next_year.csv
-      logiclens score model next_year.csv --by gender --json score.json
+      logiclens score model next_year.csv --by sex --json score.json
     """
-    from logiclens.cli.output import console
-    from logiclens.cli.predict import score_table
+    from logiclens.cli.reading import Reading
+    from logiclens.cli.score import score_table
 
-    score_table(console(quiet=quiet or json == "-"), model, data, target=target, by=by, json=json)
+    reading = Reading(data, delimiter, tuple(missing or ()))
+    score_table(model, reading, target=target, by=by, json=json, quiet=quiet)
 
 
-@app.command()
+@app.command(cls=Command, short_help="Check that the printed rules of a saved model are the model.")
 def verify(
-    model: Annotated[Path, typer.Argument(help=f"{MODEL} It must be exact.")], json: Json = None, quiet: Quiet = False
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help=f"{FOLDER} It must be exact.", show_default=False)],
+    json: Json = None,
+    quiet: Quiet = False,
 ) -> None:
     """Check that the printed rules of a saved model are the model.
 
@@ -233,24 +231,30 @@ def verify(
     those that the certificate was made for.
 
     \b
-    Example:
+    Examples:
       logiclens verify model
+      logiclens verify model --quiet && echo "the rules are the model"
     """
     from logiclens.cli.verify import verify_model
 
-    raise typer.Exit(verify_model(model, json=json, quiet=quiet or json == "-"))
+    raise typer.Exit(verify_model(model, json=json, quiet=quiet))
 
 
-@app.command()
+@app.command(cls=Command, short_help="Print the rules as SQL, Python, JSON, LaTeX, English, …")
 def export(
-    model: Annotated[Path, typer.Argument(help=MODEL)],
-    to: Annotated[Form, typer.Option(help="The language of the rules.")] = Form.sql,
-    dialect: Annotated[str, typer.Option(help="For SQL: duckdb, postgres, sqlite, …")] = "duckdb",
-    table: Annotated[str, typer.Option(help="For SQL: the table to predict.")] = "rows",
+    model: Model,
+    to: Annotated[
+        Form, typer.Option(metavar="FORM", help="sql, python, json, latex, english, sympy or pmml.")
+    ] = Form.sql,
+    dialect: Annotated[str, typer.Option(metavar="NAME", help="For SQL: duckdb, postgres, sqlite, …")] = "duckdb",
+    table: Annotated[str, typer.Option(metavar="NAME", help="For SQL: the table to predict.")] = "rows",
     out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write to a file.")] = None,
     json: Json = None,
+    quiet: NoNotes = False,
 ) -> None:
     """Print the rules of a saved model as SQL, Python, JSON, LaTeX, English, sympy or PMML.
+
+    Each form predicts by itself, without logiclens: the class of the rule that fires and can be trusted most.
 
     \b
     Examples:
@@ -260,18 +264,25 @@ def export(
     """
     from logiclens.cli.export import export_rules
 
-    export_rules(model, to.value, dialect=dialect, table=table, out=out, json=json)
+    export_rules(model, to.value, dialect=dialect, table=table, out=out, json=json, quiet=quiet)
 
 
-@app.command()
+@app.command(cls=Command, short_help="What changed between the rules of two saved models.")
 def diff(
-    before: Annotated[Path, typer.Argument(help=MODEL)],
-    after: Annotated[Path, typer.Argument(help=MODEL)],
-    data: Annotated[str | None, typer.Option(help="Count the rows of a table that get another answer.")] = None,
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help=FOLDER, show_default=False)],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help=FOLDER, show_default=False)],
+    data: Annotated[
+        str | None, typer.Option(metavar="DATA", help="Count the rows of a table that get another answer.")
+    ] = None,
     json: Json = None,
+    delimiter: Delimiter = None,
+    missing: Missing = None,
     quiet: Quiet = False,
 ) -> None:
     """What changed between the rules of two saved models. Exit code 0: nothing did. 1: something did.
+
+    Cuts of the same column are compared as numbers: rules that are written differently and mean the same have not
+    changed.
 
     \b
     Examples:
@@ -279,16 +290,17 @@ def diff(
       logiclens diff model_2025 model_2026 --data patients.csv
     """
     from logiclens.cli.diff import diff_models
-    from logiclens.cli.output import console
+    from logiclens.cli.reading import Reading
 
-    changed = diff_models(console(quiet=quiet or json == "-"), before, after, data=data, json=json)
-    raise typer.Exit(int(changed))
+    reading = None if data is None else Reading(data, delimiter, tuple(missing or ()))
+    raise typer.Exit(int(diff_models(before, after, reading=reading, json=json, quiet=quiet)))
 
 
-@app.command()
+@app.command(cls=Command, short_help="Make the HTML page of a saved model again.")
 def report(
-    model: Annotated[Path, typer.Argument(help=MODEL)],
+    model: Model,
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The HTML file; - is standard output.")],
+    json: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Make the HTML page of a saved model again. The same folder gives the same page, byte for byte.
@@ -297,21 +309,18 @@ def report(
     Example:
       logiclens report model -o rules.html
     """
-    from logiclens.cli.output import check_writable, console, write_text
-    from logiclens.formula.folder import open_result
-    from logiclens.report.page import render
+    from logiclens.cli.report import write_report
 
-    check_writable(out)
-    write_text(render(open_result(model)), out)
-    if out != "-":
-        console(quiet=quiet).print(f"The report is in {out}.")
+    write_report(model, out, json=json, quiet=quiet)
 
 
-@app.command()
+@app.command(cls=Command, short_help="Repeat the paper's toy comparison of the entropy loss with L1.")
 def toy(
-    out: Annotated[Path, typer.Option(help="Folder for the four PNG files.")] = Path("toy"),
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="How many seeds of model C to train.")] = 5,
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs; the paper's number is 18000.")] = 18_000,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the four PNG files.")] = Path("toy"),
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, max=100, help="How many seeds of model C to train.")] = 5,
+    epochs: Annotated[int, typer.Option(metavar="N", min=1, help="Epochs; the paper's number is 18000.")] = 18_000,
+    json: Json = None,
+    quiet: Quiet = False,
 ) -> None:
     """Repeat the paper's toy comparison of the entropy loss with L1.
 
@@ -322,30 +331,6 @@ def toy(
     Example:
       logiclens toy --out figures --seeds 5
     """
-    from logiclens.cli.output import console
     from logiclens.cli.toy import run_toy
 
-    run_toy(console(), out=out, n_seeds=seeds, epochs=epochs)
-
-
-def _be_quiet(quiet: bool) -> None:
-    """No bar of progress either."""
-    if quiet:
-        from logiclens.train.progress import silence
-
-        silence()
-
-
-def main() -> None:
-    """Run a command; what the user can put right is one sentence and exit code 2."""
-    # What such a warning says stands in the results that the commands print.
-    warnings.simplefilter("ignore", LogicLensWarning)
-    try:
-        app(standalone_mode=True)
-    except LogicLensError as error:
-        print(f"logiclens: {error}", file=sys.stderr)
-        sys.exit(2)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough.
-        sys.stderr.close()
-        sys.exit(141)
+    run_toy(out=out, n_seeds=seeds, epochs=epochs, json=json, quiet=quiet)

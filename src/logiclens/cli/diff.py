@@ -2,87 +2,182 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
-from logiclens.cli.output import check_writable, write_json
+from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
+from logiclens.cli.reading import Reading
 from logiclens.errors import LogicLensError
-from logiclens.formula.diff import Diff
-from logiclens.formula.dnf import DNF, Cube
-from logiclens.formula.groups import Groups
-from logiclens.formula.implied import groups_of
+from logiclens.formula.diff import CubeChange
+from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.implied import impossible, in_one_language
 from logiclens.formula.ruleset import RuleSet
 from logiclens.formula.text import format_formula
 
 
-def diff_models(console: Console, before: Path, after: Path, *, data: str | None, json: str | None) -> bool:
+def diff_models(before: Path, after: Path, *, reading: Reading | None, json: str | None, quiet: bool) -> bool:
     """Print what changed, class by class, and on which rows of a table; whether anything did."""
-    check_writable(json)
-    old, new = RuleSet.load(before), RuleSet.load(after)
-    if set(old.names) != set(new.names):
-        raise LogicLensError(
-            f"the models know other classes: {', '.join(old.names[:8])} and {', '.join(new.names[:8])}."
-        )
-    groups = groups_of({**old.predicates, **new.predicates})
-    told = [_class(console, name, old, new, groups) for name in old.names]
-    content: dict[str, Any] = {"before": str(before), "after": str(after), "classes": told}
-    if data is not None:
-        content["rows"] = _rows(console, old, new, data)
+    check_outputs(json)
+    content: dict[str, Any] = {"before": str(before), "after": str(after)}
+    content |= compared(RuleSet.load(before), RuleSet.load(after), reading)
     write_json(content, json)
-    return any(not entry["equivalent"] for entry in told) or bool(content.get("rows", {}).get("differing"))
+    _print(Printer(quiet=quiet or json == STANDARD), content)
+    return bool(content["changed"])
 
 
-def _class(console: Console, name: str, old: RuleSet, new: RuleSet, groups: Groups) -> dict[str, Any]:
+def compared(before: RuleSet, after: RuleSet, reading: Reading | None = None) -> dict[str, Any]:
+    """What changed, as plain data."""
+    old, new = in_one_language(before, after)
+    common = [name for name in old.names if name in new.names]
+    if not common or old.multilabel != new.multilabel:
+        raise LogicLensError(
+            f"the models have nothing in common to compare: they know the classes {', '.join(old.names[:8])} and "
+            f"{', '.join(new.names[:8])}."
+        )
+    never = impossible([old, new])
+    content: dict[str, Any] = {
+        "only_before": [name for name in old.names if name not in new.names],
+        "only_after": [name for name in new.names if name not in old.names],
+        "classes": [_class(name, old, new, never) for name in common],
+        "otherwise": {"before": _otherwise(old), "after": _otherwise(new)},
+        "swapped": [] if old.multilabel else _swapped(old, new, never),
+        "rows": None if reading is None else _rows(before, after, reading),
+    }
+    content["changed"] = bool(
+        content["only_before"]
+        or content["only_after"]
+        or any(not entry["equivalent"] for entry in content["classes"])
+        or content["otherwise"]["before"] != content["otherwise"]["after"]
+        or content["swapped"]
+        or (content["rows"] or {}).get("differing")
+    )
+    return content
+
+
+def _class(name: str, old: RuleSet, new: RuleSet, never: Callable[[Cube], bool]) -> dict[str, Any]:
     found = old.rule(name).formula.diff(new.rule(name).formula)
-    gained, lost = _possible(found.gained, groups), _possible(found.lost, groups)
+    gained, lost = (
+        None if formula is None else DNF(cube for cube in formula if not never(cube))
+        for formula in (found.gained, found.lost)
+    )
     same = found.equivalent or (gained == DNF.false and lost == DNF.false)
-    console.print(name, style="bold")
-    if found.before == found.after:
-        console.print("  the same formula")
-    elif same:
-        console.print("  written differently, the same meaning")
-    for change in found.changes if not same else ():
-        console.print(f"  {change}")
-    for word, formula in (("now also", gained), ("no longer", lost)):
-        if formula is not None and len(formula):
-            console.print(f"  {word} where {format_formula(formula, 'unicode')}")
     return {
         "class": name,
-        "before": format_formula(found.before),
-        "after": format_formula(found.after),
+        "before": format_formula(found.before, "unicode"),
+        "after": format_formula(found.after, "unicode"),
+        "identical": found.before == found.after,
         "equivalent": same,
-        "changes": [str(change) for change in found.changes],
-        "gained": None if gained is None else format_formula(gained),
-        "lost": None if lost is None else format_formula(lost),
-        **_cuts(found, old, new),
+        "changes": [] if same else [_told(change, old, new) for change in _paired(found.changes, old, new)],
+        "gained": None if gained is None else format_formula(gained, "unicode"),
+        "lost": None if lost is None else format_formula(lost, "unicode"),
+        "remark": found.remark,
     }
 
 
-def _possible(formula: DNF | None, groups: Groups) -> DNF | None:
-    """Without cubes that no row can satisfy, such as age >= 72 without age >= 60."""
-    if formula is None:
-        return None
-    return DNF(cube for cube in formula if not groups.apart(cube, Cube([])))
+def _paired(changes: Sequence[CubeChange], old: RuleSet, new: RuleSet) -> list[CubeChange]:
+    """A rule that went and one that came are one that changed where they ask the same of the same columns."""
+    came = [change.after for change in changes if change.before is None and change.after is not None]
+    paired = []
+    for change in changes:
+        if change.before is not None and change.after is None:
+            asks = _asks(change.before, old)
+            partner = next((cube for cube in came if _asks(cube, new) == asks), None)
+            if partner is not None:
+                came.remove(partner)
+                change = CubeChange(change.before, partner)
+        if change.before is not None:
+            paired.append(change)
+    return [*paired, *(CubeChange(None, cube) for cube in came)]
 
 
-def _cuts(found: Diff, old: RuleSet, new: RuleSet) -> dict[str, Any]:
-    """The predicates that only one of the models uses."""
-    before = {str(old.predicate(concept)) for concept in found.before.concepts}
-    after = {str(new.predicate(concept)) for concept in found.after.concepts}
-    return {"only_before": sorted(before - after), "only_after": sorted(after - before)}
+def _asks(cube: Cube, rules: RuleSet) -> list[tuple[str, str, bool]]:
+    return sorted(_asked(literal, rules) for literal in cube)
 
 
-def _rows(console: Console, old: RuleSet, new: RuleSet, source: str) -> dict[str, Any]:
-    from logiclens.data.files import read_table
+def _asked(literal: Literal, rules: RuleSet) -> tuple[str, str, bool]:
+    """Which question a literal asks, apart from the value."""
+    predicate = rules.predicate(literal.concept)
+    return predicate.column, predicate.operator, literal.positive
 
-    file = read_table(source)
+
+def _told(change: CubeChange, old: RuleSet, new: RuleSet) -> str:
+    if change.before is None or change.after is None:
+        cube = change.after if change.before is None else change.before
+        return f"{'new' if change.before is None else 'gone'}: {_shown(cube)}"
+    steps, added = [], list(change.added)
+    for literal in change.dropped:
+        moved = next((other for other in added if _asked(other, new) == _asked(literal, old)), None)
+        if moved is None:
+            steps.append(f"without {_shown(Cube([literal]))}")
+        else:
+            added.remove(moved)
+            steps.append(f"{_shown(Cube([literal]))} becomes {_shown(Cube([moved]))}")
+    steps += [f"with {_shown(Cube([literal]))}" for literal in added]
+    return f"changed: {_shown(change.before)}: {', '.join(steps)}"
+
+
+def _shown(cube: Cube | None) -> str:
+    return format_formula(Cube([]) if cube is None else cube, "unicode")
+
+
+def _otherwise(rules: RuleSet) -> str | None:
+    """The class of rows on which no formula fires."""
+    return None if rules.otherwise is None or rules.resolve == "none" else rules.names[rules.otherwise]
+
+
+def _swapped(old: RuleSet, new: RuleSet, never: Callable[[Cube], bool]) -> list[dict[str, Any]]:
+    """Pairs of rules of different classes that can fire together, and of which the other one decides now."""
+    order = [[(rules.names[line.rule], line.cube) for line in rules.decisions] for rules in (old, new)]
+    now = {line: at for at, line in enumerate(order[1])}
+    kept = [line for line in order[0] if line in now]
+    pairs = [(first, then) for at, then in enumerate(kept) for first in kept[at + 1 :] if now[first] < now[then]]
+    return [
+        {"first": {"class": first[0], "rule": _shown(first[1])}, "then": {"class": then[0], "rule": _shown(then[1])}}
+        for first, then in pairs
+        if first[0] != then[0] and not first[1].excludes(then[1]) and not never(Cube([*first[1], *then[1]]))
+    ]
+
+
+def _rows(old: RuleSet, new: RuleSet, reading: Reading) -> dict[str, Any]:
+    from logiclens.cli.tables import check_columns
+
+    file = reading.table()
+    check_columns(file.frame, dict.fromkeys([*old.columns, *new.columns]), file.name, ", which the models need")
     first, second = old.predict(file.frame), new.predict(file.frame)
+    if first.shape[1:] != second.shape[1:]:
+        raise LogicLensError("the models give another number of labels: their rows cannot be compared.")
     differ = np.flatnonzero((first != second).reshape(len(first), -1).any(axis=1))
-    console.print(f"\n{len(differ):,} of {len(first):,} rows of {file.name} get another answer.")
-    if len(differ):
-        shown = ", ".join(str(row + 1) for row in differ[:10])
-        console.print(f"  rows {shown}" + (" …" if len(differ) > 10 else ""))
     return {"data": file.name, "total": len(first), "differing": (differ + 1).tolist()}
+
+
+def _print(printer: Printer, content: dict[str, Any]) -> None:
+    for key, words in (("only_before", "is gone"), ("only_after", "is new")):
+        for name in content[key]:
+            printer.say(f"the class {name} {words}", style="bold")
+    for told in content["classes"]:
+        printer.say(told["class"], style="bold")
+        if told["equivalent"]:
+            printer.say("  the same formula" if told["identical"] else "  written differently, the same meaning")
+            continue
+        for line in [*told["changes"], *([told["remark"]] if told["remark"] else [])]:
+            printer.say(f"  {line}")
+        for words, formula in (("now also where", told["gained"]), ("no longer where", told["lost"])):
+            if formula not in (None, format_formula(DNF.false, "unicode")):
+                printer.say(f"  {words} {formula}")
+    before, after = content["otherwise"]["before"], content["otherwise"]["after"]
+    if before != after:
+        printer.say(f"where no rule fires: {after or 'undecided'}, before {before or 'undecided'}")
+    for pair in content["swapped"]:
+        first, then = pair["first"], pair["then"]
+        printer.say(
+            f"where both fire, {first['rule']} ({first['class']}) decides now, not {then['rule']} ({then['class']})"
+        )
+    if content["rows"] is not None:
+        rows = content["rows"]
+        printer.say(f"\n{len(rows['differing']):,} of {rows['total']:,} rows of {rows['data']} get another answer.")
+        if rows["differing"]:
+            shown = ", ".join(map(str, rows["differing"][:10]))
+            printer.say(f"  rows {shown}" + (" …" if len(rows["differing"]) > 10 else ""))

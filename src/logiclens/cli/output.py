@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
+import signal
 import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +20,73 @@ from logiclens.errors import LogicLensError
 
 STANDARD = "-"
 """The name that stands for standard output."""
+WIDTH = 80
+"""Of prose in a pipe; a terminal has its own."""
 
 
-def console(*, quiet: bool = False, errors: bool = False) -> Console:
-    """Where a command prints. Formulas are never cut: a pipe gets whole lines, a terminal wraps them."""
-    return Console(highlight=False, markup=False, soft_wrap=True, quiet=quiet, stderr=errors)
+class Printer:
+    """Where a command prints: results to standard output, notes to standard error, neither where it is quiet.
+
+    A terminal gets lines that end between words; a pipe gets whole ones, since a program may read them.
+    """
+
+    def __init__(self, *, quiet: bool = False, notes: bool | None = None) -> None:
+        """`quiet` is about the result; `notes` may be wanted where the result is not printed."""
+        self.out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=quiet)
+        told = not quiet if notes is None else notes
+        self._notes = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=not told, stderr=True)
+
+    def say(self, text: str = "", *, style: str | None = None, hang: int = 2) -> None:
+        """A line of the result; where it is broken, what follows is indented by `hang` more."""
+        self.out.print(_broken(text, self.out, hang), style=style)
+
+    def prose(self, text: str) -> None:
+        """A paragraph, which is broken in a pipe too."""
+        width = min(self.out.width, 100) if self.out.is_terminal else WIDTH
+        self.out.print(textwrap.fill(" ".join(text.split()), width, break_on_hyphens=False, break_long_words=False))
+
+    def note(self, text: str) -> None:
+        """Something the user should know beside the result."""
+        self._notes.print(_broken(text, self._notes, 2))
 
 
-def check_writable(path: str | None) -> None:
-    """Refuse a file that cannot be written, before any long work."""
+def _broken(text: str, console: Console, hang: int) -> str:
+    if not console.is_terminal:
+        return text
+    lines = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip()) + hang)
+        lines += textwrap.wrap(
+            line, console.width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+        ) or [""]
+    return "\n".join(lines)
+
+
+def check_outputs(*paths: str | None) -> None:
+    """Refuse, before any long work, files that cannot be written, and two results for standard output."""
+    if sum(path == STANDARD for path in paths) > 1:
+        raise LogicLensError("standard output can take one result only: name a file for the other.")
+    for path in paths:
+        _check_writable(path)
+    files = [os.path.realpath(path) for path in paths if path not in (None, STANDARD)]
+    if len(set(files)) < len(files):
+        raise LogicLensError(f"two results cannot be written to one file, {files[0]}.")
+
+
+def _check_writable(path: str | None) -> None:
     if path is None or path == STANDARD:
         return
     target = Path(path)
+    if not path:
+        raise LogicLensError("the name of a file to write is empty.")
     if target.is_dir():
         raise LogicLensError(f"cannot write {path}: it is a folder; name a file in it.")
     if not target.absolute().parent.is_dir():
         raise LogicLensError(f"cannot write {path}: there is no folder {target.absolute().parent}.")
-    if not os.access(target if target.exists() else target.absolute().parent, os.W_OK):
-        raise LogicLensError(f"cannot write {path}: no permission.")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise LogicLensError(f"cannot write {path}: the file that is there may not be changed.")
+    if not os.access(target.absolute().parent, os.W_OK):
+        raise LogicLensError(f"cannot write {path}: nothing may be written into {target.absolute().parent}.")
 
 
 def write_text(text: str, path: str) -> None:
@@ -41,10 +94,17 @@ def write_text(text: str, path: str) -> None:
     if path == STANDARD:
         sys.stdout.write(text)
         return
+    # A link is written through, not replaced.
     target = Path(os.path.realpath(path))
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
+        if target.exists() and not target.is_file():
+            # A device or a named pipe is written to, never replaced.
+            target.write_text(text, encoding="utf-8")
+            return
         part.write_text(text, encoding="utf-8")
+        if target.exists():
+            shutil.copymode(target, part)
         os.replace(part, target)
     except OSError as error:
         raise LogicLensError(f"cannot write {path}: {error.strerror or error}.") from None
@@ -55,4 +115,22 @@ def write_text(text: str, path: str) -> None:
 def write_json(content: Mapping[str, Any], path: str | None) -> None:
     """Write what a command found for a program to read; "-" is standard output."""
     if path is not None:
-        write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", path)
+        # Escaped on standard output, whose encoding is not ours to choose.
+        text = json.dumps(content, indent=1, ensure_ascii=path == STANDARD, allow_nan=False)
+        write_text(text + "\n", path)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let a Ctrl-C wait until what is done inside is done: for the moment in which a folder takes another's place."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt

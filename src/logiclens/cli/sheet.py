@@ -4,111 +4,134 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
-from logiclens.experiments.crossvalidate import Metric
+from logiclens.cli.output import Printer
+from logiclens.metrics.rules import shown_count
 from logiclens.render.text import bar
 
-LEGEND = """
-How to read this: a rule fires on a row when all of its conditions hold. "right" is the share of the rows it fires on
-that have the class, "finds" the share of the rows of the class that it fires on, each with an interval of 95% (Wilson).
+if TYPE_CHECKING:
+    from logiclens.experiments.crossvalidate import Metric
+
+READ_RULES = """
+A rule fires on a row when all of its conditions hold. "right" is the share of the rows it fires on that have the class,
+"finds" the share of the rows of the class that it fires on, each with an interval of 95% (Wilson). F1 is how well all
+rules of a class together tell it from the rest (macro-F1)."""
+READ_FORMULA = """
 In the formula ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; ↔ means that formula and network agree on
-every row they were made from, ≈ that they agree on the share given. Fidelity is how often they agree; F1 how well the
-formula alone finds the class. Relevance is 1 for what the network leans on most. Another seed may find another formula
-that is about as good: --stability 20 shows which parts recur."""
-EXACT_LEGEND = """
-Exact: the rules are the model. ↔ means equal on every row that the concepts of a class can have. Where several rules
-fire, the one with the highest confidence decides; where none does, the class that such rows had most often."""
+every row they were made from, ≈ that they agree on the share given, which is the fidelity. What the network leans on
+most has 1.00."""
+READ_EXACT = """
+Exact: the rules are the model. In the formula ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; ↔ means
+equal on every row that the concepts of a class can have. Where several rules fire, the one with the highest confidence
+decides; where none does, the class that such rows had most often. What the network leans on most has 1.00."""
+READ_SEEDS = """
+Another seed may find another formula that is about as good: --stability 20 shows which parts recur."""
 
 
-def print_sheet(console: Console, result: Mapping[str, Any]) -> None:
+def print_sheet(printer: Printer, result: Mapping[str, Any]) -> None:
     """Everything a reader needs to judge the rules."""
     data, parts = result["data"], result["parts"]
-    console.print(f"{data['name']}: {data['rows']:,} rows, {data['columns']:,} columns; target {data['target']!r}")
-    console.print(
+    printer.say(f"{data['name']}: {data['rows']:,} rows, {data['columns']:,} columns; target {data['target']!r}")
+    printer.say(
         f"{parts['train']:,} rows train, {parts['validation']:,} choose the epoch, {parts['set_aside']:,} are set "
-        "aside: the numbers below are measured on these."
+        "aside: the numbers below are measured on these.",
+        hang=0,
     )
     for note in result["notes"]:
-        console.print(f"note: {note}")
-    console.print()
+        printer.say(f"note: {note}")
+    printer.say()
     for metric in result["metrics"]:
         interval = "" if metric["low"] is None else f" ({metric['low']:.1f}-{metric['high']:.1f})"
-        console.print(f"  {metric['name']:<38}{metric['value']:>6.1f}{interval} {metric['unit']}")
+        printer.say(f"  {metric['name']:<38}{metric['value']:>6.1f}{_unit(metric['unit'])}{interval}")
     counted = {entry["name"]: entry for entry in result["statistics"]["classes"]}
+    words = {concept["name"]: concept for concept in result["concepts"]}
     for told in result["classes"]:
-        _print_class(console, told, counted[told["name"]], result)
+        _print_class(printer, told, counted[told["name"]], words)
     for group in result["statistics"]["subgroups"]:
-        _print_subgroup(console, group, result["statistics"]["by"])
+        print_subgroup(printer, group, result["statistics"]["by"])
     if result["stability"] is not None:
-        _print_stability(console, result["stability"])
-    console.print(f"\n{_firing(result['firing'])}")
-    console.print(EXACT_LEGEND + LEGEND if result["exact"] else LEGEND)
+        _print_stability(printer, result["stability"])
+    printer.say(f"\n{_firing(result['firing'])}", hang=0)
+    printer.say()
+    printer.prose(f"How to read this. {READ_RULES} {READ_EXACT if result['exact'] else READ_FORMULA}{READ_SEEDS}")
 
 
-def print_metrics(console: Console, metrics: Sequence[Metric], n_folds: int) -> None:
+def print_metrics(printer: Printer, metrics: Sequence[Metric], n_folds: int) -> None:
     """Mean and standard error over folds."""
-    console.print(f"Over {n_folds} folds, on rows that neither trained the network nor chose a cut or a rule:\n")
+    printer.say(f"Over {n_folds} folds, on rows that neither trained the network nor chose a cut or a rule:\n", hang=0)
     for metric in metrics:
         error = "" if math.isnan(metric.standard_error) else f" ± {metric.standard_error:.2f}"
-        console.print(f"  {metric.name:<31}{f'{metric.mean:.2f}':>7}{error} {metric.unit}")
-    console.print()
+        printer.say(f"  {metric.name:<38}{metric.mean:>6.2f}{error}{_unit(metric.unit)}")
+    printer.say()
 
 
-def _print_class(
-    console: Console, told: Mapping[str, Any], counted: Mapping[str, Any], result: Mapping[str, Any]
-) -> None:
-    console.print(f"\n{told['name']}", style="bold")
-    console.print(f"  {told['english']}")
-    if told["reason"] is not None:
-        console.print(f"  {told['reason']} {told['remedy']}")
-    words = {concept["name"]: concept for concept in result["concepts"]}
+def print_rules(printer: Printer, counted: Mapping[str, Any], words: Mapping[str, Any]) -> None:
+    """Each rule of a class in words, with what it is worth."""
     for cube in counted["cubes"]:
         text = " and ".join(
             words[literal["concept"]]["words" if literal["positive"] else "words_not"] for literal in cube["literals"]
         )
-        console.print(f"  • {text or 'always'}")
-        console.print(f"      {_numbers(cube)}")
+        printer.say(f"  • {text or 'always'}")
+        printer.say(f"      {_numbers(cube)}", hang=0)
     if len(counted["cubes"]) > 1:
-        console.print(f"  • together: {_numbers(counted['whole'])}")
-    console.print(f"  {told['formula']}")
-    simplest = told["simplest"]
-    alone = f"the best single condition, {simplest['text']}, has F1 {100 * simplest['f1']:.1f}%"
-    console.print(f"  F1 {100 * told['f1']:.1f}%; {alone}")
+        printer.say("  • together")
+        printer.say(f"      {_numbers(counted['whole'])}", hang=0)
+
+
+def print_subgroup(printer: Printer, group: Mapping[str, Any], by: str) -> None:
+    """How the formula of each class does where a column has one value."""
+    printer.say(f"\nwhere {by} is {group['name']}")
+    for counted in group["classes"]:
+        printer.say(f"  {counted['name']}: {_numbers(counted['whole'])}")
+
+
+def _print_class(
+    printer: Printer, told: Mapping[str, Any], counted: Mapping[str, Any], words: Mapping[str, Any]
+) -> None:
+    printer.say(f"\n{told['name']}", style="bold")
+    printer.say(f"  {told['english']}", hang=0)
+    if told["reason"] is not None:
+        printer.say(f"  {told['reason']} {told['remedy']}", hang=0)
+    print_rules(printer, counted, words)
+    printer.say(f"  {told['formula']}")
+    if counted["whole"]["coverage"]["total"] == 0:
+        printer.say("  no row that was set aside has this class: nothing is known of how well it is found")
+    else:
+        simplest = told["simplest"]
+        alone = f"the best single condition, {simplest['text']}, has {100 * simplest['f1']:.1f}%"
+        printer.say(f"  F1 {100 * told['f1']:.1f}%; {alone}")
     if told["certified"] is not None:
         certified = told["certified"]
-        console.print(
+        printer.say(
             f"  the formula is the network on {certified['domain']}: smallest |logit| {certified['smallest_logit']:.2g}"
             f", rounding at most {certified['rounding_bound']:.1g}"
             + ("; the rule was distilled into the network" if certified["refit"] else "")
         )
-    _print_relevance(console, told["relevance"])
+    _print_relevance(printer, told["relevance"])
 
 
-def _print_relevance(console: Console, relevance: Sequence[Mapping[str, Any]], most: int = 8) -> None:
+def _print_relevance(printer: Printer, relevance: Sequence[Mapping[str, Any]], most: int = 8) -> None:
     """What the network leans on, with what the formula uses wherever it stands."""
     shown = [entry for place, entry in enumerate(relevance) if place < most or entry["used"]]
     if not shown:
         return
-    console.print("  what the network leans on")
+    printer.say("  what the network leans on")
     width = max(len(entry["concept"]) for entry in shown)
     for entry in shown:
-        used = "" if entry["used"] else "   (not in the formula)"
-        console.print(f"    {entry['concept']:<{width}}  {bar(entry['relevance'])} {entry['relevance']:.2f}{used}")
+        used = "" if entry["used"] else "  (not in the formula)"
+        # As it is: a line of a chart that is broken between words is no chart any more.
+        printer.out.print(f"    {entry['concept']:<{width}}  {bar(entry['relevance'])} {entry['relevance']:.2f}{used}")
     if len(relevance) > len(shown):
-        console.print(f"    and {len(relevance) - len(shown)} more")
+        printer.say(f"    and {len(relevance) - len(shown)} more")
 
 
 def _numbers(cube: Mapping[str, Any]) -> str:
     """What a rule is worth, in one line."""
-    fires = cube["support"]
-    lift = "" if cube["lift"] is None else f"; {cube['lift']:.1f} times the average"
-    return (
-        f"fires on {fires['hits']:,.6g} of {fires['total']:,.6g} rows; right {_share(cube['confidence'])}{lift}; "
-        f"finds {_share(cube['coverage'])}"
-    )
+    fires, total = (shown_count(cube["support"][count]) for count in ("hits", "total"))
+    lift = "" if cube["lift"] is None else f", {cube['lift']:.1f}× the average"
+    right, finds = _share(cube["confidence"]), _share(cube["coverage"])
+    return f"fires on {fires} of {total} rows; right {right}{lift}; finds {finds}"
 
 
 def _share(share: Mapping[str, Any]) -> str:
@@ -117,27 +140,23 @@ def _share(share: Mapping[str, Any]) -> str:
     return f"{100 * share['value']:.0f}% ({100 * share['low']:.0f}-{100 * share['high']:.0f})"
 
 
-def _print_subgroup(console: Console, group: Mapping[str, Any], by: str) -> None:
-    console.print(f"\nwhere {by} is {group['name']}")
-    for counted in group["classes"]:
-        console.print(f"  {counted['name']}: {_numbers(counted['whole'])}")
+def _unit(unit: str) -> str:
+    return unit if unit == "%" else f" {unit}"
 
 
-def _print_stability(console: Console, stability: Mapping[str, Any]) -> None:
-    console.print(f"\nchosen in how many of {stability['resamples']} resamples")
+def _print_stability(printer: Printer, stability: Mapping[str, Any]) -> None:
+    printer.say(f"\nchosen in how many of {stability['resamples']} resamples")
     for name in dict.fromkeys(entry["class"] for entry in (*stability["concepts"], *stability["cubes"])):
-        console.print(f"  {name}")
+        printer.say(f"  {name}")
         for entry in [entry for entry in stability["concepts"] if entry["class"] == name][:8]:
-            console.print(f"    {entry['frequency']:>4.0%}  {entry['concept']}")
-        for entry in [
-            e for e in stability["cubes"] if e["class"] == name and (e["in_formula"] or e["frequency"] >= 0.3)
-        ]:
-            console.print(
-                f"    {entry['frequency']:>4.0%}  the rule {entry['text']}" + " (above)" * entry["in_formula"]
-            )
+            printer.say(f"    {entry['frequency']:>4.0%}  {entry['concept']}", hang=6)
+        for entry in stability["cubes"]:
+            if entry["class"] == name and (entry["in_formula"] or entry["frequency"] >= 0.3):
+                above = " (above)" * entry["in_formula"]
+                printer.say(f"    {entry['frequency']:>4.0%}  the rule {entry['text']}{above}", hang=6)
 
 
 def _firing(firing: Mapping[str, int]) -> str:
     total = max(sum(firing.values()), 1)
-    parts = ", ".join(f"{100 * firing[name] / total:.1f}% {name}" for name in ("one", "none", "several"))
-    return f"Of the rows set aside, how many formulas fire: {parts}."
+    parts = ", ".join(f"{name} on {100 * firing[name] / total:.1f}%" for name in ("one", "none", "several"))
+    return f"How many formulas fire on the rows set aside: {parts}."

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
 from logiclens.data.files import TableFile, mixed_columns, read_table
 from logiclens.errors import LogicLensError
@@ -47,62 +47,119 @@ def read_problem(
         if n_gone == len(labels):
             raise LogicLensError(f"the target {target!r} has no value in any row.")
         notes.append(f"{n_gone:,} of {len(labels):,} rows have no value of {target!r} and are left out.")
-        frame, labels = frame[labels.notna()], labels[labels.notna()]
-    frame = frame.drop(columns=[target, *drop])
-    if frame.shape[1] == 0:
+    rest = frame.drop(columns=[target, *drop])
+    if rest.shape[1] == 0:
         raise LogicLensError(f"{file.name} has no column beside the target {target!r} to learn from.")
+    check_cells(rest)
+    kept = labels.notna()
+    if all(len(rest.loc[kept, column].unique()) == 1 for column in rest.columns):
+        raise LogicLensError("every column has one value only: there is nothing to tell rows apart by.")
+    return Problem(rest[kept], _classes(labels[kept], target, positive), file, tuple(notes))
+
+
+def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str = "") -> None:
+    """Refuse columns that are not there, with the nearest name that is; `why` says who asks for them."""
+    for name in names:
+        if name in frame.columns:
+            continue
+        known = [str(column) for column in frame.columns]
+        hint = f"did you mean {near!r}?" if (near := nearest(name, known)) else f"its columns are {listed(known)}."
+        if frame.shape[1] == 1:
+            hint += " It has one column only: is the delimiter another one (--delimiter)?"
+        raise LogicLensError(f"{file} has no column {name!r}{why}; {hint}")
+
+
+def check_by(problem: Problem, by: str | None) -> None:
+    """Refuse a column of subgroups that is not there, or is the target."""
+    if by is None:
+        return
+    if by == problem.target.name:
+        raise LogicLensError(f"{by!r} is the target: name another column to compare subgroups by.")
+    check_columns(problem.frame, [by], problem.file.name, " to compare subgroups by")
+
+
+def check_cells(frame: pd.DataFrame) -> None:
+    """Refuse columns of numbers with a text or an infinite number in them."""
     for column, (text, row) in mixed_columns(frame).items():
         raise LogicLensError(
             f"the column {column!r} holds numbers and text ({text!r} in row {row}): mend it, say --missing {text!r} if "
             f"that means there is no value, or leave the column out with --drop {column!r}."
         )
-    return Problem(frame, _classes(labels, target, positive), file, tuple(notes))
+    check_finite(frame)
 
 
-def check_columns(frame: pd.DataFrame, names: Sequence[str], file: str) -> None:
-    """Refuse columns that are not there, with the nearest name that is."""
-    for name in names:
-        if name in frame.columns:
+def check_finite(frame: pd.DataFrame) -> None:
+    """Refuse an infinite number; rows are counted from 1, as in the file."""
+    for name, cells in frame.items():
+        if not is_float_dtype(cells):
             continue
-        near = difflib.get_close_matches(name, list(frame.columns), 1, 0.5)
-        known = ", ".join(repr(column) for column in frame.columns[:8]) + (", …" if frame.shape[1] > 8 else "")
-        hint = f"did you mean {near[0]!r}?" if near else f"its columns are {known}."
-        if frame.shape[1] == 1:
-            hint += " It has one column only: is the delimiter another one (--delimiter)?"
-        raise LogicLensError(f"{file} has no column {name!r}; {hint}")
+        infinite = np.flatnonzero(np.isinf(cells.to_numpy(dtype=np.float64, na_value=np.nan)))
+        if len(infinite):
+            value, row = cells.iloc[infinite[0]], infinite[0] + 1
+            raise LogicLensError(
+                f"the column {name!r} is infinite ({value}) in row {row}: put the largest sensible number, or leave "
+                "the cell empty if there is no value."
+            )
 
 
-def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:
-    """The target as classes; one against the rest where `positive` names it."""
-    values = labels.unique()
-    if positive is not None:
-        known = {_text(value): value for value in values}
-        if positive not in known:
-            near = difflib.get_close_matches(positive, list(known), 1, 0.5)
-            shown = ", ".join(repr(text) for text in sorted(known)[:8])
-            hint = f"did you mean {near[0]!r}?" if near else f"its values are {shown}."
-            raise LogicLensError(f"the target {target!r} is never {positive!r}; {hint}")
-        is_positive = (labels == known[positive]).to_numpy()
-        if is_positive.all():
-            raise LogicLensError(f"the target {target!r} is {positive!r} in every row: there is nothing to tell apart.")
-        return pd.Series(np.where(is_positive, positive, f"not {positive}"), index=labels.index, name=target)
-    if len(values) == 1:
-        raise LogicLensError(
-            f"the target {target!r} is {_text(values[0])!r} in every row: there is nothing to tell apart."
-        )
-    if len(values) > MOST_CLASSES:
-        kind = "numbers" if is_numeric_dtype(labels) else "values"
-        raise LogicLensError(
-            f"the target {target!r} has {len(values):,} different {kind}: it must be classes. Cut it into a few, or "
-            "name the one to find with --positive VALUE."
-        )
-    if not (is_numeric_dtype(labels) or labels.dtype == bool):
-        return labels.astype(str)
-    return labels
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """The known name that was probably meant, in whatever case it was written."""
+    folded = {text.casefold(): text for text in reversed(known)}
+    near = difflib.get_close_matches(name.casefold(), list(folded), 1, 0.5)
+    return folded[near[0]] if near else None
 
 
-def _text(value: object) -> str:
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Some names, and that there are more."""
+    return ", ".join(repr(name) for name in names[:most]) + (", …" if len(names) > most else "")
+
+
+def text_of(value: object) -> str:
     """A value as a person would type it: 1 and not 1.0."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
+
+
+def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:
+    """The target as classes; one against the rest where `positive` names it."""
+    if positive is not None:
+        return _one_against_the_rest(labels, target, positive)
+    values = labels.unique()
+    if len(values) == 1:
+        raise LogicLensError(
+            f"the target {target!r} is {text_of(values[0])!r} in every row: there is nothing to tell apart."
+        )
+    if is_float_dtype(labels):
+        decimals = [value for value in values if not float(value).is_integer()]
+        if decimals:
+            raise LogicLensError(
+                f"the target {target!r} holds numbers with decimals such as {decimals[0]}, not classes: add a column "
+                "that cuts them into a few, or name the one value to find with --positive VALUE."
+            )
+        # Whole numbers that a missing value made fractions.
+        labels = labels.astype(np.int64)
+    if len(values) > MOST_CLASSES:
+        kind = "numbers" if is_numeric_dtype(labels) else "values"
+        raise LogicLensError(
+            f"the target {target!r} has {len(values):,} different {kind}, more than {MOST_CLASSES} classes: add a "
+            "column that cuts them into a few, or name the one value to find with --positive VALUE."
+        )
+    if is_numeric_dtype(labels) or is_bool_dtype(labels):
+        return labels
+    if all(isinstance(value, bool) for value in values):
+        # Truth values beside which there were gaps.
+        return labels.astype(bool)
+    return labels.astype(str)
+
+
+def _one_against_the_rest(labels: pd.Series, target: str, positive: str) -> pd.Series:
+    known = {text_of(value): value for value in labels.unique()}
+    if positive not in known:
+        near = nearest(positive, list(known))
+        hint = f"did you mean {near!r}?" if near else f"its values are {listed(sorted(known))}."
+        raise LogicLensError(f"the target {target!r} is never {positive!r}; {hint}")
+    if len(known) == 1:
+        raise LogicLensError(f"the target {target!r} is {positive!r} in every row: there is nothing to tell apart.")
+    is_positive = (labels == known[positive]).to_numpy()
+    return pd.Series(np.where(is_positive, positive, f"not {positive}"), index=labels.index, name=target)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from rich.console import Console
-
+from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.errors import LogicLensError
 from logiclens.experiments import toy
 from logiclens.render.figures import heat_map, network_diagram, require_matplotlib, save_png
@@ -13,21 +13,16 @@ from logiclens.render.figures import heat_map, network_diagram, require_matplotl
 FIGURES = ("model_a_weights.png", "model_b_relevance.png", "model_c_relevance.png", "model_c_network.png")
 
 
-def run_toy(console: Console, *, out: Path, n_seeds: int, epochs: int) -> None:
+def run_toy(*, out: Path, n_seeds: int, epochs: int, json: str | None, quiet: bool) -> None:
     """Train, draw into `out`, and print formulas and counts."""
+    check_outputs(json)
     require_matplotlib()
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LogicLensError(f"cannot write into {str(out)!r}: {error.strerror}.") from None
-    for name in FIGURES:
-        # Better to know before the training than after it.
-        if (out / name).is_dir():
-            raise LogicLensError(f"cannot write {str(out / name)!r}: there is a folder of that name.")
+    _check_folder(out)
+    printer = Printer(quiet=quiet or json == STANDARD)
     runs = []
     for seed in range(n_seeds):
         runs.append(toy.train_c(seed, epochs))
-        _print_seed(console, runs[-1])
+        _print_seed(printer, runs[-1])
     first = runs[0]
     weights = toy.weights(toy.train_a(0, epochs), toy.train_b(0, epochs), first.network)
     hidden = [f"h{i + 1}" for i in range(len(weights.plain))]
@@ -40,18 +35,38 @@ def run_toy(console: Console, *, out: Path, n_seeds: int, epochs: int) -> None:
     )
     for name, figure in zip(FIGURES, figures, strict=True):
         save_png(figure, out / name)
-    console.print("\nThe four formulas of model C, seed 0:\n")
+    write_json({"figures": [str(out / name) for name in FIGURES], "seeds": [_told(run) for run in runs]}, json)
+    printer.say("\nThe four formulas of model C, seed 0:\n")
     for method in toy.METHODS:
         for explained in first.explanations[method]:
-            console.print(f"  {method:<8}{explained}")
-    console.print(f"\nSeeds of 0 to {n_seeds - 1} in which all four formulas are recovered:\n")
+            printer.say(f"  {method:<8}{explained}")
+    printer.say(f"\nSeeds of 0 to {n_seeds - 1} in which all four formulas are recovered:\n")
     for method in toy.METHODS:
         whole = sum(run.recovered(method) == len(toy.TRUTH) for run in runs)
-        console.print(f"  {method:<8}{whole} of {n_seeds}")
-    console.print(f"\nDrawn into {out}: {', '.join(FIGURES)}")
+        printer.say(f"  {method:<8}{whole} of {n_seeds}")
+    printer.note(f"Drawn into {out}: {', '.join(FIGURES)}")
 
 
-def _print_seed(console: Console, run: toy.ToyRun) -> None:
+def _check_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LogicLensError(f"cannot write into {str(out)!r}: {error.strerror}.") from None
+    for name in FIGURES:
+        # Better to know before the training than after it.
+        if (out / name).is_dir():
+            raise LogicLensError(f"cannot write {str(out / name)!r}: there is a folder of that name.")
+
+
+def _told(run: toy.ToyRun) -> dict[str, Any]:
+    return {
+        "seed": run.seed,
+        "recovered": {method: run.recovered(method) for method in toy.METHODS},
+        "formulas": {method: [str(one) for one in run.explanations[method]] for method in toy.METHODS},
+    }
+
+
+def _print_seed(printer: Printer, run: toy.ToyRun) -> None:
     found = ", ".join(f"{method} {run.recovered(method)} of {len(toy.TRUTH)}" for method in toy.METHODS)
     relevant = run.network.entropy.relevant().sum(dim=1).tolist()
-    console.print(f"seed {run.seed}: relevant concepts a head {relevant}; formulas recovered: {found}")
+    printer.say(f"seed {run.seed}: relevant concepts a head {relevant}; formulas recovered: {found}")

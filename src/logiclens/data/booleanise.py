@@ -10,12 +10,11 @@ from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from logiclens.data.columns import Column, Kind, column_names, columns_of
+from logiclens.data.columns import Column, Kind, as_named, column_names, columns_of
 from logiclens.data.concepts import checked_weight
 from logiclens.data.cuts import (
     Histogram,
@@ -29,6 +28,7 @@ from logiclens.data.cuts import (
 )
 from logiclens.data.cutting import Cutting
 from logiclens.data.parts import distinct_rows
+from logiclens.data.sources import opened, parted
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate, Scalar
@@ -82,8 +82,9 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Booleaniser:
         """Find the concepts of a table. `y` is the target, one entry a row, which `"supervised"` needs."""
+        X, y = parted(X, y)
         columns = columns_of(X)
-        validate_data(self, _as_named(X), skip_check_array=True)
+        validate_data(self, as_named(X), skip_check_array=True)
         n_rows = len(columns[0])
         if n_rows == 0:
             raise LogicLensError("cuts need several rows that differ, got 0 samples.")
@@ -133,9 +134,10 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> NDArray[Any]:
         """The concepts of each row: Boolean, with `"soft"` numbers in [0, 1]. See also `set_output`."""
         check_is_fitted(self)
+        X = opened(X, self._columns)
         if column_names(X) is None:
             X = check_array(X, dtype=None if hasattr(X, "dtype") else object, ensure_all_finite=False)
-        validate_data(self, _as_named(X), skip_check_array=True, reset=False)
+        validate_data(self, as_named(X), skip_check_array=True, reset=False)
         columns = columns_of(X, self._columns)
         if not hasattr(self, "feature_names_in_"):
             # Fitted without names: by position, as scikit-learn does.
@@ -191,12 +193,6 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def _how(cuts: Any, column: Column) -> Any:
     """How a column is cut."""
     return cuts.get(column.name, "supervised") if isinstance(cuts, Mapping) else cuts
-
-
-def _as_named(table: Any) -> Any:
-    """What scikit-learn looks at for the names and the number of columns; it does not know every kind of table."""
-    names = column_names(table)
-    return table if names is None else pd.DataFrame(columns=pd.Index(names, dtype=object))
 
 
 @dataclass

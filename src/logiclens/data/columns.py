@@ -162,6 +162,12 @@ def column_names(table: Any) -> list[Any] | None:
     return list(frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns)
 
 
+def as_named(table: Any) -> Any:
+    """What scikit-learn looks at for the names and the number of columns; it does not know every kind of table."""
+    names = column_names(table)
+    return table if names is None else pd.DataFrame(columns=pd.Index(names, dtype=object))
+
+
 def _of_mapping(table: Mapping[Any, Any]) -> tuple[Column, ...]:
     check_column_names([str(name) for name in table])
     lengths = {len(values) if hasattr(values, "__len__") else None for values in table.values()}

@@ -13,8 +13,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from logiclens.data.booleanise import Booleaniser, How
-from logiclens.data.columns import check_column_names
+from logiclens.data.columns import as_named, check_column_names, column_names
 from logiclens.data.concepts import ConceptTable
+from logiclens.data.sources import parted
 from logiclens.errors import LogicLensWarning
 from logiclens.estimators.folder import load_classifier, save_classifier
 from logiclens.estimators.inputs import seed_of
@@ -120,16 +121,18 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
     ) -> EntropyClassifier:
         """Train on a table `X` and labels `y`: one per row, or a 0/1 matrix of several.
 
+        `X` may also be the name of a CSV, Parquet or JSON lines file, and `y` the name of a column of `X`.
         A weight of 2 is the same as a row that is there twice; neither that nor the order of the rows changes anything.
         With `booleanise=None` the columns are concepts in [0, 1] (a DataFrame names them; a `ConceptTable` may declare
         groups). `held_out` are rows and labels that choose the epoch, in place of a share of the rows.
         """
         check_settings(self)
+        X, y = parted(X, y)
         seed = seed_of(self.random_state)
         cuts = booleaniser_of(self)
         if cuts is not None:
-            check_column_names([str(name) for name in getattr(X, "columns", ())])
-            validate_data(self, X, y, skip_check_array=True)
+            check_column_names([str(name) for name in column_names(X) or ()])
+            validate_data(self, as_named(X), y, skip_check_array=True)
         ready = prepare(
             X, y, sample_weight, held_out, booleaniser=cuts, shares=(self.set_aside, self.validation), seed=seed
         )

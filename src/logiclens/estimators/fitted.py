@@ -11,7 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from logiclens.data.booleanise import Booleaniser
+from logiclens.data.columns import as_named, column_names
 from logiclens.data.concepts import ConceptTable
+from logiclens.data.sources import opened
 from logiclens.errors import LogicLensError
 from logiclens.estimators.inputs import class_codes
 from logiclens.estimators.prepare import Schema, SetAside, as_frame
@@ -81,10 +83,12 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
     def _table(self, rows: Any, labels: Any = None) -> ConceptTable:
         self._check_fitted()
         codes = None if labels is None else class_codes(labels, self.schema_.multilabel, self.classes_)
+        rows = opened(rows, self.schema_.columns or self.schema_.names)
         if self.schema_.cutting is not None and not isinstance(rows, ConceptTable):
-            if not hasattr(rows, "columns"):
-                rows = check_array(rows, dtype=None, ensure_all_finite=False)
-            validate_data(self, rows, skip_check_array=True, reset=False)
+            if column_names(rows) is None:
+                # Among lists NumPy would make a text of every cell where one is a text.
+                rows = check_array(rows, dtype=None if hasattr(rows, "dtype") else object, ensure_all_finite=False)
+            validate_data(self, as_named(rows), skip_check_array=True, reset=False)
         return self.schema_.table(rows, codes)
 
     def _packed(self, rows: Any) -> PackedRows:

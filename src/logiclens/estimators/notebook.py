@@ -15,7 +15,7 @@ from logiclens.render.figures import plot_history, plot_relevance, require_matpl
 from logiclens.render.html import model_html, percent
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from logiclens.render.figures import Axes
 
 
 class Notebook(Explaining):

@@ -1,0 +1,65 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+from typer.core import TyperCommand
+
+
+class Command(TyperCommand):
+    """A command whose usage line is written as manuals write it."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What the line is made of: typer puts braces around what must be there."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+
+class Method(StrEnum):
+    """The two methods, as the command line knows them."""
+
+    minimal = "minimal"
+    paper = "paper"
+
+
+class Cuts(StrEnum):
+    """How numbers and dates are cut."""
+
+    supervised = "supervised"
+    quantile = "quantile"
+    uniform = "uniform"
+    soft = "soft"
+
+
+class Form(StrEnum):
+    """What rules can be printed as."""
+
+    sql = "sql"
+    python = "python"
+    json = "json"
+    latex = "latex"
+    english = "english"
+    sympy = "sympy"
+    pmml = "pmml"
+
+
+TABLE = "A table: CSV, TSV, Parquet or JSON lines (also .gz), or - for standard input."
+FOLDER = "A model folder, as `logiclens explain --save` writes it."
+
+Data: TypeAlias = Annotated[str, typer.Argument(metavar="DATA", help=TABLE, show_default=False)]
+Model: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help=FOLDER, show_default=False)]
+Json: TypeAlias = Annotated[
+    str | None, typer.Option("--json", metavar="FILE", help="Write the result for a program; - is standard output.")
+]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+NoNotes: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and no notes.")]
+By: TypeAlias = Annotated[str | None, typer.Option(metavar="COLUMN", help="Show the rules for each value of a column.")]
+Delimiter: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="Of a text file, if it is not to be found.")
+]
+Missing: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="TEXT", help="A text that means no value; may be repeated.")
+]

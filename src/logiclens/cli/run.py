@@ -1,0 +1,68 @@
+"""How a command is started and how it fails: one sentence on standard error, and an exit code that means something."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import warnings
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+from logiclens.errors import LogicLensError, LogicLensWarning
+
+REFUSED, INTERRUPTED, TERMINATED = 2, 130, 143
+"""Exit codes beside 0 and 1: what the user can put right, Ctrl-C, and a request to end."""
+
+
+def main() -> NoReturn:
+    """Run the command that was given and exit."""
+    # What such a warning says stands in the results that the commands print.
+    warnings.simplefilter("ignore", LogicLensWarning)
+    if hasattr(signal, "SIGPIPE"):
+        # Whoever reads our output may stop when he has seen enough: we end as other tools do, without a word.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, _terminated)
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal without the symbols of logic must not turn a result into a traceback.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _run(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        print("logiclens: stopped; nothing is half-written.", file=sys.stderr)
+    sys.exit(code)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    # Here, so that Ctrl-C while Python still loads is as quiet as later.
+    import typer
+
+    from logiclens.cli.app import app
+    from logiclens.cli.usage import sentence
+
+    try:
+        code = typer.main.get_command(app).main(list(arguments), prog_name="logiclens", standalone_mode=False)
+    except LogicLensError as error:
+        return _refuse(str(error))
+    except typer.Abort:
+        return INTERRUPTED
+    except Exception as error:
+        # Where typer's errors live differs between its versions; what they can tell does not.
+        if not hasattr(error, "format_message"):
+            raise
+        return _refuse(sentence(error))
+    return code if isinstance(code, int) else 0
+
+
+def _refuse(message: str) -> int:
+    print(f"logiclens: {message}", file=sys.stderr)
+    return REFUSED
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:
+    """End through the same doors as an error does, so that nothing half-written stays."""
+    sys.exit(TERMINATED)

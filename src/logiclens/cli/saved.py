@@ -1,0 +1,130 @@
+"""A saved model as the commands use it: its rules, and its network where that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
+
+from logiclens.cli.tables import check_columns, check_finite, text_of
+from logiclens.errors import LogicLensError
+from logiclens.formula.dnf import DNF
+from logiclens.formula.english import literal_words
+from logiclens.formula.folder import open_model
+from logiclens.formula.record import from_dict
+from logiclens.formula.ruleset import RuleSet
+
+_PLURAL = {"number": "numbers", "boolean": "truth values", "text": "text", "date": "dates"}
+
+
+class SavedModel:
+    """A model folder. Neither torch nor scikit-learn is loaded unless a network decides."""
+
+    def __init__(self, folder: Path, *, by_rules: bool = False) -> None:
+        """Check the folder; the network is loaded when it decides, after the table was found to be usable."""
+        self.folder, content = folder, open_model(folder)
+        if content.get("rules") is None:
+            raise LogicLensError(f"{folder} holds no rules.")
+        self.rules: RuleSet = from_dict(content["rules"])
+        self.target: str | None = content.get("target")
+        self.exact = bool(content["exact"])
+        self.kinds: Mapping[str, str] = (content.get("cutting") or {}).get("kinds", {})
+        self.has_network = not (self.exact or by_rules)
+        if not self.has_network:
+            # Rules ask only for what they use.
+            self.columns = self.rules.columns
+        elif "columns" in content:
+            self.columns = tuple(content["columns"] or content["concepts"])
+        else:
+            # A folder of schema 1 does not list what its network takes.
+            self.columns = tuple(self.network.feature_names_in_)
+
+    @cached_property
+    def network(self) -> Any:
+        """The classifier, with its network."""
+        from logiclens.estimators.classifier import EntropyClassifier
+
+        return EntropyClassifier.load(self.folder)
+
+    def rows(self, frame: pd.DataFrame, name: str) -> pd.DataFrame:
+        """The columns that the model looks at, each of the kind that it had in training."""
+        check_columns(frame, self.columns, name, ", which the model needs")
+        for column in self.columns:
+            check_kind(frame[column], self.kinds.get(column))
+        rows = frame[list(self.columns)]
+        check_finite(rows)
+        return rows
+
+    def predict(self, rows: pd.DataFrame) -> NDArray[Any]:
+        """The class of each row; for several labels a 0/1 matrix."""
+        found = self.network.predict(rows) if self.has_network else self.rules.predict(rows)
+        return np.asarray(found)
+
+    def probability(self, rows: pd.DataFrame) -> NDArray[np.float64]:
+        """How far each answer can be trusted: the network's probability, or the confidence of the rule that decides."""
+        if self.has_network:
+            return np.asarray(self.network.predict_proba(rows).max(axis=1))
+        return np.asarray(self.rules.confidence(rows).max(axis=1))
+
+    def reasons(self, rows: pd.DataFrame, answers: NDArray[Any]) -> list[str]:
+        """For each row the rule of its class that fires and can be trusted most, in words."""
+        rules, packed = self.rules, self.rules.pack(rows)
+        reasons = np.full(packed.n_rows, "no rule of this class fires", dtype=object)
+        for line in reversed(rules.decisions):
+            fires = DNF([line.cube]).evaluate(packed) & (answers == rules.rules[line.rule].label)
+            words = " and ".join(literal_words(literal, rules.predicates) for literal in line.cube)
+            reasons[fires] = words or "always"
+        return [str(reason) for reason in reasons]
+
+    def labels(self, column: pd.Series) -> NDArray[Any]:
+        """A target as the labels of the rules; with one class against the rest, everything else is the rest.
+
+        The index of the column are the rows of the file, from 0.
+        """
+        place = {text_of(rule.label): rule.label for rule in self.rules.rules}
+        rest = next((name for name in place if name.startswith("not ") and name.removeprefix("not ") in place), None)
+        found = []
+        for row, value in column.items():
+            text = text_of(value)
+            if text not in place and rest is None:
+                known = ", ".join(repr(name) for name in list(place)[:8])
+                raise LogicLensError(
+                    f"the class {text!r} in row {int(str(row)) + 1} is not one of the model's: {known}."
+                )
+            found.append(place.get(text, place.get(rest or "")))
+        return np.array(found, dtype=object)
+
+
+def check_kind(column: pd.Series, kind: str | None) -> None:
+    """Refuse a column whose values are of another kind than in training: a rule would be silently false of them."""
+    known = column[column.notna()]
+    if kind is None or known.empty:
+        return
+    now = _kind(known)
+    # A date may be written as text, and truth values as 0 and 1.
+    if now == kind or {now, kind} == {"number", "boolean"} or (now, kind) == ("text", "date"):
+        return
+    hint, first = "", known.index[0]
+    if (now, kind) == ("text", "number"):
+        # Most cells may still be numbers: the one that is not is to be named.
+        first = known.index[int(pd.to_numeric(known, errors="coerce").isna().to_numpy().argmax())]
+        hint = f": mend it, or say --missing {known[first]!r} if that means there is no value"
+    raise LogicLensError(
+        f"the column {column.name!r} held {_PLURAL[kind]} in training and holds {_PLURAL[now]} now "
+        f"({text_of(known[first])!r} in row {int(str(first)) + 1}){hint}."
+    )
+
+
+def _kind(known: pd.Series) -> str:
+    """What the values of a column are, none of them missing."""
+    if is_bool_dtype(known) or all(isinstance(value, bool) for value in known.unique()):
+        return "boolean"
+    if is_numeric_dtype(known):
+        return "number"
+    return "date" if is_datetime64_any_dtype(known) else "text"

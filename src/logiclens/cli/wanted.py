@@ -1,0 +1,35 @@
+"""What `logiclens explain` is asked for beside the rules, and what of it cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from logiclens.cli.output import STANDARD, check_outputs
+from logiclens.errors import LogicLensError
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for beside the rules themselves."""
+
+    folds: int = 0
+    stability: int | None = None
+    stable: bool = False
+    by: str | None = None
+    save: Path | None = None
+    report: str | None = None
+    json: str | None = None
+
+    def check(self, *, exact: bool) -> None:
+        """Refuse, before any work, what could not be made or written after it."""
+        if self.stable and self.stability is None:
+            raise LogicLensError("--stable needs resamples: say how many, for example --stability 20.")
+        if self.stable and exact:
+            raise LogicLensError("the rules of --exact are certified as they are: leave out --stable.")
+        check_outputs(self.report, self.json)
+
+    @property
+    def takes_standard_output(self) -> bool:
+        """Whether standard output is for a page or a program, and not for the rule sheet."""
+        return STANDARD in (self.report, self.json)
