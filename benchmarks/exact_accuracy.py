@@ -29,7 +29,7 @@ COLUMNS = ("accuracy", "F1", "literals", "fidelity", "refitted", "several fire",
 
 def one_fold(fold: Fold, **settings: object) -> dict[str, float]:
     begun = time.process_time()
-    model = EntropyClassifier(epochs=200, **settings)
+    model = EntropyClassifier(None, epochs=200, **settings)
     model.fit(fold.train.concepts, fold.train.labels, held_out=(fold.validation.concepts, fold.validation.labels))
     explanation = model.explain()
     seconds = time.process_time() - begun

@@ -94,7 +94,7 @@ def breast_cancer() -> Iterator[Fold]:
 
     raw = bundled()
     for fold in folds(raw.labels):
-        cuts = Booleaniser().fit(raw.frame.iloc[fold.train])
+        cuts = Booleaniser("quantile", n_cuts=2).set_output(transform="pandas").fit(raw.frame.iloc[fold.train])
         parts = (
             Part(cuts.transform(raw.frame.iloc[rows]).astype(float), raw.labels[rows])
             for rows in (fold.train, fold.validation, fold.test)

@@ -1,176 +1,346 @@
-"""The real command line, as a user starts it."""
+"""The real command line, as a user starts it: help, usage, exit codes, terminals, pipes and Ctrl-C."""
 
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
+import select
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-COMMAND = Path(sys.executable).with_name("logiclens")
+from tests.cli_runs import COMMAND, ENVIRONMENT, exact, logiclens, patients, refused
+
+COMMANDS = ("explain", "predict", "score", "verify", "export", "diff", "report", "toy")
 
 
-def logiclens(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(COMMAND), *arguments], capture_output=True, text=True, cwd=cwd)
+# Help and usage ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def explained() -> str:
-    run = logiclens("explain", "--folds", "2")
-    assert run.returncode == 0, run.stderr
-    # No bar in a pipe, no warnings: what there is to know stands in the output.
-    assert run.stderr == ""
-    return run.stdout
-
-
-def test_explain_prints_the_six_metrics_with_the_companions_of_fidelity(explained):
-    for metric in (
-        "model accuracy", "explanation accuracy", "complexity", "fidelity", "fidelity, macro-F1",
-        "fidelity of constant False", "constant formulas", "extraction time", "consistency",
-    ):  # fmt: skip
-        assert re.search(rf"^  {metric}\b.*\d", explained, flags=re.MULTILINE), metric
-
-
-def test_explain_prints_for_each_class_formula_scores_relevance_and_two_rows(explained):
-    for name in ("benign", "malignant"):
-        part = explained.split(f"\n\n{name}\n")[1]
-        assert part.startswith(f"  ∀x: {name}(x) ")
-        scores = re.search(r"on unseen rows F1 ([\d.]+)%, fidelity ([\d.]+)%; \d+ literals? in \d+ cubes?", part)
-        assert all(60 < float(score) <= 100 for score in scores.groups())
-        assert re.search(r"    .+ >= [\d.]+ +█+.* 1\.00", part)
-        assert len(re.findall(rf"^    row \d+: {name} \([\d.]+%\): ", part, flags=re.MULTILINE)) >= 2
-
-
-def test_explain_is_the_same_for_a_seed():
-    def without_times(text: str) -> list[str]:
-        return [line for line in text.splitlines() if "extraction time" not in line]
-
-    first, second = (logiclens("explain", "--folds", "2", "--seed", "3").stdout for _ in range(2))
-    assert without_times(first) == without_times(second)
-
-
-@pytest.fixture(scope="module")
-def exact(tmp_path_factory) -> tuple[str, Path]:
-    folder = tmp_path_factory.mktemp("saved") / "model"
-    run = logiclens("explain", "--exact", "--folds", "2", "--save", str(folder))
-    assert run.returncode == 0, run.stderr
-    return run.stdout, folder
-
-
-def test_exact_prints_rules_that_are_the_network(exact):
-    printed, folder = exact
-    assert re.search(r"^  fidelity +100\.00 ± 0\.00 %", printed, flags=re.MULTILINE)
-    assert re.search(r"^  agreement with the soft network +\d", printed, flags=re.MULTILINE)
-    for name in ("benign", "malignant"):
-        part = printed.split(f"\n\n{name}\n")[1]
-        assert part.startswith(f"  ∀x: {name}(x) ↔ ")
-        assert re.search(r"the formula is the network on all [\d,]+ rows of its (one|\d+) concepts?", part)
-        assert int(re.search(r"(\d+) literals? in", part)[1]) <= 9
-    assert re.search(r"On unseen rows: of \d+ rows, .* fire exactly one formula, .* none and .* several", printed)
-    assert f"logiclens verify {folder}" in printed
-
-
-def test_verify_says_that_the_rules_are_the_model(exact):
-    _, folder = exact
-    run = logiclens("verify", str(folder))
+def test_help_reads_like_a_manual():
+    run = logiclens("--help")
     assert (run.returncode, run.stderr) == (0, "")
-    assert "The printed rules are the model" in run.stdout
-    assert all(f"{name}: equal on all" in run.stdout for name in ("benign", "malignant"))
+    assert max(map(len, run.stdout.splitlines())) <= 80
+    assert "..." not in run.stdout.split("Commands:")[1]
+    listed = re.findall(r"^  (\w+)  ", run.stdout.split("Commands:")[1], flags=re.MULTILINE)
+    assert tuple(listed) == COMMANDS
+    for line in re.findall(r"^    logiclens .*", run.stdout, flags=re.MULTILINE):
+        assert line.split()[1] in COMMANDS
 
 
-def test_verify_names_the_row_that_disagrees_and_exits_with_1(exact, tmp_path):
-    from tests.test_store import reseal, tamper_literal
-
-    folder = shutil.copytree(exact[1], tmp_path / "changed")
-    tamper_literal(folder)
-    reseal(folder)
-    model, claim = (json.loads((folder / name).read_text()) for name in ("model.json", "certificate.json"))
-    for rule, entry in zip(model["rules"]["classes"], claim["classes"], strict=True):
-        for cube, literals in zip(rule["cubes"], entry["formula"], strict=True):
-            cube["if"] = literals
-    (folder / "model.json").write_text(json.dumps(model))
-    reseal(folder)
-    run = logiclens("verify", str(folder))
-    assert run.returncode == 1
-    assert re.search(r"on the row .* = [01].* the formula says (yes|no), the head (yes|no)", run.stderr)
-    assert "Traceback" not in run.stderr
+def test_without_a_command_there_is_the_help():
+    run = logiclens()
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == logiclens("--help").stdout
 
 
-@pytest.mark.parametrize("spoil", ["missing", "truncated", "schema", "nowhere"])
-def test_verify_refuses_what_it_cannot_use_with_exit_code_2(exact, tmp_path, spoil):
-    folder = shutil.copytree(exact[1], tmp_path / "spoiled")
-    if spoil == "missing":
-        (folder / "weights.safetensors").unlink()
-    elif spoil == "truncated":
-        (folder / "model.json").write_text((folder / "model.json").read_text()[:99])
-    elif spoil == "schema":
-        claim = json.loads((folder / "certificate.json").read_text())
-        (folder / "certificate.json").write_text(json.dumps({**claim, "schema": 9}))
-    run = logiclens("verify", str(tmp_path / "nowhere" if spoil == "nowhere" else folder))
-    assert run.returncode == 2
-    assert run.stderr.startswith("not verified: ")
-    assert "Traceback" not in run.stderr
-    assert len(run.stderr.splitlines()) == 1
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_examples_and_json(command):
+    run = logiclens(command, "--help")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert f"Usage: logiclens {command} [OPTIONS]" in run.stdout
+    assert not set("{}") & set(run.stdout)
+    assert re.search(r"^  Examples?:\n    .*logiclens " + command, run.stdout, flags=re.MULTILINE)
+    assert "--json FILE" in run.stdout
+    assert "--quiet" in run.stdout
+    # Every option that an example uses exists.
+    examples = run.stdout.split("Arguments:")[0].split("Options:")[0]
+    assert set(re.findall(r" (--[a-z-]+)", examples)) <= set(
+        re.findall(r"(--[a-z-]+)", run.stdout.split("Options:")[1])
+    )
+
+
+def test_version():
+    assert re.fullmatch(r"logiclens \d+\.\d+\.\d+\n", logiclens("--version").stdout)
 
 
 @pytest.mark.parametrize(
-    ("form", "part"),
+    ("arguments", "message"),
     [
-        ("sql", "CASE"), ("python", "def predict(row)"), ("json", '"logiclens rules"'), ("pmml", "<RuleSetModel"),
-        ("latex", r"\begin"), ("english", "A row is benign if "),
+        ("explian", "there is no command 'explian'; did you mean explain?"),
+        ("frobnicate", "there is no command 'frobnicate'; logiclens --help shows what there is."),
+        ("explain x.csv --tarrget y", "logiclens explain has no option --tarrget; did you mean --target?"),
+        ("explain x.csv --target", "option '--target' requires an argument; see logiclens --help."),
+        ("predict", "MODEL is missing; the form is: logiclens predict [OPTIONS] MODEL DATA"),
+        ("predict model", "DATA is missing; the form is: logiclens predict [OPTIONS] MODEL DATA"),
+        ("report model", "--out is missing; the form is: logiclens report [OPTIONS] MODEL"),
+        ("explain a.csv b.csv", "got unexpected extra argument"),
+        ("explain --method magic", "--method: 'magic' is not one of 'minimal', 'paper'; see logiclens explain --help."),
+        ("explain --folds 1", "--folds: "),
+        ("explain --folds many", "--folds: "),
+        ("explain --stability 1", "--stability: "),
+        ("explain --seed -1", "--seed: "),
+        ("toy --epochs 0", "--epochs: "),
+        ("explain x.csv", "which column is to be explained? Say --target COLUMN."),
+        ("explain --target died", "the bundled example takes no such options"),
+        ("explain --drop died", "the bundled example takes no such options"),
+        ("explain x.csv --target y --stable", "--stable needs resamples: say how many, for example --stability 20."),
+        ("explain x.csv --target y --exact --stability 3 --stable", "the rules of --exact are certified as they are"),
+        ("explain x.csv --target y --json - --report -", "standard output can take one result only"),
+        ("explain x.csv --target y --json o --report ./o", "two results cannot be written to one file"),
+        ("explain x.csv --target y --json no/where.json", "cannot write no/where.json: there is no folder "),
+        ("explain x.csv --target y --report .", "cannot write .: it is a folder; name a file in it."),
+        ("predict model x.csv -o no/where.csv", "cannot write no/where.csv: there is no folder "),
+        ("predict model x.csv -o out.xlsx", "cannot write out.xlsx: its name must end in .csv"),
+        ("verify model --json no/where", "cannot write no/where: there is no folder "),
+        ("score model x.csv --json no/where", "cannot write no/where: there is no folder "),
+        ("diff a b --json no/where", "cannot write no/where: there is no folder "),
+        ("export model -o no/where", "cannot write no/where: there is no folder "),
+        ("predict nowhere x.csv", "there is no folder nowhere."),
+        ("diff nowhere nowhere", "there is no folder nowhere."),
+        ("export nowhere", "there is no folder nowhere."),
+        ("report nowhere -o x.html", "there is no folder nowhere."),
     ],
 )  # fmt: skip
-def test_export_prints_the_rules_in_another_language(exact, form, part):
-    run = logiclens("export", str(exact[1]), "--to", form)
+def test_what_cannot_be_is_one_sentence_before_any_work(arguments, message, tmp_path):
+    assert refused(*arguments.split(), cwd=tmp_path).startswith(message)
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_may_not_be_written_is_named_before_any_work(tmp_path):
+    patients(40).to_csv(tmp_path / "p.csv", index=False)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    run = ("explain", "p.csv", "--target", "died", "--save", "mine")
+    assert refused(*run, cwd=tmp_path) == "mine exists and is not a model folder: choose another name."
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
+    if os.geteuid() != 0:
+        (tmp_path / "mine").chmod(0o500)
+        assert "may be written into" in refused(
+            "explain", "p.csv", "--target", "died", "--json", "mine/x", cwd=tmp_path
+        )
+
+
+# The bundled example and the toy ----------------------------------------------------------------------------------
+
+
+def test_the_bundled_example_prints_the_six_metrics_and_the_sheet(tmp_path):
+    run = logiclens("explain", "--folds", "2", "--json", tmp_path / "result.json")
     assert (run.returncode, run.stderr) == (0, "")
-    assert part in run.stdout
-
-
-def test_an_unknown_dialect_and_an_unsaved_model_are_one_sentence(exact, tmp_path):
-    for run in (
-        logiclens("export", str(exact[1]), "--dialect", "cobol"),
-        logiclens("export", str(tmp_path)),
-        logiclens("explain", "--folds", "2", "--save", str(Path(__file__).parent)),
-    ):
-        assert run.returncode == 2
-        assert "Traceback" not in run.stderr
-        assert len(run.stderr.splitlines()) == 1
+    told = json.loads((tmp_path / "result.json").read_text())
+    names = (
+        "model accuracy", "explanation accuracy", "complexity", "fidelity", "fidelity, macro-F1",
+        "fidelity of constant False", "constant formulas", "extraction time, with training", "consistency, of columns",
+    )  # fmt: skip
+    assert [metric["name"] for metric in told["cross_validation"]] == list(names)
+    for metric in told["cross_validation"]:
+        line = re.search(rf"^  {metric['name']} +([\d.]+)", run.stdout, flags=re.MULTILINE)
+        assert float(line[1]) == pytest.approx(metric["mean"], abs=0.005), metric
+    for name in ("benign", "malignant"):
+        assert f"\n\n{name}\n  diagnosis is {name} if " in run.stdout
+    assert {metric["name"]: metric["value"] for metric in told["metrics"]}["model accuracy"] > 85
 
 
 def test_toy_draws_four_figures_and_prints_formulas_and_counts(tmp_path):
-    run = logiclens("toy", "--epochs", "30", "--seeds", "1", "--out", str(tmp_path / "figures"))
+    run = logiclens("toy", "--epochs", "20", "--seeds", "1", "--out", "figures", "--json", "toy.json", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    names = {"model_a_weights.png", "model_b_relevance.png", "model_c_relevance.png", "model_c_network.png"}
-    assert {path.name for path in (tmp_path / "figures").iterdir()} == names
-    for name in names:
-        assert (tmp_path / "figures" / name).read_bytes().startswith(b"\x89PNG")
+    told = json.loads((tmp_path / "toy.json").read_text())
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {Path(name).name for name in told["figures"]}
+    for name in told["figures"]:
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     assert run.stdout.count("∀x: ") == 8
     assert re.search(r"minimal \d of 1", run.stdout)
+    assert told["seeds"][0]["seed"] == 0
 
 
-def test_toy_into_a_file_is_one_sentence_and_exit_code_2(tmp_path):
+def test_toy_into_a_file_is_one_sentence(tmp_path):
     (tmp_path / "taken").write_text("x")
-    run = logiclens("toy", "--epochs", "1", "--seeds", "1", "--out", str(tmp_path / "taken"))
-    assert run.returncode == 2
-    assert run.stderr.startswith("logiclens: cannot write into")
-    assert run.stderr.count("\n") == 1
-    assert run.stdout == ""
+    message = refused("toy", "--epochs", "1", "--seeds", "1", "--out", tmp_path / "taken")
+    assert message.startswith("cannot write into")
 
 
-@pytest.mark.parametrize(
-    "arguments", [("explain", "--folds", "1"), ("explain", "--method", "magic"), ("explode",), ("toy", "--epochs", "0")]
-)
-def test_bad_arguments_exit_with_2_and_no_traceback(arguments):
-    run = logiclens(*arguments)
-    assert run.returncode == 2
-    assert "Traceback" not in run.stderr
+# Terminals and pipes ----------------------------------------------------------------------------------------------
 
 
-def test_help_and_version():
-    assert "explain" in logiclens("--help").stdout
-    assert "Example" in logiclens("toy", "--help").stdout
-    assert re.fullmatch(r"logiclens \d+\.\d+\.\d+\n", logiclens("--version").stdout)
+class Terminal:
+    """A command on a pseudo-terminal of 80 columns; what it shows is read as it comes."""
+
+    def __init__(self, *arguments: object, cwd: Path) -> None:
+        self.master, slave = pty.openpty()
+        self.shown = b""
+        self.process = subprocess.Popen(
+            [str(COMMAND), *map(str, arguments)], stdin=slave, stdout=slave, stderr=slave, cwd=cwd, env=ENVIRONMENT,
+            start_new_session=True,
+        )  # fmt: skip
+        os.close(slave)
+
+    def read(self, until: bytes | None = None, seconds: float = 120) -> str:
+        """Everything up to some bytes, or to the end."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and (until is None or until not in self.shown):
+            if not select.select([self.master], [], [], 0.2)[0]:
+                continue
+            try:
+                part = os.read(self.master, 4096)
+            except OSError:
+                break
+            if not part:
+                break
+            self.shown += part
+        return self.shown.decode(errors="replace")
+
+    def close(self) -> int:
+        self.read()
+        os.close(self.master)
+        return self.process.wait(30)
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    patients().to_csv(tmp_path / "p.csv", index=False)
+    return tmp_path
+
+
+def test_a_terminal_shows_progress_and_lines_that_fit(table):
+    terminal = Terminal("explain", "p.csv", "--target", "died", "--json", "out.json", cwd=table)
+    shown = terminal.read()
+    assert terminal.close() == 0
+    assert re.search(r"training \[#+\.*\] \d+/500", shown)
+    # The bar is wiped away before the sheet begins.
+    sheet = shown.rsplit("\x1b[2K", 1)[1].replace("\r\n", "\n")
+    assert sheet.startswith("p.csv: 160 rows")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", sheet)
+    assert max(map(len, plain.splitlines())) <= 80
+    # Broken between words: every word of the result is there whole.
+    told = json.loads((table / "out.json").read_text())
+    flat = " ".join(plain.split())
+    for entry in told["classes"]:
+        assert entry["english"] in flat
+        assert entry["formula"] in flat
+
+
+def test_ctrl_c_on_a_terminal_during_training_leaves_everything_as_it_was(table):
+    (table / "out.html").write_text("older")
+    before = sorted(os.listdir(table))
+    terminal = Terminal(
+        "explain", "p.csv", "--target", "died", "--save", "m", "--report", "out.html", "--json", "out.json", cwd=table
+    )
+    terminal.read(until=b"training [")
+    terminal.process.send_signal(signal.SIGINT)
+    shown = terminal.read()
+    assert terminal.close() == 130
+    assert shown.rsplit("\x1b[2K", 1)[1] == "logiclens: stopped; nothing is half-written.\r\n"
+    assert sorted(os.listdir(table)) == before
+    assert (table / "out.html").read_text() == "older"
+
+
+def test_quiet_on_a_terminal_is_silent_and_the_same_command_gives_the_same_bytes(tmp_path):
+    first = exact()
+    shutil.copy(first.data, tmp_path / "data.csv")
+    outputs = ("--save", "m", "--report", "m.html", "--json", "m.json", "--quiet")
+    terminal = Terminal("explain", "data.csv", "--target", "died", "--exact", *outputs, cwd=tmp_path)
+    assert terminal.read() == ""
+    assert terminal.close() == 0
+    for name in ("model.json", "result.json", "weights.safetensors", "certificate.json"):
+        assert (tmp_path / "m" / name).read_bytes() == (first.folder / name).read_bytes(), name
+    assert (tmp_path / "m.html").read_bytes() == first.report.read_bytes()
+
+
+PATCHED = """
+import os, sys, time
+real = os.replace
+def slow(source, target):
+    print("writing", flush=True)
+    time.sleep({seconds})
+    real(source, target)
+os.replace = slow
+sys.argv = ["logiclens", *sys.argv[1:]]
+from logiclens.cli import main
+main()
+"""
+
+
+def interrupted(seconds: float, number: int, *arguments: object, cwd: Path) -> tuple[int, str]:
+    """A command that takes its time to write, and gets a signal while it does."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PATCHED.format(seconds=seconds), *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd, env=ENVIRONMENT,
+    )  # fmt: skip
+    assert process.stdout.readline() == "writing\n"
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    return process.returncode, errors
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_a_file_is_written_leaves_the_older_one(number, code, tmp_path):
+    (tmp_path / "out.csv").write_text("older")
+    found = interrupted(60, number, "predict", exact().folder, exact().data, "-o", "out.csv", cwd=tmp_path)
+    told = "logiclens: stopped; nothing is half-written.\n" if number == signal.SIGINT else ""
+    assert found == (code, told)
+    assert os.listdir(tmp_path) == ["out.csv"]
+    assert (tmp_path / "out.csv").read_text() == "older"
+
+
+def test_ctrl_c_while_a_text_is_written_leaves_the_older_one(tmp_path):
+    (tmp_path / "rules.sql").write_text("older")
+    found = interrupted(60, signal.SIGINT, "export", exact().folder, "-o", "rules.sql", cwd=tmp_path)
+    assert found == (130, "logiclens: stopped; nothing is half-written.\n")
+    assert os.listdir(tmp_path) == ["rules.sql"]
+    assert (tmp_path / "rules.sql").read_text() == "older"
+
+
+def test_ctrl_c_while_a_model_takes_its_place_waits_for_it(table):
+    # Between moving the older folder away and moving the new one in there must be no gap.
+    arguments = ("explain", "p.csv", "--target", "died", "--save", "m", "--json", "out.json")
+    code, errors = interrupted(0.5, signal.SIGINT, *arguments, cwd=table)
+    assert (code, errors) == (130, "logiclens: stopped; nothing is half-written.\n")
+    assert sorted(os.listdir(table)) == ["m", "p.csv"]
+    assert {path.name for path in (table / "m").iterdir()} == {"model.json", "result.json", "weights.safetensors"}
+
+
+def test_who_has_read_enough_of_a_pipe_is_not_told_so(tmp_path):
+    big = patients(20_000)
+    big.to_csv(tmp_path / "big.csv", index=False)
+    shell = f"set -o pipefail; {COMMAND} predict {exact().folder} big.csv | head -2"
+    run = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)
+    assert run.stdout.count("\n") == 2
+    assert run.stderr == ""
+    assert run.returncode == 128 + signal.SIGPIPE
+
+
+def test_a_model_is_saved_though_nobody_reads_the_sheet(table):
+    shell = f"{COMMAND} explain p.csv --target died --save m | head -0"
+    run = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, cwd=table, env=ENVIRONMENT)
+    assert (run.stdout, run.stderr) == ("", "")
+    assert (table / "m" / "result.json").is_file()
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    run = logiclens("export", exact().folder, "-o", tmp_path / "pipe")
+    assert run.returncode == 0, run.stderr
+    assert os.read(reader, 1 << 16).startswith(b"SELECT")
+    os.close(reader)
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_link_is_written_through_and_modes_are_kept(tmp_path):
+    (tmp_path / "real.sql").write_text("older")
+    (tmp_path / "real.sql").chmod(0o640)
+    (tmp_path / "link.sql").symlink_to("real.sql")
+    assert logiclens("export", exact().folder, "-o", tmp_path / "link.sql").returncode == 0
+    assert (tmp_path / "link.sql").is_symlink()
+    assert (tmp_path / "real.sql").read_text().startswith("SELECT")
+    assert (tmp_path / "real.sql").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_terminal_without_the_symbols_of_logic_gets_the_rest():
+    narrow = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    run = subprocess.run(
+        [COMMAND, "score", exact().folder, exact().data], capture_output=True, text=True, env=narrow, check=True
+    )
+    assert run.stdout.isascii()
+    assert "accuracy of the model" in run.stdout
+    told = subprocess.run(
+        [COMMAND, "diff", exact().folder, exact().folder, "--json", "-"], capture_output=True, env=narrow, check=True
+    )
+    assert "∨" in json.loads(told.stdout)["classes"][0]["before"]

@@ -20,7 +20,7 @@ XOR = np.where(ROWS[:, 0] ^ ROWS[:, 1], "other", "same")
 @pytest.fixture(scope="module")
 def fitted() -> EntropyClassifier:
     frame = pd.DataFrame(ROWS, columns=["left", "right", "noise"])
-    return EntropyClassifier(epochs=300, random_state=3).fit(frame, XOR)
+    return EntropyClassifier(None, epochs=300, random_state=3).fit(frame, XOR)
 
 
 def test_learns_xor_and_says_so(fitted):
@@ -39,8 +39,8 @@ def test_probabilities_sum_to_one_and_agree_with_predictions(fitted):
 
 def test_probabilities_are_the_networks_softmax(fitted):
     with torch.no_grad():
-        expected = torch.softmax(fitted.network_(torch.tensor(ROWS, dtype=torch.float32)), dim=1)
-    assert fitted.predict_proba(ROWS) == pytest.approx(expected.numpy(), abs=1e-6)
+        expected = torch.softmax(fitted.network_(torch.tensor(ROWS, dtype=torch.float64)), dim=1)
+    assert fitted.predict_proba(ROWS) == pytest.approx(expected.numpy(), abs=1e-12)
 
 
 def test_columns_are_matched_by_name(fitted):
@@ -58,7 +58,7 @@ def test_local_explanations_hold_on_their_rows(fitted):
 
 def test_one_seed_gives_the_same_network_and_another_a_different_one():
     weights = [
-        EntropyClassifier(epochs=5, random_state=seed).fit(ROWS, XOR).network_.entropy.weight.detach().numpy()
+        EntropyClassifier(None, epochs=5, random_state=seed).fit(ROWS, XOR).network_.entropy.weight.detach().numpy()
         for seed in (0, 0, 1)
     ]
     assert (weights[0] == weights[1]).all()
@@ -70,13 +70,13 @@ def test_global_random_state_is_left_alone(shared_tail):
     torch.manual_seed(7)
     expected = torch.rand(1)
     torch.manual_seed(7)
-    EntropyClassifier(epochs=2, shared_tail=shared_tail).fit(ROWS, XOR)
+    EntropyClassifier(None, epochs=2, shared_tail=shared_tail).fit(ROWS, XOR)
     assert torch.rand(1) == expected
 
 
 def test_several_labels_per_row():
     labels = pd.DataFrame({"first": ROWS[:, 0], "second": ROWS[:, 1]})
-    model = EntropyClassifier(epochs=200).fit(ROWS, labels)
+    model = EntropyClassifier(None, epochs=200).fit(ROWS, labels)
     assert (model.predict(ROWS) == labels.to_numpy()).mean() > 0.95
     explanation = model.explain()
     assert [explained.name for explained in explanation] == ["first", "second"]
@@ -84,10 +84,15 @@ def test_several_labels_per_row():
 
 
 def test_held_out_rows_choose_the_epoch_and_do_not_train():
-    # With held-out rows the network is trained on the other rows alone: their loss is the history's.
-    model = EntropyClassifier(epochs=3).fit(ROWS[:24], XOR[:24], held_out=(ROWS[24:], XOR[24:]))
-    assert model.train_result_.n_rows == 24
-    assert len(model.table_) == 48
+    right, wrong = XOR[24:], np.where(XOR[24:] == "same", "other", "same")
+    by_right, by_wrong = (
+        EntropyClassifier(None, epochs=3).fit(ROWS[:24], XOR[:24], held_out=(ROWS[24:], labels))
+        for labels in (right, wrong)
+    )
+    np.testing.assert_array_equal(by_right.history_.loss, by_wrong.history_.loss)
+    assert (by_right.history_.validation_loss != by_wrong.history_.validation_loss).all()
+    assert by_right.train_result_.n_rows == len(np.unique(ROWS, axis=0))
+    assert by_right.table_.n_counted == 48
 
 
 def test_sample_weights_decide_where_labels_conflict():
@@ -95,14 +100,14 @@ def test_sample_weights_decide_where_labels_conflict():
     labels = np.array(["a", "b", "a", "b"] * 20)
     heavy = np.array([4.0, 1.0, 1.0, 4.0] * 20)
     predictions = [
-        EntropyClassifier(epochs=100).fit(rows, labels, sample_weight=weight).predict([[0, 1], [1, 0]]).tolist()
+        EntropyClassifier(None, epochs=100).fit(rows, labels, sample_weight=weight).predict([[0, 1], [1, 0]]).tolist()
         for weight in (heavy, 5 - heavy)
     ]
     assert predictions == [["a", "b"], ["b", "a"]]
 
 
 def test_clone_and_cross_val_score_work():
-    model = EntropyClassifier(epochs=200, random_state=1)
+    model = EntropyClassifier(None, epochs=200, random_state=1)
     assert clone(model).get_params() == model.get_params()
     assert cross_val_score(model, ROWS, XOR, cv=3).mean() > 0.9
 
@@ -119,30 +124,37 @@ def test_unfitted_estimator_is_both_kinds_of_error():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: EntropyClassifier(booleanise="supervised").fit(ROWS, XOR), "booleanise must be None"),
-        (lambda: EntropyClassifier().fit(ROWS, ["same"] * len(ROWS)), "all rows have the class 'same'"),
-        (lambda: EntropyClassifier().fit(ROWS * 93.0, XOR), r"must lie in \[0, 1\]; column 2 reaches 93"),
-        (lambda: EntropyClassifier().fit(ROWS, XOR[:3]), "one entry for each of the 48 rows"),
-        (lambda: EntropyClassifier().fit(ROWS[:0], XOR[:0]), "no rows"),
-        (lambda: EntropyClassifier(validation=1.5).fit(ROWS, XOR), "share between 0 and 1, got 1.5"),
-        (lambda: EntropyClassifier(hidden=()).fit(ROWS, XOR), "hidden needs at least one width"),
-        (lambda: EntropyClassifier(random_state=-1).fit(ROWS, XOR), "random_state must be a whole number"),
-        (lambda: EntropyClassifier(class_weight={"new": 1}).fit(ROWS, XOR), "class_weight names 'new'"),
-        (lambda: EntropyClassifier(class_weight=["a", "b"]).fit(ROWS, XOR), "class_weight must be 2 finite numbers"),
-        (lambda: EntropyClassifier().fit(ROWS, [None, *XOR[1:]]), "label of row 0 is missing"),
-        (lambda: EntropyClassifier().fit(ROWS, [*XOR[1:].tolist(), np.nan]), "label of row 47 is missing|one kind"),
-        (lambda: EntropyClassifier().fit(ROWS, [1, "1"] * 24), "labels must be of one kind"),
-        (lambda: EntropyClassifier().fit(ROWS, XOR, sample_weight=["a"] * 48), "weights must be numbers"),
-        (lambda: EntropyClassifier().fit(None, XOR), "must be a matrix"),
-        (lambda: EntropyClassifier(method="min").fit(ROWS, XOR), "method must be 'minimal' or 'paper'"),
-        (lambda: EntropyClassifier(score_against="y").fit(ROWS, XOR), "score_against must be"),
-        (lambda: EntropyClassifier(price=7.0).fit(ROWS, XOR), "price of a literal"),
-        (lambda: EntropyClassifier().fit(ROWS, np.linspace(0, 1, 48)), "numbers with decimals"),
-        (lambda: EntropyClassifier().fit(pd.DataFrame({"sex": ["M", "F"] * 24}), XOR), "'sex' holds 'M' in row 0"),
-        (lambda: EntropyClassifier().fit(pd.DataFrame({"a": [1, pd.NA] * 24}), XOR), "'a' is missing in row 1"),
-        (lambda: EntropyClassifier().fit(scipy.sparse.eye(48).tocsr(), XOR), "sparse tables are not taken"),
-        (lambda: EntropyClassifier().fit(ROWS, XOR, held_out=(ROWS[:, :2], XOR)), "trained on 3 concepts"),
-        (lambda: EntropyClassifier().fit(ROWS, XOR, held_out=(ROWS, ["odd"] * 48)), "'odd' was not among"),
+        (lambda: EntropyClassifier(booleanise="tree").fit(ROWS, XOR), "booleanise must be one of supervised, quantile"),
+        (lambda: EntropyClassifier(None).fit(ROWS, ["same"] * len(ROWS)), "all rows have one class, 'same'"),
+        (lambda: EntropyClassifier(None).fit(ROWS * 93.0, XOR), r"must lie in \[0, 1\]; column 2 reaches 93"),
+        (lambda: EntropyClassifier(None).fit(ROWS, XOR[:3]), "one entry for each of the 48 rows"),
+        (lambda: EntropyClassifier(None).fit(ROWS[:0], XOR[:0]), "no rows"),
+        (
+            lambda: EntropyClassifier(None, validation=1.5).fit(ROWS, XOR),
+            "validation must be a share from 0 to below 1, got 1.5",
+        ),
+        (lambda: EntropyClassifier(None, set_aside=-0.1).fit(ROWS, XOR), "set_aside must be a share from 0"),
+        (lambda: EntropyClassifier(None, hidden=()).fit(ROWS, XOR), "hidden needs at least one width"),
+        (lambda: EntropyClassifier(None, random_state=-1).fit(ROWS, XOR), "random_state must be a whole number"),
+        (lambda: EntropyClassifier(None, class_weight={"new": 1}).fit(ROWS, XOR), "class_weight names 'new'"),
+        (
+            lambda: EntropyClassifier(None, class_weight=["a", "b"]).fit(ROWS, XOR),
+            "class_weight must be 2 finite numbers",
+        ),
+        (lambda: EntropyClassifier(None).fit(ROWS, [None, *XOR[1:]]), "label of row 0 is missing"),
+        (lambda: EntropyClassifier(None).fit(ROWS, [*XOR[1:].tolist(), np.nan]), "label of row 47 is missing|one kind"),
+        (lambda: EntropyClassifier(None).fit(ROWS, [1, "1"] * 24), "labels must be of one kind"),
+        (lambda: EntropyClassifier(None).fit(ROWS, XOR, sample_weight=["a"] * 48), "weights must be numbers"),
+        (lambda: EntropyClassifier(None).fit(None, XOR), "must be a matrix"),
+        (lambda: EntropyClassifier(None, method="min").fit(ROWS, XOR), "method must be 'minimal' or 'paper'"),
+        (lambda: EntropyClassifier(None, score_against="y").fit(ROWS, XOR), "score_against must be"),
+        (lambda: EntropyClassifier(None, price=7.0).fit(ROWS, XOR), "price of a literal"),
+        (lambda: EntropyClassifier(None).fit(ROWS, np.linspace(0, 1, 48)), "numbers with decimals"),
+        (lambda: EntropyClassifier(None).fit(pd.DataFrame({"sex": ["M", "F"] * 24}), XOR), "'sex' holds 'M' in row 0"),
+        (lambda: EntropyClassifier(None).fit(pd.DataFrame({"a": [1, pd.NA] * 24}), XOR), "'a' is missing in row 1"),
+        (lambda: EntropyClassifier(None).fit(scipy.sparse.eye(48).tocsr(), XOR), "sparse tables are not taken"),
+        (lambda: EntropyClassifier(None).fit(ROWS, XOR, held_out=(ROWS[:, :2], XOR)), "trained on 3 concepts"),
+        (lambda: EntropyClassifier(None).fit(ROWS, XOR, held_out=(ROWS, ["odd"] * 48)), "'odd' was not among"),
     ],
 )
 def test_bad_fits_say_what_is_wrong(call, message):
@@ -168,12 +180,12 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was(fitted):
 
 def test_frames_with_integer_columns_are_matched_by_name():
     frame = pd.DataFrame(ROWS)
-    model = EntropyClassifier(epochs=5).fit(frame, XOR)
+    model = EntropyClassifier(None, epochs=5).fit(frame, XOR)
     assert (model.predict(frame[[2, 1, 0]]) == model.predict(frame)).all()
 
 
 def test_a_network_fitted_on_a_matrix_matches_frames_by_its_own_names():
-    model = EntropyClassifier(epochs=5).fit(ROWS, XOR)
+    model = EntropyClassifier(None, epochs=5).fit(ROWS, XOR)
     frame = pd.DataFrame(ROWS, columns=["x0", "x1", "x2"])
     assert (model.predict_proba(frame[["x2", "x0", "x1"]]) == model.predict_proba(ROWS)).all()
     model.fit(frame, XOR).fit(ROWS, XOR)
@@ -181,32 +193,39 @@ def test_a_network_fitted_on_a_matrix_matches_frames_by_its_own_names():
 
 
 def test_class_weights_may_be_scikit_learns_dictionary():
-    by_name = EntropyClassifier(epochs=20, class_weight={"same": 3.0}).fit(ROWS, XOR)
-    by_list = EntropyClassifier(epochs=20, class_weight=[1.0, 3.0]).fit(ROWS, XOR)
+    by_name = EntropyClassifier(None, epochs=20, class_weight={"same": 3.0}).fit(ROWS, XOR)
+    by_list = EntropyClassifier(None, epochs=20, class_weight=[1.0, 3.0]).fit(ROWS, XOR)
     assert (by_name.predict_proba(ROWS) == by_list.predict_proba(ROWS)).all()
 
 
 def test_held_out_labels_keep_the_names_of_their_columns():
     labels = pd.DataFrame({"first": ROWS[:, 0], "second": ROWS[:, 1]})
-    model = EntropyClassifier(epochs=2).fit(ROWS[:24], labels[:24], held_out=(ROWS[24:], labels[24:]))
+    model = EntropyClassifier(None, epochs=2).fit(ROWS[:24], labels[:24], held_out=(ROWS[24:], labels[24:]))
     assert model.table_.class_names == ("first", "second")
 
 
-def test_validation_rows_that_weigh_nothing_choose_no_epoch():
-    weight = np.ones(48)
-    model = EntropyClassifier(epochs=3)
-    held = model.fit(ROWS, XOR).train_result_.history
-    assert not np.isnan(held.validation_loss).any()
-    from logiclens.data.splits import split
+@pytest.mark.parametrize("booleanise", [None, "supervised"])
+def test_rows_that_weigh_nothing_are_not_there(booleanise):
+    # Rows of a kind of their own, with a label of their own: they must neither train nor choose the epoch.
+    rows, labels = np.vstack([ROWS, np.ones((5, 3), dtype=int)]), np.append(XOR, ["new"] * 5)
+    weight = np.append(np.ones(48), np.zeros(5))
+    weighed = EntropyClassifier(booleanise, epochs=3).fit(rows, labels, sample_weight=weight)
+    alone = EntropyClassifier(booleanise, epochs=3).fit(ROWS, XOR)
+    assert weighed.classes_.tolist() == ["other", "same"]
+    np.testing.assert_array_equal(weighed.history_.validation_loss, alone.history_.validation_loss)
+    np.testing.assert_array_equal(weighed.predict_proba(ROWS), alone.predict_proba(ROWS))
 
-    weight[split((XOR == "same").astype(int), 0.2, seed=0).validation] = 0
-    assert np.isnan(model.fit(ROWS, XOR, sample_weight=weight).history_.validation_loss).all()
+
+def test_no_rows_choose_the_epoch_where_their_share_is_nought():
+    model = EntropyClassifier(None, epochs=3)
+    assert not np.isnan(model.fit(ROWS, XOR).history_.validation_loss).any()
+    assert np.isnan(model.set_params(validation=0).fit(ROWS, XOR).history_.validation_loss).all()
 
 
 @pytest.mark.parametrize("shared_tail", [False, True])
 def test_no_seed_means_a_fresh_one_and_numpy_seeds_are_taken(shared_tail):
     first, second, third, fourth = (
-        EntropyClassifier(epochs=1, random_state=seed, shared_tail=shared_tail).fit(ROWS, XOR).predict_proba(ROWS)
+        EntropyClassifier(None, epochs=1, random_state=seed, shared_tail=shared_tail).fit(ROWS, XOR).predict_proba(ROWS)
         for seed in (None, None, np.int64(3), 3)
     )
     assert (first != second).any()
@@ -214,7 +233,7 @@ def test_no_seed_means_a_fresh_one_and_numpy_seeds_are_taken(shared_tail):
 
 
 def test_a_frame_with_one_column_of_labels_is_taken():
-    model = EntropyClassifier(epochs=2).fit(ROWS, pd.DataFrame({"y": XOR}))
+    model = EntropyClassifier(None, epochs=2).fit(ROWS, pd.DataFrame({"y": XOR}))
     assert model.classes_.tolist() == ["other", "same"]
 
 
@@ -244,12 +263,12 @@ def test_balanced_weights_choose_the_epoch_too():
     rows = (rng.random((200, 4)) < 0.5).astype(int)
     rare = np.zeros(200, dtype=bool)
     rare[np.flatnonzero(rows[:, 0] & rows[:, 1])[:8]] = True
-    model = EntropyClassifier(epochs=200, class_weight="balanced").fit(rows, rare)
+    model = EntropyClassifier(None, epochs=200, class_weight="balanced").fit(rows, rare)
     assert (model.predict(rows) & rare).sum() >= 6
 
 
 def test_constant_concepts_are_warned_of_and_noted():
     rows = np.column_stack([ROWS, np.ones(len(ROWS))])
     with pytest.warns(LogicLensWarning, match="'x3' is constant"):
-        model = EntropyClassifier(epochs=2).fit(rows, XOR)
+        model = EntropyClassifier(None, epochs=2).fit(rows, XOR)
     assert any("'x3' is constant" in note for note in model.explain().notes)

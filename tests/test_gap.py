@@ -118,8 +118,9 @@ def test_the_text_names_every_place_and_the_numbers_add_up():
 
 def test_rows_that_weigh_nothing_were_never_seen():
     explanation = explain_all(xor_net(), ConceptTable(GRID, NAMES, weight=[0.0] * 4 + [1.0] * 12))
-    # The first four rows are those with neither a nor b.
-    assert [found.unseen for found in explanation.gap().classes] == [4, 4]
+    # The first four rows are those with neither a nor b; they are no rows of the explained table.
+    assert [(found.unseen, found.n_rows) for found in explanation.gap().classes] == [(0, 12), (0, 12)]
+    assert [found.unseen for found in explanation.gap(ConceptTable(GRID, NAMES)).classes] == [4, 4]
 
 
 def test_rows_never_seen_are_a_line_of_their_own():

@@ -1,0 +1,129 @@
+"""The real command line, and models that it made: each is made once for all test modules that ask for it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+COMMAND = Path(sys.executable).with_name("logiclens")
+# One thread: the tests share the machine, and the networks are tiny.
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80"}
+
+
+def logiclens(*arguments: object, cwd: Path | None = None, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
+    """Run a command as a user does, in a pipe."""
+    run = subprocess.run(
+        [str(COMMAND), *map(str, arguments)], input=stdin, capture_output=True, cwd=cwd, env=ENVIRONMENT
+    )
+    return subprocess.CompletedProcess(run.args, run.returncode, run.stdout.decode(), run.stderr.decode())
+
+
+def refused(*arguments: object, cwd: Path | None = None, stdin: bytes = b"") -> str:
+    """What a command says when it refuses: one line on standard error, nothing else, exit code 2."""
+    run = logiclens(*arguments, cwd=cwd, stdin=stdin)
+    assert run.returncode == 2, (run.returncode, run.stdout, run.stderr)
+    assert run.stdout == ""
+    assert run.stderr.startswith("logiclens: ")
+    assert run.stderr.endswith(("\n",))
+    assert run.stderr.count("\n") == 1, run.stderr
+    return run.stderr.removeprefix("logiclens: ").rstrip("\n")
+
+
+@cache
+def place() -> Path:
+    """A folder that is gone when the tests are over."""
+    folder = Path(tempfile.mkdtemp(prefix="logiclens-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def patients(n_rows: int = 160, seed: int = 0) -> pd.DataFrame:
+    """Who dies follows from age and unit, and a little from chance; there are gaps, a key, a date and an odd name."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(20, 95, n_rows).astype(float)
+    unit = rng.choice(["CCU", "MICU", "SICU"], n_rows)
+    frame = pd.DataFrame(
+        {
+            "id": [f"p{i:04d}" for i in range(n_rows)],
+            "age": age,
+            "unit": unit,
+            'crp, "mg"': rng.normal(10, 4, n_rows).round(2),
+            "sex": rng.choice(["f", "m"], n_rows),
+            "admitted": pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 500, n_rows), unit="D"),
+        }
+    )
+    frame.loc[rng.random(n_rows) < 0.1, "age"] = np.nan
+    noise = rng.random(n_rows) < 0.04
+    frame["died"] = np.where(((frame["age"] >= 60) & (unit == "MICU")) ^ noise, "yes", "no")
+    return frame
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What one `logiclens explain` left behind."""
+
+    run: subprocess.CompletedProcess[str]
+    data: Path
+    folder: Path
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.folder.with_suffix(".html")
+
+    @property
+    def json(self) -> Path:
+        """The result."""
+        return self.folder.with_suffix(".json")
+
+
+def explain(frame: pd.DataFrame, name: str, *options: object) -> Explained:
+    """Explain a table with all three results beside each other."""
+    folder = place() / name
+    folder.mkdir(exist_ok=True)
+    frame.to_csv(folder / "data.csv", index=False)
+    run = logiclens(
+        "explain", "data.csv", *options, "--save", "model", "--report", "model.html", "--json", "model.json", cwd=folder
+    )
+    assert run.returncode == 0, run.stderr
+    return Explained(run, folder / "data.csv", folder / "model")
+
+
+@cache
+def exact() -> Explained:
+    """An exact model of two classes."""
+    return explain(patients(), "exact", "--target", "died", "--exact")
+
+
+@cache
+def soft() -> Explained:
+    """A model that is not exact, of a target that is 0 and 1 with gaps, with subgroups."""
+    frame = patients().drop(columns="id")
+    frame["died"] = (frame["died"] == "yes").astype(float)
+    frame.loc[5:8, "died"] = np.nan
+    return explain(frame, "soft", "--target", "died", "--by", "sex")
+
+
+@cache
+def three() -> Explained:
+    """Three classes, with resamples and rules made of what recurs."""
+    frame = patients().drop(columns=["id", "admitted"])
+    frame["state"] = np.select([frame["died"] == "yes", frame["age"] < 40], ["dead", "well"], "ill")
+    frame = frame.drop(columns="died")
+    return explain(frame, "three", "--target", "state", "--stability", "3", "--stable", "--seed", "2")
+
+
+@cache
+def positive() -> Explained:
+    """One value of a target against the rest, exact, on other rows."""
+    return explain(patients(160, seed=5), "positive", "--target", "died", "--positive", "yes", "--exact")

@@ -1,0 +1,211 @@
+"""scikit-learn's own checks of both estimators, and the ways in which its users put them together."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import recall_score
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from logiclens import EntropyClassifier
+from logiclens.data.booleanise import Booleaniser
+from logiclens.data.concepts import ConceptTable
+
+
+@parametrize_with_checks([EntropyClassifier(), Booleaniser(), Booleaniser("quantile")])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def patients(n_rows: int = 240, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Raw columns of every kind with gaps, and a class that a short rule decides."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(20, 95, n_rows).astype(float),
+            "unit": rng.choice(["CCU", "MICU", "SICU"], n_rows),
+            "smoker": rng.random(n_rows) < 0.5,
+            "crp": rng.lognormal(size=n_rows),
+        }
+    )
+    ill = (frame["age"] >= 60) & (frame["unit"] == "MICU")
+    frame.loc[rng.random(n_rows) < 0.1, "crp"] = np.nan
+    return frame, np.where(ill, "ill", "well")
+
+
+# Put together --------------------------------------------------------------------------------------------------------
+
+
+def test_settings_are_searched():
+    frame, label = patients()
+    grid = {"booleanise": ["supervised", "quantile", Booleaniser(n_cuts=1)], "temperature": [0.6, 1.0]}
+    search = GridSearchCV(EntropyClassifier(epochs=60), grid, cv=2).fit(frame, label)
+    assert len(search.cv_results_["params"]) == 6
+    assert not np.isnan(search.cv_results_["mean_test_score"]).any()
+    assert search.best_score_ > 0.9
+    assert search.predict(frame[:3]).tolist() == search.best_estimator_.predict(frame[:3]).tolist()
+    nested = GridSearchCV(EntropyClassifier(Booleaniser(), epochs=20), {"booleanise__n_cuts": [1, 2]}, cv=2)
+    assert nested.fit(frame, label).best_params_["booleanise__n_cuts"] in (1, 2)
+
+
+def test_cross_validation_scores_unseen_rows():
+    bunch = load_breast_cancer(as_frame=True)
+    result = cross_validate(
+        EntropyClassifier(epochs=100), bunch.data, bunch.target, cv=3, scoring=["accuracy", "roc_auc", "neg_log_loss"]
+    )
+    # One cut of one column classes 91 of 100 right here.
+    assert result["test_accuracy"].mean() > 0.91
+    assert result["test_roc_auc"].mean() > 0.95
+
+
+def test_a_pipeline_may_stand_before_it_and_raw_columns_keep_their_names():
+    frame, label = patients()
+    fill = ColumnTransformer(
+        [("fill", SimpleImputer(), ["crp"])], remainder="passthrough", verbose_feature_names_out=False
+    )
+    pipeline = make_pipeline(fill.set_output(transform="pandas"), EntropyClassifier(epochs=100)).fit(frame, label)
+    assert pipeline.score(frame, label) > 0.95
+    assert not any("missing" in name for name in pipeline[-1].concept_names_)
+    assert "unit is MICU" in pipeline[-1].concept_names_
+    concepts = make_pipeline(Booleaniser().set_output(transform="pandas"), EntropyClassifier(None, epochs=100))
+    np.testing.assert_array_equal(concepts.fit(frame, label).predict(frame), label)
+
+
+def test_clones_and_pickles_are_the_same_estimator():
+    frame, label = patients()
+    model = EntropyClassifier(Booleaniser("quantile", n_cuts=2), epochs=20, class_weight={"ill": 2.0})
+    fitted = clone(model).fit(frame, label)
+    assert not hasattr(model, "network_")
+    assert clone(fitted).get_params()["booleanise__n_cuts"] == 2
+    # The booleaniser given is a setting, which fitting leaves as it was.
+    assert not hasattr(fitted.booleanise, "cutting_")
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict_proba(frame), fitted.predict_proba(frame))
+
+
+# Labels and classes --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [0, 1], [-1.0, 1.0], [False, True], [10, 20]])
+def test_labels_come_back_as_they_were(labels):
+    frame, label = patients()
+    y = np.array(labels)[(label == "ill").astype(int)]
+    model = EntropyClassifier(epochs=100).fit(frame, y)
+    assert model.predict(frame).dtype == y.dtype
+    assert model.classes_.tolist() == labels
+    assert (model.predict(frame) == y).mean() > 0.95
+
+
+def test_several_classes():
+    bunch = load_iris(as_frame=True)
+    names = bunch.target_names[bunch.target]
+    model = EntropyClassifier(epochs=200).fit(bunch.data, names)
+    assert model.score(bunch.data, names) > 0.93
+    assert set(model.predict(bunch.data)) == {"setosa", "versicolor", "virginica"}
+    probability = model.predict_proba(bunch.data)
+    assert probability.shape == (150, 3)
+    np.testing.assert_allclose(probability.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_several_labels_a_row_from_a_raw_frame(exact):
+    frame, _ = patients()
+    labels = pd.DataFrame({"old": frame["age"] >= 60, "coronary": frame["unit"] == "CCU"}).astype(int)
+    model = EntropyClassifier(exact=exact, epochs=150).fit(frame, labels)
+    assert (model.predict(frame) == labels.to_numpy()).mean() > 0.98
+    assert model.schema_.class_names == ("old", "coronary")
+    assert str(model.rules_.rule("coronary").formula) == '"unit is CCU"'
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_balanced_classes_raise_the_recall_of_a_rare_one(exact):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"v": rng.normal(size=600), "w": rng.normal(size=600)})
+    # One row in twelve is rare, and nowhere do the rare ones outnumber the others.
+    rare = (frame["v"] > 0.7) & (rng.random(600) < 0.35)
+    recall = {
+        weight: recall_score(
+            rare, EntropyClassifier(exact=exact, epochs=100, class_weight=weight).fit(frame, rare).predict(frame)
+        )
+        for weight in (None, "balanced")
+    }
+    assert recall["balanced"] > 0.8
+    assert recall["balanced"] > recall[None] + 0.3
+
+
+# Other frames --------------------------------------------------------------------------------------------------------
+
+
+def test_polars_is_as_good_as_pandas():
+    frame, label = patients()
+    other = pl.from_pandas(frame)
+    model, twin = (EntropyClassifier(epochs=30).fit(table, label) for table in (frame, other))
+    assert model.concept_names_ == twin.concept_names_
+    np.testing.assert_array_equal(twin.predict_proba(other), model.predict_proba(frame))
+    np.testing.assert_array_equal(twin.predict_proba(frame), model.predict_proba(frame))
+    np.testing.assert_array_equal(twin.predict(other), model.predict(frame))
+
+
+def test_columns_are_strict_as_those_of_scikit_learn():
+    frame, label = patients()
+    model = EntropyClassifier(epochs=5).fit(frame, label)
+    with pytest.raises(ValueError, match="Feature names must be in the same order as they were in fit"):
+        model.predict(frame[frame.columns[::-1]])
+    with pytest.raises(ValueError, match=r"Feature names seen at fit time, yet now missing:\n- crp"):
+        model.predict(frame.drop(columns="crp"))
+    with pytest.raises(ValueError, match=r"Feature names unseen at fit time:\n- more"):
+        model.predict(frame.assign(more=1))
+    # Concepts are told from raw columns by their type, never by their values.
+    concepts = model.concepts(frame)
+    table = ConceptTable(concepts)
+    np.testing.assert_array_equal(model.predict(table), model.predict(frame))
+
+
+# Weights -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("booleanise", ["supervised", "quantile", "soft", None])
+def test_a_row_that_weighs_two_is_a_row_that_is_there_twice(booleanise, exact):
+    frame, label = patients(120)
+    rng = np.random.default_rng(1)
+    if booleanise is None:
+        frame = pd.DataFrame((rng.random((120, 5)) < 0.5).astype(float), columns=list("abcde"))
+        label = np.where(frame["a"] + frame["b"] + rng.random(120) > 1.4, "ill", "well")
+    weight = rng.integers(0, 4, len(frame))
+    rows = rng.permutation(np.repeat(np.arange(len(frame)), weight))
+    settings = {"exact": exact, "epochs": 100, "set_aside": 0.1}
+    weighed = EntropyClassifier(booleanise, **settings).fit(frame, label, sample_weight=weight)
+    repeated = EntropyClassifier(booleanise, **settings).fit(frame.iloc[rows], label[rows])
+    assert weighed.concept_names_ == repeated.concept_names_
+    # Bit for bit.
+    np.testing.assert_array_equal(weighed.predict_proba(frame), repeated.predict_proba(frame))
+    assert weighed.rules_ == repeated.rules_
+    np.testing.assert_array_equal(weighed.table_.values, repeated.table_.values)
+    np.testing.assert_array_equal(weighed.table_.weight, repeated.table_.weight)
+    assert weighed.table_.n_counted + weighed.set_aside_.table.n_counted == weight.sum()
+
+
+def test_rows_set_aside_neither_train_nor_choose_nor_cut():
+    frame, label = patients()
+    model = EntropyClassifier(epochs=10, set_aside=0.25).fit(frame, label)
+    aside = model.set_aside_.places
+    assert len(aside) == pytest.approx(60, abs=1)
+    assert model.set_aside_.table.n_counted + model.table_.n_counted == len(frame)
+    rest = np.setdiff1d(np.arange(len(frame)), aside)
+    # Fitted on the other rows alone it is the same model.
+    alone = EntropyClassifier(epochs=10, validation=0).fit(frame.iloc[rest], label[rest])
+    again = EntropyClassifier(epochs=10, validation=0, set_aside=0.25).fit(frame, label)
+    assert again.concept_names_ == alone.concept_names_
+    np.testing.assert_array_equal(again.predict_proba(frame), alone.predict_proba(frame))

@@ -1,0 +1,558 @@
+"""Saved models on the real command line, judged by pandas, scikit-learn, DuckDB, sympy and the library itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.metrics
+import sympy
+
+from logiclens import EntropyClassifier, RuleSet
+from logiclens.data.files import read_table
+from logiclens.formula.record import to_dict
+from tests.cli_runs import ENVIRONMENT, exact, logiclens, patients, positive, refused, soft, three
+
+
+def printed(run: subprocess.CompletedProcess[str]) -> pd.DataFrame:
+    """What `predict` printed, as a table of texts."""
+    assert run.returncode == 0, run.stderr
+    return pd.read_csv(pd.io.common.StringIO(run.stdout), dtype=str, keep_default_na=False)
+
+
+def predicted(run: subprocess.CompletedProcess[str]) -> list[str]:
+    return printed(run).iloc[:, 1].tolist()
+
+
+@pytest.fixture(scope="module")
+def new(tmp_path_factory) -> Path:
+    """Rows that no model has seen, with a category and gaps that were not there."""
+    frame = patients(90, seed=7)
+    frame.loc[:4, "unit"] = "ER"
+    frame.loc[5:9, "unit"] = None
+    path = tmp_path_factory.mktemp("new") / "new.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+# predict ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_exact_model_predicts_as_its_rules_do_and_as_sql_does(new):
+    answers = predicted(logiclens("predict", exact().folder, new))
+    by_rules = RuleSet.load(exact().folder).predict(pd.read_csv(new))
+    assert answers == by_rules.tolist()
+    sql = logiclens("export", exact().folder, "--to", "sql", "--table", "people").stdout
+    with duckdb.connect() as base:
+        base.execute(f"CREATE TABLE people AS SELECT row_number() OVER () AS place, * FROM read_csv('{new}')")
+        assert answers == [
+            row[0] for row in base.execute(f'SELECT "prediction" FROM ({sql}) ORDER BY place').fetchall()
+        ]
+    assert set(answers) == {"yes", "no"}
+
+
+def test_a_soft_model_predicts_as_its_network_does(new):
+    table = printed(logiclens("predict", soft().folder, new))
+    model = EntropyClassifier.load(soft().folder)
+    rows = read_table(new).frame[list(model.feature_names_in_)]
+    assert table["predicted died"].tolist() == [str(label) for label in model.predict(rows)]
+    probability = model.predict_proba(rows).max(axis=1)
+    np.testing.assert_allclose(table["confidence"].astype(float), probability, atol=5e-5)
+
+
+def test_with_rules_a_soft_model_lets_its_rules_decide(new):
+    table = printed(logiclens("predict", soft().folder, new, "--rules", "--why"))
+    rules = RuleSet.load(soft().folder)
+    rows = pd.read_csv(new)
+    assert table["predicted died"].tolist() == [str(label) for label in rules.predict(rows)]
+    fires = rules.fires(rows)
+    for row in range(len(table)):
+        place = [str(label) for label in rules.names].index(table["predicted died"][row])
+        assert (table["why"][row] == "no rule of this class fires") == (not fires[row, place])
+
+
+def test_why_names_a_rule_that_holds_on_the_row(new):
+    table, rows = printed(logiclens("predict", exact().folder, new, "--why")), pd.read_csv(new)
+    rules = RuleSet.load(exact().folder)
+    assert table["row"].tolist() == [str(i + 1) for i in range(len(rows))]
+    # The English of the two columns that matter, read back.
+    holds = {"unit is MICU": rows["unit"] == "MICU", "unit is not MICU": rows["unit"] != "MICU"}
+    (cut,) = [
+        predicate.value
+        for predicate in rules.predicates.values()
+        if predicate.column == "age" and predicate.value is not True
+    ]
+    holds |= {
+        f"age is at least {cut:g}": rows["age"] >= cut,
+        f"age is below {cut:g} (or missing)": ~(rows["age"] >= cut),
+    }
+    for row, said in enumerate(table["why"]):
+        assert all(holds[part][row] for part in said.split(" and ")), said
+    assert table["why"].nunique() > 1
+
+
+@pytest.mark.parametrize("form", [".tsv", ".jsonl", ".parquet", ".csv.gz", "crlf", "cr", "bom", "utf-16", "stdin"])
+def test_a_table_may_come_in_any_form(form, new, tmp_path):
+    frame, text = pd.read_csv(new), new.read_text()
+    path, stdin = tmp_path / f"other{form if form.startswith('.') else '.csv'}", b""
+    if form == ".tsv":
+        frame.to_csv(path, sep="\t", index=False)
+    elif form == ".jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    elif form == ".parquet":
+        frame.to_parquet(path)
+    elif form == ".csv.gz":
+        frame.to_csv(path, index=False)
+    elif form in ("crlf", "cr"):
+        path.write_bytes(text.replace("\n", "\r\n" if form == "crlf" else "\r").encode())
+    elif form == "bom":
+        path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    elif form == "utf-16":
+        path.write_bytes(text.encode("utf-16"))
+    else:
+        path, stdin = Path("-"), text.encode()
+    expected = RuleSet.load(exact().folder).predict(frame).tolist()
+    assert predicted(logiclens("predict", exact().folder, path, stdin=stdin)) == expected
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.jsonl", "out.csv.gz", "out.parquet"])
+def test_predictions_are_written_as_the_name_says(name, new, tmp_path):
+    run = logiclens("predict", exact().folder, new, "--why", "-o", tmp_path / name)
+    assert (run.returncode, run.stdout) == (0, "")
+    assert run.stderr == f"90 rows are in {tmp_path / name}.\n"
+    if name.endswith(".parquet"):
+        table = pd.read_parquet(tmp_path / name)
+    elif name.endswith(".jsonl"):
+        # pandas rounds the last digit of a number in JSON.
+        table = pd.DataFrame([json.loads(line) for line in (tmp_path / name).read_text().splitlines()])
+    else:
+        table = pd.read_csv(tmp_path / name, sep="\t" if name.endswith(".tsv") else ",")
+    rules, rows = RuleSet.load(exact().folder), pd.read_csv(new)
+    assert list(table.columns) == ["row", "predicted died", "confidence", "why"]
+    assert table["row"].tolist() == list(range(1, 91))
+    assert table["predicted died"].tolist() == rules.predict(rows).tolist()
+    assert table["confidence"].tolist() == rules.confidence(rows).max(axis=1).round(4).tolist()
+    assert table["why"].str.len().gt(0).all()
+
+
+def test_json_on_standard_output_is_json_and_nothing_else(new):
+    run = logiclens("predict", soft().folder, new, "--json", "-")
+    content = json.loads(run.stdout)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert [str(row["predicted died"]) for row in content["rows"]] == predicted(
+        logiclens("predict", soft().folder, new)
+    )
+
+
+def test_columns_may_be_in_any_order_and_more_than_needed(new):
+    frame = pd.read_csv(new)
+    other = frame[list(reversed(frame.columns))].assign(more=1).to_csv(index=False).encode()
+    assert predicted(logiclens("predict", exact().folder, "-", stdin=other)) == predicted(
+        logiclens("predict", exact().folder, new)
+    )
+
+
+# score ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("made", [exact, soft], ids=["exact", "soft"])
+def test_score_is_what_scikit_learn_finds(made, tmp_path):
+    frame = patients(200, seed=11)
+    if made is soft:
+        frame["died"] = (frame["died"] == "yes").astype(int)
+    frame.to_csv(tmp_path / "known.csv", index=False)
+    run = logiclens("score", made().folder, "known.csv", "--json", "score.json", "--by", "sex", cwd=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+    told, rows = json.loads((tmp_path / "score.json").read_text()), read_table(tmp_path / "known.csv").frame
+    rules, truth = RuleSet.load(made().folder), frame["died"].to_numpy()
+    by_rules = rules.predict(rows)
+    answers = by_rules
+    if made is soft:
+        model = EntropyClassifier.load(made().folder)
+        answers = model.predict(rows[list(model.feature_names_in_)])
+        assert told["accuracy_of_the_rules"]["value"] == sklearn.metrics.accuracy_score(truth, by_rules)
+        assert told["agreement"]["value"] == sklearn.metrics.accuracy_score(answers, by_rules)
+    assert told["accuracy"]["value"] == sklearn.metrics.accuracy_score(truth, answers)
+    assert f"{100 * told['accuracy']['value']:.1f}%" in run.stdout
+    fires = rules.fires(rows)
+    for place, counted in enumerate(told["statistics"]["classes"]):
+        is_class, fired = truth == rules.rules[place].label, fires[:, place]
+        assert told["f1"][counted["name"]] == pytest.approx(
+            sklearn.metrics.f1_score(is_class, fired, average="macro"), abs=1e-12
+        )
+        whole = counted["whole"]
+        assert whole["confidence"]["value"] == sklearn.metrics.precision_score(is_class, fired)
+        assert whole["coverage"]["value"] == sklearn.metrics.recall_score(is_class, fired)
+    for group in told["statistics"]["subgroups"]:
+        mine = (frame["sex"] == group["name"]).to_numpy()
+        right = sklearn.metrics.precision_score(truth[mine] == rules.rules[0].label, fires[mine, 0])
+        assert group["classes"][0]["whole"]["confidence"]["value"] == right
+        assert f"where sex is {group['name']}" in run.stdout
+
+
+def test_score_leaves_out_rows_without_a_class_and_names_one_that_it_does_not_know(tmp_path):
+    frame = patients(60, seed=3)
+    frame.loc[:9, "died"] = None
+    frame.to_csv(tmp_path / "gaps.csv", index=False)
+    run = logiclens("score", exact().folder, tmp_path / "gaps.csv", "--json", "-")
+    told = json.loads(run.stdout)
+    rows, truth = frame[frame["died"].notna()], frame["died"].dropna()
+    assert (told["rows"], told["left_out"]) == (50, 10)
+    assert told["accuracy"]["value"] == (RuleSet.load(exact().folder).predict(rows) == truth.to_numpy()).mean()
+    frame.loc[20, "died"] = "perhaps"
+    frame.to_csv(tmp_path / "other.csv", index=False)
+    message = refused("score", exact().folder, tmp_path / "other.csv")
+    assert message == "the class 'perhaps' in row 21 is not one of the model's: 'no', 'yes'."
+
+
+def test_score_takes_the_target_by_another_name(tmp_path):
+    frame = patients(60, seed=3).rename(columns={"died": "dead"})
+    frame.to_csv(tmp_path / "named.csv", index=False)
+    assert "no column 'died', the target; did you mean 'dead'?" in refused(
+        "score", exact().folder, tmp_path / "named.csv"
+    )
+    run = logiclens("score", exact().folder, tmp_path / "named.csv", "--target", "dead", "--quiet")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+# export -----------------------------------------------------------------------------------------------------------
+
+
+def test_every_form_of_the_rules_predicts_the_same(new, tmp_path):
+    rows = pd.read_csv(new)
+    rules = RuleSet.load(exact().folder)
+    expected = rules.predict(rows).tolist()
+    for form, name in (("python", "rules.py"), ("json", "rules.json"), ("sympy", "expressions.py")):
+        run = logiclens("export", exact().folder, "--to", form, "-o", tmp_path / name)
+        assert (run.returncode, run.stdout) == (0, "")
+    made: dict = {}
+    exec((tmp_path / "rules.py").read_text(), made)
+    assert [made["predict"](row) for row in rows.to_dict("records")] == expected
+    assert RuleSet.load(tmp_path / "rules.json").predict(rows).tolist() == expected
+    exec((tmp_path / "expressions.py").read_text(), made)
+    fires = rules.fires(rows)
+    for row in range(0, len(rows), 9):
+        concepts = {c: bool(rules.holds(c, {n: rows[n][[row]] for n in rows.columns})[0]) for c in rules.concepts}
+        symbols = {sympy.Symbol(concept): value for concept, value in concepts.items()}
+        assert [bool(made["rules"][label].subs(symbols)) for label in rules.names] == fires[row].tolist()
+
+
+@pytest.mark.parametrize(
+    ("form", "part"), [("latex", r"\begin{align*}"), ("english", "A row is yes if "), ("pmml", "<RuleSetModel")]
+)
+def test_the_other_forms_and_their_json(form, part):
+    run = logiclens("export", exact().folder, "--to", form)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert part in run.stdout
+    told = json.loads(logiclens("export", exact().folder, "--to", form, "--json", "-").stdout)
+    assert told == {"model": str(exact().folder), "to": form, "exact": True, "text": told["text"]}
+    assert run.stdout.rstrip("\n") == told["text"].rstrip("\n")
+
+
+def test_english_says_who_decides_as_the_rules_do():
+    rules = RuleSet.load(exact().folder)
+    last = logiclens("export", exact().folder, "--to", "english").stdout.splitlines()[-1]
+    order, otherwise = last.removeprefix("Where several apply, the first of these decides: ").split(
+        ". Where none does, "
+    )
+    assert [part.split(" if ")[0] for part in order.split("; ")] == [rules.names[d.rule] for d in rules.decisions]
+    assert otherwise == f"a row is {rules.names[rules.otherwise]}."
+
+
+def test_rules_that_are_not_the_model_are_exported_with_a_note_that_quiet_leaves_out():
+    run = logiclens("export", soft().folder, "--to", "json")
+    assert run.stderr == "note: these rules are about the model, they are not the model: it was not made exact.\n"
+    assert json.loads(run.stdout) == to_dict(RuleSet.load(soft().folder))
+    again = logiclens("export", soft().folder, "--to", "json", "--quiet")
+    assert (again.stderr, again.stdout) == ("", run.stdout)
+
+
+def test_an_unknown_dialect_or_form_is_one_sentence():
+    assert "cobol" in refused("export", exact().folder, "--dialect", "cobol")
+    assert refused("export", exact().folder, "--to", "qsl").startswith("--to: 'qsl' is not one of 'sql', 'python'")
+
+
+# verify -----------------------------------------------------------------------------------------------------------
+
+
+def test_verify_says_that_the_rules_are_the_model(tmp_path):
+    run = logiclens("verify", exact().folder, "--json", tmp_path / "verdict.json")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "The printed rules are the model" in run.stdout
+    told = json.loads((tmp_path / "verdict.json").read_text())
+    assert told["verified"] is True
+    assert [entry["name"] for entry in told["classes"]] == ["no", "yes"]
+    assert all(entry["rows"] >= 2 and entry["bound"] < entry["smallest_logit"] for entry in told["classes"])
+    quiet = logiclens("verify", exact().folder, "--quiet")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+
+
+def test_verify_names_the_row_that_disagrees_and_exits_with_1(tmp_path):
+    from tests.test_store import reseal, tamper_literal
+
+    folder = shutil.copytree(exact().folder, tmp_path / "changed")
+    (folder / "result.json").unlink()
+    tamper_literal(folder)
+    reseal(folder)
+    model, claim = (json.loads((folder / name).read_text()) for name in ("model.json", "certificate.json"))
+    for rule, entry in zip(model["rules"]["classes"], claim["classes"], strict=True):
+        for cube, literals in zip(rule["cubes"], entry["formula"], strict=True):
+            cube["if"] = literals
+    (folder / "model.json").write_text(json.dumps(model))
+    reseal(folder)
+    run = logiclens("verify", folder, "--json", "-")
+    assert run.returncode == 1
+    assert run.stderr.startswith("refuted: ")
+    assert "the formula says" in run.stderr
+    assert run.stderr.count("\n") == 1
+    told = json.loads(run.stdout)
+    assert (told["verified"], told["refuted"]) == (False, True)
+    assert told["reason"] in run.stderr
+
+
+@pytest.mark.parametrize("spoil", ["missing", "truncated", "nowhere", "soft"])
+def test_verify_refuses_what_it_cannot_use_with_exit_code_2(tmp_path, spoil):
+    folder = shutil.copytree(soft().folder if spoil == "soft" else exact().folder, tmp_path / "spoiled")
+    if spoil == "missing":
+        (folder / "weights.safetensors").unlink()
+    elif spoil == "truncated":
+        (folder / "model.json").write_text((folder / "model.json").read_text()[:99])
+    run = logiclens("verify", tmp_path / "nowhere" if spoil == "nowhere" else folder)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith("not verified: ")
+    assert run.stderr.count("\n") == 1
+
+
+# diff -------------------------------------------------------------------------------------------------------------
+
+
+def rules_file(path: Path, source: RuleSet, change) -> Path:
+    """Rules as `export --to json` writes them, changed."""
+    content = to_dict(source)
+    change(content)
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_a_model_does_not_differ_from_itself():
+    run = logiclens("diff", exact().folder, exact().folder)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == "no\n  the same formula\nyes\n  the same formula\n"
+
+
+def test_a_cut_that_moved_is_told_with_the_rows_it_moves(new, tmp_path):
+    rules = RuleSet.load(exact().folder)
+    (cut,) = [p.value for p in rules.predicates.values() if (p.column, p.operator) == ("age", ">=")]
+
+    def move(content: dict) -> None:
+        text = json.dumps(content).replace(f"age >= {cut:g}", "age >= 81")
+        content.clear()
+        content.update(json.loads(text))
+        content["predicates"]["age >= 81"]["value"] = 81
+
+    other = rules_file(tmp_path / "moved.json", rules, move)
+    run = logiclens("diff", exact().folder, other, "--data", new, "--json", tmp_path / "diff.json")
+    assert (run.returncode, run.stderr) == (1, "")
+    assert f'"age >= {cut:g}" becomes "age >= 81"' in run.stdout
+    told = json.loads((tmp_path / "diff.json").read_text())
+    rows = pd.read_csv(new)
+    differ = np.flatnonzero(rules.predict(rows) != RuleSet.load(other).predict(rows)) + 1
+    assert told["rows"] == {"data": "new.csv", "total": 90, "differing": differ.tolist()}
+    assert len(differ) > 0
+    assert f"{len(differ)} of 90 rows of new.csv get another answer." in run.stdout
+    # Whoever is old enough for the new cut was old enough for the old one: nobody is 81 and not yet that.
+    entry = next(entry for entry in told["classes"] if entry["class"] == "yes")
+    assert (entry["gained"], entry["equivalent"]) == ("⊥", False)
+
+
+def test_what_is_written_differently_and_means_the_same_has_not_changed(tmp_path):
+    rules = RuleSet.load(exact().folder)
+
+    def split(content: dict) -> None:
+        # Every rule about the old is said of the very old too, of whom it holds anyway.
+        content["predicates"]["age >= 94"] = {"column": "age", "operator": ">=", "value": 94.0}
+        for entry in content["classes"]:
+            cubes = [c for c in entry["cubes"] if any(k.startswith("age") and v for k, v in c["if"].items())]
+            entry["cubes"] += [{"if": {**c["if"], "age >= 94": True}, "confidence": c["confidence"] / 2} for c in cubes]
+
+    run = logiclens("diff", exact().folder, rules_file(tmp_path / "split.json", rules, split))
+    assert run.returncode == 0, run.stdout
+    assert "written differently, the same meaning" in run.stdout
+
+
+def test_another_answer_where_no_rule_fires_is_a_change(tmp_path):
+    rules = RuleSet.load(exact().folder)
+    other = rules_file(tmp_path / "else.json", rules, lambda c: c.update(otherwise=1 - c["otherwise"]))
+    run = logiclens("diff", exact().folder, other)
+    names = rules.names
+    assert run.returncode == 1
+    assert f"where no rule fires: {names[1 - rules.otherwise]}, before {names[rules.otherwise]}\n" in run.stdout
+
+
+def test_another_order_of_decisions_is_a_change(tmp_path):
+    content = {
+        "kind": "logiclens rules", "schema": 1, "predicates": {}, "exclusive": [], "implied": [],
+        "resolve": "confidence", "otherwise": 0, "multilabel": False,
+        "classes": [
+            {"class": "ill", "cubes": [{"if": {"old": True}, "confidence": 0.9}]},
+            {"class": "well", "cubes": [{"if": {"fit": True}, "confidence": 0.8}]},
+        ],
+    }  # fmt: skip
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    content["classes"][1]["cubes"][0]["confidence"] = 0.95
+    (tmp_path / "b.json").write_text(json.dumps(content))
+    run = logiclens("diff", "a.json", "b.json", cwd=tmp_path)
+    assert run.returncode == 1
+    assert "where both fire, fit (well) decides now, not old (ill)\n" in run.stdout
+    # Rules that cannot fire together need no order.
+    content["exclusive"] = [["old", "fit"]]
+    (tmp_path / "b.json").write_text(json.dumps(content))
+    assert logiclens("diff", "a.json", "b.json", "--quiet", cwd=tmp_path).returncode == 0
+
+
+def test_two_trained_models_differ_as_their_formulas_do(new):
+    run = logiclens("diff", exact().folder, positive().folder, "--data", new, "--json", "-")
+    told = json.loads(run.stdout)
+    first, second = RuleSet.load(exact().folder), RuleSet.load(positive().folder)
+    rows = pd.read_csv(new)
+    assert told["rows"]["differing"] == (np.flatnonzero(first.predict(rows) != second.predict(rows)) + 1).tolist()
+    assert (told["only_before"], told["only_after"]) == (["no"], ["not yes"])
+    assert (run.returncode, told["changed"]) == (1, True)
+    (entry,) = told["classes"]
+    then, now = (one.rule("yes").formula.evaluate(one.pack(rows)) for one in (first, second))
+    if entry["equivalent"]:
+        assert (then == now).all()
+    if (now & ~then).any():
+        assert entry["gained"] != "⊥"
+    if (then & ~now).any():
+        assert entry["lost"] != "⊥"
+
+
+def test_one_class_against_the_rest_is_scored_so(tmp_path):
+    assert [entry["name"] for entry in json.loads(positive().json.read_text())["classes"]] == ["not yes", "yes"]
+    told = json.loads(logiclens("score", positive().folder, positive().data, "--json", "-").stdout)
+    rows = pd.read_csv(positive().data)
+    found = RuleSet.load(positive().folder).predict(rows)
+    assert told["accuracy"]["value"] == sklearn.metrics.accuracy_score(rows["died"] == "yes", found == "yes")
+
+
+def test_models_without_a_class_in_common_are_not_compared():
+    assert "nothing in common to compare" in refused("diff", exact().folder, three().folder)
+
+
+# explain and report -----------------------------------------------------------------------------------------------
+
+
+def test_the_sheet_tells_every_class_and_where_its_numbers_come_from():
+    sheet, told = exact().run.stdout, json.loads(exact().json.read_text())
+    assert sheet.startswith("data.csv: 160 rows, 6 columns; target 'died'\n")
+    assert "note: the column 'id' is left out: every row has another value, as an identifier has.\n" in sheet
+    for entry in told["classes"]:
+        part = sheet.split(f"\n\n{entry['name']}\n")[1]
+        assert part.startswith(f"  {entry['english']}\n  • ")
+        assert f"\n  {entry['formula']}\n" in part
+        assert "the formula is the network on all " in part
+    assert exact().run.stderr == (
+        "The model is in model. Check it with: logiclens verify model\nThe report is in model.html.\n"
+    )
+
+
+def test_the_json_is_the_saved_result_and_the_seconds():
+    told, kept = json.loads(exact().json.read_text()), json.loads((exact().folder / "result.json").read_text())
+    seconds, folds = told.pop("seconds"), told.pop("cross_validation")
+    assert told == kept
+    assert folds is None
+    assert all(value > 0 for value in seconds.values())
+    assert kept["command"] == "logiclens explain data.csv --target died --exact"
+
+
+def test_the_report_of_a_folder_is_the_page_byte_for_byte(tmp_path):
+    run = logiclens("report", exact().folder, "-o", tmp_path / "page.html")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", f"The report is in {tmp_path / 'page.html'}.\n")
+    assert (tmp_path / "page.html").read_bytes() == exact().report.read_bytes()
+
+
+def test_a_table_from_standard_input_with_cr_and_bom_gives_the_same_rules():
+    text = b"\xef\xbb\xbf" + exact().data.read_bytes().replace(b"\n", b"\r")
+    run = logiclens("explain", "-", "--target", "died", "--exact", "--json", "-", stdin=text)
+    told, kept = json.loads(run.stdout), json.loads(exact().json.read_text())
+    assert run.stderr == "note: the column 'id' is left out: every row has another value, as an identifier has.\n"
+    assert told["data"]["name"] == "standard input"
+    for part in ("rules", "classes", "metrics", "statistics", "rows", "parts"):
+        assert told[part] == kept[part], part
+
+
+def test_a_target_of_numbers_with_gaps_has_whole_classes_and_subgroups():
+    sheet, told = soft().run.stdout, json.loads(soft().json.read_text())
+    assert "note: 4 of 160 rows have no value of 'died' and are left out.\n" in sheet
+    assert [entry["name"] for entry in told["classes"]] == ["0", "1"]
+    assert told["data"]["rows"] == 156
+    for sex in ("f", "m"):
+        assert f"\nwhere sex is {sex}\n  0: fires on " in sheet
+    assert [group["name"] for group in told["statistics"]["subgroups"]] == ["f", "m"]
+    assert "Check it with" not in soft().run.stderr
+
+
+def test_three_classes_with_rules_that_recur():
+    sheet, told = three().run.stdout, json.loads(three().json.read_text())
+    assert [entry["name"] for entry in told["classes"]] == ["dead", "ill", "well"]
+    assert told["stability"]["resamples"] == 3
+    assert "\nchosen in how many of 3 resamples\n  dead\n" in sheet
+    # Rules made of what recurs: each was chosen in more than none of the resamples.
+    recurring = {(entry["class"], entry["text"]): entry["frequency"] for entry in told["stability"]["cubes"]}
+    for counted in told["statistics"]["classes"]:
+        for cube in counted["cubes"]:
+            assert recurring[counted["name"], cube["text"]] > 0
+    rows = pd.read_csv(three().data)
+    answers = pd.Series(predicted(logiclens("predict", three().folder, three().data)))
+    assert (answers == rows["state"]).mean() > 0.8
+
+
+# Loading ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "absent"),
+    [
+        (["--help"], {"torch", "sklearn", "scipy", "pandas", "numpy", "rich"}),
+        (["predict", "MODEL", "DATA", "--why"], {"torch", "sklearn", "scipy", "matplotlib"}),
+        (["score", "MODEL", "DATA"], {"torch", "sklearn", "scipy", "matplotlib"}),
+        (["diff", "MODEL", "MODEL", "--data", "DATA"], {"torch", "sklearn", "scipy", "matplotlib"}),
+        (["diff", "MODEL", "MODEL"], {"torch", "sklearn", "scipy", "pandas"}),
+        (["export", "MODEL"], {"torch", "sklearn", "scipy", "pandas"}),
+        (["verify", "MODEL"], {"torch", "sklearn", "scipy", "pandas"}),
+        (["explain", "DATA", "--target", "nothing"], {"torch", "sklearn", "scipy", "matplotlib"}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_command_loads_no_more_than_it_needs(arguments, absent):
+    given = [{"MODEL": str(exact().folder), "DATA": str(exact().data)}.get(word, word) for word in arguments]
+    code = (
+        "import atexit, sys; from logiclens.cli import main; "
+        "atexit.register(lambda: print('loaded', *sys.modules, file=sys.stderr)); main()"
+    )
+    run = subprocess.run([sys.executable, "-c", code, *given], capture_output=True, text=True, env=ENVIRONMENT)
+    loaded = set(run.stderr.splitlines()[-1].split()[1:])
+    assert run.returncode in (0, 2)
+    assert "logiclens.cli.app" in loaded
+    assert absent & loaded == set()
+
+
+@pytest.mark.parametrize(("name", "soft_too"), [("schema1_exact", False), ("schema1_soft", True)])
+def test_a_folder_of_an_older_schema_still_predicts(name, soft_too):
+    folders = Path(__file__).parent / "folders"
+    run = logiclens("predict", folders / name, folders / "schema1_rows.csv")
+    rows = pd.read_csv(folders / "schema1_rows.csv")
+    if soft_too:
+        model = EntropyClassifier.load(folders / name)
+        expected = model.predict(rows[list(model.feature_names_in_)])
+    else:
+        expected = rows["exact"].to_numpy()
+    assert predicted(run) == [str(label) for label in expected]

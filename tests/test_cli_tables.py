@@ -1,0 +1,127 @@
+"""The table of `logiclens explain` and of `predict`: what becomes of its columns, judged by pandas."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from logiclens.cli.explain import command_line
+from logiclens.cli.saved import check_kind
+from logiclens.cli.tables import check_columns, nearest, read_problem, text_of
+from logiclens.errors import LogicLensError
+
+
+def problem(content: str, tmp_path, **options):
+    (tmp_path / "t.csv").write_text(content)
+    return read_problem(str(tmp_path / "t.csv"), "y", **options)
+
+
+def test_rows_without_a_target_are_left_out_and_the_rest_stays_as_it_was(tmp_path):
+    content = "x,y\n1,a\n2,\n3,b\n4,a\n"
+    found = problem(content, tmp_path)
+    expected = pd.read_csv(io.StringIO(content)).dropna(subset="y")
+    pd.testing.assert_frame_equal(found.frame, expected[["x"]])
+    assert found.target.tolist() == expected["y"].tolist()
+    assert found.notes == ("1 of 4 rows have no value of 'y' and are left out.",)
+    assert found.file.name == "t.csv"
+
+
+@pytest.mark.parametrize(
+    ("cells", "labels", "kind"),
+    [
+        ("0 1 0 1", [0, 1, 0, 1], "i"), ("0  1 0", [0, 1, 0], "i"), ("True False True", [True, False, True], "b"),
+        ("True  False", [True, False], "b"), ("a b a", ["a", "b", "a"], "O"), ("01 02 01", ["01", "02", "01"], "O"),
+        ("1.0 2.0 1.0", [1, 2, 1], "i"), ("-1 1 -1", [-1, 1, -1], "i"),
+        ("2021-01-01 2022-01-01", ["2021-01-01", "2022-01-01"], "O"),
+    ],
+)  # fmt: skip
+def test_labels_are_what_the_file_says(cells, labels, kind, tmp_path):
+    content = "x,y\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells.split(" ")))
+    found = problem(content, tmp_path).target
+    assert found.tolist() == labels
+    # Text may be the text type of pandas.
+    assert found.to_numpy().dtype.kind in (kind, "T")
+    assert found.name == "y"
+
+
+@pytest.mark.parametrize(
+    ("positive", "cells"), [("1", "1 0 2 1"), ("1", "1 0  1"), ("a b", "a b|c|a b"), ("True", "True|False")]
+)
+def test_one_value_against_the_rest(positive, cells, tmp_path):
+    values = cells.split("|") if "|" in cells else cells.split(" ")
+    content = "x,y\n" + "".join(f"{i},{value}\n" for i, value in enumerate(values))
+    found = problem(content, tmp_path, positive=positive)
+    present = [value for value in values if value]
+    assert found.target.tolist() == [positive if value == positive else f"not {positive}" for value in present]
+
+
+def test_a_decimal_may_be_the_positive_value(tmp_path):
+    found = problem("x,y\n1,0.5\n2,0.25\n3,0.5\n", tmp_path, positive="0.5")
+    assert found.target.tolist() == ["0.5", "not 0.5", "0.5"]
+
+
+def test_columns_that_are_dropped_are_not_looked_at(tmp_path):
+    content = "x,z,y\n1,1,a\n2,two,b\n3,3,a\n"
+    with pytest.raises(LogicLensError, match=r"the column 'z' holds numbers and text \('two' in row 2\)"):
+        problem(content, tmp_path)
+    assert list(problem(content, tmp_path, drop=["z"]).frame.columns) == ["x"]
+    assert problem(content, tmp_path, missing=["two"]).frame["z"].isna().tolist() == [False, True, False]
+
+
+def test_rows_are_counted_as_in_the_file_though_some_are_left_out(tmp_path):
+    with pytest.raises(LogicLensError, match=r"\('two' in row 3\)"):
+        problem("x,y\n1,\n2,a\ntwo,b\n4,a\n5,b\n", tmp_path)
+    with pytest.raises(LogicLensError, match=r"infinite \(inf\) in row 3"):
+        problem("x,y\n1,\n2,a\ninf,b\n4,a\n5,b\n", tmp_path)
+
+
+def test_the_nearest_name_in_whatever_case():
+    assert nearest("AGE", ["sex", "age"]) == "age"
+    assert nearest("agee", ["sex", "Age"]) == "Age"
+    assert nearest("zzz", ["sex", "age"]) is None
+    with pytest.raises(LogicLensError, match="It has one column only: is the delimiter another one"):
+        check_columns(pd.DataFrame({"a;b": [1]}), ["b"], "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.0, "1"), (1.5, "1.5"), (np.float64(-2), "-2"), (True, "True"), ("x", "x"), (3, "3")]
+)
+def test_a_value_as_a_person_types_it(value, text):
+    assert text_of(value) == text
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "fine"),
+    [
+        ([1, 2], "number", True), ([1.5, None], "number", True), ([True, False], "number", True),
+        ([0, 1], "boolean", True), (["a"], "text", True), ([None, None], "text", True), ([None, None], "number", True),
+        ([1], "text", False), (["1"], "number", False), (["2021-01-01"], "date", True), ([5], "date", False),
+        ([True, None], "boolean", True), ([True, None], "text", False), (["a"], None, True), (["a"], "boolean", False),
+    ],
+)  # fmt: skip
+def test_the_kind_of_a_column(values, kind, fine):
+    column = pd.Series(values, name="c")
+    if fine:
+        check_kind(column, kind)
+    else:
+        with pytest.raises(LogicLensError, match=r"the column 'c' held .* in training and holds .* now"):
+            check_kind(column, kind)
+
+
+def test_the_command_is_told_without_where_its_results_go():
+    given = [
+        "/usr/bin/logiclens",
+        "explain",
+        "my data.csv",
+        "--target",
+        "y",
+        "--save",
+        "m",
+        "--json=-",
+        "-q",
+        "--exact",
+    ]
+    assert command_line(given) == "logiclens explain 'my data.csv' --target y --exact"
