@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import column_names
 from logiclens.data.sources import opened, parted
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators import EntropyClassifier
 
 RNG = np.random.default_rng(2)
@@ -74,3 +77,33 @@ def test_columns_that_are_not_there_are_named(file):
     ROWS.rename(columns={"age": "ages"}).to_csv(other, index=False)
     with pytest.raises(LogicLensError, match=r"other\.csv has no column 'age'; did you mean 'ages'"):
         model.predict(other)
+
+
+def test_a_model_of_a_matrix_takes_a_frame_by_position_and_says_so_as_scikit_learn_does(tmp_path):
+    matrix = ROWS[["age"]].to_numpy()
+    model = EntropyClassifier(epochs=5).fit(matrix, FRAME["ill"])
+    expected = model.predict_proba(matrix)
+    with pytest.warns(UserWarning, match="X has feature names, but EntropyClassifier was fitted without"):
+        assert (model.predict_proba(ROWS[["age"]]) == expected).all()
+    loaded = EntropyClassifier.load(model.save(tmp_path / "model"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (loaded.predict_proba(matrix) == expected).all()
+
+
+@pytest.mark.parametrize("holder", [pl.from_pandas, lambda frame: pl.from_pandas(frame).lazy(), pa.Table.from_pandas])
+def test_rules_and_models_take_polars_and_arrow_tables(holder):
+    model = EntropyClassifier(exact=True, epochs=30).fit(ROWS, FRAME["ill"])
+    expected = model.predict(ROWS)
+    assert (model.predict(holder(ROWS)) == expected).all()
+    assert (model.rules_.predict(holder(ROWS)) == expected).all()
+
+
+def test_the_line_that_fits_is_warned_of_what_is_left_out():
+    table = ROWS.assign(name=[f"p{i}" for i in range(len(ROWS))])
+    with pytest.warns(LogicLensWarning, match="the column 'name' is left out") as caught:
+        EntropyClassifier(epochs=2).fit(table, FRAME["ill"])
+    assert caught[0].filename == __file__
+    with pytest.warns(LogicLensWarning, match="the column 'name' is left out") as caught:
+        Booleaniser().fit(table, FRAME["ill"])
+    assert caught[0].filename == __file__

@@ -45,8 +45,7 @@ def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wan
     model.fit(problem.frame, problem.target)
     if model.set_aside_ is None:
         raise LogicLensError(
-            f"{len(problem.frame)} rows are too few to set some aside and learn from the others: a class needs two "
-            "rows at least, and the table some dozens to tell anything."
+            f"of {len(problem.frame)} rows the share that --set-aside asks for is none: there is nothing to measure on."
         )
     fitted = time.perf_counter()
     explanation = model.explain(stability=wanted.stability, stable=wanted.stable)

@@ -43,7 +43,7 @@ class SavedModel:
             self.columns = tuple(content["columns"] or content["concepts"])
         else:
             # A folder of schema 1 does not list what its network takes.
-            self.columns = tuple(self.network.feature_names_in_)
+            self.columns = self.network.schema_.columns or self.network.schema_.names
 
     @cached_property
     def network(self) -> Any:

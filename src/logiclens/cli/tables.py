@@ -15,6 +15,8 @@ from logiclens.errors import LogicLensError
 
 MOST_CLASSES = 50
 """A target with more values is no list of classes."""
+FEWEST_ROWS = 10
+"""Of fewer rows none can be set aside, and nothing be told of the rest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +54,14 @@ def read_problem(
         raise LogicLensError(f"{file.name} has no column beside the target {target!r} to learn from.")
     check_cells(rest)
     kept = labels.notna()
-    if all(len(rest.loc[kept, column].unique()) == 1 for column in rest.columns):
+    classes, rows = _classes(labels[kept], target, positive), rest[kept]
+    if len(rows) < FEWEST_ROWS:
+        raise LogicLensError(
+            f"{file.name} has {len(rows)} rows with a value of {target!r}, too few to learn from: some dozens are needed."
+        )
+    if all(len(rows[column].unique()) == 1 for column in rows.columns):
         raise LogicLensError("every column has one value only: there is nothing to tell rows apart by.")
-    return Problem(rest[kept], _classes(labels[kept], target, positive), file, tuple(notes))
+    return Problem(rows, classes, file, tuple(notes))
 
 
 def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str = "") -> None:

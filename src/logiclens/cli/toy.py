@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.errors import LogicLensError
-from logiclens.experiments import toy
-from logiclens.render.figures import heat_map, network_diagram, require_matplotlib, save_png
+
+if TYPE_CHECKING:
+    from logiclens.experiments.toy import ToyRun
 
 FIGURES = ("model_a_weights.png", "model_b_relevance.png", "model_c_relevance.png", "model_c_network.png")
 
@@ -16,13 +18,17 @@ FIGURES = ("model_a_weights.png", "model_b_relevance.png", "model_c_relevance.pn
 def run_toy(*, out: Path, n_seeds: int, epochs: int, json: str | None, quiet: bool) -> None:
     """Train, draw into `out`, and print formulas and counts."""
     check_outputs(json)
-    require_matplotlib()
     _check_folder(out)
+    # After what can be refused at once: torch takes its time to load.
+    from logiclens.experiments import toy
+    from logiclens.render.figures import heat_map, network_diagram, require_matplotlib, save_png
+
+    require_matplotlib()
     printer = Printer(quiet=quiet or json == STANDARD)
     runs = []
     for seed in range(n_seeds):
         runs.append(toy.train_c(seed, epochs))
-        _print_seed(printer, runs[-1])
+        printer.say(_seed(runs[-1], toy.METHODS, len(toy.TRUTH)))
     first = runs[0]
     weights = toy.weights(toy.train_a(0, epochs), toy.train_b(0, epochs), first.network)
     hidden = [f"h{i + 1}" for i in range(len(weights.plain))]
@@ -35,7 +41,9 @@ def run_toy(*, out: Path, n_seeds: int, epochs: int, json: str | None, quiet: bo
     )
     for name, figure in zip(FIGURES, figures, strict=True):
         save_png(figure, out / name)
-    write_json({"figures": [str(out / name) for name in FIGURES], "seeds": [_told(run) for run in runs]}, json)
+    write_json(
+        {"figures": [str(out / name) for name in FIGURES], "seeds": [_told(run, toy.METHODS) for run in runs]}, json
+    )
     printer.say("\nThe four formulas of model C, seed 0:\n")
     for method in toy.METHODS:
         for explained in first.explanations[method]:
@@ -58,15 +66,15 @@ def _check_folder(out: Path) -> None:
             raise LogicLensError(f"cannot write {str(out / name)!r}: there is a folder of that name.")
 
 
-def _told(run: toy.ToyRun) -> dict[str, Any]:
+def _told(run: ToyRun, methods: Sequence[str]) -> dict[str, Any]:
     return {
         "seed": run.seed,
-        "recovered": {method: run.recovered(method) for method in toy.METHODS},
-        "formulas": {method: [str(one) for one in run.explanations[method]] for method in toy.METHODS},
+        "recovered": {method: run.recovered(method) for method in methods},
+        "formulas": {method: [str(one) for one in run.explanations[method]] for method in methods},
     }
 
 
-def _print_seed(printer: Printer, run: toy.ToyRun) -> None:
-    found = ", ".join(f"{method} {run.recovered(method)} of {len(toy.TRUTH)}" for method in toy.METHODS)
+def _seed(run: ToyRun, methods: Sequence[str], n_formulas: int) -> str:
+    found = ", ".join(f"{method} {run.recovered(method)} of {n_formulas}" for method in methods)
     relevant = run.network.entropy.relevant().sum(dim=1).tolist()
-    printer.say(f"seed {run.seed}: relevant concepts a head {relevant}; formulas recovered: {found}")
+    return f"seed {run.seed}: relevant concepts a head {relevant}; formulas recovered: {found}"

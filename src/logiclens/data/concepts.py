@@ -189,10 +189,10 @@ class ConceptTable:
 
     def broken_groups(self) -> dict[tuple[str, ...], int]:
         """The exclusive groups and implied chains that some row breaks, with how many rows do."""
-        bits = self.boolean()
+        bits, copies = self.boolean(), self.copies
         each = {group: Groups([group]) for group in self.groups.exclusive}
         each |= {chain: Groups(implied=[chain]) for chain in self.groups.implied}
-        counts = {names: int((~group.allows(bits, self.names)).sum()) for names, group in each.items()}
+        counts = {names: int(copies[~group.allows(bits, self.names)].sum()) for names, group in each.items()}
         return {names: n_rows for names, n_rows in counts.items() if n_rows}
 
     def group_warnings(self) -> tuple[str, ...]:

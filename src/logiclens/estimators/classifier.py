@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
-from logiclens.data.booleanise import Booleaniser, How
+from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import as_named, check_column_names, column_names
 from logiclens.data.concepts import ConceptTable
+from logiclens.data.finding import How
 from logiclens.data.sources import parted
 from logiclens.errors import LogicLensWarning
 from logiclens.estimators.folder import load_classifier, save_classifier
@@ -136,6 +137,8 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         ready = prepare(
             X, y, sample_weight, held_out, booleaniser=cuts, shares=(self.set_aside, self.validation), seed=seed
         )
+        if ready.booleaniser is not None:
+            ready.booleaniser.warn(stacklevel=2)
         trained = train(self, ready.classes, ready.train, ready.validation, seed)
         table, self.network_, self.train_result_ = ready.table, trained.network, trained.result
         self.classes_, self.table_ = ready.classes, table

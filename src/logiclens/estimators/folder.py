@@ -58,7 +58,8 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path) -> Entrop
     model.classes_ = np.array(stored.labels)
     model.concept_names_ = stored.schema.names
     model.n_features_in_ = len(stored.columns)
-    model.feature_names_in_ = np.array(stored.columns, dtype=object)
+    if not stored.schema.positional:
+        model.feature_names_in_ = np.array(stored.columns, dtype=object)
     model.set_aside_ = model.booleaniser_ = None
     model.target_name_ = stored.target
     if stored.certificate is not None and stored.rules is not None:

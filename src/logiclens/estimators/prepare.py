@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import Column, columns_of
+from logiclens.data.columns import Column, column_names, columns_of
 from logiclens.data.concepts import ConceptTable, checked_weight
 from logiclens.data.cutting import Cutting
 from logiclens.data.parts import DistinctRows, distinct_rows, set_apart
@@ -26,7 +26,8 @@ from logiclens.train.objective import class_factors
 class Schema:
     """What a trained network knows of its rows: concepts and their groups, classes, and how raw columns are cut.
 
-    `columns` are the raw columns in the order of training; `cutting` is None where the columns are concepts.
+    `columns` are the raw columns in the order of training, `positional` says that they had no names of their own;
+    `cutting` is None where the columns are concepts.
     """
 
     names: tuple[str, ...]
@@ -36,12 +37,18 @@ class Schema:
     predicates: Mapping[str, Predicate]
     cutting: Cutting | None = None
     columns: tuple[str, ...] = ()
+    positional: bool = False
+
+    def named(self, columns: Sequence[Column]) -> Sequence[Column]:
+        """Columns under the names of training; by position where these had none, as in scikit-learn."""
+        if not self.positional:
+            return columns
+        return [replace(column, name=name) for column, name in zip(columns, self.columns, strict=True)]
 
     def table(self, rows: Any, codes: Any = None) -> ConceptTable:
         """Other rows as the concepts that the network was trained on."""
         if self.cutting is not None and not isinstance(rows, ConceptTable):
-            named = hasattr(rows, "columns") or isinstance(rows, Mapping)
-            rows = self.cutting.values(columns_of(rows, None if named else self.columns))
+            rows = self.cutting.values(self.named(columns_of(rows, self.columns)))
         else:
             rows = matched_columns(rows, self.names)
         groups = self.groups
@@ -137,12 +144,14 @@ class _Raw:
     groups: Groups
     predicates: Mapping[str, Predicate]
     weight: NDArray[np.float64] | None = None
+    positional: bool = False
 
     @classmethod
     def of(cls, rows: Any, is_raw: bool) -> _Raw:
         if is_raw:
             columns = columns_of(rows)
-            return cls(columns, np.zeros(0), tuple(column.name for column in columns), Groups(), {})
+            names = tuple(column.name for column in columns)
+            return cls(columns, np.zeros(0), names, Groups(), {}, positional=column_names(rows) is None)
         predicates = bare_predicates(rows)
         table = rows if isinstance(rows, ConceptTable) else ConceptTable(rows)
         columns = tuple(
@@ -156,7 +165,16 @@ class _Raw:
             return Schema(self.names, known.names, self.groups, multilabel, self.predicates)
         cutting = fitted.cutting_
         names = tuple(cutting.predicates)
-        return Schema(names, known.names, cutting.groups, multilabel, cutting.predicates, cutting, self.names)
+        return Schema(
+            names,
+            known.names,
+            cutting.groups,
+            multilabel,
+            cutting.predicates,
+            cutting,
+            self.names,
+            self.positional,
+        )
 
 
 def _table(schema: Schema, values: NDArray[Any], codes: NDArray[Any], weight: NDArray[np.float64]) -> ConceptTable:

@@ -141,6 +141,7 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
             for name, meant in schema.predicates.items()
         },
         "columns": list(schema.columns),
+        "positional": schema.positional,
         "cutting": None if schema.cutting is None else _cutting_to_dict(schema.cutting),
         "exclusive": [list(group) for group in schema.groups.exclusive],
         "implied": [list(chain) for chain in schema.groups.implied],
@@ -184,6 +185,7 @@ def _stored(
         predicates,
         cutting,
         tuple(content["columns"]),
+        content["positional"],
     )
     rules = None if content["rules"] is None else from_dict(content["rules"])
     return StoredModel(
@@ -215,6 +217,7 @@ def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
     meant = content["predicates"].values()
     kinds = {entry["column"]: "boolean" if entry["operator"] == "==" else "number" for entry in meant}
     raw = content["raw_columns"]
+    upgraded["positional"] = False
     upgraded |= {"cutting": {"kinds": kinds, "scales": {}} if raw else None, "columns": list(kinds) if raw else []}
     return {**upgraded, "settings": settings, "target": None}
 

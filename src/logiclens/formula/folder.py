@@ -29,7 +29,8 @@ def open_model(folder: str | Path) -> dict[str, Any]:
     content = read_json(path / MODEL)
     if content.get("kind") != KIND:
         raise LogicLensError(f"{path / MODEL} does not describe a logiclens model.")
-    if content.get("schema") not in READABLE:
+    # Asked of the type too: true would pass for 1.
+    if type(content.get("schema")) is not int or content["schema"] not in READABLE:
         raise LogicLensError(
             f"{path / MODEL} has schema {content.get('schema')!r}; this version reads schema 1 to {SCHEMA}. "
             "Load it with the version of logiclens that wrote it."

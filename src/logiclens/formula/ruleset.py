@@ -304,6 +304,12 @@ def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
         if len(lengths) > 1 or () in lengths:
             raise LogicLensError("each column of a dictionary needs a list of values, all of one length.")
         return columns
+    if hasattr(table, "collect"):
+        # A lazy frame.
+        table = table.collect()
+    if hasattr(table, "column_names") and hasattr(table, "column"):
+        # An Arrow table, whose `columns` are not names.
+        return {str(name): table.column(name).to_numpy() for name in table.column_names}
     if hasattr(table, "columns"):
         return {str(name): table[name] for name in table.columns}
     if hasattr(table, "values") and hasattr(table, "names"):

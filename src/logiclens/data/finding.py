@@ -1,0 +1,211 @@
+"""Finding: which concepts the columns of a table become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.data.columns import Column, Kind
+from logiclens.data.cuts import (
+    Histogram,
+    quantile_cuts,
+    short_date,
+    short_number,
+    supervised_cuts,
+    told_by_each,
+    uniform_cuts,
+)
+from logiclens.data.cutting import Cutting
+from logiclens.errors import LogicLensError
+from logiclens.formula.groups import Groups
+from logiclens.formula.predicate import Predicate, Scalar
+
+How: TypeAlias = Literal["supervised", "quantile", "uniform", "soft"]
+
+CONSTANT = "it has one value only"
+FEW_ROWS = 20
+"""With fewer rows a column of distinct values is no sign of an identifier."""
+
+
+@dataclass
+class Finding:
+    """The concepts found so far, column by column.
+
+    Args:
+        classes: class numbers `[rows, tasks]` of rows that differ.
+        n_classes: of the task that has most.
+        weight: how many rows each one counts for.
+        n_cuts: of a column, or the most of them.
+        max_categories: the most concepts for the categories of a column.
+    """
+
+    classes: NDArray[np.intp]
+    n_classes: int
+    weight: NDArray[np.float64]
+    n_cuts: int
+    max_categories: int
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    predicates: dict[str, Predicate] = field(default_factory=dict)
+    exclusive: list[list[str]] = field(default_factory=list)
+    implied: list[list[str]] = field(default_factory=list)
+    scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def cutting(self) -> Cutting:
+        """All of them, as a value."""
+        return Cutting(self.kinds, self.predicates, Groups(self.exclusive, self.implied), self.scales)
+
+    def look_at(self, column: Column, how: How | Sequence[Scalar]) -> None:
+        """Add the concepts of a column; where there are none, say why."""
+        reason = self._add(column, how)
+        if reason is None:
+            self.kinds[column.name] = column.kind
+        else:
+            self.dropped[column.name] = reason
+
+    def _add(self, column: Column, how: How | Sequence[Scalar]) -> str | None:
+        missing = column.missing
+        has_missing = bool(missing.any() and not missing.all())
+        if missing.all():
+            return CONSTANT
+        given = None if isinstance(how, str) else list(dict.fromkeys(how))
+        if given == []:
+            return "no cuts are given for it"
+        if given is None and _is_identifier(column, self.weight):
+            return "every row has another value, as an identifier has"
+        if column.is_nominal:
+            exclusive = self._categories(column, given, has_missing)
+        elif column.kind == "boolean":
+            varies = len(np.unique(column.values[~missing])) > 1 or has_missing
+            exclusive = [self._name(Predicate(column.name, "==", True), column.name)] if varies else []
+        else:
+            exclusive = self._cuts(column, how if given is None else given)
+        if not exclusive and not has_missing:
+            return CONSTANT
+        if has_missing:
+            exclusive = [*exclusive, self._name(Predicate(column.name, "missing"))]
+        if len(exclusive) > 1:
+            self.exclusive.append(exclusive)
+        return None
+
+    def _name(self, predicate: Predicate, name: str | None = None) -> str:
+        name = str(predicate) if name is None or name in self.predicates else name
+        if name in self.predicates:
+            raise LogicLensError(f"two concepts would be called {name!r}: rename the column of that name.")
+        self.predicates[name] = predicate
+        return name
+
+    def _cuts(self, column: Column, how: How | Sequence[Scalar]) -> list[str]:
+        """Add the cuts of numbers or dates; the name of the lowest, which all others imply."""
+        histogram = Histogram.of(column.numbers, self.weight, self.classes, self.n_classes)
+        if not isinstance(how, str):
+            asked = sorted((_at(column, cut) for cut in how), key=lambda predicate: _seconds(predicate.value))
+            names = [self._name(predicate) for predicate in asked]
+        elif len(histogram) < 2:
+            return []
+        elif how == "soft":
+            names = [self._rescaled(column, histogram)]
+        elif column.kind == "number" and histogram.low.tolist() == [0.0, 1.0]:
+            # A flag written as a number.
+            return [self._name(Predicate(column.name, "==", 1))]
+        else:
+            finder = {"supervised": supervised_cuts, "quantile": quantile_cuts, "uniform": uniform_cuts}[how]
+            gaps = (histogram.gap(place) for place in finder(histogram, self.n_cuts))
+            names = [self._name(_between(column, low, high)) for low, high in gaps]
+        if len(names) > 1:
+            self.implied.append(names)
+        return names[:1]
+
+    def _rescaled(self, column: Column, histogram: Histogram) -> str:
+        """A concept that is the column itself, from its smallest to its largest value."""
+        gap, half = histogram.gap(uniform_cuts(histogram, 1)[0]), (histogram.low[0] + histogram.high[-1]) / 2
+        cut = short_date(*gap) if column.kind == "date" else short_number(*gap, near=float(half))
+        name, middle = self._name(Predicate(column.name, ">=", cut)), _seconds(cut)
+        reach = max(middle - float(histogram.low[0]), float(histogram.high[-1]) - middle)
+        self.scales[name] = (middle, reach)
+        return name
+
+    def _categories(self, column: Column, given: list[Any] | None, has_missing: bool) -> list[str]:
+        """Add the categories of a column, in order."""
+        if given is not None:
+            if wrong := [cut for cut in given if isinstance(cut, str) != (column.kind == "text")]:
+                kind = "text" if column.kind == "text" else "numbers"
+                raise LogicLensError(f"the categories of {column.name!r} must be {kind}, got {wrong[0]!r}.")
+            chosen = given
+        else:
+            counts = self._counts(column)
+            size = counts[:, 0].sum(axis=1)
+            present = np.flatnonzero(size)
+            if len(present) < 2 and not has_missing:
+                return []
+            if len(present) > self.max_categories:
+                self.notes.append(
+                    f"the column {column.name!r} has {len(present):,} categories: the {self.max_categories} that tell "
+                    "most become concepts, the others are in none of them."
+                )
+                told = told_by_each(counts) if self.n_classes > 1 else np.zeros(len(size))
+                # What tells most, then what is most frequent, then by name.
+                order = np.lexsort((np.arange(len(size)), -size, -np.round(told, 9)))
+                present = np.sort(order[: self.max_categories])
+            elif len(present) == 2 and not has_missing:
+                # The one is the negation of the other.
+                present = present[-1:]
+            chosen = [column.categories[i] for i in present]
+        return [self._name(Predicate(column.name, "==", category)) for category in chosen]
+
+    def _counts(self, column: Column) -> NDArray[np.float64]:
+        """The weight of each class on each category, `[categories, tasks, classes]`."""
+        codes, n_categories = column.places, len(column.categories)
+        known = codes >= 0
+        each = [
+            np.bincount(
+                codes[known] * self.n_classes + self.classes[known, task],
+                self.weight[known],
+                minlength=n_categories * self.n_classes,
+            ).reshape(n_categories, self.n_classes)
+            for task in range(self.classes.shape[1])
+        ]
+        return np.stack(each, axis=1).astype(np.float64)
+
+
+def _between(column: Column, low: float, high: float) -> Predicate:
+    """The cut between two values, as a person would write it."""
+    return Predicate(column.name, ">=", short_date(low, high) if column.kind == "date" else short_number(low, high))
+
+
+def _seconds(value: Scalar) -> float:
+    """A cut as the number that it is compared with."""
+    if isinstance(value, str):
+        return float(np.datetime64(value, "us").astype(np.int64)) / 1e6
+    return float(value)
+
+
+def _at(column: Column, cut: Any) -> Predicate:
+    """The cut that a user asked for."""
+    if column.kind == "date":
+        if not isinstance(cut, str | date | np.datetime64):
+            raise LogicLensError(f"the cuts of {column.name!r} must be dates, got {cut!r}.")
+        return Predicate(column.name, ">=", cut.isoformat() if isinstance(cut, date) else str(cut))
+    if not isinstance(cut, Real) or isinstance(cut, bool):
+        raise LogicLensError(f"the cuts of {column.name!r} must be numbers, got {cut!r}.")
+    return Predicate(column.name, ">=", float(cut))
+
+
+def _is_identifier(column: Column, weight: NDArray[np.float64]) -> bool:
+    """Whether a column names rows: text or whole numbers that are close together, no two of them equal."""
+    if (weight == np.round(weight)).all() and weight.max() > 1:
+        # Some rows are there several times; of rows that differ, a column that decides all others differs too.
+        return False
+    values = column.values[~column.missing]
+    if len(values) < FEW_ROWS or not (column.is_nominal or column.whole):
+        return False
+    if len(np.unique(values)) < len(values):
+        return False
+    return column.is_nominal or float(np.ptp(values)) < 2 * len(values)
