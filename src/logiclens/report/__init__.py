@@ -1,8 +1,24 @@
-"""Whole pages: the explanation report as one HTML file."""
+"""Whole pages: the explanation report as one HTML file.
+
+A page is made from a saved result without torch; making the result itself (`result_of`) needs the model.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from logiclens.report.page import check_result, render
-from logiclens.report.result import Source, result_of
+
+if TYPE_CHECKING:
+    from logiclens.report.result import Source, result_of
 
 __all__ = ["Source", "check_result", "render", "result_of"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what needs the model on first use."""
+    if name in ("Source", "result_of"):
+        from logiclens.report import result
+
+        return getattr(result, name)
+    raise AttributeError(f"module 'logiclens.report' has no attribute {name!r}")
