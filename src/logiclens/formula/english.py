@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.predicate import Predicate
@@ -25,11 +25,13 @@ def english(
     *,
     head: str = "a match",
     subject: str | None = None,
+    gaps: Collection[str] | None = None,
 ) -> str:
     """The formula as a sentence about rows, with what its concepts mean on the raw table.
 
     `head` is what a row is where the formula holds; with a `subject`, the name of the target, what that is. A missing
-    value makes a comparison false; the sentence says so where one would not expect it.
+    value makes a comparison false; the sentence says so where one would not expect it: of every column, or of those in
+    `gaps`.
 
     >>> formula = (Literal("old") & ~Literal("smoker")) | Literal("sepsis")
     >>> print(english(formula, {"old": Predicate("age", ">=", 72.5)}, head="ill"))
@@ -49,12 +51,13 @@ def english(
         return f"No row is {head}." if subject is None else f"{subject} is never {head}."
     if any(len(cube) == 0 for cube in cubes):
         return f"Every row is {head}." if subject is None else f"{subject} is always {head}."
-    conditions = [" and ".join(literal_words(literal, predicates or {}) for literal in cube) for cube in cubes]
+    meant = predicates or {}
+    conditions = [" and ".join(literal_words(literal, meant, gaps) for literal in cube) for cube in cubes]
     return f"{subject or 'A row'} is {head} if " + ", or if ".join(conditions) + "."
 
 
-def literal_words(literal: Literal, predicates: Mapping[str, Predicate]) -> str:
-    """One literal as one would say it."""
+def literal_words(literal: Literal, predicates: Mapping[str, Predicate], gaps: Collection[str] | None = None) -> str:
+    """One literal as one would say it; that a missing value counts too is said of the columns in `gaps`, or of all."""
     predicate = predicates.get(literal.concept)
     if predicate is None:
         return f"{literal.concept} is {'true' if literal.positive else 'not true'}"
@@ -67,6 +70,7 @@ def literal_words(literal: Literal, predicates: Mapping[str, Predicate]) -> str:
         comparison = predicate.words(literal.positive).removeprefix(f"{predicate.column} ")
     # A negated comparison holds of a missing value too, which one would not expect.
     unexpected = not literal.positive and predicate.operator != "missing"
+    unexpected = unexpected and (gaps is None or predicate.column in gaps)
     return f"{predicate.column} is {comparison}" + " (or missing)" * unexpected
 
 

@@ -95,7 +95,7 @@ def result_of(
         "exact": bool(model.exact),
         "resolve": rules.resolve,
         "multilabel": rules.multilabel,
-        "concepts": [_concept(concept, rules) for concept in rules.concepts],
+        "concepts": [_concept(concept, rules, told.gaps) for concept in rules.concepts],
         "exclusive": [list(group) for group in groups.exclusive],
         "implied": [list(chain) for chain in groups.implied],
         "rules": to_dict(rules),
@@ -127,6 +127,12 @@ class _Told:
     def weight(self) -> NDArray[np.float64]:
         return self.aside.table.weight
 
+    @property
+    def gaps(self) -> frozenset[str]:
+        """The columns that had missing values in training; of others that need not be said."""
+        meant = self.model.schema_.predicates.values()
+        return frozenset(predicate.column for predicate in meant if predicate.operator == "missing")
+
     def klass(self, explained: ClassExplanation) -> dict[str, Any]:
         head, table = explained.head, self.aside.table
         column = explained.formula.evaluate(table.boolean(), table.names)
@@ -138,7 +144,11 @@ class _Told:
             "name": explained.name,
             "formula": str(explained).splitlines()[0],
             "english": english(
-                explained.formula, self.rules.predicates, head=explained.name, subject=self.source.target
+                explained.formula,
+                self.rules.predicates,
+                head=explained.name,
+                subject=self.source.target,
+                gaps=self.gaps,
             ),
             "fidelity": explained.fidelity,
             "equals_network": explained.equals_network,
@@ -154,7 +164,7 @@ class _Told:
             "remedy": explained.remedy,
             "f1": macro_f1(self.truth[:, head], column, self.weight),
             "simplest": {
-                "text": literal_words(simplest, self.model.schema_.predicates),
+                "text": literal_words(simplest, self.model.schema_.predicates, self.gaps),
                 "f1": macro_f1(self.truth[:, head], alone.evaluate(table.boolean(), table.names), self.weight),
             },
             "relevance": [
@@ -237,12 +247,12 @@ def _data(model: EntropyClassifier, source: Source) -> dict[str, Any]:
     }
 
 
-def _concept(concept: str, rules: RuleSet) -> dict[str, Any]:
+def _concept(concept: str, rules: RuleSet, gaps: frozenset[str]) -> dict[str, Any]:
     return {
         "name": concept,
         "column": rules.predicate(concept).column,
-        "words": literal_words(Literal(concept), rules.predicates),
-        "words_not": literal_words(Literal(concept, positive=False), rules.predicates),
+        "words": literal_words(Literal(concept), rules.predicates, gaps),
+        "words_not": literal_words(Literal(concept, positive=False), rules.predicates, gaps),
     }
 
 
