@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import atexit
 import os
+import pty
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -39,6 +42,41 @@ def refused(*arguments: object, cwd: Path | None = None, stdin: bytes = b"") -> 
     return run.stderr.removeprefix("logiclens: ").rstrip("\n")
 
 
+class Terminal:
+    """A command on a pseudo-terminal of 80 columns; what it shows is read as it comes."""
+
+    def __init__(self, *arguments: object, cwd: Path) -> None:
+        """Start it."""
+        self.master, slave = pty.openpty()
+        self.shown = b""
+        self.process = subprocess.Popen(
+            [str(COMMAND), *map(str, arguments)], stdin=slave, stdout=slave, stderr=slave, cwd=cwd, env=ENVIRONMENT,
+            start_new_session=True,
+        )  # fmt: skip
+        os.close(slave)
+
+    def read(self, until: bytes | None = None, seconds: float = 120) -> str:
+        """Everything up to some bytes, or to the end."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and (until is None or until not in self.shown):
+            if not select.select([self.master], [], [], 0.2)[0]:
+                continue
+            try:
+                part = os.read(self.master, 4096)
+            except OSError:
+                break
+            if not part:
+                break
+            self.shown += part
+        return self.shown.decode(errors="replace")
+
+    def close(self) -> int:
+        """The exit code, when it has ended."""
+        self.read()
+        os.close(self.master)
+        return self.process.wait(30)
+
+
 @cache
 def place() -> Path:
     """A folder that is gone when the tests are over."""
@@ -68,6 +106,12 @@ def patients(n_rows: int = 160, seed: int = 0) -> pd.DataFrame:
     return frame
 
 
+def with_states(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same rows with a target of three classes."""
+    state = np.select([frame["died"] == "yes", frame["age"] < 40], ["dead", "well"], "ill")
+    return frame.drop(columns=["id", "admitted", "died"]).assign(state=state)
+
+
 @dataclass(frozen=True)
 class Explained:
     """What one `logiclens explain` left behind."""
@@ -87,15 +131,19 @@ class Explained:
         return self.folder.with_suffix(".json")
 
 
-def explain(frame: pd.DataFrame, name: str, *options: object) -> Explained:
-    """Explain a table with all three results beside each other."""
+def explain(frame: pd.DataFrame, name: str, *options: object, terminal: bool = False) -> Explained:
+    """Explain a table, and keep the model and the result beside it; on a terminal, or else in a pipe."""
     folder = place() / name
     folder.mkdir(exist_ok=True)
     frame.to_csv(folder / "data.csv", index=False)
-    run = logiclens(
-        "explain", "data.csv", *options, "--save", "model", "--report", "model.html", "--json", "model.json", cwd=folder
-    )
-    assert run.returncode == 0, run.stderr
+    arguments = ("explain", "data.csv", *options, "--save", "model", "--json", "model.json")
+    if terminal:
+        started = Terminal(*arguments, cwd=folder)
+        shown = started.read()
+        run = subprocess.CompletedProcess(arguments, started.close(), shown, "")
+    else:
+        run = logiclens(*arguments, cwd=folder)
+    assert run.returncode == 0, run.stdout + run.stderr
     return Explained(run, folder / "data.csv", folder / "model")
 
 
@@ -107,23 +155,22 @@ def exact() -> Explained:
 
 @cache
 def soft() -> Explained:
-    """A model that is not exact, of a target that is 0 and 1 with gaps, with subgroups."""
+    """A model that is not exact, of a target that is 0 and 1 with gaps, with subgroups and a page."""
     frame = patients().drop(columns="id")
     frame["died"] = (frame["died"] == "yes").astype(float)
     frame.loc[5:8, "died"] = np.nan
-    return explain(frame, "soft", "--target", "died", "--by", "sex")
+    return explain(frame, "soft", "--target", "died", "--by", "sex", "--report", "model.html")
 
 
 @cache
 def three() -> Explained:
     """Three classes, with resamples and rules made of what recurs."""
-    frame = patients().drop(columns=["id", "admitted"])
-    frame["state"] = np.select([frame["died"] == "yes", frame["age"] < 40], ["dead", "well"], "ill")
-    frame = frame.drop(columns="died")
-    return explain(frame, "three", "--target", "state", "--stability", "3", "--stable", "--seed", "2")
+    return explain(
+        with_states(patients()), "three", "--target", "state", "--stability", "3", "--stable", "--max-literals", "2"
+    )
 
 
 @cache
 def positive() -> Explained:
-    """One value of a target against the rest, exact, on other rows."""
-    return explain(patients(160, seed=5), "positive", "--target", "died", "--positive", "yes", "--exact")
+    """One value of a target against the rest, on other rows, explained on a terminal."""
+    return explain(patients(160, seed=5), "positive", "--target", "died", "--positive", "yes", terminal=True)

@@ -14,6 +14,11 @@ from logiclens.cli.tables import check_columns, nearest, read_problem, text_of
 from logiclens.errors import LogicLensError
 
 
+@pytest.fixture(autouse=True)
+def _few_rows_will_do(monkeypatch):
+    monkeypatch.setattr("logiclens.cli.tables.FEWEST_ROWS", 1)
+
+
 def problem(content: str, tmp_path, **options):
     (tmp_path / "t.csv").write_text(content)
     return read_problem(str(tmp_path / "t.csv"), "y", **options)

@@ -233,3 +233,10 @@ def test_in_one_language_rules_mean_what_they_meant_and_names_mean_one_thing(nam
     shared = {old.predicate(c) for c in old.concepts} & {new.predicate(c) for c in new.concepts}
     for predicate in shared:
         assert {c for c in old.concepts if old.predicate(c) == predicate} & set(new.concepts)
+
+
+def test_a_name_that_means_something_else_gives_way_to_what_it_means():
+    first, second = (
+        RuleSet((Rule("x", parse("old"), (0.5,)),), {"old": Predicate("age", ">=", cut)}) for cut in (60, 70)
+    )
+    assert str(in_one_language(first, second)[1].formulas[0]) == '"age >= 70"'

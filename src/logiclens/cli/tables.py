@@ -57,7 +57,7 @@ def read_problem(
     classes, rows = _classes(labels[kept], target, positive), rest[kept]
     if len(rows) < FEWEST_ROWS:
         raise LogicLensError(
-            f"{file.name} has {len(rows)} rows with a value of {target!r}, too few to learn from: some dozens are needed."
+            f"{file.name} has {len(rows)} rows with a value of {target!r}, too few to learn from: take some dozens."
         )
     if all(len(rows[column].unique()) == 1 for column in rows.columns):
         raise LogicLensError("every column has one value only: there is nothing to tell rows apart by.")

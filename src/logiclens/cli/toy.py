@@ -11,6 +11,7 @@ from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
     from logiclens.experiments.toy import ToyRun
+    from logiclens.explain.classwise import Method
 
 FIGURES = ("model_a_weights.png", "model_b_relevance.png", "model_c_relevance.png", "model_c_network.png")
 
@@ -66,7 +67,7 @@ def _check_folder(out: Path) -> None:
             raise LogicLensError(f"cannot write {str(out / name)!r}: there is a folder of that name.")
 
 
-def _told(run: ToyRun, methods: Sequence[str]) -> dict[str, Any]:
+def _told(run: ToyRun, methods: Sequence[Method]) -> dict[str, Any]:
     return {
         "seed": run.seed,
         "recovered": {method: run.recovered(method) for method in methods},
@@ -74,7 +75,7 @@ def _told(run: ToyRun, methods: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _seed(run: ToyRun, methods: Sequence[str], n_formulas: int) -> str:
+def _seed(run: ToyRun, methods: Sequence[Method], n_formulas: int) -> str:
     found = ", ".join(f"{method} {run.recovered(method)} of {n_formulas}" for method in methods)
     relevant = run.network.entropy.relevant().sum(dim=1).tolist()
     return f"seed {run.seed}: relevant concepts a head {relevant}; formulas recovered: {found}"

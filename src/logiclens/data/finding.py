@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -31,6 +32,9 @@ How: TypeAlias = Literal["supervised", "quantile", "uniform", "soft"]
 CONSTANT = "it has one value only"
 FEW_ROWS = 20
 """With fewer rows a column of distinct values is no sign of an identifier."""
+CLOSE = 5
+"""Whole numbers that name rows lie on average closer than this; only a part of the rows may be here."""
+_NAMED = re.compile(r"(?:^|[\W_])(?:id|nr|no|num|number|key|code|uid|uuid)$|[a-z](?:ID|Id|Nr|No)$", re.IGNORECASE)
 
 
 @dataclass
@@ -199,7 +203,7 @@ def _at(column: Column, cut: Any) -> Predicate:
 
 
 def _is_identifier(column: Column, weight: NDArray[np.float64]) -> bool:
-    """Whether a column names rows: text or whole numbers that are close together, no two of them equal."""
+    """Whether a column names rows: text or whole numbers, close together or called so, no two of them equal."""
     if (weight == np.round(weight)).all() and weight.max() > 1:
         # Some rows are there several times; of rows that differ, a column that decides all others differs too.
         return False
@@ -208,4 +212,4 @@ def _is_identifier(column: Column, weight: NDArray[np.float64]) -> bool:
         return False
     if len(np.unique(values)) < len(values):
         return False
-    return column.is_nominal or float(np.ptp(values)) < 2 * len(values)
+    return column.is_nominal or float(np.ptp(values)) < CLOSE * len(values) or bool(_NAMED.search(column.name))

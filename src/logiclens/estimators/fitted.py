@@ -63,6 +63,13 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
     _rules: RuleSet
 
     @property
+    def n_rows_(self) -> int:
+        """How many rows the model was fitted on, with those set aside."""
+        self._check_fitted()
+        aside = 0 if self.set_aside_ is None else self.set_aside_.table.n_counted
+        return self.table_.n_counted + aside
+
+    @property
     def history_(self) -> History:
         """The training history, epoch by epoch."""
         self._check_fitted()

@@ -98,7 +98,10 @@ def checked_target(folder: str | Path) -> Path:
     """Where a model can be written: a new place, an empty folder, or a model to replace. Ask before long work."""
     target = Path(folder)
     if target.exists() and not (target.is_dir() and (_is_model(target) or not any(target.iterdir()))):
-        raise LogicLensError(f"{target} exists and is not a model folder: choose another name.")
+        own = {MODEL, WEIGHTS, CERTIFICATE, RESULT}
+        others = sorted(path.name for path in target.iterdir() if path.name not in own) if target.is_dir() else []
+        beside = f" (it holds {others[0]!r})" if others else ""
+        raise LogicLensError(f"{target} exists and is not a model folder alone{beside}: choose another name.")
     above = next(folder for folder in (target, *target.absolute().parents) if folder.exists())
     if not (above.is_dir() and os.access(above, os.W_OK)):
         raise LogicLensError(f"{target} cannot be made: {above} is not a folder that can be written to.")

@@ -11,8 +11,9 @@ from logiclens.report.page import check_result, render
 
 if TYPE_CHECKING:
     from logiclens.report.result import Source, result_of
+    from logiclens.report.written import write_report
 
-__all__ = ["Source", "check_result", "render", "result_of"]
+__all__ = ["Source", "check_result", "render", "result_of", "write_report"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,4 +22,8 @@ def __getattr__(name: str) -> Any:
         from logiclens.report import result
 
         return getattr(result, name)
+    if name == "write_report":
+        from logiclens.report.written import write_report
+
+        return write_report
     raise AttributeError(f"module 'logiclens.report' has no attribute {name!r}")

@@ -36,6 +36,8 @@ from logiclens.report.shape import KIND, SCHEMA
 
 MOST_ROWS = 1_000
 """How many of the rows that were set aside a result holds."""
+TELLTALE = 0.97
+"""A single condition that is right this often may be the outcome under another name."""
 PACKAGES = ("torch", "numpy", "scikit-learn", "pandas")
 
 
@@ -108,7 +110,7 @@ def result_of(
         "history": _history(model),
         "stability": None if explanation.stability is None else _stability(explanation),
         **told.rows(packed),
-        "notes": [*explanation.notes, *getattr(model.booleaniser_, "notes_", ())],
+        "notes": [*told.warnings(), *explanation.notes, *getattr(model.booleaniser_, "notes_", ())],
     }
 
 
@@ -181,7 +183,7 @@ class _Told:
         known = np.asarray(table.labels) if table.is_multilabel else self.model.classes_[np.asarray(table.labels)]
         by_rules = self.rules.predict(PackedRows.of(table.boolean(), table.names))
         own = np.stack([f.evaluate(table.boolean(), table.names) for f in formulas], axis=1)
-        lines = [_share("model accuracy", _right(predicted, known), self.weight)]
+        lines = [_share("model accuracy", _right(predicted, known), self.weight), *self.always()]
         if not self.model.exact:
             lines.append(_share("accuracy of the rules", _right(by_rules, known), self.weight))
             agree = (own == reading.yes).mean(axis=1)
@@ -191,6 +193,33 @@ class _Told:
         literals = float(np.mean([formula.n_literals for formula in formulas]))
         lines.append(_plain("complexity", literals, "literals a class"))
         return lines
+
+    def always(self) -> list[dict[str, Any]]:
+        """What giving every row the most frequent class of the rows that trained would score."""
+        if self.aside.table.is_multilabel:
+            return []
+        trained, names = self.model.table_, self.aside.table.class_names
+        most = int(np.argmax(np.bincount(np.asarray(trained.labels), trained.weight, minlength=len(names))))
+        right = np.asarray(self.aside.table.labels) == most
+        return [_share(f"for comparison: always {names[most]!r}", right, self.weight)]
+
+    def warnings(self) -> list[str]:
+        """What should make a reader doubt the data."""
+        table, said = self.aside.table, []
+        if not table.is_multilabel:
+            for head in range(len(table.class_names)):
+                literal = best_literal(self.model.table_, head)
+                fires = (literal | DNF.false).evaluate(table.boolean(), table.names)
+                share = float(np.average(fires == self.truth[:, head], weights=self.weight))
+                least = float(np.average(self.truth[:, head], weights=self.weight))
+                if share >= TELLTALE and max(least, 1 - least) < TELLTALE - 0.05:
+                    words = literal_words(literal, self.model.schema_.predicates, self.gaps)
+                    said.append(
+                        f"one condition alone, {words}, tells {table.class_names[head]!r} in {share:.1%} of the rows: "
+                        "was it known before the outcome, or is it the outcome under another name?"
+                    )
+                    break
+        return said
 
     def confusion(self) -> dict[str, Any] | None:
         table = self.aside.table
