@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.cli_runs import COMMAND, ENVIRONMENT, Terminal, exact, logiclens, patients, positive, refused, soft
@@ -106,13 +107,49 @@ def test_what_may_not_be_written_is_named_before_any_work(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     run = ("explain", "p.csv", "--target", "died", "--save", "mine")
-    assert refused(*run, cwd=tmp_path) == "mine exists and is not a model folder: choose another name."
+    assert refused(*run, cwd=tmp_path) == (
+        "mine exists and is not a model folder alone (it holds 'thesis.txt'): choose another name."
+    )
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
     if os.geteuid() != 0:
         (tmp_path / "mine").chmod(0o500)
         assert "may be written into" in refused(
             "explain", "p.csv", "--target", "died", "--json", "mine/x", cwd=tmp_path
         )
+
+
+def test_no_table_is_written_over_with_something_else(tmp_path):
+    patients(40).to_csv(tmp_path / "p.csv", index=False)
+    (tmp_path / "other.csv").write_text("years of work")
+    run = ("explain", "p.csv", "--target", "died")
+    for option in ("--report", "--json"):
+        assert refused(*run, option, "p.csv", cwd=tmp_path) == (
+            "cannot write p.csv: that is the table to read; name another file."
+        )
+        assert refused(*run, option, "other.csv", cwd=tmp_path) == (
+            "cannot write other.csv: there is a table of that name; name another file."
+        )
+    assert refused(*run, "--report", "page.pdf", cwd=tmp_path) == (
+        "cannot write page.pdf: a report is a page, whose name ends in .html."
+    )
+    assert pd.read_csv(tmp_path / "p.csv").equals(patients(40))
+    assert (tmp_path / "other.csv").read_text() == "years of work"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--by", "age"), "'age' has 40 different values, too many to compare: name a column with at most 20"),
+        (("--drop", "died"), "'died' is the target: it cannot be left out or weigh as well."),
+        (("--weight", "died"), "'died' is the target: it cannot be left out or weigh as well."),
+        (("--weight", "unit"), "the weights in 'unit' must be numbers from 0 on, one in every row."),
+        (("--weight", "age", "--folds", "2"), "cross-validation counts every row once: leave out --folds or --weight."),
+    ],
+)
+def test_columns_that_cannot_be_what_they_are_asked_to_be(options, told, tmp_path):
+    rows = pd.DataFrame({"age": [i + 0.5 for i in range(40)], "unit": ["a", "b"] * 20, "died": ["yes", "no"] * 20})
+    rows.to_csv(tmp_path / "p.csv", index=False)
+    assert refused("explain", "p.csv", "--target", "died", *options, cwd=tmp_path).startswith(told)
 
 
 # The bundled example and the toy ----------------------------------------------------------------------------------
@@ -131,7 +168,7 @@ def test_the_bundled_example_prints_the_six_metrics_and_the_sheet(tmp_path):
         line = re.search(rf"^  {metric['name']} +([\d.]+)", run.stdout, flags=re.MULTILINE)
         assert float(line[1]) == pytest.approx(metric["mean"], abs=0.005), metric
     for name in ("benign", "malignant"):
-        assert f"\n\n{name}\n  diagnosis is {name} if " in run.stdout
+        assert f"\n\ndiagnosis is {name}\n  diagnosis is {name} if " in run.stdout
     assert {metric["name"]: metric["value"] for metric in told["metrics"]}["model accuracy"] > 85
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import shutil
 import subprocess
@@ -452,7 +453,7 @@ def test_the_sheet_tells_every_class_and_where_its_numbers_come_from():
     assert sheet.startswith("data.csv: 160 rows, 6 columns; target 'died'\n")
     assert "note: the column 'id' is left out: every row has another value, as an identifier has.\n" in sheet
     for entry in told["classes"]:
-        part = sheet.split(f"\n\n{entry['name']}\n")[1]
+        part = sheet.split(f"\n\ndied is {entry['name']}\n")[1]
         assert part.startswith(f"  {entry['english']}\n  • ")
         assert f"\n  {entry['formula']}\n" in part
         assert "the formula is the network on all " in part
@@ -547,3 +548,84 @@ def test_a_folder_of_an_older_schema_still_predicts():
     folders = Path(__file__).parent / "folders"
     run = logiclens("predict", folders / "schema1_exact", folders / "schema1_rows.csv")
     assert predicted(run) == pd.read_csv(folders / "schema1_rows.csv")["exact"].tolist()
+
+
+def test_columns_to_keep_stand_beside_the_answers(tmp_path):
+    rows = pd.read_csv(exact().data)
+    run = logiclens(
+        "predict", exact().folder, exact().data, "--keep", "id", "--keep", "age", "-o", tmp_path / "out.csv"
+    )
+    assert run.returncode == 0, run.stderr
+    told = pd.read_csv(tmp_path / "out.csv")
+    assert list(told.columns[:3]) == ["row", "id", "age"]
+    assert told["id"].tolist() == rows["id"].tolist()
+    assert "no column 'idd' to keep; did you mean 'id'?" in refused(
+        "predict", exact().folder, exact().data, "--keep", "idd"
+    )
+
+
+def test_score_tells_what_always_the_same_answer_would_score(tmp_path):
+    labels = pd.read_csv(exact().data)["died"]
+    told = json.loads(logiclens("score", exact().folder, exact().data, "--json", "-").stdout)
+    assert told["most_frequent"]["hits"] == labels.value_counts().max()
+
+
+def test_a_rule_says_in_how_many_resamples_it_came_up(tmp_path):
+    run = logiclens("explain", exact().data, "--target", "died", "--stability", "2", "--json", tmp_path / "r.json")
+    assert run.returncode == 0, run.stderr
+    told = json.loads((tmp_path / "r.json").read_text())
+    share = {(entry["class"], entry["text"]): entry["frequency"] for entry in told["stability"]["cubes"]}
+    for counted in told["statistics"]["classes"]:
+        for cube in counted["cubes"]:
+            times = round(2 * share[counted["name"], cube["text"]])
+            assert f"; came up in {times} of 2 resamples\n" in run.stdout
+
+
+def test_weights_and_balance_reach_the_model(tmp_path):
+    rows = pd.read_csv(exact().data)
+    rows["copies"] = np.where(np.arange(len(rows)) % 3 == 0, 2, 1)
+    rows.to_csv(tmp_path / "weighed.csv", index=False)
+    rows.loc[rows.index.repeat(rows["copies"])].drop(columns="copies").to_csv(tmp_path / "copied.csv", index=False)
+    results = []
+    for name, more in (("weighed", ("--weight", "copies")), ("copied", ())):
+        run = logiclens(
+            "explain", f"{name}.csv", "--target", "died", "--drop", "id", *more, "--json", "-", cwd=tmp_path
+        )
+        results.append(json.loads(run.stdout))
+    for part in ("classes", "statistics", "confusion", "parts", "rules"):
+        assert results[0][part] == results[1][part], part
+    run = logiclens("explain", exact().data, "--target", "died", "--balanced", "--save", tmp_path / "m", "--quiet")
+    assert run.returncode == 0, run.stderr
+    assert json.loads((tmp_path / "m" / "model.json").read_text())["settings"]["class_weight"] == "balanced"
+
+
+def test_rows_are_numbered_as_in_the_file_though_some_have_no_target(tmp_path):
+    rows = pd.read_csv(exact().data)
+    rows["died"] = rows["died"].astype(object)
+    rows.loc[:30, "died"] = None
+    rows.to_csv(tmp_path / "gone.csv", index=False)
+    run = logiclens("explain", tmp_path / "gone.csv", "--target", "died", "--json", "-")
+    told = json.loads(run.stdout)
+    assert told["data"]["rows"] == len(rows) - 31
+    assert max(row["row"] for row in told["rows"]) > told["data"]["rows"]
+    for row in told["rows"]:
+        assert str(rows["died"][row["row"] - 1]) == row["label"]
+
+
+def test_what_is_saved_of_stable_rules_is_what_was_printed(tmp_path):
+    options = ("--stability", "2", "--stable", "--save", tmp_path / "m", "--json", tmp_path / "r.json", "--quiet")
+    run = logiclens("explain", exact().data, "--target", "died", *options)
+    assert run.returncode == 0, run.stderr
+    told = json.loads((tmp_path / "r.json").read_text())["rules"]
+    assert to_dict(RuleSet.load(tmp_path / "m")) == told
+
+
+def test_a_category_that_looks_like_a_number_is_read_as_in_training(tmp_path):
+    ward = np.array(["1", "2", "A", "B"])[np.arange(80) % 4]
+    table = pd.DataFrame({"ward": ward, "x": np.arange(80) % 7, "y": np.where((ward == "1") | (ward == "A"), "p", "q")})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    run = logiclens("explain", "t.csv", "--target", "y", "--exact", "--save", "m", "--quiet", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    (tmp_path / "new.csv").write_text("ward,x\n1,0\n2,3\n")
+    run = logiclens("predict", "m", "new.csv", cwd=tmp_path)
+    assert pd.read_csv(io.StringIO(run.stdout))["predicted y"].tolist() == ["p", "q"]

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from logiclens.cli.explain import command_line
+from logiclens.cli.reading import Reading
 from logiclens.cli.saved import check_kind
-from logiclens.cli.tables import check_columns, nearest, read_problem, text_of
+from logiclens.cli.tables import Asked, check_columns, nearest, read_problem, text_of
 from logiclens.errors import LogicLensError
 
 
@@ -21,7 +22,7 @@ def _few_rows_will_do(monkeypatch):
 
 def problem(content: str, tmp_path, **options):
     (tmp_path / "t.csv").write_text(content)
-    return read_problem(str(tmp_path / "t.csv"), "y", **options)
+    return read_problem(Reading(str(tmp_path / "t.csv")), Asked("y", **options))
 
 
 def test_rows_without_a_target_are_left_out_and_the_rest_stays_as_it_was(tmp_path):
@@ -72,7 +73,7 @@ def test_columns_that_are_dropped_are_not_looked_at(tmp_path):
     content = "x,z,y\n1,1,a\n2,two,b\n3,3,a\n"
     with pytest.raises(LogicLensError, match=r"the column 'z' holds numbers and text \('two' in row 2\)"):
         problem(content, tmp_path)
-    assert list(problem(content, tmp_path, drop=["z"]).frame.columns) == ["x"]
+    assert list(problem(content, tmp_path, drop=("z",)).frame.columns) == ["x"]
     assert problem(content, tmp_path, missing=["two"]).frame["z"].isna().tolist() == [False, True, False]
 
 

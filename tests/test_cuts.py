@@ -18,7 +18,6 @@ from logiclens.data.cuts import (
     FEW_VALUES,
     MOST_BINS,
     Histogram,
-    counting_weight,
     quantile_cuts,
     short_date,
     short_number,
@@ -27,6 +26,7 @@ from logiclens.data.cuts import (
     uniform_cuts,
 )
 from logiclens.errors import LogicLensError
+from logiclens.formula.counted import counting_weight
 
 # short_number --------------------------------------------------------------------------------------------------------
 

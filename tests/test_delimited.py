@@ -212,6 +212,42 @@ def test_a_header_without_rows(put, content):
     assert refusal(put(content)) == "t.csv has no rows."
 
 
+# Headers -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("n", [1, 3, 150])
+@pytest.mark.parametrize(("delimiter", "name"), [(",", ""), (";", '""'), ("\t", " ")])
+def test_an_index_that_pandas_wrote_is_left_out_with_a_note(put, start, n, delimiter, name):
+    frame = pd.DataFrame({"age": range(30, 30 + n), "unit": "A"}, index=range(start, start + n))
+    text = name + frame.to_csv(sep=delimiter)
+    # 99 and 1 mean a missing value in the columns that have a name, and rows are still counted.
+    for missing in ((), ("1", "99")):
+        table = read_table(put(text), missing=missing)
+        assert table.notes == ("the first column has no name and counts the rows: it is left out.",)
+        judged = pd.read_csv(io.StringIO(text), sep=delimiter, index_col=0, na_values=list(missing))
+        pd.testing.assert_frame_equal(table.frame, judged.reset_index(drop=True))
+    assert read_table(put(frame.to_csv(sep=delimiter, index=False))).notes == ()
+
+
+@pytest.mark.parametrize(
+    "index", [[0, 2], [1, 0], [2, 3], ["a", "b"], [0.0, 1.0], ["00", "01"], [0, None], [0, "x"], [-1, 0], [0, 0]]
+)
+def test_another_column_without_a_name_is_refused(put, index):
+    text = pd.DataFrame({"age": [30, 31]}, index=pd.Index(index, dtype=object)).to_csv()
+    assert refusal(put(text)) == "column 1 of t.csv has no name: name it, or leave it out if it only counts rows."
+
+
+def test_a_first_line_that_may_be_a_row_is_asked_about(put):
+    asked = "are both named {!r}: is the first line of the file a header?"
+    assert refusal(put("x,o,o,won\no,x,o,lost\nx,x,o,won\n")) == "columns 2 and 3 of t.csv " + asked.format("o")
+    assert refusal(put("5.1,3.5,x,3.5\n1,2,y,4\n")) == "columns 2 and 4 of t.csv " + asked.format("3.5")
+    assert refusal(put(",o,o\n0,p,q\n1,o,x\n")) == "columns 2 and 3 of t.csv " + asked.format("o")
+    # Names, even if they are cells of other columns or their columns hold no value.
+    assert refusal(put("a,b,a\nb,1,2\nb,3,4\n")) == "columns 1 and 3 of t.csv are both named 'a': rename one."
+    assert refusal(put(",a,a\n,1,2\n,3,4\n")) == "columns 2 and 3 of t.csv are both named 'a': rename one."
+
+
 # Codes ---------------------------------------------------------------------------------------------------------------
 
 

@@ -7,11 +7,13 @@ import gzip
 import hashlib
 import io
 import sys
+import zipfile
 
 import pandas as pd
 import pytest
 
 from logiclens.data.files import read_table
+from logiclens.errors import LogicLensError
 from tests.table_files import PLAIN, cells, refusal, writer_into
 
 
@@ -88,7 +90,7 @@ def test_other_encodings_are_named_by_the_byte(put):
     data = "name,ort\nx,y\nz,Köln\n".encode("latin-1")
     with pytest.raises(UnicodeDecodeError) as judge:
         data.decode()
-    expected = f"byte 0xf6 at position {judge.value.start}; save it as UTF-8."
+    expected = f"byte 0xf6 at position {judge.value.start}; save it as UTF-8 (in Excel: Save as, CSV UTF-8)."
     assert refusal(put(data)) == f"t.csv is not UTF-8: {expected}"
     assert refusal(put(gzip.compress(data), "t.csv.gz")) == f"t.csv.gz is not UTF-8: {expected}"
     # In the header, beyond the first block, after a mark of UTF-8, and in a column of numbers.
@@ -96,6 +98,13 @@ def test_other_encodings_are_named_by_the_byte(put):
     assert "position 3000004;" in refusal(put(b"a,b\n" + b"1,2\n" * 750_000 + b"\xf6,2\n"))
     assert "position 7;" in refusal(put(b"\xef\xbb\xbfa,b\n\xf6,2\n"))
     assert "position 7;" in refusal(put(b'{"a": "\xf6"}\n', "t.jsonl"))
+    # What Windows-1252 does not know, or would have no use for, was not saved by Excel; nor are JSON lines.
+    for data in (b"a,b\n\xf6\x81,2\n", b"a,b\n\xf6\x02,2\n"):
+        assert refusal(put(data)) == "t.csv is not UTF-8: byte 0xf6 at position 4; save it as UTF-8."
+    assert refusal(put(b'{"a": "\xf6"}\n', "t.jsonl")).endswith("; save it as UTF-8.")
+    assert refusal(put("preis\n5 €\n".encode("cp1252"))).endswith("(in Excel: Save as, CSV UTF-8).")
+    with pytest.raises(LogicLensError, match=r"in Excel: Save as, CSV UTF-8\)\.$"):
+        read_table("-", stream=io.BytesIO(b"a,b\n\xf6,2\n"))
     assert refusal(put(b"a\0,\0b\0\n\0")) == "t.csv is not text, as it holds zero bytes: save it as UTF-8."
     assert refusal(put(b"\xff\xfea\0,")) == "t.csv starts as UTF-16 but cannot be decoded: save it as UTF-8."
 
@@ -104,6 +113,8 @@ def test_a_file_that_is_not_there(put, tmp_path):
     put(PLAIN, "patients.csv")
     path = tmp_path / "pateints.csv"
     assert refusal(path) == f"there is no file {path}; did you mean patients.csv?"
+    # Alike in its ending, but not close.
+    assert refusal(tmp_path / "parents2.csv") == f"there is no file {tmp_path / 'parents2.csv'}."
     assert refusal(tmp_path / "zzz.parquet") == f"there is no file {tmp_path / 'zzz.parquet'}."
     assert refusal(tmp_path / "no" / "t.csv").endswith(f"and no folder {tmp_path / 'no'} either.")
     assert refusal(tmp_path) == f"{tmp_path} is a folder: name a file in it."
@@ -119,6 +130,29 @@ def test_a_file_that_may_not_be_read(put, monkeypatch):
 
     monkeypatch.setattr(type(path), "open", denied)
     assert refusal(path) == f"cannot read {path}: Permission denied."
+
+
+def workbook(*members) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as book:
+        for member in members:
+            book.writestr(member, "<xml/>" * 50)
+    return packed.getvalue()
+
+
+def test_an_excel_workbook_is_refused_whatever_its_name(put):
+    new = workbook("[Content_Types].xml", "_rels/.rels", "docProps/app.xml", "xl/workbook.xml", "xl/worksheets/s1.xml")
+    old = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(512)
+    for name in ("t.xlsx", "t.xls", "t.csv", "t.txt", "t.json", "t.parquet"):
+        for data in (new, old, new[: len(new) // 2]):
+            assert refusal(put(data, name)) == f"{name} is an Excel workbook: save the sheet as CSV (UTF-8)."
+    assert "is an Excel workbook" in refusal(put(gzip.compress(new), "t.csv.gz"))
+    with pytest.raises(LogicLensError, match="^standard input is an Excel workbook"):
+        read_table("-", stream=io.BytesIO(new))
+    # Other zips, and a table that starts with these letters.
+    assert refusal(put(workbook("word/document.xml", "word/xl/x.xml"), "t.docx")).startswith("t.docx is of no known")
+    assert "Excel" not in refusal(put(workbook("data.csv"), "t.csv"))
+    assert list(read_table(put("PK,xl/\n1,2\n")).frame.columns) == ["PK", "xl/"]
 
 
 def test_a_damaged_gz(put):

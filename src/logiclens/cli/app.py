@@ -91,6 +91,12 @@ def explain(
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; may be repeated.")
     ] = None,
+    weight: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="How much each row counts, as in a survey.")
+    ] = None,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="Let every class weigh the same, however rare it is.")
+    ] = False,
     cuts: Annotated[
         Cuts, typer.Option(metavar="HOW", help="Cut numbers and dates: supervised, quantile, uniform, soft.")
     ] = Cuts.supervised,
@@ -126,22 +132,24 @@ def explain(
       zcat visits.csv.gz | logiclens explain - --target outcome --json result.json
       logiclens explain patients.csv --target died --stability 20 --report rules.html
     """
-    from logiclens.cli.tables import check_by, read_problem
+    from logiclens.cli.reading import Reading
+    from logiclens.cli.tables import Asked, check_by, read_problem
     from logiclens.cli.wanted import Wanted
 
     wanted = Wanted(folds or 0, stability, stable, by, save, report, json)
-    wanted.check(exact=exact)
+    wanted.check(exact=exact, data=data)
+    if weight is not None and folds:
+        raise LogicLensError("cross-validation counts every row once: leave out --folds or --weight.")
     problem = None
     if data is None:
-        if target is not None or positive is not None or drop or delimiter is not None or missing:
+        if any(given for given in (target, positive, drop, weight, delimiter, missing)):
             raise LogicLensError("the bundled example takes no such options: name your table, logiclens explain DATA.")
     elif target is None:
         raise LogicLensError("which column is to be explained? Say --target COLUMN.")
     else:
         # Before anything heavy is loaded: what is wrong with a table is told at once.
-        problem = read_problem(
-            data, target, positive=positive, drop=drop or (), delimiter=delimiter, missing=missing or ()
-        )
+        reading = Reading(data, delimiter, tuple(missing or ()))
+        problem = read_problem(reading, Asked(target, positive, tuple(drop or ()), weight))
         check_by(problem, by)
     from logiclens.cli.explain import explain_table
     from logiclens.estimators.classifier import EntropyClassifier
@@ -150,6 +158,7 @@ def explain(
         cuts.value,
         exact=exact,
         max_literals=max_literals,
+        class_weight="balanced" if balanced else None,
         method=method.value,
         set_aside=set_aside,
         random_state=seed,
@@ -162,6 +171,9 @@ def predict(
     model: Model,
     data: Data,
     why: Annotated[bool, typer.Option("--why", help="Add the rule behind each answer.")] = False,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Copy a column of the table; may be repeated.")
+    ] = None,
     rules: Annotated[bool, typer.Option("--rules", help="Let the rules decide, also where a network could.")] = False,
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FILE", help="CSV, TSV, Parquet or JSON lines, by its name.")
@@ -179,14 +191,14 @@ def predict(
     \b
     Examples:
       logiclens predict model new.csv
-      logiclens predict model new.csv --why -o predictions.csv
+      logiclens predict model new.csv --why --keep patient_id -o predictions.csv
       cat new.csv | logiclens predict model - --json -
     """
     from logiclens.cli.predict import predict_table
     from logiclens.cli.reading import Reading
 
     reading = Reading(data, delimiter, tuple(missing or ()))
-    predict_table(model, reading, why=why, by_rules=rules, out=out, json=json, quiet=quiet)
+    predict_table(model, reading, why=why, keep=keep or (), by_rules=rules, out=out, json=json, quiet=quiet)
 
 
 @app.command(cls=Command, short_help="How good a saved model is on a table with known classes.")

@@ -23,6 +23,7 @@ from logiclens.estimators.store import checked_target
 from logiclens.experiments.bundled import breast_cancer
 from logiclens.experiments.crossvalidate import CrossValidation, FoldResult, cross_validate, summarise
 from logiclens.formula.folder import open_result
+from logiclens.formula.ruleset import RuleSet
 from logiclens.report.page import render, require_report
 from logiclens.report.result import Source, result_of
 from logiclens.train.progress import Progress, silence
@@ -42,7 +43,7 @@ def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wan
     printer = Printer(quiet=quiet or wanted.takes_standard_output, notes=not quiet)
     folds = _cross_validate(problem, model, n_folds) if n_folds else None
     begun = time.perf_counter()
-    model.fit(problem.frame, problem.target)
+    model.fit(problem.frame, problem.target, problem.weight)
     if model.set_aside_ is None:
         raise LogicLensError(
             f"of {len(problem.frame)} rows the share that --set-aside asks for is none: there is nothing to measure on."
@@ -53,7 +54,7 @@ def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wan
     result = result_of(model, explanation, _source(problem), by=wanted.by)
     result["notes"] = [*problem.notes, *result["notes"]]
     # Before anything is printed: whoever reads the output may stop reading.
-    told = _write(model, result, wanted, {"seconds": seconds, "cross_validation": _metrics(folds)})
+    told = _write(model, explanation.rules, result, wanted, {"seconds": seconds, "cross_validation": _metrics(folds)})
     if wanted.takes_standard_output:
         for note in result["notes"]:
             printer.note(f"note: {note}")
@@ -95,15 +96,21 @@ def _check(wanted: Wanted) -> None:
 def _source(problem: Problem) -> Source:
     file, n_columns = problem.file, problem.frame.shape[1]
     command = command_line(sys.argv)
-    return Source(file.name, len(problem.frame), n_columns, str(problem.target.name), file.sha256 or None, command)
+    # The index of what was read counts the rows of the file, also where some were left out.
+    numbers = problem.frame.index.to_numpy() + 1
+    target = str(problem.target.name)
+    return Source(file.name, len(problem.frame), n_columns, target, file.sha256 or None, command, numbers)
 
 
-def _write(model: EntropyClassifier, result: dict[str, Any], wanted: Wanted, beside: dict[str, Any]) -> list[str]:
+def _write(
+    model: EntropyClassifier, rules: RuleSet, result: dict[str, Any], wanted: Wanted, beside: dict[str, Any]
+) -> list[str]:
     """Write what was asked for; what to tell the user about it."""
     told = []
     with tempfile.TemporaryDirectory() as scratch:
         with uninterrupted():
-            folder = model.save(Path(scratch) / "model" if wanted.save is None else wanted.save, result)
+            place = Path(scratch) / "model" if wanted.save is None else wanted.save
+            folder = model.save(place, result, rules=rules)
         saved = open_result(folder)
         if wanted.save is not None:
             check = f" Check it with: logiclens verify {shlex.quote(str(folder))}" if model.exact else ""

@@ -20,6 +20,8 @@ from logiclens.errors import LogicLensError
 
 STANDARD = "-"
 """The name that stands for standard output."""
+TABLES = (".csv", ".tsv", ".data", ".parquet", ".pq", ".jsonl", ".ndjson", ".xlsx")
+"""How tables are called."""
 WIDTH = 80
 """Of prose in a pipe; a terminal has its own."""
 
@@ -62,19 +64,35 @@ def _broken(text: str, console: Console, hang: int) -> str:
     return "\n".join(lines)
 
 
-def check_outputs(*paths: str | None) -> None:
-    """Refuse, before any long work, files that cannot be written, and two results for standard output."""
-    if sum(path == STANDARD for path in paths) > 1:
+def check_page_name(path: str | None) -> None:
+    """Refuse a page that no browser would know by its name."""
+    if path not in (None, STANDARD) and Path(str(path)).suffix.lower() not in (".html", ".htm", ""):
+        raise LogicLensError(f"cannot write {path}: a report is a page, whose name ends in .html.")
+
+
+def check_outputs(*paths: str | None, data: str | None = None, table: str | None = None) -> None:
+    """Refuse, before any long work, files that cannot be written, and tables that would be lost.
+
+    `data` is the table that is read; nothing is written over it, and nothing but a table (`table`) over any other.
+    """
+    every = [path for path in (*paths, table) if path is not None]
+    if every.count(STANDARD) > 1:
         raise LogicLensError("standard output can take one result only: name a file for the other.")
-    for path in paths:
+    for path in every:
         _check_writable(path)
-    files = [os.path.realpath(path) for path in paths if path not in (None, STANDARD)]
+    files = [os.path.realpath(path) for path in every if path != STANDARD]
+    if data not in (None, STANDARD) and os.path.realpath(str(data)) in files:
+        raise LogicLensError(f"cannot write {data}: that is the table to read; name another file.")
     if len(set(files)) < len(files):
         raise LogicLensError(f"two results cannot be written to one file, {files[0]}.")
+    for path in every:
+        is_table = Path(path).name.lower().removesuffix(".gz").endswith(TABLES)
+        if path != table and is_table and Path(path).exists():
+            raise LogicLensError(f"cannot write {path}: there is a table of that name; name another file.")
 
 
-def _check_writable(path: str | None) -> None:
-    if path is None or path == STANDARD:
+def _check_writable(path: str) -> None:
+    if path == STANDARD:
         return
     target = Path(path)
     if not path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.reading import Reading
 from logiclens.cli.saved import SavedModel
+from logiclens.cli.tables import check_columns
 from logiclens.data.files import PARQUET, WRITTEN, write_table
 from logiclens.errors import LogicLensError
 
@@ -19,19 +21,23 @@ def predict_table(
     reading: Reading,
     *,
     why: bool,
+    keep: Sequence[str],
     by_rules: bool,
     out: str | None,
     json: str | None,
     quiet: bool,
 ) -> None:
     """Write the class of each row, with the rule behind it where that was asked for."""
-    check_outputs(out, json)
+    check_outputs(json, data=reading.source, table=out)
     _check_name(out)
     model = SavedModel(folder, by_rules=by_rules)
     if why and model.rules.multilabel:
         raise LogicLensError("reasons are told for one class a row; this model gives several labels.")
     file = reading.table()
+    check_columns(file.frame, keep, file.name, " to keep")
     table = _table(model, model.rows(file.frame, file.name), why=why)
+    for place, column in enumerate(dict.fromkeys(keep), start=1):
+        table.insert(place, column, file.frame[column].to_numpy())
     if json is not None:
         records = table.astype(object).where(table.notna(), None).to_dict("records")
         write_json({"model": str(folder), "data": file.name, "sha256": file.sha256, "rows": records}, json)

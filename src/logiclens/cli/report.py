@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json, write_text
+from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, write_json, write_text
 from logiclens.formula.folder import open_model, open_result
 
 
 def write_report(folder: Path, out: str, *, json: str | None, quiet: bool) -> None:
     """Write the page, and for a program where it is and which bytes it has."""
     check_outputs(out, json)
+    check_page_name(out)
     open_model(folder)
     result = open_result(folder)
     # After the folder was found to be usable: this takes its time to load.

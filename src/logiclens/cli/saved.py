@@ -55,9 +55,13 @@ class SavedModel:
     def rows(self, frame: pd.DataFrame, name: str) -> pd.DataFrame:
         """The columns that the model looks at, each of the kind that it had in training."""
         check_columns(frame, self.columns, name, ", which the model needs")
+        rows = frame[list(self.columns)].copy()
         for column in self.columns:
-            check_kind(frame[column], self.kinds.get(column))
-        rows = frame[list(self.columns)]
+            if self.kinds.get(column) == "text" and is_numeric_dtype(rows[column]) and not is_bool_dtype(rows[column]):
+                # Of the wards 1, 2, A and B a small file may have the first two only.
+                texts = [None if pd.isna(value) else text_of(value) for value in rows[column]]
+                rows[column] = pd.Series(texts, index=rows.index, dtype=object)
+            check_kind(rows[column], self.kinds.get(column))
         check_finite(rows)
         return rows
 
@@ -88,7 +92,9 @@ class SavedModel:
         The index of the column are the rows of the file, from 0.
         """
         place = {text_of(rule.label): rule.label for rule in self.rules.rules}
-        rest = next((name for name in place if name.startswith("not ") and name.removeprefix("not ") in place), None)
+        # One value against the rest: two classes, of which the one is called not to be the other.
+        negated = (name for name in place if name.startswith("not ") and name.removeprefix("not ") in place)
+        rest = next(negated, None) if len(place) == 2 else None
         found = []
         for row, value in column.items():
             text = text_of(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def score_table(
     folder: Path, reading: Reading, *, target: str | None, by: str | None, json: str | None, quiet: bool
 ) -> None:
     """Print and write how good a model is."""
-    check_outputs(json)
+    check_outputs(json, data=reading.source)
     content = score(SavedModel(folder), reading, target=target, by=by)
     write_json(content, json)
     printer = Printer(quiet=quiet or json == STANDARD)
@@ -36,6 +37,7 @@ def score_table(
     for key, name in (
         ("accuracy", "accuracy of the model"),
         ("accuracy_of_the_rules", "accuracy of the rules"),
+        ("most_frequent", "always the same answer"),
         ("agreement", "rules and network agree"),
     ):
         if content.get(key) is not None:
@@ -86,6 +88,7 @@ def score(model: SavedModel, reading: Reading, *, target: str | None = None, by:
         "exact": model.exact,
         "accuracy": _right(answers, labels),
         "accuracy_of_the_rules": None if model.exact else _right(by_rules, labels),
+        "most_frequent": _most_frequent(labels),
         "agreement": None if model.exact else _right(by_rules, answers),
         "f1": {rule.name: macro_f1(labels == rule.label, fires[:, i]) for i, rule in enumerate(model.rules.rules)},
         "statistics": counted.to_dict(),
@@ -95,6 +98,12 @@ def score(model: SavedModel, reading: Reading, *, target: str | None = None, by:
 
 def _right(answers: NDArray[Any], labels: NDArray[Any]) -> dict[str, float | None]:
     return Share(float(np.equal(answers, labels).sum()), float(len(labels))).to_dict()
+
+
+def _most_frequent(labels: NDArray[Any]) -> dict[str, float | None]:
+    """What the class that most of these rows have would score."""
+    most, _ = Counter(labels.tolist()).most_common(1)[0]
+    return _right(np.full(len(labels), most, dtype=object), labels)
 
 
 def _words(model: SavedModel) -> dict[str, dict[str, str]]:

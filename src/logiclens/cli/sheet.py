@@ -47,7 +47,7 @@ def print_sheet(printer: Printer, result: Mapping[str, Any]) -> None:
     counted = {entry["name"]: entry for entry in result["statistics"]["classes"]}
     words = {concept["name"]: concept for concept in result["concepts"]}
     for told in result["classes"]:
-        _print_class(printer, told, counted[told["name"]], words)
+        _print_class(printer, told, counted[told["name"]], words, result)
     for group in result["statistics"]["subgroups"]:
         print_subgroup(printer, group, result["statistics"]["by"])
     if result["stability"] is not None:
@@ -66,14 +66,19 @@ def print_metrics(printer: Printer, metrics: Sequence[Metric], n_folds: int) -> 
     printer.say()
 
 
-def print_rules(printer: Printer, counted: Mapping[str, Any], words: Mapping[str, Any]) -> None:
-    """Each rule of a class in words, with what it is worth."""
+def print_rules(
+    printer: Printer,
+    counted: Mapping[str, Any],
+    words: Mapping[str, Any],
+    recurrence: Mapping[str, str] | None = None,
+) -> None:
+    """Each rule of a class in words, with what it is worth and, where that is known, how often it came up."""
     for cube in counted["cubes"]:
         text = " and ".join(
             words[literal["concept"]]["words" if literal["positive"] else "words_not"] for literal in cube["literals"]
         )
         printer.say(f"  • {text or 'always'}")
-        printer.say(f"      {_numbers(cube)}", hang=0)
+        printer.say(f"      {_numbers(cube)}{(recurrence or {}).get(cube['text'], '')}", hang=0)
     if len(counted["cubes"]) > 1:
         printer.say("  • together")
         printer.say(f"      {_numbers(counted['whole'])}", hang=0)
@@ -87,13 +92,19 @@ def print_subgroup(printer: Printer, group: Mapping[str, Any], by: str) -> None:
 
 
 def _print_class(
-    printer: Printer, told: Mapping[str, Any], counted: Mapping[str, Any], words: Mapping[str, Any]
+    printer: Printer,
+    told: Mapping[str, Any],
+    counted: Mapping[str, Any],
+    words: Mapping[str, Any],
+    result: Mapping[str, Any],
 ) -> None:
-    printer.say(f"\n{told['name']}", style="bold")
+    # A class called 1 says nothing without the name of the target.
+    asked = "" if result["multilabel"] else f"{result['data']['target']} is "
+    printer.say(f"\n{asked}{told['name']}", style="bold")
     printer.say(f"  {told['english']}", hang=0)
     if told["reason"] is not None:
         printer.say(f"  {told['reason']} {told['remedy']}", hang=0)
-    print_rules(printer, counted, words)
+    print_rules(printer, counted, words, _recurrence(result["stability"], told["name"]))
     printer.say(f"  {told['formula']}")
     if counted["whole"]["coverage"]["total"] == 0:
         printer.say("  no row that was set aside has this class: nothing is known of how well it is found")
@@ -131,7 +142,17 @@ def _numbers(cube: Mapping[str, Any]) -> str:
     fires, total = (shown_count(cube["support"][count]) for count in ("hits", "total"))
     lift = "" if cube["lift"] is None else f", {cube['lift']:.1f}× the average"
     right, finds = _share(cube["confidence"]), _share(cube["coverage"])
-    return f"fires on {fires} of {total} rows; right {right}{lift}; finds {finds}"
+    doubt = "" if cube["lift"] is None or cube["lift"] > 1 else " (no better than chance here)"
+    return f"fires on {fires} of {total} rows; right {right}{lift}{doubt}; finds {finds}"
+
+
+def _recurrence(stability: Mapping[str, Any] | None, name: str) -> dict[str, str]:
+    """In how many resamples each rule of a class came up."""
+    if stability is None:
+        return {}
+    total = stability["resamples"]
+    own = (entry for entry in stability["cubes"] if entry["class"] == name)
+    return {entry["text"]: f"; came up in {entry['frequency'] * total:.0f} of {total} resamples" for entry in own}
 
 
 def _share(share: Mapping[str, Any]) -> str:

@@ -10,11 +10,14 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
-from logiclens.data.files import TableFile, mixed_columns, read_table
+from logiclens.cli.reading import Reading
+from logiclens.data.files import TableFile, mixed_columns
 from logiclens.errors import LogicLensError
 
 MOST_CLASSES = 50
 """A target with more values is no list of classes."""
+MOST_SUBGROUPS = 20
+"""More subgroups nobody reads, and each has few rows."""
 FEWEST_ROWS = 10
 """Of fewer rows none can be set aside, and nothing be told of the rest."""
 
@@ -27,21 +30,33 @@ class Problem:
     target: pd.Series
     file: TableFile
     notes: tuple[str, ...]
+    weight: pd.Series | None = None
 
 
-def read_problem(
-    source: str,
-    target: str,
-    *,
-    positive: str | None = None,
-    drop: Sequence[str] = (),
-    delimiter: str | None = None,
-    missing: Sequence[str] = (),
-) -> Problem:
+@dataclass(frozen=True)
+class Asked:
+    """Which columns of a table are what.
+
+    Attributes:
+        target: the column to explain.
+        positive: the value of it to explain against all others.
+        drop: columns to leave out.
+        weight: the column that says how much each row counts.
+    """
+
+    target: str
+    positive: str | None = None
+    drop: tuple[str, ...] = ()
+    weight: str | None = None
+
+
+def read_problem(reading: Reading, asked: Asked) -> Problem:
     """A table with its target; rows without one are left out."""
-    file = read_table(source, delimiter=delimiter, missing=missing)
-    frame = file.frame
+    file, target = reading.table(), asked.target
+    frame, drop = file.frame, [*asked.drop, *([] if asked.weight is None else [asked.weight])]
     check_columns(frame, [target, *drop], file.name)
+    if target in drop:
+        raise LogicLensError(f"{target!r} is the target: it cannot be left out or weigh as well.")
     labels = frame[target]
     notes = []
     if labels.isna().any():
@@ -54,14 +69,15 @@ def read_problem(
         raise LogicLensError(f"{file.name} has no column beside the target {target!r} to learn from.")
     check_cells(rest)
     kept = labels.notna()
-    classes, rows = _classes(labels[kept], target, positive), rest[kept]
+    classes, rows = _classes(labels[kept], target, asked.positive), rest[kept]
     if len(rows) < FEWEST_ROWS:
         raise LogicLensError(
             f"{file.name} has {len(rows)} rows with a value of {target!r}, too few to learn from: take some dozens."
         )
     if all(len(rows[column].unique()) == 1 for column in rows.columns):
         raise LogicLensError("every column has one value only: there is nothing to tell rows apart by.")
-    return Problem(rows, classes, file, tuple(notes))
+    weight = None if asked.weight is None else _weights(frame[asked.weight][kept])
+    return Problem(rows, classes, file, tuple(notes), weight)
 
 
 def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str = "") -> None:
@@ -83,6 +99,11 @@ def check_by(problem: Problem, by: str | None) -> None:
     if by == problem.target.name:
         raise LogicLensError(f"{by!r} is the target: name another column to compare subgroups by.")
     check_columns(problem.frame, [by], problem.file.name, " to compare subgroups by")
+    if (n_values := problem.frame[by].nunique()) > MOST_SUBGROUPS:
+        raise LogicLensError(
+            f"{by!r} has {n_values:,} different values, too many to compare: name a column with at most "
+            f"{MOST_SUBGROUPS}, such as one that cuts it into a few."
+        )
 
 
 def check_cells(frame: pd.DataFrame) -> None:
@@ -112,7 +133,7 @@ def check_finite(frame: pd.DataFrame) -> None:
 def nearest(name: str, known: Sequence[str]) -> str | None:
     """The known name that was probably meant, in whatever case it was written."""
     folded = {text.casefold(): text for text in reversed(known)}
-    near = difflib.get_close_matches(name.casefold(), list(folded), 1, 0.5)
+    near = difflib.get_close_matches(name.casefold(), list(folded), 1, 0.6)
     return folded[near[0]] if near else None
 
 
@@ -126,6 +147,13 @@ def text_of(value: object) -> str:
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
+
+
+def _weights(column: pd.Series) -> pd.Series:
+    """How much each row counts."""
+    if not is_numeric_dtype(column) or column.isna().any() or (column < 0).any() or not (column > 0).any():
+        raise LogicLensError(f"the weights in {column.name!r} must be numbers from 0 on, one in every row.")
+    return column
 
 
 def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:

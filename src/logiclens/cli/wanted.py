@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from logiclens.cli.output import STANDARD, check_outputs
+from logiclens.cli.output import STANDARD, check_outputs, check_page_name
 from logiclens.errors import LogicLensError
 
 
@@ -21,13 +21,14 @@ class Wanted:
     report: str | None = None
     json: str | None = None
 
-    def check(self, *, exact: bool) -> None:
-        """Refuse, before any work, what could not be made or written after it."""
+    def check(self, *, exact: bool, data: str | None) -> None:
+        """Refuse, before any work, what could not be made or written after it, and the table itself as a result."""
         if self.stable and self.stability is None:
             raise LogicLensError("--stable needs resamples: say how many, for example --stability 20.")
         if self.stable and exact:
             raise LogicLensError("the rules of --exact are certified as they are: leave out --stable.")
-        check_outputs(self.report, self.json)
+        check_outputs(self.report, self.json, data=data)
+        check_page_name(self.report)
 
     @property
     def takes_standard_output(self) -> bool:

@@ -15,13 +15,11 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from logiclens.data.columns import Column, as_named, column_names, columns_of
 from logiclens.data.concepts import checked_weight
-from logiclens.data.cuts import (
-    counting_weight,
-)
 from logiclens.data.finding import CONSTANT, Finding, How
 from logiclens.data.parts import distinct_rows
 from logiclens.data.sources import opened, parted
 from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.formula.counted import counting_weight
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate, Scalar
 
@@ -105,7 +103,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for column in columns:
             found.look_at(column, _how(self.cuts, column))
         if not found.predicates:
-            raise LogicLensError("every column has one value only on these rows: there is nothing to tell rows apart.")
+            raise LogicLensError(_nothing_left(found.dropped))
         self.cutting_ = found.cutting()
         self._columns = tuple(column.name for column in columns)
         self.dropped_ = found.dropped
@@ -175,6 +173,15 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.transformer_tags.preserves_dtype = []
         tags.target_tags.required = isinstance(self.cuts, Mapping) or self.cuts == "supervised"
         return tags
+
+
+def _nothing_left(dropped: Mapping[str, str]) -> str:
+    """Why no column can tell rows apart."""
+    others = [(name, reason) for name, reason in dropped.items() if reason != CONSTANT]
+    if not others:
+        return "every column has one value only on these rows: there is nothing to tell rows apart."
+    name, reason = others[0]
+    return f"no column is left to tell rows apart: {name!r} is left out, since {reason}; give it cuts of its own."
 
 
 def _how(cuts: Any, column: Column) -> Any:

@@ -67,18 +67,6 @@ class Histogram:
         return float(self.high[place - 1]), float(self.low[place])
 
 
-def counting_weight(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights that count rows: whole numbers are counts; others are scaled to the number of rows they are worth (Kish).
-
-    >>> counting_weight(np.array([0.5, 0.5, 0.5, 0.5])).tolist()
-    [1.0, 1.0, 1.0, 1.0]
-    """
-    if (weight == np.round(weight)).all():
-        return weight
-    scaled: NDArray[np.float64] = weight * (weight.sum() / (weight**2).sum())
-    return scaled
-
-
 def supervised_cuts(histogram: Histogram, most: int) -> tuple[int, ...]:
     """The places of the cuts that tell most about the target, at most `most`.
 

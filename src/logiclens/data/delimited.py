@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from logiclens.data.formats import sentence
-from logiclens.data.inferred import CODE, checked_names, kind_of, typed
+from logiclens.data.inferred import CODE, checked_names, kind_of, no_name, typed
 from logiclens.data.plain import BLOCK, open_text
 from logiclens.errors import LogicLensError
 
@@ -43,7 +43,10 @@ def checked_delimiter(delimiter: str) -> str:
 
 
 def read_delimited(path: Path, name: str, delimiter: str | None, missing: frozenset[str]) -> pd.DataFrame:
-    """The table in a plain text; its delimiter is found if none is given."""
+    """The table in a plain text; its delimiter is found if none is given.
+
+    A first column without a name is kept, named "", if it counts the rows, and refused otherwise.
+    """
     # The csv module would refuse a long text in a cell that pandas reads.
     limit = csv.field_size_limit(2**31 - 1)
     try:
@@ -90,8 +93,20 @@ def _layout(path: Path, name: str, wanted: str | None) -> _Layout:
     layout = _Layout(path, name, delimiter, tuple(cell.strip() for cell in header))
     if set(widths[delimiter]) != {len(header)}:
         _refuse_bad_line(layout)
-    checked_names(list(layout.columns), name)
+    twice = "rename one."
+    if len(set(layout.columns)) < len(layout.columns) and _may_be_a_row(layout):
+        twice = "is the first line of the file a header?"
+    checked_names(list(layout.columns), name, first_may_lack=True, twice=twice)
     return layout
+
+
+def _may_be_a_row(layout: _Layout) -> bool:
+    """Whether a cell of the first line is a number, or comes again in its column soon."""
+    with open_text(layout.path) as text:
+        for _, fields in islice(_records(text, layout.delimiter), 1, 101):
+            if any(name and name == cell.strip() for name, cell in zip(layout.columns, fields, strict=False)):
+                return True
+    return bool(pd.to_numeric(pd.Series(layout.columns), errors="coerce").notna().any())
 
 
 def _widths(sample: str, delimiter: str) -> list[int]:
@@ -116,6 +131,8 @@ def _read_rows(layout: _Layout, missing: frozenset[str]) -> pd.DataFrame:
     kinds = [kind_of(frame[place]) for place in range(n_columns)]
     texts = {place for place, kind in enumerate(kinds) if kind == "mixed"}
     texts |= _code_columns(layout, [place for place, kind in enumerate(kinds) if kind == "number"], quotes=quotes)
+    if not layout.columns[0] and (0 in texts or not _counts_rows(layout)):
+        raise no_name(1, layout.name)
     if texts:
         again = _parse(layout, missing, usecols=sorted(texts), dtype=str)
         for place in texts:
@@ -137,6 +154,14 @@ def _parse(layout: _Layout, missing: frozenset[str], **options: Any) -> pd.DataF
         # By its path, because pandas reads a file that it opened itself in several threads.
         frame: pd.DataFrame = pd.read_csv(layout.path, **options)
     return frame
+
+
+def _counts_rows(layout: _Layout) -> bool:
+    """Whether the first column is 0, 1, 2, … or 1, 2, 3, …, as an index is written."""
+    # Read again with nothing missing: with 99 for a missing value, a row would not be counted.
+    cells = _parse(layout, frozenset(), usecols=[0])[0].to_numpy()
+    rows = np.arange(len(cells))
+    return cells.dtype.kind in "iu" and (np.array_equal(cells, rows) or np.array_equal(cells, rows + 1))
 
 
 def _count_marks(layout: _Layout) -> tuple[int, bool]:

@@ -34,7 +34,9 @@ FEW_ROWS = 20
 """With fewer rows a column of distinct values is no sign of an identifier."""
 CLOSE = 5
 """Whole numbers that name rows lie on average closer than this; only a part of the rows may be here."""
-_NAMED = re.compile(r"(?:^|[\W_])(?:id|nr|no|num|number|key|code|uid|uuid)$|[a-z](?:ID|Id|Nr|No)$", re.IGNORECASE)
+_NAMED = re.compile(r"(?i:(?:^|[\W_])(?:id|nr|no|num|number|key|uid|uuid))$|[a-z](?:ID|Id|Nr|No)$")
+FEW_COPIES = 1.1
+"""Rows that are there more often than this, on average, are no rows of their own: nothing names them."""
 
 
 @dataclass
@@ -204,11 +206,14 @@ def _at(column: Column, cut: Any) -> Predicate:
 
 def _is_identifier(column: Column, weight: NDArray[np.float64]) -> bool:
     """Whether a column names rows: text or whole numbers, close together or called so, no two of them equal."""
-    if (weight == np.round(weight)).all() and weight.max() > 1:
-        # Some rows are there several times; of rows that differ, a column that decides all others differs too.
+    if (weight == np.round(weight)).all() and weight.sum() > FEW_COPIES * len(weight):
+        # Of rows that differ, a column that decides all others differs too: only copies tell it from a name.
         return False
-    values = column.values[~column.missing]
-    if len(values) < FEW_ROWS or not (column.is_nominal or column.whole):
+    missing = column.missing
+    values = column.values[~missing]
+    # A gap makes whole numbers floats.
+    whole = column.whole or (column.kind == "number" and missing.any() and bool((values == np.round(values)).all()))
+    if len(values) < FEW_ROWS or not (column.is_nominal or whole):
         return False
     if len(np.unique(values)) < len(values):
         return False

@@ -1,33 +1,53 @@
-"""Columns as a file gives them: names that are there and differ, and the types that their cells show."""
+"""Columns as a file gives them: names that are there and differ, types that the cells show, and what is in doubt."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
 
 CODE = re.compile(r"\s*0[0-9]+\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?(([0-9]+,[0-9]*|,[0-9]+|0|[1-9][0-9]*)([eE][+-]?[0-9]+)?|inf)\s*")
 _OFFSET = "(Z|[+-][0-9]{2}:?[0-9]{2})"
-_DATE = re.compile(rf"[0-9]{{4}}(-[0-9]{{2}}){{2}}([T ][0-9]{{2}}(:[0-9]{{2}}){{1,2}}([.][0-9]{{1,9}})?{_OFFSET}?)?")
+_ISO = re.compile(rf"[0-9]{{4}}(-[0-9]{{2}}){{2}}([T ][0-9]{{2}}(:[0-9]{{2}}){{1,2}}([.][0-9]{{1,9}})?{_OFFSET}?)?")
+_TIME = r"(?:[ T]([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?)?"
+# No year of two digits after a dash: 20-09-22 is as often a code or starts with its year.
+_DAY = re.compile(rf"\s*([0-9]{{1,2}})([./-])([0-9]{{1,2}})\2([0-9]{{4}}|(?<!-)[0-9]{{2}}){_TIME}\s*")
+_MONEY = r"(?:[$€£¥₹]|EUR|USD|GBP|CHF)"
+_UNIT = rf"(?:{_MONEY}|%|‰|°[CF]?|[kmµ]?g|[kcm]?m|m?l)"
+_GROUPS = r"[1-9][0-9]{0,2}(?P<mark>[.,'’\s])[0-9]{3}(?:(?P=mark)[0-9]{3})*"
+_MARKED = re.compile(
+    rf"\s*(?:{_MONEY}\s?)?(?P<sign>[+-]?)(?:{_MONEY}\s?)?"
+    rf"(?P<whole>{_GROUPS}|[0-9]+)(?:(?!(?P=mark))[.,](?P<part>[0-9]+))?(?:\s?{_UNIT})?\s*"
+)
+_LIKE_THIS = "write dates as 2022-09-20"
 
 
-def checked_names(names: list[str], name: str) -> list[str]:
-    """Names that are there and differ."""
+def checked_names(
+    names: list[str], name: str, *, first_may_lack: bool = False, twice: str = "rename one."
+) -> list[str]:
+    """Names that are there, but for the first if it may lack one, and differ; `twice` ends the error if they do not."""
     seen: dict[str, int] = {}
     for place, column in enumerate(names, 1):
-        if not column.strip():
-            raise LogicLensError(
-                f"column {place} of {name} has no name: name it, or leave it out if it only counts rows."
-            )
+        if not column.strip() and not (first_may_lack and place == 1):
+            raise no_name(place, name)
         if column in seen:
-            raise LogicLensError(f"columns {seen[column]} and {place} of {name} are both named {column!r}: rename one.")
+            raise LogicLensError(f"columns {seen[column]} and {place} of {name} are both named {column!r}: {twice}")
         seen[column] = place
     return names
+
+
+def no_name(place: int, name: str) -> LogicLensError:
+    """The error for a column without a name."""
+    return LogicLensError(f"column {place} of {name} has no name: name it, or leave it out if it only counts rows.")
 
 
 def kind_of(column: pd.Series[Any]) -> str:
@@ -48,21 +68,28 @@ def typed(frame: pd.DataFrame, *, decimal_comma: bool = False) -> pd.DataFrame:
         if kind == "number" and column.dtype == object:
             # Whole numbers beyond 64 bits.
             frame[name] = column.astype(float)
-        elif kind == "text" and decimal_comma and _all_match(column, _DECIMAL_COMMA):
+        cells = column.dropna() if kind == "text" else column[:0]
+        if cells.empty:
+            continue
+        if decimal_comma and _all_match(cells, _DECIMAL_COMMA):
             frame[name] = pd.to_numeric(column.str.replace(",", ".", regex=False))
-        elif kind == "text" and _all_match(column, _DATE):
-            frame[name] = _dates(column)
+        elif _all_match(cells, _ISO):
+            frame[name] = _iso_dates(column)
+        elif _DAY.fullmatch(cells.iloc[0]):
+            frame[name] = _day_dates(column)
     return frame
 
 
 def mixed_columns(frame: pd.DataFrame) -> dict[str, tuple[str, int]]:
     """Text columns that are numbers but for some cells: the first such cell, and its row counted from 1.
 
-    More than half of the cells that are not missing must be numbers. A column with codes such as 00123 is text on
-    purpose and is not named.
+    More than half of the cells that are not missing must be numbers, with a decimal point or a decimal comma. A column
+    with codes such as 00123 is text on purpose and is not named.
 
     >>> mixed_columns(pd.DataFrame({"age": ["31", "about 40", "52"], "who": ["Ann", "Bo", "Cy"]}))
     {'age': ('about 40', 2)}
+    >>> mixed_columns(pd.DataFrame({"weight": ["88,2", "71", "unbekannt"]}))
+    {'weight': ('unbekannt', 3)}
     """
     mixed = {}
     for name, column in frame.items():
@@ -70,6 +97,9 @@ def mixed_columns(frame: pd.DataFrame) -> dict[str, tuple[str, int]]:
             continue
         there = column.notna().to_numpy()
         number = pd.to_numeric(column, errors="coerce").notna().to_numpy()
+        codes, texts = pd.factorize(column.where(there & ~number).astype(str))
+        # A missing cell has the code -1.
+        number = number | np.append(_matches(texts, _DECIMAL_COMMA), False)[codes]
         if not there.sum() / 2 < number.sum() < there.sum():
             continue
         if not column[number].astype(str).str.fullmatch(CODE.pattern).any():
@@ -78,13 +108,52 @@ def mixed_columns(frame: pd.DataFrame) -> dict[str, tuple[str, int]]:
     return mixed
 
 
-def _all_match(column: pd.Series[Any], pattern: re.Pattern[str]) -> bool:
-    cells = column.dropna()
+def doubtful_columns(frame: pd.DataFrame) -> dict[str, tuple[str, str]]:
+    """Text columns that look like dates or numbers but may be read in more ways than one, or in none.
+
+    Of each, a cell and what is in doubt, to stand behind the name of the column in a sentence.
+
+    >>> doubtful_columns(pd.DataFrame({"day": ["03/04/2022", "05/06/2022"], "pay": ["$45,000", "$9,500"]}))
+    {'day': ('03/04/2022', 'could be day/month or month/day: write dates as 2022-09-20'),
+     'pay': ('$45,000', 'looks like numbers with thousands marks or units: write 45000')}
+    """
+    doubtful = {}
+    for name, column in frame.items():
+        if kind_of(column) != "text":
+            continue
+        codes, values = pd.factorize(column)
+        texts, counts = [str(value) for value in values], np.bincount(codes[codes >= 0])
+        doubt = _doubt_of_dates(texts, counts) or _doubt_of_numbers(texts, counts)
+        if doubt:
+            doubtful[str(name)] = doubt
+    return doubtful
+
+
+def _matches(texts: Iterable[str], pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+    return np.array([pattern.fullmatch(text) is not None for text in texts], dtype=bool)
+
+
+def _all_match(cells: pd.Series[Any], pattern: re.Pattern[str]) -> bool:
     # The first cell nearly always decides, at no cost.
     return bool(pattern.fullmatch(cells.iloc[0])) and bool(cells.str.fullmatch(pattern.pattern).all())
 
 
-def _dates(column: pd.Series[Any]) -> pd.Series[Any]:
+def _first(texts: Sequence[str], which: NDArray[np.bool_]) -> str:
+    return texts[int(np.argmax(which))]
+
+
+# Dates ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Dates:
+    """Dates from texts, NaT where there is no such day; and a text with the reason if their meaning is in doubt."""
+
+    found: NDArray[np.datetime64]
+    doubt: tuple[str, str] | None
+
+
+def _iso_dates(column: pd.Series[Any]) -> pd.Series[Any]:
     """Dates from their ISO texts; the texts themselves where one is no day of the calendar."""
     offset = column.dropna().str.fullmatch(f".*{_OFFSET}")
     if offset.any() and not offset.all():
@@ -93,3 +162,106 @@ def _dates(column: pd.Series[Any]) -> pd.Series[Any]:
         return pd.to_datetime(column, format="ISO8601", utc=bool(offset.any()))
     except ValueError:
         return column
+
+
+def _day_dates(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Dates from texts such as 20.09.2022, each text looked at once; the texts themselves where they are in doubt."""
+    codes, texts = pd.factorize(column)
+    if len({_form(text) for text in texts}) > 1 or (dates := _dates(list(texts))).doubt:
+        return column
+    # As above, -1 is a missing cell.
+    return pd.Series(np.append(dates.found, np.datetime64("NaT"))[codes], index=column.index)
+
+
+def _form(text: str) -> str:
+    """How a date is written: its mark, "iso", or nothing if it is none."""
+    day = _DAY.fullmatch(text)
+    return day[2] if day else "iso" * bool(_ISO.fullmatch(text))
+
+
+def _dates(texts: Sequence[str]) -> _Dates:
+    """Dates of one form. Dots are day.month.year; of other marks the numbers above 12 tell which is the day."""
+    if _form(texts[0]) == "iso":
+        utc = pd.to_datetime(pd.Series(texts), format="ISO8601", errors="coerce", utc=True)
+        zoned = np.array([bool(re.search(f":.*{_OFFSET}$", text)) for text in texts])
+        mixed = (_first(texts, ~zoned), "mixes times with and without a zone: write them all alike")
+        return _checked(texts, utc.dt.tz_localize(None).to_numpy(), mixed if zoned.any() and not zoned.all() else None)
+    parts = [match for text in texts if (match := _DAY.fullmatch(text))]
+    first, second = (np.array([int(part[place]) for part in parts]) > 12 for place in (1, 3))
+    if parts[0][2] != "." and first.any() == second.any():
+        rare = first if first.sum() < second.sum() else second
+        reason = "mixes day/month and month/day" if rare.any() else "could be day/month or month/day"
+        either = [_moment(part, day=1, month=3) or _moment(part, day=3, month=1) for part in parts]
+        return _Dates(np.array(either, "datetime64[us]"), (_first(texts, rare), f"{reason}: {_LIKE_THIS}"))
+    day, month = (1, 3) if parts[0][2] == "." or first.any() else (3, 1)
+    # Spreadsheets take 45 for 1945, and C for 2045; a date of birth or of a payment, only the user can tell.
+    unclear = np.array([len(part[4]) == 2 and 30 <= int(part[4]) < 69 for part in parts])
+    year = parts[int(np.argmax(unclear))][4]
+    century = (_first(texts, unclear), f"has years that could be 19{year} or 20{year}: {_LIKE_THIS}")
+    found = np.array([_moment(part, day=day, month=month) for part in parts], "datetime64[us]")
+    return _checked(texts, found, century if unclear.any() else None)
+
+
+def _moment(part: re.Match[str], *, day: int, month: int) -> datetime | None:
+    year = int(part[4]) + (len(part[4]) == 2) * (2000 if int(part[4]) < 69 else 1900)
+    hour, minute, second = (int(part[place] or 0) for place in (5, 6, 7))
+    try:
+        return datetime(year, int(part[month]), int(part[day]), hour, minute, second)
+    except ValueError:
+        return None
+
+
+def _checked(texts: Sequence[str], found: NDArray[Any], doubt: tuple[str, str] | None) -> _Dates:
+    """Dates, of which one that is not in the calendar is the first doubt."""
+    never = np.isnat(found)
+    if never.any():
+        doubt = (_first(texts, never), f"holds dates, but this is not a date: {_LIKE_THIS}")
+    return _Dates(found, doubt)
+
+
+def _doubt_of_dates(texts: Sequence[str], counts: NDArray[np.intp]) -> tuple[str, str] | None:
+    """What is in doubt of texts of which more than half are dates of one form."""
+    forms = np.array([_form(text) for text in texts])
+    for form in ("iso", ".", "/", "-"):
+        own = forms == form
+        if 2 * counts[own].sum() <= counts.sum():
+            continue
+        dates = _dates([text for text, is_own in zip(texts, own, strict=True) if is_own])
+        # Many that are no days are something else: 12.40.99 may be a code.
+        if 2 * counts[own][~np.isnat(dates.found)].sum() <= counts.sum():
+            return None
+        if not own.all():
+            return _first(texts, ~own), f"holds dates and other text: {_LIKE_THIS}, and leave a cell without one empty"
+        return dates.doubt
+    return None
+
+
+# Numbers -------------------------------------------------------------------------------------------------------------
+
+
+def _doubt_of_numbers(texts: Sequence[str], counts: NDArray[np.intp]) -> tuple[str, str] | None:
+    """What is in doubt of texts of which more than half are numbers with a comma, thousands marks or units."""
+    number = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
+    comma = _matches(texts, _DECIMAL_COMMA) & ~number
+    marked = _matches(texts, _MARKED) & ~number & ~comma
+    if 2 * counts[number | comma | marked].sum() <= counts.sum() or _matches(texts, CODE).any():
+        return None
+    if marked.any():
+        text = _first(texts, marked)
+        return text, f"looks like numbers with thousands marks or units: write {_plainly(text)}"
+    # With words among them these are a mixed column, which is told of in another way.
+    if not comma.any() or not (number | comma).all():
+        return None
+    text = _first(texts, comma)
+    point = text.strip().replace(",", ".")
+    if all((match := _MARKED.fullmatch(text)) and match["mark"] for text in texts if "," in text):
+        return text, f"could have decimal commas or thousands marks: write {point} or {_plainly(text)}"
+    return text, f"looks like numbers with a decimal comma: write {point}"
+
+
+def _plainly(text: str) -> str:
+    """A number without marks and units: 45000 for $45,000."""
+    if (match := _MARKED.fullmatch(text)) is None:
+        return text
+    whole = "".join(re.findall("[0-9]", match["whole"]))
+    return match["sign"].strip("+") + whole + (f".{match['part']}" if match["part"] else "")

@@ -19,15 +19,46 @@ from logiclens.errors import LogicLensError
 
 
 @dataclass(frozen=True, eq=False)
+class Copies:
+    """Rows of the table as it was given: where each stands, and of which distinct row it is a copy."""
+
+    places: NDArray[np.intp]
+    rows: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
 class DistinctRows:
-    """Rows that differ, shuffled by a seed: where each one first stands, and what all of its copies weigh."""
+    """Rows that differ, shuffled by a seed.
+
+    Attributes:
+        first: where each one first stands.
+        weight: what all of its copies weigh.
+        places: where each row that weighs something stands.
+        copy_of: of which distinct row it is a copy.
+        each: what it weighs itself.
+    """
 
     first: NDArray[np.intp]
     weight: NDArray[np.float64]
+    places: NDArray[np.intp]
+    copy_of: NDArray[np.intp]
+    each: NDArray[np.float64]
 
     def __len__(self) -> int:
         """The number of distinct rows."""
         return len(self.first)
+
+    def copies(self, part: NDArray[np.float64]) -> Copies:
+        """Which copies make up a part, given by how much of each distinct row is in it: the last ones."""
+        order = np.lexsort((-self.places, self.copy_of))
+        group, each = self.copy_of[order], self.each[order]
+        begins = np.searchsorted(group, np.arange(len(self)))
+        before = np.cumsum(each) - each
+        taken = before - before[begins][group] < part[group] - 1e-9
+        kept = order[taken]
+        # Among the distinct rows that have something in the part.
+        place = np.cumsum(part > 0) - 1
+        return Copies(self.places[kept], place[self.copy_of[kept]])
 
 
 def distinct_rows(
@@ -37,7 +68,8 @@ def distinct_rows(
     weighs = np.flatnonzero(weight > 0)
     hashes = row_hashes([column.take(weighs) for column in columns], *classes[weighs].T, seed=seed)
     _, first, copy = np.unique(hashes, return_index=True, return_inverse=True)
-    return DistinctRows(weighs[first], np.bincount(copy, weight[weighs]).astype(np.float64))
+    total = np.bincount(copy, weight[weighs]).astype(np.float64)
+    return DistinctRows(weighs[first], total, weighs, copy, weight[weighs])
 
 
 def set_apart(classes: NDArray[np.intp] | None, weight: NDArray[np.float64], share: float) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from logiclens.data.columns import as_named, check_column_names, column_names
 from logiclens.data.concepts import ConceptTable
 from logiclens.data.finding import How
 from logiclens.data.sources import parted
-from logiclens.errors import LogicLensWarning
+from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators.folder import load_classifier, save_classifier
 from logiclens.estimators.inputs import seed_of
 from logiclens.estimators.notebook import Notebook
@@ -26,7 +26,7 @@ from logiclens.estimators.settings import booleaniser_of, check_settings
 from logiclens.estimators.training import train
 from logiclens.explain.certified import certify, explain_exact
 from logiclens.explain.classwise import Method, ScoreAgainst
-from logiclens.formula.ruleset import Resolve
+from logiclens.formula.ruleset import Resolve, RuleSet
 
 
 class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
@@ -188,19 +188,27 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The share of rows that are classed right; a row that nobody decides is not."""
+        X, y = parted(X, y)
+        answers = self.predict(X)
         truth = np.asarray(y)
-        right = np.equal(self.predict(X), truth).reshape(len(truth), -1).all(axis=1)
+        if truth.ndim == 2 and answers.ndim == 1 and truth.shape[1] == 1:
+            truth = truth[:, 0]
+        if truth.shape != answers.shape:
+            raise LogicLensError(f"labels must have the shape {answers.shape} of the answers, got {truth.shape}.")
+        right = np.equal(answers, truth).reshape(len(truth), -1).all(axis=1)
         weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(weight[right].sum() / weight.sum())
 
-    def save(self, folder: str | Path, result: Mapping[str, Any] | None = None) -> Path:
+    def save(
+        self, folder: str | Path, result: Mapping[str, Any] | None = None, *, rules: RuleSet | None = None
+    ) -> Path:
         """Write the model to a folder: `model.json`, `weights.safetensors` and, with `exact`, `certificate.json`.
 
         No row of the data is kept, except in a `result` (see `logiclens.report.result_of`). `logiclens verify FOLDER`
-        checks the certificate.
+        checks the certificate. `rules` are those to keep where they are not `rules_`, such as stable ones.
         """
         self._check_fitted()
-        return save_classifier(self, folder, result)
+        return save_classifier(self, folder, result, rules)
 
     @classmethod
     def load(cls, folder: str | Path) -> EntropyClassifier:

@@ -13,13 +13,18 @@ from logiclens.data.booleanise import Booleaniser
 from logiclens.errors import LogicLensError
 from logiclens.estimators.inputs import listed_class_weight
 from logiclens.estimators.store import StoredModel, data_hash, load, save
+from logiclens.formula.ruleset import RuleSet
 
 if TYPE_CHECKING:
     from logiclens.estimators.classifier import EntropyClassifier
 
 
-def save_classifier(model: EntropyClassifier, folder: str | Path, result: Mapping[str, Any] | None) -> Path:
+def save_classifier(
+    model: EntropyClassifier, folder: str | Path, result: Mapping[str, Any] | None, rules: RuleSet | None
+) -> Path:
     """Write a fitted classifier to a folder, with the result of its explanation where there is one."""
+    if rules is not None and model.exact and rules != model.rules_:
+        raise LogicLensError("the rules of an exact model are certified: no others can be saved with it.")
     if not hasattr(model, "table_"):
         raise LogicLensError("a loaded model is already in a folder: copy that.")
     table = model.table_
@@ -35,7 +40,7 @@ def save_classifier(model: EntropyClassifier, folder: str | Path, result: Mappin
         model.schema_,
         tuple(model.classes_.tolist()),
         _settings(model),
-        model.rules_,
+        model.rules_ if rules is None else rules,
         model.certificate_ if model.exact else None,
         metrics,
         data_hash([table.values, np.asarray(table.labels), table.weight]),

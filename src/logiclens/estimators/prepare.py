@@ -14,7 +14,7 @@ from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import Column, column_names, columns_of
 from logiclens.data.concepts import ConceptTable, checked_weight
 from logiclens.data.cutting import Cutting
-from logiclens.data.parts import DistinctRows, distinct_rows, set_apart
+from logiclens.data.parts import Copies, DistinctRows, distinct_rows, set_apart
 from logiclens.errors import LogicLensError
 from logiclens.estimators.inputs import Labels, bare_predicates, class_codes, known_labels, matched_columns
 from logiclens.formula.groups import Groups
@@ -57,11 +57,16 @@ class Schema:
 
 @dataclass(frozen=True, eq=False)
 class SetAside:
-    """Rows that neither train nor choose anything: as concepts, as raw columns, and their places in the table given."""
+    """Distinct rows that neither train nor choose anything: as concepts and raw columns, and where they stand."""
 
     table: ConceptTable
     columns: tuple[Column, ...] = field(repr=False)
-    places: NDArray[np.intp] = field(repr=False)
+    copies: Copies = field(repr=False)
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """The places of all copies in the table that was given."""
+        return self.copies.places
 
     def column(self, name: str) -> NDArray[np.object_]:
         """The values of a raw column, None where missing."""
@@ -188,7 +193,7 @@ def _set_aside(
     if not aside.any():
         return None
     taken = aside > 0
-    return SetAside(everything.weighing(aside), tuple(column.take(taken) for column in columns), distinct.first[taken])
+    return SetAside(everything.weighing(aside), tuple(column.take(taken) for column in columns), distinct.copies(aside))
 
 
 def _with_held_out(ready: Prepared, held_out: tuple[Any, Any]) -> Prepared:

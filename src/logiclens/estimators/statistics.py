@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from logiclens.data.columns import column_names
+from logiclens.data.sources import parted
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.ruleset import RuleSet
@@ -19,6 +21,7 @@ def statistics_of(model: EntropyClassifier, rows: Any, labels: Any, *, by: Any, 
     """The statistics of the rules on rows that were set aside, or that a caller hands over."""
     rules = model.rules_
     if rows is not None:
+        rows, labels = parted(rows, labels)
         if labels is None:
             raise LogicLensError("statistics of other rows need their labels: statistics(rows, labels).")
         by_name = by if isinstance(by, str) else None
@@ -50,7 +53,6 @@ def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None
 
 
 def _column(rows: Any, name: str) -> Any:
-    columns = [str(column) for column in getattr(rows, "columns", ())]
-    if name not in columns:
+    if name not in (column_names(rows) or ()):
         raise LogicLensError(f"the rows have no column {name!r} to compare subgroups by.")
-    return rows[name]
+    return parted(rows, name)[1]

@@ -82,6 +82,8 @@ def _save(model: StoredModel, target: Path, version: str) -> Path:
         content = {**_content(model, version), "weights_sha256": weights_sha256}
         _write_json(new / MODEL, sealed(content))
         if model.result is not None:
+            if model.result["rules"] != content["rules"]:
+                raise LogicLensError("the result is of other rules than the model: pass both or neither.")
             result = {**model.result, "model_sha256": sha256(new / MODEL)}
             _write_json(new / RESULT, sealed(result))
         if model.certificate is not None:

@@ -118,16 +118,16 @@ def resampled_formulas(
 
 
 def _drawn(table: ConceptTable, rng: np.random.Generator) -> ConceptTable:
-    """As many rows as there are, drawn with replacement, until every class that had rows has some."""
+    """As many rows as there are, drawn with replacement; a class that is not drawn keeps one of its rows."""
     weight = table.weight
     whole = (weight == np.round(weight)).all()
-    missing = set(table.empty_classes())
-    while True:
-        if whole:
-            drawn = rng.multinomial(int(weight.sum()), weight / weight.sum()).astype(np.float64)
-        else:
-            # What a row weighs is not how often it is there.
-            drawn = weight * rng.multinomial(len(weight), np.full(len(weight), 1 / len(weight)))
-        sample = table.weighing(drawn)
-        if set(sample.empty_classes()) == missing:
-            return sample
+    if whole:
+        drawn = rng.multinomial(int(weight.sum()), weight / weight.sum()).astype(np.float64)
+    else:
+        # What a row weighs is not how often it is there.
+        drawn = weight * rng.multinomial(len(weight), np.full(len(weight), 1 / len(weight)))
+    for column in (table.targets() > 0).T:
+        if column.any() and not drawn[column].any():
+            kept = rng.choice(np.flatnonzero(column))
+            drawn[kept] = 1 if whole else weight[kept]
+    return table.weighing(drawn)

@@ -106,7 +106,7 @@ def _stable_class(explained: ClassExplanation, counted: ClassStability, limits: 
         )  # fmt: skip
         if len(table.on) and len(table.off):
             formula = select_minimal(table, judge, limits).formula
-    if formula.is_constant:
+    if formula == DNF.false:
         most = max(counted.concepts.items(), key=lambda item: item[1], default=None)
         often = "" if most is None else f"; the most frequent concept, {most[0]!r}, was in {most[1]:.0%}"
         reason = f"nothing recurs in at least {RECURS:.0%} of the resamples{often}."

@@ -158,3 +158,15 @@ def row_weights(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | 
     if not (np.isfinite(array).all() and (array >= 0).all() and array.sum() > 0):
         raise LogicLensError("weights must be finite, none negative, and not all zero.")
     return array
+
+
+def counting_weight(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights that count rows: whole numbers are counts; others are scaled to the number of rows they are worth (Kish).
+
+    >>> counting_weight(np.array([0.5, 0.5, 0.5, 0.5])).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    if (weight == np.round(weight)).all():
+        return weight
+    scaled: NDArray[np.float64] = weight * (weight.sum() / (weight**2).sum())
+    return scaled

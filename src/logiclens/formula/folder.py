@@ -35,7 +35,7 @@ def open_model(folder: str | Path) -> dict[str, Any]:
             f"{path / MODEL} has schema {content.get('schema')!r}; this version reads schema 1 to {SCHEMA}. "
             "Load it with the version of logiclens that wrote it."
         )
-    if content["schema"] > 1:
+    if content["schema"] > 1 or "content_sha256" in content or "cutting" in content:
         check_sealed(content, path / MODEL)
     if not (path / WEIGHTS).is_file():
         raise LogicLensError(f"the weights are missing: there is no {path / WEIGHTS}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,13 +61,31 @@ class Groups:
     def among(self, names: Sequence[str]) -> Groups:
         """What each group still says when only some of the concepts are looked at.
 
-        What two groups say together only through a concept that is left out is not kept.
+        A member of an exclusive group that is left out is stood for by what implies it: where `age >= 60` excludes
+        `age is missing`, so does `age >= 72.5`.
         """
         known = set(names)
-        restricted = (
-            [[name for name in group if name in known] for group in groups] for groups in (self.exclusive, self.implied)
-        )
-        return Groups(*([group for group in groups if len(group) > 1] for groups in restricted))
+        implied = [[name for name in chain if name in known] for chain in self.implied]
+        exclusive: list[list[str]] = []
+        for group in self.exclusive:
+            stand = [[name] if name in known else self._next(name, known) for name in group]
+            if all(len(names) <= 1 for names in stand):
+                exclusive.append([name for names in stand for name in names])
+            else:
+                # Two that imply the same need not exclude each other: say it pair by pair.
+                pairs = combinations(stand, 2)
+                exclusive += [[one, other] for left, right in pairs for one in left for other in right if one != other]
+        kept = ([list(dict.fromkeys(group)) for group in groups] for groups in (exclusive, implied))
+        return Groups(*([group for group in groups if len(group) > 1] for groups in kept))
+
+    def _next(self, name: str, known: set[str]) -> list[str]:
+        """The concepts that are known and imply one that is not: of each chain the nearest."""
+        found = []
+        for chain in self.implied:
+            if name in chain:
+                after = (concept for concept in chain[chain.index(name) + 1 :] if concept in known)
+                found += [concept for concept in [next(after, None)] if concept is not None]
+        return list(dict.fromkeys(found))
 
     def allows(self, bits: NDArray[np.bool_], names: Sequence[str]) -> NDArray[np.bool_]:
         """Which rows of a Boolean matrix are possible."""

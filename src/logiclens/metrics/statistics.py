@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import RowsLike, as_array, boolean_matrix
-from logiclens.formula.counted import row_weights
+from logiclens.formula.counted import counting_weight, row_weights
 from logiclens.formula.dnf import DNF
 from logiclens.formula.predicate import Scalar, is_missing
 from logiclens.formula.ruleset import RuleSet, no_class
@@ -135,6 +135,9 @@ def rule_statistics(
     packed = rules.pack(rows, names)
     member = members(rules, labels, packed.n_rows)
     weights = row_weights(weight, packed.n_rows)
+    if weights is not None:
+        # Intervals count rows: weights that are no counts are scaled to the rows they are worth.
+        weights = counting_weight(weights)
     subgroups, group, called = _subgroups(by, by_name, rows, packed.n_rows)
 
     def counts(fired: Sequence[NDArray[np.uint64]], column: NDArray[np.bool_], which: int) -> NDArray[np.float64]:
@@ -220,13 +223,15 @@ def _subgroups(
         present.sort()
     except TypeError:
         present.sort(key=_shown)
-    told = list(dict.fromkeys([*map(_shown, present), *(["missing"] if len(present) < len(distinct) else [])]))
+    # A value that is called so must not swallow the gaps.
+    gaps = "missing" if "missing" not in map(_shown, present) else "no value"
+    told = list(dict.fromkeys([*map(_shown, present), *([gaps] if len(present) < len(distinct) else [])]))
     if len(told) > MAX_SUBGROUPS:
         raise LogicLensError(
             f"{called!r} has {len(told):,} values, more than {MAX_SUBGROUPS:,} subgroups: cut it into ranges first."
         )
     place = {name: at for at, name in enumerate(told)}
-    places = np.array([place["missing" if is_missing(v) else _shown(v)] for v in distinct], dtype=np.intp)
+    places = np.array([place[gaps if is_missing(v) else _shown(v)] for v in distinct], dtype=np.intp)
     return told, places[codes], called
 
 

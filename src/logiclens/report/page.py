@@ -92,8 +92,17 @@ def _for_script(result: Mapping[str, Any]) -> dict[str, Any]:
     """What the "Try it" panel needs: concepts by their place, so that no name is ever a key."""
     place = {concept["name"]: i for i, concept in enumerate(result["concepts"])}
     rules = result["rules"]
+    # Where a panel has a switch for missing values, "below 80" is not "or missing".
+    meant = rules["predicates"].values()
+    switched = {entry["column"] for entry in meant if entry["operator"] == "missing"}
     return {
-        "words": [[concept["words_not"], concept["words"]] for concept in result["concepts"]],
+        "words": [
+            [
+                concept["words_not"].removesuffix(" (or missing)" if concept["column"] in switched else "\0"),
+                concept["words"],
+            ]
+            for concept in result["concepts"]
+        ],
         "exclusive": [[place[name] for name in group] for group in result["exclusive"]],
         "implied": [[place[name] for name in chain] for chain in result["implied"]],
         "classes": [entry["name"] for entry in result["classes"]],

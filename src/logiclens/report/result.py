@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
@@ -52,6 +52,7 @@ class Source:
         target: the column that is predicted.
         sha256: of the bytes of the file.
         command: that makes this result again.
+        row_numbers: of each row in the file, where they are not 1, 2, 3, ….
     """
 
     name: str
@@ -60,6 +61,7 @@ class Source:
     target: str
     sha256: str | None = None
     command: str | None = None
+    row_numbers: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
 
 
 def result_of(
@@ -241,27 +243,26 @@ class _Told:
         }
 
     def rows(self, packed: PackedRows) -> dict[str, Any]:
-        """The first rows in the order of the file, each with what was said of it."""
-        table = self.aside.table
-        order = np.argsort(self.aside.places, kind="stable")[:MOST_ROWS]
+        """The first rows in the order of the file, each with what was said of it; a copy is a row of its own."""
+        table, copies = self.aside.table, self.aside.copies
+        order = np.argsort(copies.places, kind="stable")[:MOST_ROWS]
+        numbers = self.source.row_numbers
         used = [table.names.index(concept) for concept in self.rules.concepts]
-        bits = table.boolean()[order][:, used]
-        by_rules = self.rules.predict(packed)[order]
-        network = None if self.model.exact else self.model.predict(table)[order]
-        names = table.class_names
-        labels = np.asarray(table.labels)[order]
-        shown = []
-        for i, place in enumerate(self.aside.places[order].tolist()):
+        bits, labels = table.boolean()[:, used], np.asarray(table.labels)
+        by_rules = self.rules.predict(packed)
+        network = None if self.model.exact else self.model.predict(table)
+        names, shown = table.class_names, []
+        for place, row in zip(copies.places[order].tolist(), copies.rows[order].tolist(), strict=True):
             shown.append(
                 {
-                    "row": place + 1,
-                    "label": _label(labels[i], names),
-                    "network": None if network is None else _said(network[i], names),
-                    "rules": _said(by_rules[i], names),
-                    "bits": "".join("1" if bit else "0" for bit in bits[i]),
+                    "row": place + 1 if numbers is None else int(numbers[place]),
+                    "label": _label(labels[row], names),
+                    "network": None if network is None else _said(network[row], names),
+                    "rules": _said(by_rules[row], names),
+                    "bits": "".join("1" if bit else "0" for bit in bits[row]),
                 }
             )
-        return {"rows": shown, "rows_shown": len(shown), "rows_total": len(table)}
+        return {"rows": shown, "rows_shown": len(shown), "rows_total": len(copies.places)}
 
 
 def _data(model: EntropyClassifier, source: Source) -> dict[str, Any]:

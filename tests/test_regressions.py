@@ -1,0 +1,187 @@
+"""What went wrong once: rows that repeat or lack a target, rules that were saved, groups through a concept left out."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from logiclens import RuleSet
+from logiclens.data.booleanise import Booleaniser
+from logiclens.data.columns import columns_of
+from logiclens.data.concepts import ConceptTable
+from logiclens.data.parts import distinct_rows, set_apart
+from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.estimators import EntropyClassifier
+from logiclens.estimators.training import _drawn
+from logiclens.formula import parse
+from logiclens.formula.groups import Groups
+from logiclens.formula.record import to_dict
+from logiclens.formula.ruleset import Rule
+from logiclens.metrics.statistics import rule_statistics
+from logiclens.report import Source, render, result_of
+
+RNG = np.random.default_rng(0)
+FEW = pd.DataFrame({"c": RNG.integers(0, 3, 600), "d": RNG.choice(["u", "v"], 600)})
+LABEL = pd.Series(np.where((FEW["c"] == 2) | (FEW["d"] == "u") & (RNG.random(600) < 0.9), "yes", "no"), name="y")
+
+
+@pytest.fixture(scope="module")
+def repeated() -> EntropyClassifier:
+    return EntropyClassifier(epochs=60, set_aside=0.25).fit(FEW, LABEL)
+
+
+def test_every_copy_set_aside_has_its_own_row_number(repeated):
+    result = result_of(repeated, repeated.explain(), Source("few", 600, 2, "y"))
+    aside = repeated.set_aside_
+    numbers = [row["row"] for row in result["rows"]]
+    assert len(numbers) == len(set(numbers)) == result["rows_total"] == result["parts"]["set_aside"] == 150
+    names = [concept["name"] for concept in result["concepts"]]
+    concepts = repeated.concepts(FEW)[names].astype(bool).to_numpy()
+    for row in result["rows"]:
+        assert row["label"] == LABEL[row["row"] - 1]
+        assert [bit == "1" for bit in row["bits"]] == concepts[row["row"] - 1].tolist()
+    # What the page lists for a rule is as much as what it says the rule fires on.
+    for counted, entry in zip(result["statistics"]["classes"], result["rules"]["classes"], strict=True):
+        for cube, told in zip(entry["cubes"], counted["cubes"], strict=True):
+            wanted = [(names.index(concept), "1" if sign else "0") for concept, sign in cube["if"].items()]
+            fires = sum(all(row["bits"][place] == bit for place, bit in wanted) for row in result["rows"])
+            assert fires == told["support"]["hits"]
+    assert sorted(aside.places.tolist()) == sorted(number - 1 for number in numbers)
+
+
+def test_copies_of_a_part_are_whole_rows_of_the_table():
+    columns, classes = columns_of(FEW), (LABEL == "yes").to_numpy().astype(int)[:, None]
+    distinct = distinct_rows(columns, classes, np.ones(600), seed=0)
+    part = set_apart(classes[distinct.first, 0], distinct.weight, 0.3)
+    copies = distinct.copies(part)
+    assert len(copies.places) == part.sum()
+    kept = distinct.first[part > 0]
+    for place, row in zip(copies.places, copies.rows, strict=True):
+        assert FEW.iloc[place].tolist() == FEW.iloc[kept[row]].tolist()
+        assert classes[place] == classes[kept[row]]
+    assert np.bincount(copies.rows).tolist() == part[part > 0].tolist()
+
+
+def test_stable_rules_are_saved_as_they_are_told(tmp_path):
+    model = EntropyClassifier(epochs=60, set_aside=0.25).fit(FEW, LABEL)
+    explanation = model.explain(stability=3, stable=True)
+    result = result_of(model, explanation, Source("few", 600, 2, "y"))
+    folder = model.save(tmp_path / "m", result, rules=explanation.rules)
+    assert to_dict(RuleSet.load(folder)) == result["rules"] == json.loads((folder / "model.json").read_text())["rules"]
+    other = model.rules_
+    if other != explanation.rules:
+        with pytest.raises(LogicLensError, match="the result is of other rules than the model"):
+            model.save(tmp_path / "n", result)
+        assert not (tmp_path / "n").exists()
+
+
+def test_a_chain_stands_for_the_concept_that_was_left_out():
+    groups = Groups([["a >= 30", "a is missing"]], [["a >= 30", "a >= 80", "a >= 90"]])
+    left = groups.among(["a >= 80", "a >= 90", "a is missing"])
+    assert left == Groups([["a >= 80", "a is missing"]], [["a >= 80", "a >= 90"]])
+    # As many rows are possible as of all concepts, looked at through these.
+    names = ["a >= 30", "a >= 80", "a >= 90", "a is missing"]
+    every = np.array(np.meshgrid(*[[False, True]] * 4)).T.reshape(-1, 4)
+    possible = {tuple(row[1:]) for row in every[groups.allows(every, names)].tolist()}
+    rest = np.unique(every[:, 1:], axis=0)
+    assert {tuple(row) for row in rest[left.allows(rest, names[1:])].tolist()} == possible
+
+
+def test_two_chains_through_one_concept_do_not_exclude_each_other():
+    groups = Groups([["x", "y"]], [["x", "p"], ["x", "q"]])
+    left = groups.among(["p", "q", "y"])
+    every = np.array(np.meshgrid(*[[False, True]] * 4)).T.reshape(-1, 4)
+    names = ["x", "y", "p", "q"]
+    possible = {tuple(row[1:]) for row in every[groups.allows(every, names)].tolist()}
+    rest = np.unique(every[:, 1:], axis=0)
+    assert {tuple(row) for row in rest[left.allows(rest, names[1:])].tolist()} == possible
+
+
+@pytest.mark.parametrize("name", ["amount_paid", "uric acid", "thyroid", "casino", "income"])
+def test_a_name_that_only_ends_like_an_identifier_is_none(name):
+    values = RNG.choice(10**6, 80, replace=False)
+    fitted = Booleaniser().fit(pd.DataFrame({name: values, "z": RNG.normal(size=80)}), values > 500_000)
+    assert any(predicate.column == name for predicate in fitted.predicates_.values())
+
+
+@pytest.mark.parametrize("name", ["id", "patient_id", "Case No", "patientId", "MRN number"])
+def test_sparse_numbers_that_are_called_identifiers_are_left_out(name):
+    values = RNG.choice(10**6, 80, replace=False)
+    with pytest.warns(LogicLensWarning, match="as an identifier has"):
+        Booleaniser().fit(pd.DataFrame({name: values, "z": RNG.normal(size=80)}), values > 500_000)
+
+
+@pytest.mark.parametrize("ids", [np.arange(1000, 1300), [f"P{i:05}" for i in range(300)]])
+def test_one_copy_does_not_hide_an_identifier(ids):
+    frame = pd.DataFrame({"id": ids, "z": RNG.normal(size=300)})
+    frame = pd.concat([frame, frame.iloc[[7]]], ignore_index=True)
+    with pytest.warns(LogicLensWarning, match="the column 'id' is left out"):
+        Booleaniser().fit(frame, np.append(RNG.integers(0, 2, 300), [0]))
+
+
+def test_a_gap_does_not_hide_an_identifier():
+    frame = pd.DataFrame({"id": np.arange(300.0), "z": RNG.normal(size=300)})
+    frame.loc[5, "id"] = np.nan
+    with pytest.warns(LogicLensWarning, match="the column 'id' is left out"):
+        Booleaniser().fit(frame, RNG.integers(0, 2, 300))
+
+
+def test_a_table_of_one_identifier_says_so():
+    with pytest.raises(LogicLensError, match="no column is left to tell rows apart: 'id' is left out, since every row"):
+        Booleaniser().fit(pd.DataFrame({"id": [f"P{i}" for i in range(40)]}), [0, 1] * 20)
+
+
+def test_resamples_of_many_rare_classes_end():
+    table = ConceptTable(np.eye(30), labels=np.arange(30))
+    drawn = _drawn(table, np.random.default_rng(0))
+    assert set(drawn.labels.tolist()) == set(range(30))
+
+
+def test_a_column_vector_is_scored_as_its_labels(repeated):
+    expected = repeated.score(FEW, LABEL)
+    assert repeated.score(FEW, LABEL.to_frame()) == repeated.score(FEW, LABEL.to_numpy()[:, None]) == expected
+    assert expected == (repeated.predict(FEW) == LABEL).mean()
+    with pytest.raises(LogicLensError, match="labels must have the shape"):
+        repeated.score(FEW, np.stack([LABEL, LABEL], axis=1))
+
+
+def test_a_lower_schema_does_not_lift_the_seal(repeated, tmp_path):
+    folder = repeated.save(tmp_path / "m")
+    content = json.loads((folder / "model.json").read_text())
+    content["schema"] = 1
+    (folder / "model.json").write_text(json.dumps(content))
+    with pytest.raises(LogicLensError, match="was changed after it was saved"):
+        RuleSet.load(folder)
+
+
+def test_weights_that_are_no_counts_do_not_narrow_an_interval():
+    rules = RuleSet((Rule("yes", parse("a"), (0.9,)), Rule("no", parse("~a"), (0.9,))), otherwise=1)
+    rows, labels = {"a": [1, 1, 1, 0, 0, 0, 1, 0]}, ["yes", "yes", "no", "no", "no", "yes", "yes", "no"]
+    plain = rule_statistics(rules, rows, labels)["yes"].whole.confidence
+    for factor in (100.5, 0.004):
+        scaled = rule_statistics(rules, rows, labels, weight=np.full(8, factor))["yes"].whole.confidence
+        assert (scaled.value, scaled.low, scaled.high) == pytest.approx((plain.value, plain.low, plain.high))
+
+
+def test_a_subgroup_called_missing_does_not_swallow_the_gaps():
+    rules = RuleSet((Rule("yes", parse("a"), (0.9,)), Rule("no", parse("~a"), (0.9,))), otherwise=1)
+    counted = rule_statistics(rules, {"a": [1, 0, 1]}, ["yes", "no", "no"], by=["missing", None, "x"])
+    assert {name: classes[0].prevalence.total for name, classes in counted.subgroups.items()} == {
+        "missing": 1, "x": 1, "no value": 1
+    }  # fmt: skip
+
+
+def test_a_condition_with_a_switch_for_gaps_is_not_told_with_them():
+    rows = pd.DataFrame({"a": np.where(RNG.random(400) < 0.2, np.nan, RNG.normal(50, 20, 400))})
+    labels = np.where(rows["a"].isna() | (rows["a"] >= 60), "p", "q")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = EntropyClassifier(epochs=100, set_aside=0.25).fit(rows, labels)
+        page = render(result_of(model, model.explain(), Source("t", 400, 1, "y")))
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert [words for words, _ in data["words"] if words.startswith("a is below")]
+    assert not any("(or missing)" in words for words, _ in data["words"])
