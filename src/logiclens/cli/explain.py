@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from logiclens.cli.output import Printer, uninterrupted, write_json, write_text
 from logiclens.cli.sheet import print_metrics, print_sheet
@@ -125,9 +126,11 @@ def _write(
 
 def _cross_validate(problem: Problem, model: EntropyClassifier, n_folds: int) -> CrossValidation:
     """The six metrics over folds, on rows that neither trained nor chose anything."""
+    # Every fold has rows of its own to measure on: none need be set aside beside these.
+    estimator = clone(model).set_params(set_aside=0.0)
     results: list[FoldResult] = []
     with Progress(n_folds, "folds") as progress:
-        for result in cross_validate(problem.frame, problem.target.to_numpy(), estimator=model, n_folds=n_folds):
+        for result in cross_validate(problem.frame, problem.target.to_numpy(), estimator=estimator, n_folds=n_folds):
             results.append(result)
             progress.update(len(results))
     return summarise(results)
