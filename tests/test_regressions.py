@@ -185,3 +185,19 @@ def test_a_condition_with_a_switch_for_gaps_is_not_told_with_them():
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     assert [words for words, _ in data["words"] if words.startswith("a is below")]
     assert not any("(or missing)" in words for words, _ in data["words"])
+
+
+def test_subgroups_by_a_column_that_the_model_does_not_know(repeated):
+    sex = RNG.choice(["f", "m"], 600)
+    counted = repeated.statistics(by=pd.Series(sex, name="sex"))
+    places = repeated.set_aside_.places
+    fires = repeated.rules_.fires(FEW.iloc[places])
+    assert counted.by == "sex"
+    for name, classes in counted.subgroups.items():
+        here = sex[places] == name
+        for place, rule in enumerate(repeated.rules_.rules):
+            whole = classes[place].whole
+            assert whole.support.total == here.sum()
+            assert whole.confidence.hits == (fires[here, place] & (LABEL.to_numpy()[places][here] == rule.label)).sum()
+    with pytest.raises(LogicLensError, match="one value for each row that fit was given"):
+        repeated.statistics(by=sex[:10])

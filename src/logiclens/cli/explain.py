@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from logiclens.cli.output import Printer, uninterrupted, write_json, write_text
 from logiclens.cli.sheet import print_metrics, print_sheet
-from logiclens.cli.tables import Problem, check_by
+from logiclens.cli.tables import Problem, check_by, subgroups
 from logiclens.cli.wanted import Wanted
 from logiclens.data.files import TableFile
 from logiclens.errors import LogicLensError
@@ -52,7 +52,7 @@ def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wan
     fitted = time.perf_counter()
     explanation = model.explain(stability=wanted.stability, stable=wanted.stable)
     seconds = {"fit": fitted - begun, "explain": time.perf_counter() - fitted}
-    result = result_of(model, explanation, _source(problem), by=wanted.by)
+    result = result_of(model, explanation, _source(problem), by=subgroups(problem, wanted.by))
     result["notes"] = [*problem.notes, *result["notes"]]
     # Before anything is printed: whoever reads the output may stop reading.
     told = _write(model, explanation.rules, result, wanted, {"seconds": seconds, "cross_validation": _metrics(folds)})

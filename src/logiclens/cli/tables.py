@@ -92,14 +92,20 @@ def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str
         raise LogicLensError(f"{file} has no column {name!r}{why}; {hint}")
 
 
+def subgroups(problem: Problem, by: str | None) -> pd.Series | None:
+    """The column to compare subgroups by, which may be one that the rules do not see."""
+    return None if by is None else problem.file.frame[by].loc[problem.frame.index]
+
+
 def check_by(problem: Problem, by: str | None) -> None:
     """Refuse a column of subgroups that is not there, or is the target."""
     if by is None:
         return
+    frame = problem.file.frame
     if by == problem.target.name:
         raise LogicLensError(f"{by!r} is the target: name another column to compare subgroups by.")
-    check_columns(problem.frame, [by], problem.file.name, " to compare subgroups by")
-    if (n_values := problem.frame[by].nunique()) > MOST_SUBGROUPS:
+    check_columns(frame, [by], problem.file.name, " to compare subgroups by")
+    if (n_values := frame[by].nunique()) > MOST_SUBGROUPS:
         raise LogicLensError(
             f"{by!r} has {n_values:,} different values, too many to compare: name a column with at most "
             f"{MOST_SUBGROUPS}, such as one that cuts it into a few."

@@ -195,7 +195,7 @@ def _dates(texts: Sequence[str]) -> _Dates:
         return _Dates(np.array(either, "datetime64[us]"), (_first(texts, rare), f"{reason}: {_LIKE_THIS}"))
     day, month = (1, 3) if parts[0][2] == "." or first.any() else (3, 1)
     # Spreadsheets take 45 for 1945, and C for 2045; a date of birth or of a payment, only the user can tell.
-    unclear = np.array([len(part[4]) == 2 and 30 <= int(part[4]) < 69 for part in parts])
+    unclear = np.array([len(part[4]) == 2 and 40 <= int(part[4]) < 45 for part in parts])
     year = parts[int(np.argmax(unclear))][4]
     century = (_first(texts, unclear), f"has years that could be 19{year} or 20{year}: {_LIKE_THIS}")
     found = np.array([_moment(part, day=day, month=month) for part in parts], "datetime64[us]")

@@ -20,10 +20,11 @@ from logiclens.errors import LogicLensError
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """Rows of the table as it was given: where each stands, and of which distinct row it is a copy."""
+    """Rows of the table as it was given: where each stands, of which distinct row it is a copy, and what it weighs."""
 
     places: NDArray[np.intp]
     rows: NDArray[np.intp]
+    weight: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +55,13 @@ class DistinctRows:
         group, each = self.copy_of[order], self.each[order]
         begins = np.searchsorted(group, np.arange(len(self)))
         before = np.cumsum(each) - each
-        taken = before - before[begins][group] < part[group] - 1e-9
+        amount = np.clip(part[group] - (before - before[begins][group]), 0, each)
+        # Sums of weights that are no whole numbers are not exact.
+        taken = amount > 1e-9 * each
         kept = order[taken]
         # Among the distinct rows that have something in the part.
         place = np.cumsum(part > 0) - 1
-        return Copies(self.places[kept], place[self.copy_of[kept]])
+        return Copies(self.places[kept], place[self.copy_of[kept]], amount[taken])
 
 
 def distinct_rows(

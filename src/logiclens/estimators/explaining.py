@@ -112,7 +112,8 @@ class Explaining(Fitted):
         """Support, coverage, confidence and lift of every rule, with intervals, on rows that chose nothing.
 
         These are the rows given, which must not be among those that the model was fitted on, or else the rows that
-        `set_aside` kept from training. `by` is a column (its name, or one value a row): the same for each value of it.
+        `set_aside` kept from training. `by` is a column: its name, or one value for each row given (to `fit`, for rows
+        set aside), which may be a column that the model does not know. The same is told for each value of it.
         """
         return statistics_of(self, X, y, by=by, sample_weight=sample_weight)
 

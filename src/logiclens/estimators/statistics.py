@@ -39,16 +39,19 @@ def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None
         raise LogicLensError(
             "no rows were set aside: fit with set_aside=0.25, or pass rows and labels that the model has not seen."
         )
-    table = aside.table
+    table, copies, name = aside.table, aside.copies, by if isinstance(by, str) else None
+    source = f"{table.n_counted:,} rows set aside before training: they neither trained the network nor chose a rule"
+    weight, values = table.weight, None if name is None else aside.column(name)
+    if by is not None and name is None:
+        # Copies of a row may differ in a column that the model does not know.
+        name, given = getattr(by, "name", None), np.asarray(by, dtype=object)
+        if given.ndim != 1 or len(given) <= copies.places.max():
+            raise LogicLensError("by must be the name of a column, or one value for each row that fit was given.")
+        table, weight, values = table.take(copies.rows), copies.weight, given[copies.places]
     known = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
+    rows = PackedRows.of(table.boolean(), table.names)
     return rule_statistics(
-        rules,
-        PackedRows.of(table.boolean(), table.names),
-        known,
-        weight=table.weight,
-        by=aside.column(by) if isinstance(by, str) else by,
-        by_name=by if isinstance(by, str) else None,
-        source=f"{table.n_counted:,} rows set aside before training: they neither trained the network nor chose a rule",
+        rules, rows, known, weight=weight, by=values, by_name=None if name is None else str(name), source=source
     )
 
 

@@ -64,10 +64,11 @@ class Source:
     row_numbers: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
 
 
-def result_of(
-    model: EntropyClassifier, explanation: Explanation, source: Source, *, by: str | None = None
-) -> dict[str, Any]:
-    """Everything there is to say about a fitted model and its explanation, measured on the rows that were set aside."""
+def result_of(model: EntropyClassifier, explanation: Explanation, source: Source, *, by: Any = None) -> dict[str, Any]:
+    """Everything there is to say about a fitted model and its explanation, measured on the rows that were set aside.
+
+    `by` is a column whose values are told apart: its name, or one value for each row that `fit` was given.
+    """
     aside = model.set_aside_
     if aside is None:
         raise LogicLensError("a report needs rows that chose nothing: fit with set_aside=0.25.")
