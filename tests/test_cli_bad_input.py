@@ -121,9 +121,8 @@ def test_the_column_that_stands_in_the_way_is_named_until_none_does(tmp_path):
     arguments = ("explain", "t.csv", "--target", "died")
     assert refused(*arguments, cwd=tmp_path).startswith("the column 'age' holds numbers and text ('?' in row ")
     assert refused(*arguments, "--missing", "?", cwd=tmp_path).startswith("the column 'bmi' holds numbers and text")
-    assert refused(*arguments, "--missing", "?", "--drop", "bmi", "--by", "bmi", cwd=tmp_path) == (
-        "t.csv has no column 'bmi' to compare subgroups by; its columns are 'id', 'age', 'unit', 'crp, \"mg\"', 'sex', "
-        "'admitted'."
+    assert refused(*arguments, "--missing", "?", "--drop", "bmi", "--by", "weather", cwd=tmp_path).startswith(
+        "t.csv has no column 'weather' to compare subgroups by; its columns are 'id', 'age', "
     )
 
 

@@ -114,7 +114,7 @@ def test_a_file_that_is_not_there(put, tmp_path):
     path = tmp_path / "pateints.csv"
     assert refusal(path) == f"there is no file {path}; did you mean patients.csv?"
     # Alike in its ending, but not close.
-    assert refusal(tmp_path / "parents2.csv") == f"there is no file {tmp_path / 'parents2.csv'}."
+    assert refusal(tmp_path / "adults.csv") == f"there is no file {tmp_path / 'adults.csv'}."
     assert refusal(tmp_path / "zzz.parquet") == f"there is no file {tmp_path / 'zzz.parquet'}."
     assert refusal(tmp_path / "no" / "t.csv").endswith(f"and no folder {tmp_path / 'no'} either.")
     assert refusal(tmp_path) == f"{tmp_path} is a folder: name a file in it."
@@ -147,7 +147,7 @@ def test_an_excel_workbook_is_refused_whatever_its_name(put):
         for data in (new, old, new[: len(new) // 2]):
             assert refusal(put(data, name)) == f"{name} is an Excel workbook: save the sheet as CSV (UTF-8)."
     assert "is an Excel workbook" in refusal(put(gzip.compress(new), "t.csv.gz"))
-    with pytest.raises(LogicLensError, match="^standard input is an Excel workbook"):
+    with pytest.raises(LogicLensError, match=r"^standard input is an Excel workbook"):
         read_table("-", stream=io.BytesIO(new))
     # Other zips, and a table that starts with these letters.
     assert refusal(put(workbook("word/document.xml", "word/xl/x.xml"), "t.docx")).startswith("t.docx is of no known")

@@ -158,7 +158,7 @@ def test_dates_as_people_write_them(put):
         (["1-2-2022"], "1-2-2022", "could be day/month or month/day: write dates as 2022-09-20"),
         (["20/09/2022", "21/09/2022", "09/20/2022"], "09/20/2022", "mixes day/month and month/day: write dates as"),
         (["09/20/2022", "09/21/2022", "20/09/2022"], "20/09/2022", "mixes day/month and month/day: write dates as"),
-        (["01.01.2022", "31.02.2022"] + ["02.01.2022"], "31.02.2022", "holds dates, but this is not a date: write"),
+        (["01.01.2022", "31.02.2022", "02.01.2022"], "31.02.2022", "holds dates, but this is not a date: write"),
         (["01/31/2022", "02/28/2022", "02/29/2022"], "02/29/2022", "holds dates, but this is not a date: write"),
         (["01.01.2022", "02.13.2022", "03.01.2022"], "02.13.2022", "holds dates, but this is not a date: write"),
         (["2022-01-31", "2022-02-28", "2022-02-29"], "2022-02-29", "holds dates, but this is not a date: write"),
@@ -183,6 +183,7 @@ def test_dates_in_doubt_stay_text_and_are_named(put, texts, example, reason):
     "texts",
     [
         ["30-00-15", "12-05-10"],
+        ["12-05-10", "13-06-11"],
         ["12.40.99", "13.45.20", "01.01.20"],
         ["01.01.2022", "x"],
         ["1.2.3", "1.2.10"],
@@ -259,7 +260,7 @@ def test_commas_in_numbers_where_the_comma_is_the_delimiter(put):
 
 
 @pytest.mark.parametrize(
-    "text", ["5A", "12 rooms", "65+", "10-20", "A 12", "1,2,3", "0.123.456", "12 34", "$", "%", "1 2"]
+    "text", ["5A", "12 rooms", "65+", "10-20", "A 12", "1,2,3", "1,234,50", "0.123.456", "12 34", "$", "%", "1 2"]
 )
 def test_what_only_resembles_numbers_is_not_named(text):
     assert doubtful_columns(pd.DataFrame({"a": [text, text]})) == {}

@@ -35,6 +35,12 @@ class SavedModel:
         self.target: str | None = content.get("target")
         self.exact = bool(content["exact"])
         self.kinds: Mapping[str, str] = (content.get("cutting") or {}).get("kinds", {})
+        # Columns of text some of whose categories read as numbers.
+        self.coded = {
+            meant["column"]
+            for meant in content["predicates"].values()
+            if isinstance(meant["value"], str) and meant["operator"] == "==" and _is_number(meant["value"])
+        }
         self.has_network = not (self.exact or by_rules)
         if not self.has_network:
             # Rules ask only for what they use.
@@ -57,7 +63,7 @@ class SavedModel:
         check_columns(frame, self.columns, name, ", which the model needs")
         rows = frame[list(self.columns)].copy()
         for column in self.columns:
-            if self.kinds.get(column) == "text" and is_numeric_dtype(rows[column]) and not is_bool_dtype(rows[column]):
+            if column in self.coded and is_numeric_dtype(rows[column]) and not is_bool_dtype(rows[column]):
                 # Of the wards 1, 2, A and B a small file may have the first two only.
                 texts = [None if pd.isna(value) else text_of(value) for value in rows[column]]
                 rows[column] = pd.Series(texts, index=rows.index, dtype=object)
@@ -105,6 +111,14 @@ class SavedModel:
                 )
             found.append(place.get(text, place.get(rest or "")))
         return np.array(found, dtype=object)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def check_kind(column: pd.Series, kind: str | None) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
 from logiclens.cli.reading import Reading
-from logiclens.data.files import TableFile, mixed_columns
+from logiclens.data.files import TableFile, doubtful_columns, mixed_columns
 from logiclens.errors import LogicLensError
 
 MOST_CLASSES = 50
@@ -58,7 +58,7 @@ def read_problem(reading: Reading, asked: Asked) -> Problem:
     if target in drop:
         raise LogicLensError(f"{target!r} is the target: it cannot be left out or weigh as well.")
     labels = frame[target]
-    notes = []
+    notes = list(file.notes)
     if labels.isna().any():
         n_gone = int(labels.isna().sum())
         if n_gone == len(labels):
@@ -113,7 +113,11 @@ def check_by(problem: Problem, by: str | None) -> None:
 
 
 def check_cells(frame: pd.DataFrame) -> None:
-    """Refuse columns of numbers with a text or an infinite number in them."""
+    """Refuse columns that cannot be read one way only, and columns of numbers with a text or an infinite number."""
+    for column, (cell, reason) in doubtful_columns(frame).items():
+        raise LogicLensError(
+            f"the column {column!r} {reason} (it holds {cell!r}), or leave the column out with --drop {column!r}."
+        )
     for column, (text, row) in mixed_columns(frame).items():
         raise LogicLensError(
             f"the column {column!r} holds numbers and text ({text!r} in row {row}): mend it, say --missing {text!r} if "

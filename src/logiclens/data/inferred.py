@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -97,8 +97,7 @@ def mixed_columns(frame: pd.DataFrame) -> dict[str, tuple[str, int]]:
             continue
         there = column.notna().to_numpy()
         number = pd.to_numeric(column, errors="coerce").notna().to_numpy()
-        codes, texts = pd.factorize(column.where(there & ~number).astype(str))
-        # A missing cell has the code -1.
+        codes, texts = _distinct(column.where(there & ~number).astype(str))
         number = number | np.append(_matches(texts, _DECIMAL_COMMA), False)[codes]
         if not there.sum() / 2 < number.sum() < there.sum():
             continue
@@ -121,15 +120,21 @@ def doubtful_columns(frame: pd.DataFrame) -> dict[str, tuple[str, str]]:
     for name, column in frame.items():
         if kind_of(column) != "text":
             continue
-        codes, values = pd.factorize(column)
-        texts, counts = [str(value) for value in values], np.bincount(codes[codes >= 0])
+        codes, texts = _distinct(column)
+        counts = np.bincount(codes[codes >= 0], minlength=len(texts))
         doubt = _doubt_of_dates(texts, counts) or _doubt_of_numbers(texts, counts)
         if doubt:
             doubtful[str(name)] = doubt
     return doubtful
 
 
-def _matches(texts: Iterable[str], pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+def _distinct(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[str]]:
+    """The texts of a column, each once, and which of them a cell holds; -1 where it is missing."""
+    codes, texts = pd.factorize(column)
+    return codes, np.asarray(texts, dtype=object).tolist()
+
+
+def _matches(texts: Sequence[str], pattern: re.Pattern[str]) -> NDArray[np.bool_]:
     return np.array([pattern.fullmatch(text) is not None for text in texts], dtype=bool)
 
 
@@ -166,10 +171,9 @@ def _iso_dates(column: pd.Series[Any]) -> pd.Series[Any]:
 
 def _day_dates(column: pd.Series[Any]) -> pd.Series[Any]:
     """Dates from texts such as 20.09.2022, each text looked at once; the texts themselves where they are in doubt."""
-    codes, texts = pd.factorize(column)
-    if len({_form(text) for text in texts}) > 1 or (dates := _dates(list(texts))).doubt:
+    codes, texts = _distinct(column)
+    if len({_form(text) for text in texts}) > 1 or (dates := _dates(texts)).doubt:
         return column
-    # As above, -1 is a missing cell.
     return pd.Series(np.append(dates.found, np.datetime64("NaT"))[codes], index=column.index)
 
 
@@ -195,7 +199,7 @@ def _dates(texts: Sequence[str]) -> _Dates:
         return _Dates(np.array(either, "datetime64[us]"), (_first(texts, rare), f"{reason}: {_LIKE_THIS}"))
     day, month = (1, 3) if parts[0][2] == "." or first.any() else (3, 1)
     # Spreadsheets take 45 for 1945, and C for 2045; a date of birth or of a payment, only the user can tell.
-    unclear = np.array([len(part[4]) == 2 and 40 <= int(part[4]) < 45 for part in parts])
+    unclear = np.array([len(part[4]) == 2 and 30 <= int(part[4]) < 69 for part in parts])
     year = parts[int(np.argmax(unclear))][4]
     century = (_first(texts, unclear), f"has years that could be 19{year} or 20{year}: {_LIKE_THIS}")
     found = np.array([_moment(part, day=day, month=month) for part in parts], "datetime64[us]")
