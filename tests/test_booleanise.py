@@ -416,10 +416,11 @@ def test_a_constant_with_gaps_still_tells_where_it_is_missing():
         (np.arange(1000, 1030)[::-1], True),
         ([f"P{i}" for i in range(30)], True),
         (pd.Categorical(np.arange(30)), True),
-        # Measured, repeated, far apart or few: no names of rows.
+        # Far apart, but called so.
+        (np.arange(30) ** 3, True),
+        # Measured, repeated or few: no names of rows.
         (np.arange(30) + 0.5, False),
         (np.append(np.arange(29), 0), False),
-        (np.arange(30) ** 3, False),
         ([f"P{i // 2}" for i in range(30)], False),
     ],
 )

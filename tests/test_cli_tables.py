@@ -20,9 +20,9 @@ def _few_rows_will_do(monkeypatch):
     monkeypatch.setattr("logiclens.cli.tables.FEWEST_ROWS", 1)
 
 
-def problem(content: str, tmp_path, **options):
+def problem(content: str, tmp_path, missing=(), **options):
     (tmp_path / "t.csv").write_text(content)
-    return read_problem(Reading(str(tmp_path / "t.csv")), Asked("y", **options))
+    return read_problem(Reading(str(tmp_path / "t.csv"), missing=missing), Asked("y", **options))
 
 
 def test_rows_without_a_target_are_left_out_and_the_rest_stays_as_it_was(tmp_path):
@@ -74,7 +74,7 @@ def test_columns_that_are_dropped_are_not_looked_at(tmp_path):
     with pytest.raises(LogicLensError, match=r"the column 'z' holds numbers and text \('two' in row 2\)"):
         problem(content, tmp_path)
     assert list(problem(content, tmp_path, drop=("z",)).frame.columns) == ["x"]
-    assert problem(content, tmp_path, missing=["two"]).frame["z"].isna().tolist() == [False, True, False]
+    assert problem(content, tmp_path, missing=("two",)).frame["z"].isna().tolist() == [False, True, False]
 
 
 def test_rows_are_counted_as_in_the_file_though_some_are_left_out(tmp_path):

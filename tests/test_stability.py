@@ -115,7 +115,8 @@ def test_resamples_have_as_many_rows_and_every_class():
     table = ConceptTable([[0], [1], [1]], labels=[0, 1, 2], weight=[50, 40, 1])
     for _ in range(50):
         drawn = _drawn(table, rng)
-        assert drawn.weight.sum() == 91
+        # One row more where the class with a single row was not drawn.
+        assert drawn.weight.sum() in (91, 92)
         assert set(drawn.labels.tolist()) == {0, 1, 2}
         assert drawn.class_names == table.class_names
 
