@@ -66,9 +66,8 @@ def tasks() -> Iterator[Task]:
     places = [f"{row} {column}" for row in ("top", "middle", "bottom") for column in ("left", "middle", "right")]
     frame.columns = [*places, "won"]
     yield _folded("tic-tac-toe", frame[places], frame["won"].to_numpy())
-    for name, load in (
-        ("iris", load_iris), ("wine", load_wine), ("breast cancer, Wisconsin", load_breast_cancer), ("digits", load_digits)
-    ):  # fmt: skip
+    own = {"iris": load_iris, "wine": load_wine, "breast cancer, Wisconsin": load_breast_cancer, "digits": load_digits}
+    for name, load in own.items():
         bunch = load(as_frame=True)
         yield _folded(name, bunch.data, bunch.target.to_numpy())
 
@@ -157,8 +156,8 @@ def report(table: pd.DataFrame, name: str) -> None:
     for method, rows in table.groupby("method", sort=False):
         error = rows.accuracy.std(ddof=1) / len(rows) ** 0.5 if len(rows) > 1 else float("nan")
         print(
-            f"  {method:<16}{100 * rows.accuracy.mean():6.1f} ± {100 * error:4.1f} %{rows.literals.mean():8.1f} literals"
-            f"{rows.seconds.mean():7.2f} s"
+            f"  {method:<16}{100 * rows.accuracy.mean():6.1f} ± {100 * error:4.1f} %"
+            f"{rows.literals.mean():8.1f} literals{rows.seconds.mean():7.2f} s"
         )
 
 

@@ -1,4 +1,4 @@
-"""Every Python snippet of the README runs, and every command it names exists."""
+"""Every Python snippet of the README and of the guide to tables runs, and every command they name exists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-SNIPPETS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+GUIDE = (ROOT / "docs" / "table.md").read_text()
+SNIPPETS = [
+    snippet for text in (README, GUIDE) for snippet in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+]
 
 
 def test_there_are_snippets():
