@@ -15,7 +15,8 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.estimators import EntropyClassifier
 from logiclens.report import check_result
-from logiclens.report.result import MOST_ROWS, Source, result_of
+from logiclens.report.measured import MOST_ROWS, Source
+from logiclens.report.result import result_of
 
 RNG = np.random.default_rng(3)
 N = 400

@@ -25,8 +25,9 @@ from logiclens.experiments.bundled import breast_cancer
 from logiclens.experiments.crossvalidate import CrossValidation, FoldResult, cross_validate, summarise
 from logiclens.formula.folder import open_result
 from logiclens.formula.ruleset import RuleSet
+from logiclens.report.measured import Source
 from logiclens.report.page import render, require_report
-from logiclens.report.result import Source, result_of
+from logiclens.report.result import result_of
 from logiclens.train.progress import Progress, silence
 
 BUNDLED_FOLDS = 5

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from logiclens.report.page import check_result, render
 
 if TYPE_CHECKING:
-    from logiclens.report.result import Source, result_of
+    from logiclens.report.measured import Source
+    from logiclens.report.result import result_of
     from logiclens.report.written import write_report
 
 __all__ = ["Source", "check_result", "render", "result_of", "write_report"]
@@ -18,10 +19,14 @@ __all__ = ["Source", "check_result", "render", "result_of", "write_report"]
 
 def __getattr__(name: str) -> Any:
     """Load what needs the model on first use."""
-    if name in ("Source", "result_of"):
-        from logiclens.report import result
+    if name == "Source":
+        from logiclens.report.measured import Source
 
-        return getattr(result, name)
+        return Source
+    if name == "result_of":
+        from logiclens.report.result import result_of
+
+        return result_of
     if name == "write_report":
         from logiclens.report.written import write_report
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from logiclens.errors import LogicLensError
 from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.explain.result import Explanation
+from logiclens.report.measured import Source
 from logiclens.report.page import render, require_report
-from logiclens.report.result import Source, result_of
+from logiclens.report.result import result_of
 
 
 def write_report(
