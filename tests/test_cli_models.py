@@ -570,6 +570,7 @@ def test_score_tells_what_always_the_same_answer_would_score(tmp_path):
     assert told["most_frequent"]["hits"] == labels.value_counts().max()
 
 
+@pytest.mark.slow
 def test_a_rule_says_in_how_many_resamples_it_came_up(tmp_path):
     run = logiclens("explain", exact().data, "--target", "died", "--stability", "2", "--json", tmp_path / "r.json")
     assert run.returncode == 0, run.stderr
@@ -581,6 +582,7 @@ def test_a_rule_says_in_how_many_resamples_it_came_up(tmp_path):
             assert f"; came up in {times} of 2 resamples\n" in run.stdout
 
 
+@pytest.mark.slow
 def test_weights_and_balance_reach_the_model(tmp_path):
     rows = pd.read_csv(exact().data)
     rows["copies"] = np.where(np.arange(len(rows)) % 3 == 0, 2, 1)
