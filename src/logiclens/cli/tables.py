@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
 from logiclens.cli.reading import Reading
 from logiclens.data.files import TableFile, doubtful_columns, mixed_columns
+from logiclens.data.names import listed, nearest, no_column
 from logiclens.errors import LogicLensError
 
 MOST_CLASSES = 50
@@ -85,11 +85,10 @@ def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str
     for name in names:
         if name in frame.columns:
             continue
-        known = [str(column) for column in frame.columns]
-        hint = f"did you mean {near!r}?" if (near := nearest(name, known)) else f"its columns are {listed(known)}."
-        if frame.shape[1] == 1:
-            hint += " It has one column only: is the delimiter another one (--delimiter)?"
-        raise LogicLensError(f"{file} has no column {name!r}{why}; {hint}")
+        error = no_column(name, [str(column) for column in frame.columns], file, why)
+        if frame.shape[1] > 1:
+            raise error
+        raise LogicLensError(f"{error} It has one column only: is the delimiter another one (--delimiter)?")
 
 
 def subgroups(problem: Problem, by: str | None) -> pd.Series | None:
@@ -138,18 +137,6 @@ def check_finite(frame: pd.DataFrame) -> None:
                 f"the column {name!r} is infinite ({value}) in row {row}: put the largest sensible number, or leave "
                 "the cell empty if there is no value."
             )
-
-
-def nearest(name: str, known: Sequence[str]) -> str | None:
-    """The known name that was probably meant, in whatever case it was written."""
-    folded = {text.casefold(): text for text in reversed(known)}
-    near = difflib.get_close_matches(name.casefold(), list(folded), 1, 0.6)
-    return folded[near[0]] if near else None
-
-
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """Some names, and that there are more."""
-    return ", ".join(repr(name) for name in names[:most]) + (", …" if len(names) > most else "")
 
 
 def text_of(value: object) -> str:

@@ -66,7 +66,10 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.max_categories = max_categories
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Booleaniser:
-        """Find the concepts of a table. `y` is the target, one entry a row, which `"supervised"` needs."""
+        """Find the concepts of a table, or of the file that `X` names.
+
+        `y` is the target, which `"supervised"` needs: one entry a row, or the name of a column of `X`.
+        """
         X, y = parted(X, y)
         columns = columns_of(X)
         validate_data(self, as_named(X), skip_check_array=True)

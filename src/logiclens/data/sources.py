@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from logiclens.data.columns import column_names
+from logiclens.data.names import no_column
 from logiclens.errors import LogicLensError
 
 
@@ -37,19 +37,10 @@ def parted(table: Any, target: Any) -> tuple[Any, Any]:
     if names is None:
         raise LogicLensError(f"a matrix has no column {target!r}: pass the target itself.")
     if target not in names:
-        raise no_column(target, names, "the table")
+        raise no_column(target, [str(name) for name in names], "the table")
     if isinstance(table, dict):
         return {name: values for name, values in table.items() if name != target}, table[target]
     frame = nw.from_native(table)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     return frame.drop(target).to_native(), frame.get_column(target).to_pandas()
-
-
-def no_column(name: str, names: Sequence[Any], where: str) -> LogicLensError:
-    """The error for a column that is not there, with the nearest name that is."""
-    known = [str(column) for column in names]
-    near = difflib.get_close_matches(name, known, 1, 0.5)
-    shown = ", ".join(repr(column) for column in known[:8]) + (", …" if len(known) > 8 else "")
-    hint = f"did you mean {near[0]!r}?" if near else f"its columns are {shown}."
-    return LogicLensError(f"{where} has no column {name!r}; {hint}")

@@ -13,14 +13,11 @@ from sklearn.base import clone
 
 from logiclens.data.splits import folds
 from logiclens.estimators.classifier import EntropyClassifier
-from logiclens.experiments.simplest import best_literal
-from logiclens.explain.local import LocalExplanation
-from logiclens.explain.result import ClassExplanation, Explanation
+from logiclens.explain.result import Explanation
 from logiclens.explain.scoring import Scores
 from logiclens.explain.scoring import score as score_formulas
-from logiclens.formula.dnf import DNF, Literal
 from logiclens.metrics.agreement import Consistency, consistency
-from logiclens.metrics.scores import accuracy, macro_f1, standard_error
+from logiclens.metrics.scores import accuracy, standard_error
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,41 +106,6 @@ def cross_validate(
             seconds,
             {concept: predicate.column for concept, predicate in model.schema_.predicates.items()},
         )
-
-
-@dataclass(frozen=True, eq=False)
-class ClassReport:
-    """One class of a fold: its explanation, how true that is on unseen rows, the simplest rule, and some rows."""
-
-    explained: ClassExplanation
-    f1: float
-    fidelity: float
-    simplest: Literal
-    simplest_f1: float
-    rows: tuple[tuple[object, LocalExplanation], ...]
-
-
-def class_reports(fold: FoldResult, n_rows: int = 2) -> tuple[ClassReport, ...]:
-    """What there is to say of each class of a fold; `n_rows` unseen rows of each answer are explained."""
-    fires, answers = fold.explanation.fires(fold.test), fold.model.predict(fold.test)
-    said = fold.model.read(fold.test).yes
-    reports = []
-    for explained in fold.explanation:
-        is_class, is_answer = fold.test_labels == explained.name, answers == explained.name
-        simplest = best_literal(fold.model.table_, explained.head)
-        shown = np.flatnonzero(is_answer)[:n_rows]
-        local = fold.model.explain_local(fold.test.iloc[shown], fold.explanation) if len(shown) else ()
-        reports.append(
-            ClassReport(
-                explained,
-                macro_f1(is_class, fires[:, explained.head]),
-                accuracy(said[:, explained.head], fires[:, explained.head]),
-                simplest,
-                macro_f1(is_class, (simplest | DNF.false).evaluate(fold.model.concepts(fold.test))),
-                tuple(zip(fold.test.index[shown], local, strict=True)),
-            )
-        )
-    return tuple(reports)
 
 
 def summarise(results: list[FoldResult]) -> CrossValidation:

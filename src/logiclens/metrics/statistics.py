@@ -104,9 +104,10 @@ def rule_statistics(
         rows: raw or concept rows, as `RuleSet.pack` takes them; a matrix needs `names`.
         labels: the class of each row, as the rules or as print have it; with several labels a row, a 0/1 matrix
             `[rows, classes]`.
-        weight: what each row counts for, 1 if not given. Intervals take weights for rows.
+        weight: what each row counts for, 1 if not given. Whole numbers are counts of rows; others are scaled to the
+            number of rows they are worth (Kish), since intervals count rows.
         by: the value of each row, or the name of a column of `rows`, by which subgroups are told apart. Rows without
-            one are the subgroup "missing".
+            one are the subgroup "missing", or "no value" where a value is called so.
         by_name: what the subgroups are called by; the name of the column if it has one.
         source: which rows these are, in words.
         names: the columns of a matrix.

@@ -1,0 +1,31 @@
+"""Names of columns: which was probably meant, and what to say where one is not there."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from logiclens.errors import LogicLensError
+
+
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """The known name that was probably meant, in whatever case it was written.
+
+    >>> nearest("AGEE", ["sex", "Age"])
+    'Age'
+    """
+    folded = {text.casefold(): text for text in reversed(known)}
+    near = difflib.get_close_matches(name.casefold(), list(folded), 1, 0.6)
+    return folded[near[0]] if near else None
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Some names, and that there are more."""
+    return ", ".join(repr(name) for name in names[:most]) + (", …" if len(names) > most else "")
+
+
+def no_column(name: str, known: Sequence[str], where: str, why: str = "") -> LogicLensError:
+    """The error for a column that is not there, with the nearest name that is; `why` says who asks for it."""
+    near = nearest(name, known)
+    hint = f"its columns are {listed(known)}." if near is None else f"did you mean {near!r}?"
+    return LogicLensError(f"{where} has no column {name!r}{why}; {hint}")
