@@ -15,7 +15,7 @@ from logiclens.data.columns import columns_of
 from logiclens.data.concepts import ConceptTable
 from logiclens.data.parts import distinct_rows, set_apart
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.estimators import EntropyClassifier
+from logiclens.estimators import EntropyClassifier, training
 from logiclens.estimators.training import _drawn
 from logiclens.formula import parse
 from logiclens.formula.groups import Groups
@@ -201,3 +201,37 @@ def test_subgroups_by_a_column_that_the_model_does_not_know(repeated):
             assert whole.confidence.hits == (fires[here, place] & (LABEL.to_numpy()[places][here] == rule.label)).sum()
     with pytest.raises(LogicLensError, match="one value for each row that fit was given"):
         repeated.statistics(by=sex[:10])
+
+
+def test_large_tables_are_learned_in_mini_batches_and_a_weight_is_still_a_copy(monkeypatch):
+    frame, label = pd.DataFrame(RNG.normal(size=(300, 8)).round(3)).add_prefix("v"), RNG.integers(0, 2, 300)
+    small = EntropyClassifier("quantile", epochs=6).fit(frame, label)
+    assert (small.train_result_.batch_size, len(small.history_)) == (None, 6)
+    monkeypatch.setattr(training, "LARGE", 60)
+    monkeypatch.setattr(training, "BATCH", 32)
+    weight = RNG.integers(1, 3, 300)
+    weighed = EntropyClassifier("quantile", epochs=6).fit(frame, label, weight)
+    copied = EntropyClassifier("quantile", epochs=6).fit(frame.loc[frame.index.repeat(weight)], label.repeat(weight))
+    n_trained = weighed.train_result_.n_trained_rows
+    assert weighed.train_result_.batch_size == 32
+    assert len(weighed.history_) == max(2, -(-6 * 60 // n_trained)) < 6
+    assert (weighed.predict_proba(frame) == copied.predict_proba(frame)).all()
+
+
+def test_a_model_without_its_seal_is_refused(repeated, tmp_path):
+    folder = repeated.save(tmp_path / "m")
+    content = json.loads((folder / "model.json").read_text())
+    del content["content_sha256"], content["cutting"]
+    (folder / "model.json").write_text(json.dumps(content))
+    with pytest.raises(LogicLensError, match="was changed after it was saved"):
+        RuleSet.load(folder)
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_condition_that_tells_the_outcome_alone_is_doubted(leaks):
+    truth = RNG.integers(0, 2, 400)
+    known = truth if leaks else np.where(RNG.random(400) < 0.25, 1 - truth, truth)
+    frame = pd.DataFrame({"discharged": np.where(known == 1, "dead", "alive"), "z": RNG.normal(size=400)})
+    model = EntropyClassifier(epochs=20, set_aside=0.25).fit(frame, truth)
+    notes = result_of(model, model.explain(), Source("t", 400, 2, "died"))["notes"]
+    assert any("is it the outcome under another name?" in note for note in notes) == leaks
