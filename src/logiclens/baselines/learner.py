@@ -23,11 +23,17 @@ class Learned:
         predict: the class number of each row of a table.
         formulas: one for each class, in the order of the classes; None for a black box.
         notes: what a reader of the results must know, in sentences.
+        classes: the class numbers that `formulas` are for, where a method explains a sample of them; None is all.
+        seconds: the time that counts, where it is not all that passed (a peer that had to be started first).
+        test: the test rows as the method sees them, where it predicts concepts of its own.
     """
 
     predict: Predict
     formulas: tuple[DNF, ...] | None = None
     notes: tuple[str, ...] = ()
+    classes: tuple[int, ...] | None = None
+    seconds: float | None = None
+    test: ConceptTable | None = None
 
 
 class Learner(Protocol):

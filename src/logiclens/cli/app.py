@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from logiclens import __version__
+from logiclens.cli.app_bench import bench_app
 from logiclens.cli.options import (
     FOLDER,
     TABLE,
@@ -56,6 +57,9 @@ Results go to standard output; notes and a bar of progress, on a terminal only, 
 Exit codes: 0 all is well; 1 the answer is no (verify: refuted, diff: something changed); 2 something you can put right,
 told in one sentence; 130 stopped by Ctrl-C, with no half-written file left behind.""",
 )
+
+
+app.add_typer(bench_app, name="bench")
 
 
 @app.callback(invoke_without_command=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 
 class Command(TyperCommand):
@@ -16,6 +16,16 @@ class Command(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """What the line is made of: typer puts braces around what must be there."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+
+class WithDefault(TyperGroup):
+    """A group of commands whose first one, `run`, need not be named: `bench mimic2` is `bench run mimic2`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the name in where another command, or help, is not asked for."""
+        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
 
 
 class Method(StrEnum):

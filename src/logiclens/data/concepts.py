@@ -167,6 +167,10 @@ class ConceptTable:
         """The same rows with concepts cut to 0 and 1."""
         return self._with(self.boolean(), self.labels)
 
+    def with_values(self, values: Any) -> ConceptTable:
+        """The same rows, names and labels with other values of the concepts, such as those that an encoder predicts."""
+        return self._with(values, self.labels)
+
     def per_class(self) -> ConceptTable:
         """The same rows with a yes or no for each class in place of one label."""
         return self._with(self.values, self.targets().astype(np.int64))

@@ -1,4 +1,4 @@
-"""Names of columns: which was probably meant, and what to say where one is not there."""
+"""Names of columns, tasks and the like: which was probably meant, and what to say where one is not there."""
 
 from __future__ import annotations
 
@@ -22,6 +22,17 @@ def nearest(name: str, known: Sequence[str]) -> str | None:
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Some names, and that there are more."""
     return ", ".join(repr(name) for name in names[:most]) + (", …" if len(names) > most else "")
+
+
+def unknown(kind: str, name: str, known: Sequence[str]) -> str:
+    """The sentence for a name that is not among the few there are, all of which it lists.
+
+    >>> unknown("task", "mnits", ("mnist", "cub"))
+    "there is no task 'mnits', did you mean 'mnist'? There are mnist, cub."
+    """
+    near = nearest(name, known)
+    hint = "." if near is None else f", did you mean {near!r}?"
+    return f"there is no {kind} {name!r}{hint} There are {', '.join(known)}."
 
 
 def no_column(name: str, known: Sequence[str], where: str, why: str = "") -> LogicLensError:

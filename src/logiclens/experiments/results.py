@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -60,6 +60,11 @@ class Results:
             found.setdefault(line.run, {})[line.metric] = line.value
         return found
 
+    def only(self, keeps: Callable[[str], bool]) -> Results:
+        """The runs whose status is one to keep."""
+        kept = {line.run for line in self.lines if line.metric == STATUS and keeps(line.value)}
+        return Results(tuple(line for line in self.lines if line.run in kept))
+
     def __iter__(self) -> Iterator[Measurement]:
         """The lines, in order."""
         return iter(self.lines)
@@ -70,12 +75,13 @@ def read_results(folder: Path) -> Results:
     path = folder / FILE
     if not path.exists():
         return Results(())
-    text = path.read_text(encoding="utf-8")
-    rows = list(csv.reader(io.StringIO(text)))
+    text = path.read_bytes().decode("utf-8", errors="replace")
+    rows = list(csv.reader(io.StringIO(text, newline="")))
     if not rows or tuple(rows[0]) != COLUMNS:
         raise LogicLensError(f"{path} is not a table of results: its first line must be {','.join(COLUMNS)}.")
-    # The last line may have been cut off by a kill; its run has no status then and does not count.
-    lines = [_measurement(row) for row in rows[1:] if len(row) == len(COLUMNS) and row[3].isdigit()]
+    # A kill may have cut off the last line; a run without its last line, the status, does not count.
+    whole = rows[1:] if text.endswith("\n") else rows[1:-1]
+    lines = [_measurement(row) for row in whole if len(row) == len(COLUMNS) and row[3].isdigit()]
     finished = {line.run for line in lines if line.metric == STATUS}
     return Results(tuple(line for line in lines if line.run in finished))
 

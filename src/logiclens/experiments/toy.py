@@ -97,11 +97,20 @@ def train_a(seed: int, epochs: int = CONFIG.epochs) -> nn.Sequential:
 
 def weights(a: nn.Sequential, b: EntropyNet, c: EntropyNet) -> Weights:
     """The three matrices that the paper draws."""
+    return Weights(first_weights(a), relevance(b), relevance(c))
+
+
+def first_weights(a: nn.Sequential) -> NDArray[np.float64]:
+    """W of the first layer of A, `[hidden, concept]`."""
     first = a[0].weight
     if not isinstance(first, torch.Tensor):
         raise LogicLensError("model A must begin with a linear layer.")
-    relevance = [net.entropy.relevance().detach().double().numpy() for net in (b, c)]
-    return Weights(first.detach().double().numpy(), *relevance)
+    return first.detach().double().numpy()
+
+
+def relevance(network: EntropyNet) -> NDArray[np.float64]:
+    """α̃ of B or C, `[klass, concept]`."""
+    return network.entropy.relevance().detach().double().numpy()
 
 
 def _config(epochs: int) -> TrainConfig:

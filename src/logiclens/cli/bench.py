@@ -1,0 +1,196 @@
+"""`logiclens bench`: what was asked for becomes a plan; progress and a short table are printed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from logiclens.cli.output import Printer
+from logiclens.errors import LogicLensError
+
+if TYPE_CHECKING:
+    from logiclens.experiments.bench import Plan, Step
+    from logiclens.experiments.folddata import Source
+    from logiclens.experiments.protocols import Protocol
+    from logiclens.experiments.results import Results, Run
+
+COLUMNS = {
+    "model_accuracy": ("accuracy %", 100.0),
+    "explanation_accuracy": ("explanation %", 100.0),
+    "fidelity": ("fidelity %", 100.0),
+    "complexity": ("literals", 1.0),
+    "seconds": ("seconds", 1.0),
+}
+"""What the short table shows: metric, heading, factor."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Where a bench reads and writes, and how it runs, as the command line has it."""
+
+    out: Path
+    protocol: str
+    data: Path | None = None
+    cache: Path | None = None
+    folds: int = 5
+    seed: int = 42
+    jobs: int | None = None
+    limit: float | None = None
+    retry: bool = False
+    epochs: int | None = None
+
+    @property
+    def source(self) -> Source:
+        """The rows."""
+        from logiclens.experiments.folddata import Source
+
+        if self.data is not None and not self.data.is_dir():
+            raise LogicLensError(f"there is no folder {self.data}: --data names the folder that holds the data files.")
+        return Source(self.data, self.cache or self.out / "concepts", self.folds, self.seed, self.epochs)
+
+    @property
+    def protocols(self) -> tuple[Protocol, ...]:
+        """One of the two, or both."""
+        from logiclens.experiments.protocols import PROTOCOLS
+
+        if self.protocol == "both":
+            return PROTOCOLS
+        if self.protocol not in PROTOCOLS:
+            raise LogicLensError(f"there is no protocol {self.protocol!r}; there are paper, clean and both.")
+        return ("paper",) if self.protocol == "paper" else ("clean",)
+
+    def plan(self, runs: tuple[Run, ...]) -> Plan:
+        """Everything together."""
+        from logiclens.experiments.bench import Plan
+
+        if not runs:
+            raise LogicLensError(
+                "nothing is left to run: these methods are for other tasks, or these tasks are not among the paper's "
+                "own, which --protocol clean does not ask for."
+            )
+        return Plan(runs, self.source, self.protocols, self.jobs or os.cpu_count() or 1, self.limit, self.retry)
+
+
+def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, quick: bool, quiet: bool) -> None:
+    """Run what is not there yet, then print the means."""
+    from logiclens.experiments.bench import runs_of, toy_runs
+    from logiclens.experiments.methods import named_methods
+    from logiclens.experiments.tasks import QUICK, USUAL, named_tasks
+    from logiclens.experiments.toy_runs import N_SEEDS, TOY
+
+    wanted = list(tasks) or list(QUICK if quick else USUAL)
+    chosen = named_tasks(name for name in wanted if name != TOY)
+    learners = named_methods(_split(methods) or (("ours", "simplest") if quick else ("all",)))
+    runs = runs_of(chosen, learners, asked.protocols, asked.folds)
+    _carry_out(asked.plan(runs + (toy_runs(N_SEEDS) if TOY in wanted else ())), asked.out, quiet=quiet)
+
+
+def run_sweep(
+    asked: Asked, task: str, temperatures: Sequence[float], penalties: Sequence[float], *, quiet: bool
+) -> None:
+    """The grid of one task."""
+    from logiclens.experiments.sweep import sweep_runs
+    from logiclens.experiments.tasks import named_tasks
+
+    (chosen,) = named_tasks([task])
+    runs = sweep_runs(chosen, asked.protocols, asked.folds, temperatures, penalties)
+    _carry_out(asked.plan(runs), asked.out, quiet=quiet)
+
+
+def run_encode(asked: Asked, tasks: Sequence[str], *, quiet: bool) -> None:
+    """Predict the concepts of every fold and keep them, without running a method on them."""
+    from logiclens.experiments.bench import prepare_all
+    from logiclens.experiments.tasks import TASKS, named_tasks
+
+    chosen = named_tasks(tasks or [name for name, task in TASKS.items() if task.encoded])
+    for task in chosen:
+        if not task.encoded:
+            raise LogicLensError(f"the concepts of {task.name} are given: there is nothing to predict.")
+    prepare_all(chosen, asked.protocols, asked.source, asked.jobs or 1, _Shown(quiet).tell)
+
+
+def write_report(folder: Path, *, quiet: bool) -> None:
+    """The report of a folder, from its table alone."""
+    from logiclens.report.bench import write_bench_report
+
+    if not folder.is_dir():
+        raise LogicLensError(f"there is no folder {folder}: name one that `logiclens bench --out` wrote.")
+    written = write_bench_report(folder)
+    printer = Printer(quiet=quiet)
+    for path in written:
+        printer.say(str(path))
+
+
+def _carry_out(plan: Plan, out: Path, *, quiet: bool) -> None:
+    from logiclens.experiments.bench import bench
+    from logiclens.experiments.results import Results
+
+    shown = _Shown(quiet)
+    results = bench(plan, out, shown.tell)
+    asked = set(plan.runs)
+    printer = Printer(quiet=quiet)
+    for line in short_table(Results(tuple(line for line in results if line.run in asked))):
+        printer.say(line, hang=0)
+    printer.note(f"All measurements are in {out / 'results.csv'}; `logiclens bench report {out}` makes the tables.")
+
+
+class _Shown:
+    """Progress: one line that is drawn over on a terminal, and in a pipe a line for each run that did not end well."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.printer = Printer(quiet=quiet)
+        self.draws = sys.stderr.isatty() and not quiet
+
+    def tell(self, step: Step) -> None:
+        if self.draws:
+            left = "" if step.left is None else f", about {_duration(step.left)} left"
+            sys.stderr.write(f"\r\x1b[2K{step.done} of {step.total}{left}: {step.label}")
+            sys.stderr.write("\r\x1b[2K" if step.done == step.total else "")
+            sys.stderr.flush()
+        if step.status != "ok":
+            self.printer.note(f"{step.label}: {step.status}")
+
+
+def short_table(results: Results) -> Iterable[str]:
+    """The means over folds, task by task, as lines of text."""
+    values: dict[tuple[str, str], dict[str, dict[str, list[float]]]] = {}
+    for run, metrics in results.runs.items():
+        row = values.setdefault((run.task, run.protocol), {}).setdefault(run.method, {})
+        for metric in COLUMNS:
+            if metric in metrics:
+                row.setdefault(metric, []).append(float(metrics[metric]))
+    for (task, protocol), methods in values.items():
+        yield f"\n{task}, protocol {protocol}"
+        yield f"  {'':<18}" + "".join(f"{head:>15}" for head, _ in COLUMNS.values())
+        for method, row in methods.items():
+            cells = []
+            for metric, (_, factor) in COLUMNS.items():
+                found = row.get(metric)
+                cells.append(f"{factor * sum(found) / len(found):>15.2f}" if found else f"{'–':>15}")
+            yield f"  {method:<18}" + "".join(cells)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _split(names: Iterable[str]) -> list[str]:
+    """`--methods a,b --methods c` and `--methods a b` alike."""
+    return [part for name in names for part in name.replace(",", " ").split()]
+
+
+def numbers(option: str, text: str) -> tuple[float, ...]:
+    """Numbers with commas between them."""
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise LogicLensError(f"{option} takes numbers with commas between them, such as 4,5,6; got {text!r}.") from None
+    if any(not 0 < number < float("inf") for number in found):
+        raise LogicLensError(f"{option} takes numbers above 0, got {text!r}.")
+    return found

@@ -1,0 +1,219 @@
+"""Every method on every fold: planned, run in processes of their own, and written down run by run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+from logiclens.errors import LogicLensError
+from logiclens.experiments.encoding import predicted_classes, predicted_concepts
+from logiclens.experiments.folddata import Source, encoded_rows, fold_data
+from logiclens.experiments.header import Header, open_folder
+from logiclens.experiments.measure import measured, stated
+from logiclens.experiments.methods import METHODS, Method
+from logiclens.experiments.ours import device_name
+from logiclens.experiments.protocols import Protocol
+from logiclens.experiments.results import Results, Run, append_run, read_results, write_results
+from logiclens.experiments.sweep import SWEEP, sweep_run
+from logiclens.experiments.tasks import TASKS, Task
+from logiclens.experiments.toy_runs import TOY, TOY_MODELS, toy_run
+from logiclens.experiments.workers import OK, Outcome, run_jobs
+
+Metrics = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run.
+
+    Args:
+        runs: every run, in the order of the table.
+        source: where rows come from.
+        protocols: those of the folder.
+        n_workers: how many runs at a time.
+        limit: seconds a run may take; None for as long as it takes.
+        retry: whether runs that failed, were stopped or skipped before are run again.
+    """
+
+    runs: tuple[Run, ...]
+    source: Source
+    protocols: tuple[Protocol, ...]
+    n_workers: int = 1
+    limit: float | None = None
+    retry: bool = False
+
+    @property
+    def header(self) -> Header:
+        """What all results of a folder have in common."""
+        source = self.source
+        return Header(self.protocols, source.n_folds, source.seed, source.encoder_epochs)
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a bench has come: what ended last, how many are done, and the seconds that are left, as far as known."""
+
+    label: str
+    status: str
+    done: int
+    total: int
+    left: float | None
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The predicted concepts of one fold or, with `classes`, the classes that an encoder predicts straight away."""
+
+    task: str
+    protocol: Protocol
+    fold: int
+    classes: bool = False
+
+
+def runs_of(
+    tasks: Sequence[Task], methods: Sequence[Method], protocols: Sequence[Protocol], n_folds: int
+) -> tuple[Run, ...]:
+    """Every run of these, fold by fold, leaving out what a task or protocol does not have."""
+    found = []
+    for protocol, task, fold, method in product(protocols, tasks, range(n_folds), methods):
+        if method.suits(task) and (protocol == "clean" or task.scripts is not None):
+            found.append(Run(task.name, protocol, method.name, fold))
+    return tuple(found)
+
+
+def toy_runs(n_seeds: int) -> tuple[Run, ...]:
+    """The toy comparison: model C with every seed, the others with the first."""
+    return tuple(
+        Run(TOY, "paper", model, seed) for seed in range(n_seeds) for model in TOY_MODELS if model == "C" or not seed
+    )
+
+
+def bench(plan: Plan, folder: Path, tell: Callable[[Step], None] = lambda _step: None) -> Results:
+    """Do what is not done yet and return the whole table. A kill loses the runs in progress and nothing else."""
+    open_folder(folder, plan.header)
+    before = read_results(folder)
+    kept = before.only(lambda status: status == OK or not (plan.retry or status.startswith("skipped")))
+    # Also drops lines of a run that a kill cut off.
+    write_results(folder, kept)
+    waiting = [run for run in plan.runs if run not in kept.runs]
+    _prepare(plan, waiting, tell)
+    pace = Pace(len(waiting), plan.n_workers)
+    outcomes = run_jobs(waiting, partial(work, plan.source), n_workers=plan.n_workers, limit=plan.limit)
+    for outcome in outcomes:
+        append_run(folder, outcome.job, outcome.value or (), outcome.status)
+        tell(pace.step(outcome, waiting))
+    return read_results(folder)
+
+
+def _prepare(plan: Plan, waiting: Sequence[Run], tell: Callable[[Step], None]) -> None:
+    """Predict concepts first, each fold once: runs then read them, and their time is that of the method alone."""
+    wanted = []
+    for run in waiting:
+        name = run.task.removeprefix(SWEEP)
+        if name in TASKS and TASKS[name].encoded:
+            protocol: Protocol = "paper" if run.protocol == "paper" else "clean"
+            wanted.append(_preparation(TASKS[name], protocol, run.fold, classes=run.method == "direct"))
+    _predict(list(dict.fromkeys(wanted)), plan.source, plan.n_workers, tell)
+
+
+def prepare_all(
+    tasks: Sequence[Task],
+    protocols: Sequence[Protocol],
+    source: Source,
+    n_workers: int,
+    tell: Callable[[Step], None] = lambda _step: None,
+) -> None:
+    """Predict the concepts of every fold and, for images, their classes."""
+    jobs = [
+        _preparation(task, protocol, fold, classes=classes)
+        for task, protocol, fold, classes in product(tasks, protocols, range(source.n_folds), (False, True))
+        if (protocol == "clean" or task.scripts is not None) and (not classes or METHODS["direct"].suits(task))
+    ]
+    _predict(list(dict.fromkeys(jobs)), source, n_workers, tell)
+
+
+def _preparation(task: Task, protocol: Protocol, fold: int, *, classes: bool) -> Preparation:
+    # Where the scripts have one split, one encoder serves all seeds.
+    shared = protocol == "paper" and task.scripts is not None and task.scripts.one_split
+    return Preparation(task.name, protocol, 0 if shared else fold, classes)
+
+
+def _predict(jobs: Sequence[Preparation], source: Source, n_workers: int, tell: Callable[[Step], None]) -> None:
+    work_on = partial(prepare, source, n_workers)
+    for done, outcome in enumerate(run_jobs(jobs, work_on, n_workers=n_workers), start=1):
+        job = outcome.job
+        label = f"{'classes' if job.classes else 'concepts'} of {job.task}, {job.protocol}, fold {job.fold + 1}"
+        if outcome.status != OK:
+            raise LogicLensError(f"{label} could not be predicted; {outcome.status}.")
+        tell(Step(label, OK, done, len(jobs), None))
+
+
+def prepare(source: Source, n_workers: int, job: Preparation) -> None:
+    """Make the predicted concepts and classes of a fold, or find that they are there."""
+    if n_workers > 1:
+        _use_one_thread()
+    dataset, rows, encoding = encoded_rows(source, TASKS[job.task], job.protocol, job.fold)
+    (predicted_classes if job.classes else predicted_concepts)(encoding, dataset, rows)
+
+
+def work(source: Source, run: Run) -> Metrics:
+    """One run: learn from the fold, measure on its test rows."""
+    _use_one_thread()
+    if run.task == TOY:
+        return list(toy_run(run))
+    protocol: Protocol = "paper" if run.protocol == "paper" else "clean"
+    if run.task.startswith(SWEEP):
+        return list(sweep_run(fold_data(source, run.task.removeprefix(SWEEP), protocol, run.fold), run.method))
+    fold = fold_data(source, run.task, protocol, run.fold)
+    wall, cpu = time.perf_counter(), time.process_time()
+    learned = METHODS[run.method].learn(fold)
+    seconds = time.perf_counter() - wall if learned.seconds is None else learned.seconds
+    test = fold.test if learned.test is None else learned.test
+    found = list(measured(learned, test))
+    found += [("seconds", f"{seconds:.4f}"), ("cpu_seconds", f"{time.process_time() - cpu:.4f}")]
+    if fold.task.encoded:
+        # Trained jointly, concepts may drift away from what their names say.
+        annotated = fold.dataset.concepts(fold.rows.train).take(fold.rows.test)
+        found.append(("concept_accuracy", f"{(test.boolean() == annotated.boolean()).mean():.6f}"))
+    found += [("device", device_name())] if METHODS[run.method].kind == "ours" else []
+    return [*found, *stated(learned, fold.test)]
+
+
+def _use_one_thread() -> None:
+    import torch
+
+    # Runs side by side share the cores; small networks gain nothing from more.
+    torch.set_num_threads(1)
+
+
+class Pace:
+    """Guesses the time that is left from how long runs like those to come have taken."""
+
+    def __init__(self, total: int, n_workers: int) -> None:
+        """Begin with no run done."""
+        self.total, self.n_workers = total, n_workers
+        self.seconds: dict[tuple[str, str], list[float]] = {}
+        self.ended: set[Run] = set()
+
+    def step(self, outcome: Outcome[Run], runs: Sequence[Run]) -> Step:
+        """Note that a run has ended."""
+        run = outcome.job
+        self.ended.add(run)
+        self.seconds.setdefault((run.task, run.method), []).append(outcome.seconds)
+        label = f"{run.task}, {run.protocol}, {run.method}, fold {run.fold + 1}"
+        return Step(label, outcome.status, len(self.ended), self.total, self.left(runs))
+
+    def left(self, runs: Sequence[Run]) -> float:
+        """Seconds that the runs still to come will take together, over all workers."""
+        return sum(self._guess(run) for run in runs if run not in self.ended) / self.n_workers
+
+    def _guess(self, run: Run) -> float:
+        """The mean of the same method on the same task, else of the method, else of everything."""
+        alike = self.seconds.get((run.task, run.method))
+        alike = alike or [s for (_, method), all_s in self.seconds.items() if method == run.method for s in all_s]
+        alike = alike or [s for all_s in self.seconds.values() for s in all_s]
+        return sum(alike) / len(alike)

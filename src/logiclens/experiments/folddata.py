@@ -1,0 +1,83 @@
+"""What a method is given for one fold: three tables of concepts, and the rows and inputs behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.data.dataset import Dataset
+from logiclens.data.datasets import load
+from logiclens.data.splits import Fold
+from logiclens.experiments.encoding import Encoding, predicted_concepts
+from logiclens.experiments.protocols import Protocol, folds_of
+from logiclens.experiments.tasks import TASKS, Task
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the rows of a comparison come from, and how they are split: the same for every run of it.
+
+    Args:
+        data: the folder of the data files; None where no task needs one.
+        cache: where predicted concepts are kept.
+        n_folds: folds, or seeds where the protocol has one split.
+        seed: of the folds; the networks of fold k start from `seed + k`.
+        encoder_epochs: passes of image encoders over their images, where other than their own.
+    """
+
+    data: Path | None
+    cache: Path
+    n_folds: int = 5
+    seed: int = 42
+    encoder_epochs: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FoldData:
+    """One fold of a task under a protocol."""
+
+    task: Task
+    protocol: Protocol
+    number: int
+    rows: Fold
+    dataset: Dataset
+    train: ConceptTable
+    validation: ConceptTable
+    test: ConceptTable
+    encoding: Encoding
+    seed: int
+
+    @property
+    def both(self) -> ConceptTable:
+        """Training and validation rows: what rules are chosen on."""
+        return self.train.append(self.validation)
+
+
+@lru_cache(maxsize=2)
+def dataset_of(name: str, folder: Path | None) -> Dataset:
+    """A data set, kept for the next run on it."""
+    return load(name, folder)
+
+
+def encoded_rows(source: Source, task: Task, protocol: Protocol, number: int) -> tuple[Dataset, Fold, Encoding]:
+    """The rows of one fold, before any concept is predicted."""
+    dataset = dataset_of(task.dataset, source.data)
+    rows = folds_of(task, dataset, protocol, source.n_folds, source.seed)[number]
+    return dataset, rows, Encoding(task, protocol, source.cache, source.seed + number, source.encoder_epochs)
+
+
+@lru_cache(maxsize=2)
+def fold_data(source: Source, task_name: str, protocol: Protocol, number: int) -> FoldData:
+    """The tables of one fold; predicted concepts are made where the cache does not have them."""
+    task = TASKS[task_name]
+    dataset, rows, encoding = encoded_rows(source, task, protocol, number)
+    if task.encoded:
+        table = predicted_concepts(encoding, dataset, rows)
+    else:
+        table = dataset.concepts(rows.train if protocol == "clean" else dataset.all_rows)
+    train, validation, test = (table.take(part) for part in (rows.train, rows.validation, rows.test))
+    return FoldData(
+        task, protocol, number, rows, dataset, train, validation, test, encoding, seed=source.seed + number
+    )  # fmt: skip

@@ -1,0 +1,127 @@
+"""What all results of a folder have in common, written beside them so that they are never mixed with others."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from logiclens import __version__
+from logiclens.errors import LogicLensError
+
+FILE = "bench.json"
+SCHEMA = 1
+PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "imodels", "wittgenstein", "mlxtend")
+
+
+@dataclass(frozen=True)
+class Header:
+    """The settings that every run of a folder shares."""
+
+    protocols: tuple[str, ...]
+    folds: int
+    seed: int
+    encoder_epochs: int | None
+
+
+def open_folder(folder: Path, header: Header) -> None:
+    """Begin a folder of results, or see that one that is there was begun with the same settings."""
+    path = folder / FILE
+    if not path.exists():
+        if folder.exists() and any(folder.iterdir()):
+            raise LogicLensError(f"{folder} is not empty and holds no results of a bench: name another folder.")
+        folder.mkdir(parents=True, exist_ok=True)
+        temporary = folder / f".{FILE}.tmp"
+        temporary.write_text(json.dumps(_content(header), indent=1) + "\n", encoding="utf-8")
+        os.replace(temporary, path)
+        return
+    _check(folder, read_header(folder), header)
+
+
+def read_header(folder: Path) -> dict[str, Any]:
+    """What a folder says of its results; nothing where it says nothing."""
+    path = folder / FILE
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise LogicLensError(f"{path} cannot be read: it is not JSON.") from None
+    if not isinstance(content, dict):
+        raise LogicLensError(f"{path} cannot be read: it does not describe a bench.")
+    return content
+
+
+def _check(folder: Path, there: dict[str, Any], header: Header) -> None:
+    if there.get("schema") != SCHEMA or there.get("version") != __version__:
+        raise LogicLensError(
+            f"{folder} holds results of logiclens {there.get('version')} (schema {there.get('schema')}), "
+            f"this is {__version__} (schema {SCHEMA}): name another folder with --out."
+        )
+    for name, mine in (("folds", header.folds), ("seed", header.seed), ("encoder_epochs", header.encoder_epochs)):
+        if there.get(name) != mine:
+            raise LogicLensError(
+                f"{folder} holds results with {name} {there.get(name)}, asked for was {mine}: "
+                "name another folder with --out, or ask for the same."
+            )
+    others = [protocol for protocol in header.protocols if protocol not in there.get("protocols", ())]
+    if others:
+        raise LogicLensError(
+            f"{folder} holds results under the protocol {_listed(there.get('protocols', ()))}, asked for was "
+            f"{_listed(header.protocols)}: name another folder with --out."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(repr(name) for name in names)
+
+
+def _content(header: Header) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        "protocols": list(header.protocols),
+        "folds": header.folds,
+        "seed": header.seed,
+        "encoder_epochs": header.encoder_epochs,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "versions": {"python": platform.python_version(), **_versions()},
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What the times were measured on, without a name."""
+    import torch
+
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+    }
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

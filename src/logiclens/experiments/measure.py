@@ -1,0 +1,56 @@
+"""The metrics of one run: what a method learned, held against rows it never saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from logiclens.baselines.learner import Learned
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError
+from logiclens.explain.scoring import fires
+from logiclens.formula.bits import PackedRows
+from logiclens.formula.text import format_formula
+from logiclens.metrics.scores import accuracy, complexity, explanation_accuracy, fidelity
+
+FORMULA = "formula:"
+"""What the metric of a formula begins with; the class follows."""
+
+
+def measured(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
+    """The metrics as name and text; shares lie in [0, 1].
+
+    A method that explains a sample of the classes is scored on these alone, and as a model not at all.
+    """
+    if test.labels is None or test.labels.ndim != 1:
+        raise LogicLensError("a method is measured on rows that have one class each.")
+    said = learned.predict(test)
+    if learned.classes is None:
+        yield "model_accuracy", _number(accuracy(test.labels, said))
+    if learned.formulas is None:
+        return
+    chosen = list(range(len(test.class_names))) if learned.classes is None else list(learned.classes)
+    fired = fires(learned.formulas, PackedRows.of(test.boolean(), test.names))
+    answers = said[:, None] == np.array(chosen)
+    yield "explanation_accuracy", _number(explanation_accuracy(fired, test.targets()[:, chosen], test.weight))
+    yield "complexity", _number(complexity(learned.formulas))
+    agreement = fidelity(learned.formulas, fired, answers, test.weight)
+    if learned.classes is None:
+        yield "fidelity", _number(agreement.accuracy)
+        yield "fidelity_macro_f1", _number(agreement.macro_f1)
+        yield "fidelity_constant_false", _number(agreement.constant_false)
+    yield "constant_formulas", str(agreement.constant_formulas)
+
+
+def stated(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
+    """The formulas and notes, as text."""
+    names = test.class_names if learned.classes is None else [test.class_names[k] for k in learned.classes]
+    for name, formula in zip(names, learned.formulas or (), strict=False):
+        yield f"{FORMULA}{name}", format_formula(formula)
+    for note in learned.notes:
+        yield "note", note
+
+
+def _number(value: float) -> str:
+    return f"{value:.6f}"

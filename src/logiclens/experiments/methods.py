@@ -1,0 +1,128 @@
+"""The methods that are compared: what each is called, and how it learns from a fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.baselines.blackbox import Forest, Logistic, PlainNetwork
+from logiclens.baselines.brl import BRL
+from logiclens.baselines.column_generation import ColumnGeneration
+from logiclens.baselines.exhaustive import BestShortDNF
+from logiclens.baselines.learner import Learned, Learner
+from logiclens.baselines.psi import Psi
+from logiclens.baselines.ripper import Ripper
+from logiclens.baselines.rule_lists import Figs, GreedyRuleList
+from logiclens.baselines.simplest import OneR, Stump
+from logiclens.baselines.torch_explain import TorchExplain
+from logiclens.baselines.tree import Tree
+from logiclens.data.concepts import ConceptTable
+from logiclens.data.names import unknown
+from logiclens.errors import LogicLensError
+from logiclens.experiments.cascade import Joint
+from logiclens.experiments.encoding import predicted_classes
+from logiclens.experiments.folddata import FoldData
+from logiclens.experiments.ours import Authors, Exact, Ours
+from logiclens.experiments.tasks import Task
+
+Kind = Literal["ours", "simplest", "rules", "black box", "reference"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method.
+
+    Args:
+        name: what tables and the command line know it by.
+        kind: ours, the simplest rules, other learners of rules, black boxes, or the reference implementation.
+        learn: from a fold to what was learned.
+        suits: which tasks it is for.
+    """
+
+    name: str
+    kind: Kind
+    learn: Callable[[FoldData], Learned]
+    suits: Callable[[Task], bool] = lambda _task: True
+
+
+def _on(make: Callable[[Task], Learner]) -> Callable[[FoldData], Learned]:
+    """A learner of concept tables, on concepts cut at 0.5."""
+
+    def learn(fold: FoldData) -> Learned:
+        return make(fold.task)(fold.train.hard(), fold.validation.hard(), seed=fold.seed)
+
+    return learn
+
+
+def _small_tree(n_leaves: int) -> Callable[[FoldData], Learned]:
+    return _on(lambda _: Tree(None, n_leaves, "balanced"))
+
+
+def _direct(fold: FoldData) -> Learned:
+    """g: X → Y: the encoder trained straight to the classes."""
+    said: NDArray[np.intp] = predicted_classes(fold.encoding, fold.dataset, fold.rows).argmax(axis=1)
+
+    def predict(table: ConceptTable) -> NDArray[np.intp]:
+        if table is not fold.test:
+            raise LogicLensError("the encoder that predicts classes was asked about the test rows only.")
+        return said
+
+    return Learned(predict, notes=("Its time is not measured: predictions may come from earlier runs.",))
+
+
+def _torch_explain(task: Task) -> Learner:
+    network = task.network
+    return TorchExplain(
+        hidden=network.hidden, temperature=network.temperature, penalty_weight=network.penalty_weight,
+        epochs=network.epochs, top_k=10 if task.scripts is None else task.scripts.top_k,
+    )  # fmt: skip
+
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("minimal", "ours", Ours("minimal")),
+        Method("exact", "ours", Exact()),
+        Method("paper", "ours", Ours("paper")),
+        Method("authors", "ours", Authors()),
+        Method("soft", "ours", Ours("minimal", soft=True), lambda task: task.encoded),
+        Method("joint", "ours", Joint(), lambda task: task.dataset == "vdem" and task.encoded),
+        Method("oner", "simplest", _on(lambda _: OneR())),
+        Method("stump", "simplest", _on(lambda _: Stump())),
+        *(Method(f"tree-{k}", "simplest", _small_tree(k)) for k in range(2, 9)),
+        Method("best-3", "simplest", _on(lambda _: BestShortDNF()), lambda task: task.dataset != "cub"),
+        Method("tree", "rules", _on(lambda task: Tree(task.tree_depth))),
+        Method("brl", "rules", _on(lambda _: BRL())),
+        Method("psi", "rules", _on(lambda task: Psi(fan_in=task.fan_in))),
+        Method("ripper", "rules", _on(lambda _: Ripper())),
+        Method("column-generation", "rules", _on(lambda _: ColumnGeneration())),
+        Method("figs", "rules", _on(lambda _: Figs())),
+        Method("rule-list", "rules", _on(lambda _: GreedyRuleList())),
+        Method("torch_explain", "reference", _on(_torch_explain)),
+        Method("forest", "black box", _on(lambda _: Forest())),
+        Method("logistic", "black box", _on(lambda _: Logistic())),
+        Method("mlp", "black box", _on(lambda task: PlainNetwork(task.network.hidden, task.network.epochs))),
+        Method("direct", "black box", _direct, lambda task: task.dataset in ("mnist", "cub")),
+    )
+}
+"""By name, in the order of tables."""
+GROUPS: dict[str, tuple[str, ...]] = {
+    kind.replace(" ", "-"): tuple(name for name, method in METHODS.items() if method.kind == kind)
+    for kind in dict.fromkeys(method.kind for method in METHODS.values())
+}
+"""Names that stand for several methods."""
+
+
+def named_methods(names: Iterable[str]) -> tuple[Method, ...]:
+    """The methods of these names, or of the groups `ours`, `simplest`, `rules`, `reference`, `black-box`, `all`."""
+    asked: dict[str, Method] = {}
+    for name in names:
+        if name != "all" and name not in METHODS and name not in GROUPS:
+            raise LogicLensError(unknown("method", name, (*METHODS, *GROUPS, "all")))
+        for one in METHODS if name == "all" else GROUPS.get(name, (name,)):
+            asked[one] = METHODS[one]
+    return tuple(method for name, method in METHODS.items() if name in asked)

@@ -1,0 +1,156 @@
+"""The entropy network in its forms, as methods of a comparison: one fold in, predictions and formulas out."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from logiclens.baselines.learner import Learned
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensWarning
+from logiclens.experiments.authors import explain_as_authors
+from logiclens.experiments.authors_training import train_as_authors
+from logiclens.experiments.folddata import FoldData
+from logiclens.experiments.tasks import NetworkSettings
+from logiclens.explain.certified import certify, explain_exact
+from logiclens.explain.classwise import Method, explain_all
+from logiclens.explain.exact import ExactConfig, make_exact
+from logiclens.explain.extract import read
+from logiclens.formula.bits import PackedRows
+from logiclens.nn.networks import EntropyNet
+from logiclens.train.config import TrainConfig
+from logiclens.train.loop import fit
+
+
+@dataclass(frozen=True)
+class Ours:
+    """Train as the paper's text says (best validation epoch, full batch, ReLU), and choose formulas by a method.
+
+    Args:
+        method: how formulas are chosen.
+        soft: whether the network sees the values that an encoder gave, instead of these cut at 0.5.
+    """
+
+    method: Method = "minimal"
+    soft: bool = False
+
+    def __call__(self, fold: FoldData) -> Learned:
+        """Learn from a fold."""
+        train, validation = (part if self.soft else part.hard() for part in (fold.train, fold.validation))
+        network = trained(train, validation, fold.task.network, fold.seed)
+        with warnings.catch_warnings():
+            # What such a warning says, a constant formula, is counted in the results.
+            warnings.simplefilter("ignore", LogicLensWarning)
+            if self.method == "paper":
+                # The text ranks the rows of the truth table, and lets validation rows with their labels decide.
+                explanation = explain_all(network, train, validation, method="paper", score_against="labels")
+            else:
+                explanation = explain_all(network, train.append(validation), method=self.method)
+        return Learned(Answers(network, hard=not self.soft), explanation.formulas)
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The network that equals its formulas on every possible row; these predict."""
+
+    max_literals: int = 9
+
+    def __call__(self, fold: FoldData) -> Learned:
+        """Learn from a fold."""
+        settings = fold.task.network
+        train, held = fold.train.hard(), fold.validation.hard()
+        config = ExactConfig(max_literals=self.max_literals, penalty_weight=settings.penalty_weight, seed=fold.seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LogicLensWarning)
+            exact = make_exact(trained(train, held, settings, fold.seed), train, held, config)
+            certificate = certify(exact, train.class_names)
+            explanation = explain_exact(exact.network, certificate, train.append(held))
+        rules = explanation.rules
+
+        def predict(table: ConceptTable) -> NDArray[np.intp]:
+            return rules.predict_places(PackedRows.of(table.boolean(), table.names))
+
+        return Learned(predict, explanation.formulas)
+
+
+@dataclass(frozen=True)
+class Authors:
+    """Training and aggregation as the authors' scripts have them (see `logiclens.experiments.authors`).
+
+    Args:
+        top_k: how many local rules are aggregated, where not as the script of the task has it.
+    """
+
+    top_k: int | None = None
+
+    def __call__(self, fold: FoldData) -> Learned:
+        """Learn from a fold."""
+        scripts, settings = fold.task.scripts, fold.task.network
+        train, validation = fold.train.hard(), fold.validation.hard()
+        if scripts is None:
+            # A task of ours: what most of their scripts do.
+            top_k, exact_only, scored, halved, epochs = 10, False, train, True, settings.epochs
+        else:
+            top_k, exact_only, halved = scripts.top_k, scripts.exact_only, scripts.halved
+            scored = train if scripts.scored_on == "train" else validation
+            epochs = scripts.epochs or settings.epochs
+        n_rows = len(train) + len(validation) + len(fold.test)
+        network = train_as_authors(
+            train, hidden=settings.hidden, temperature=settings.temperature, penalty_weight=settings.penalty_weight,
+            epochs=epochs, batch_size=n_rows // 2 if halved else None, seed=fold.seed,
+        )  # fmt: skip
+        formulas = explain_as_authors(network, validation, scored, top_k=self.top_k or top_k, exact_only=exact_only)
+        return Learned(Answers(network, hard=True), formulas)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The class with the largest output, for each row."""
+
+    network: nn.Module
+    hard: bool
+
+    def __call__(self, table: ConceptTable) -> NDArray[np.intp]:
+        """Predict."""
+        reading = read(self.network, table.hard() if self.hard else table, "argmax")
+        said: NDArray[np.intp] = reading.logits.argmax(axis=1)
+        return said
+
+
+def trained(train: ConceptTable, validation: ConceptTable, settings: NetworkSettings, seed: int) -> EntropyNet:
+    """The paper's network and training, on the GPU if there is one."""
+    generator = torch.Generator().manual_seed(seed)
+    network = EntropyNet(
+        train.n_concepts,
+        len(train.class_names),
+        settings.hidden,
+        temperature=settings.temperature,
+        generator=generator,
+    ).to(device())
+    config = TrainConfig(epochs=settings.epochs, penalty_weight=settings.penalty_weight, progress=False)
+    with warnings.catch_warnings():
+        # A concept that is constant on the training part of a fold is nothing to act upon.
+        warnings.simplefilter("ignore", LogicLensWarning)
+        fit(network, train, config, generator, validation=validation)
+    return network
+
+
+def device() -> torch.device:
+    """Where networks are trained."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def device_name() -> str:
+    """What networks were trained on, for those who read their times."""
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+
+
+def with_settings(fold: FoldData, **changes: Any) -> FoldData:
+    """The same fold with other settings of the network, for a grid."""
+    return replace(fold, task=replace(fold.task, network=replace(fold.task.network, **changes)))

@@ -1,0 +1,97 @@
+"""The figures that the paper prints, to be laid beside ours: copied from its tables, each with where it stands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+Column = str
+"""A column of the paper's tables: entropy_net, tree, brl, psi_net, neural_network or random_forest."""
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """A mean over five folds in the paper's unit, with its standard error where one is printed."""
+
+    mean: float
+    standard_error: float | None
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """One table of the paper: for each task a figure for each column."""
+
+    source: str
+    unit: str
+    rows: Mapping[str, Mapping[Column, PublishedFigure]]
+
+
+@dataclass(frozen=True)
+class PublishedSetting:
+    """One line of the paper's grid of temperature and entropy weight."""
+
+    temperature: float
+    penalty_weight: float
+    model_accuracy: PublishedFigure
+    explanation_accuracy: PublishedFigure
+    complexity: PublishedFigure
+
+
+@dataclass(frozen=True)
+class PaperFigures:
+    """All figures that are compared: six tables by metric, and the grid on one task."""
+
+    source: str
+    note: str
+    tables: Mapping[str, PublishedTable]
+    sweep_source: str
+    sweep_task: str
+    sweep: tuple[PublishedSetting, ...]
+
+    def figure(self, metric: str, task: str, column: Column) -> PublishedFigure | None:
+        """What the paper prints, or None where it prints nothing.
+
+        >>> paper_figures().figure("complexity", "mimic2", "entropy_net")
+        PublishedFigure(mean=3.5, standard_error=0.88)
+        """
+        table = self.tables.get(metric)
+        return table.rows.get(task, {}).get(column) if table else None
+
+    def setting(self, task: str, temperature: float, penalty_weight: float) -> PublishedSetting | None:
+        """The line of the grid with these settings; None where the paper has none."""
+        wanted = (temperature, penalty_weight)
+        lines = self.sweep if task == self.sweep_task else ()
+        return next((line for line in lines if (line.temperature, line.penalty_weight) == wanted), None)
+
+
+@cache
+def paper_figures() -> PaperFigures:
+    """The paper's figures, read once."""
+    held = json.loads(resources.files(__package__).joinpath("published.json").read_text("utf-8"))
+    tables = {
+        metric: PublishedTable(
+            table["source"],
+            table["unit"],
+            {task: {column: _figure(pair) for column, pair in row.items()} for task, row in table["rows"].items()},
+        )
+        for metric, table in held["tables"].items()
+    }
+    sweep = held["sweep"]
+    lines = tuple(
+        PublishedSetting(
+            float(line["temperature"]),
+            float(line["penalty_weight"]),
+            *(_figure(line[metric]) for metric in ("model_accuracy", "explanation_accuracy", "complexity")),
+        )
+        for line in sweep["rows"]
+    )
+    return PaperFigures(held["source"], held["note"], tables, sweep["source"], sweep["task"], lines)
+
+
+def _figure(pair: Any) -> PublishedFigure:
+    mean, error = pair
+    return PublishedFigure(float(mean), None if error is None else float(error))

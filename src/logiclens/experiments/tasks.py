@@ -1,0 +1,110 @@
+"""The tasks that methods are compared on, with the settings the paper and its authors' scripts give for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from logiclens.data.names import unknown
+from logiclens.errors import LogicLensError
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """The entropy network of a task (table "Hyper parameters of entropy-based networks")."""
+
+    penalty_weight: float = 1e-3
+    temperature: float = 1.0
+    epochs: int = 200
+    hidden: tuple[int, ...] = (20,)
+
+
+@dataclass(frozen=True)
+class ScriptSettings:
+    """What the authors' script of a task does beside, or instead of, the paper's text.
+
+    Args:
+        halved: whether a batch is half of all rows (two steps an epoch), unshuffled, or the full batch.
+        epochs: passes over the data, where the script has others than the paper.
+        top_k: how many local rules are aggregated.
+        exact_only: whether a literal is dropped only if the rule is then perfect (`max_accuracy`).
+        scored_on: the rows that aggregation is scored on; local rules come from the validation rows.
+        one_split: whether there is one split and a seed for each run, instead of folds.
+        copies: how often every row is in the table.
+    """
+
+    halved: bool = False
+    epochs: int | None = None
+    top_k: int = 10
+    exact_only: bool = False
+    scored_on: str = "train"
+    one_split: bool = False
+    copies: int = 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set and how it is learned from.
+
+    Args:
+        name: what the command line knows it by.
+        dataset: the data set it reads.
+        network: the settings of the entropy network.
+        scripts: the settings of the authors' script; None where they have none.
+        encoded: whether the concepts are predicted from the inputs by an encoder.
+        grouped: whether folds keep the groups of the data set together.
+        tree_depth: of the compared tree.
+        fan_in: of the compared psi network.
+        late: whether it is a long one, run only when named.
+    """
+
+    name: str
+    dataset: str
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    scripts: ScriptSettings | None = None
+    encoded: bool = False
+    grouped: bool = False
+    tree_depth: int = 5
+    fan_in: int = 3
+    late: bool = False
+
+
+MIMIC = NetworkSettings(penalty_weight=1e-3, temperature=0.7, epochs=200, hidden=(20,))
+VDEM = NetworkSettings(penalty_weight=1e-5, temperature=5.0, epochs=200, hidden=(20, 20))
+MNIST = NetworkSettings(penalty_weight=1e-7, temperature=5.0, epochs=200, hidden=(10,))
+CUB = NetworkSettings(penalty_weight=1e-4, temperature=0.7, epochs=500, hidden=(10,))
+
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        Task("mimic2", "mimic2", MIMIC, ScriptSettings(halved=True, top_k=10)),
+        Task("mimic2-early", "mimic2-early", MIMIC),
+        Task("vdem", "vdem", VDEM, ScriptSettings(halved=True, top_k=500), encoded=True),
+        Task("vdem-given", "vdem", VDEM),
+        Task("vdem-countries", "vdem", VDEM, encoded=True, grouped=True),
+        Task(
+            "mnist", "mnist", MNIST,
+            ScriptSettings(epochs=10, top_k=5, exact_only=True, scored_on="validation", one_split=True, copies=2),
+            encoded=True, fan_in=4, late=True,
+        ),
+        Task(
+            "cub", "cub", CUB, ScriptSettings(top_k=50, one_split=True),
+            encoded=True, tree_depth=30, fan_in=4, late=True,
+        ),
+        *(Task(name, name) for name in ("breast-cancer", "wine", "iris", "digits-parity")),
+        *(Task(name, name) for name in ("xor", "parity", "random-dnf")),
+    )
+}  # fmt: skip
+"""By name. The first seven are the paper's four and their variants."""
+QUICK = ("mimic2", "vdem")
+USUAL = ("mimic2", "mimic2-early", "vdem", "vdem-given", "vdem-countries")
+"""What is run where no task is named: the tables of the paper. Images have to be asked for."""
+
+
+def named_tasks(names: Iterable[str]) -> tuple[Task, ...]:
+    """The tasks of these names, each once, in the order they were asked for."""
+    asked = tuple(dict.fromkeys(names))
+    for name in asked:
+        if name not in TASKS:
+            raise LogicLensError(unknown("task", name, tuple(TASKS)))
+    return tuple(TASKS[name] for name in asked)

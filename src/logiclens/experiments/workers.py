@@ -1,0 +1,163 @@
+"""Jobs in processes of their own: a job may crash, hang or be told to stop, and the others go on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any, Generic, TypeVar
+
+from logiclens.baselines.packages import MissingPackage
+
+Job = TypeVar("Job")
+
+OK = "ok"
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[Job]):
+    """What became of a job: its value where the status is "ok", and else the reason in words."""
+
+    job: Job
+    status: str
+    value: Any
+    seconds: float
+
+
+class _Worker(Generic[Job]):
+    """One process, which does job after job until it is stopped."""
+
+    def __init__(self, work: Callable[[Job], Any]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.job: Job | None = None
+        self.begun: float | None = None
+        self.ready = False
+
+    def give(self, job: Job) -> None:
+        self.job, self.begun = job, None
+        self.pipe.send(job)
+
+    def stop(self) -> None:
+        # Its children (a peer in another environment) are in its process group.
+        if self.process.pid is not None and self.process.is_alive():
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    work: Callable[[Job], Any],
+    *,
+    n_workers: int,
+    limit: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Outcome[Job]]:
+    """Do `work` on every job, `n_workers` at a time, and yield what became of each as it ends.
+
+    `work` and the jobs are sent to other processes, so they must be picklable. The limit in seconds counts from when a
+    process begins with the job, not from when that process was started. Closing the iterator stops everything.
+    """
+    waiting = list(reversed(jobs))
+    crew: list[_Worker[Job]] = []
+    try:
+        while waiting or any(worker.job is not None for worker in crew):
+            while waiting and len(crew) < min(n_workers, len(waiting) + len(crew)):
+                crew.append(_Worker(work))
+            for worker in crew:
+                if worker.job is None and waiting:
+                    worker.give(waiting.pop())
+            busy = [worker for worker in crew if worker.job is not None]
+            heard = wait([worker.pipe for worker in busy], timeout=_patience(busy, limit, clock()))
+            for worker in busy:
+                outcome = _heard(worker, clock) if worker.pipe in heard else _overdue(worker, limit, clock())
+                if outcome is not None:
+                    if outcome.status != OK and not worker.process.is_alive():
+                        crew.remove(worker)
+                    yield outcome
+    finally:
+        for worker in crew:
+            worker.stop()
+
+
+def _patience(busy: Sequence[_Worker[Job]], limit: float | None, now: float) -> float | None:
+    """How long nothing can become due."""
+    if limit is None:
+        return None
+    due = [worker.begun + limit - now for worker in busy if worker.begun is not None]
+    return max(0.0, min(due)) if due else None
+
+
+def _heard(worker: _Worker[Job], clock: Callable[[], float]) -> Outcome[Job] | None:
+    job = worker.job
+    assert job is not None
+    try:
+        kind, value = worker.pipe.recv()
+    except (EOFError, ConnectionError):
+        worker.stop()
+        return Outcome(job, f"failed: {_end(worker.process.exitcode)}", None, _since(worker, clock()))
+    if kind == "begun":
+        worker.begun = clock()
+        return None
+    worker.job = None
+    status = OK if kind == OK else f"{kind}: {value}"
+    return Outcome(job, status, value if kind == OK else None, _since(worker, clock()))
+
+
+def _overdue(worker: _Worker[Job], limit: float | None, now: float) -> Outcome[Job] | None:
+    job = worker.job
+    if limit is None or worker.begun is None or now < worker.begun + limit or job is None:
+        return None
+    worker.stop()
+    return Outcome(job, f"stopped: after {limit:g} s", None, now - worker.begun)
+
+
+def _since(worker: _Worker[Job], now: float) -> float:
+    return 0.0 if worker.begun is None else now - worker.begun
+
+
+def _end(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"the process was ended by {signal.Signals(-code).name}"
+    return f"the process ended by itself, with code {code}"
+
+
+def _serve(pipe: Connection, work: Callable[[Job], Any]) -> None:
+    """The other side: a job comes in, what it gave goes out."""
+    # A group of its own, so that a stop reaches its children; Ctrl-C is for the one who waits.
+    os.setpgrp()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with open(os.devnull, "w") as nothing:
+        # What a compared library prints is no part of the results.
+        os.dup2(nothing.fileno(), 1)
+        os.dup2(nothing.fileno(), 2)
+    while True:
+        try:
+            job = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(("begun", None))
+        try:
+            answer = (OK, work(job))
+        except MissingPackage as error:
+            answer = ("skipped", _sentence(error))
+        except Exception as error:
+            answer = ("failed", _sentence(error))
+        pipe.send(answer)
+
+
+def _sentence(error: Exception) -> str:
+    """One line: results are read in tables."""
+    text = " ".join(str(error).split()) or "no message"
+    return text if isinstance(error, MissingPackage) else f"{type(error).__name__}: {text}"

@@ -1,0 +1,93 @@
+"""Explanations on raw inputs: the formulas of a bottleneck's network, on the concepts that its encoder sees in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError
+from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
+from logiclens.explain.extract import Answer, Reading, read
+from logiclens.explain.result import Explanation
+from logiclens.explain.selection import Limits
+from logiclens.nn.bottleneck import ConceptBottleneck
+from logiclens.train.bottleneck import predict_concepts
+
+
+def bottleneck_table(
+    model: ConceptBottleneck,
+    inputs: Any,
+    labels: Any = None,
+    names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    *,
+    device: str | None = None,
+) -> ConceptTable:
+    """The concepts g(x) of raw inputs as the network sees them (0 and 1 where they are hard), with the labels.
+
+    Args:
+        model: a trained bottleneck.
+        inputs: images of uint8 or a matrix of floats, as in its training.
+        labels: class numbers, or 0/1 for each class.
+        names: of the concepts; the model's own where not given.
+        class_names: of the classes.
+        device: where the encoder runs; None takes a CUDA device where there is one.
+    """
+    if not isinstance(model, ConceptBottleneck):
+        raise LogicLensError(f"expected a ConceptBottleneck, got {type(model).__name__}: pass others to explain_all.")
+    values = predict_concepts(model, inputs, device=device)
+    named = names or model.names or [f"x{i}" for i in range(values.shape[1])]
+    return ConceptTable(values, named, labels, class_names, [tuple(named)] if model.exclusive else ())
+
+
+def read_bottleneck(
+    model: ConceptBottleneck,
+    inputs: Any,
+    labels: Any = None,
+    names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    *,
+    answer: Answer | None = None,
+    device: str | None = None,
+) -> Reading:
+    """What the network of a bottleneck says about raw inputs: what formulas are scored against on unseen ones."""
+    return read(model.network, bottleneck_table(model, inputs, labels, names, class_names, device=device), answer)
+
+
+def explain_bottleneck(
+    model: ConceptBottleneck,
+    inputs: Any,
+    labels: Any = None,
+    names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    *,
+    validation: tuple[Any, Any] | None = None,
+    method: Method = "minimal",
+    score_against: ScoreAgainst = "network",
+    limits: Limits | None = None,
+    answer: Answer | None = None,
+    device: str | None = None,
+) -> Explanation:
+    """The formulas of all classes on raw inputs, ∀x: φ(g(x)) ↔ f(g(x)), the last equation of the paper's method.
+
+    Args:
+        model: a trained bottleneck.
+        inputs: the raw inputs whose answers fill the truth tables.
+        labels: of the inputs; needed for `score_against="labels"`.
+        names: of the concepts; the model's own where not given.
+        class_names: of the classes.
+        validation: raw inputs and their labels that choose among candidates; `inputs` where not given.
+        method: see `logiclens.explain.explain_class`, as for the next three.
+        score_against: what the rows that choose are compared with.
+        limits: how long formulas may get.
+        answer: how the network's answer is read.
+        device: where the encoder runs; None takes a CUDA device where there is one.
+    """
+    table = bottleneck_table(model, inputs, labels, names, class_names, device=device)
+    held = None
+    if validation is not None:
+        held = bottleneck_table(model, *validation, table.names, table.class_names or None, device=device)
+    return explain_all(
+        model.network, table, held, method=method, score_against=score_against, limits=limits, answer=answer
+    )

@@ -1,0 +1,292 @@
+"""Concept encoders g: X → C for images: a small residual network, written here, and the scaling in front of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Shaped, UInt8
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from logiclens.errors import LogicLensError
+from logiclens.nn.layers import check_sizes
+
+Stem = Literal["small", "large"]
+
+MEASURED = 1024
+"""Images whose pixels are summed at a time."""
+SHIFT = 2
+"""The most pixels by which `shifted` moves an image."""
+LEAST_CROP = 0.6
+"""The least share of an image's height and width that `cropped` cuts out."""
+
+
+class ImageScale(nn.Module):
+    """Brings images to channels of mean 0 and deviation 1, by the numbers of the images it was set with.
+
+    Images of whole numbers (0 to 255) are divided by 255 first; others must lie in [0, 1] already. The two vectors are
+    part of the state, so that a saved encoder sees new images as it saw those of its training.
+
+    Args:
+        channels: number of channels.
+
+    Example:
+        >>> scale = ImageScale(1)
+        >>> scale.set(torch.tensor([0.5]), torch.tensor([0.25]))
+        >>> scale(torch.full((1, 1, 1, 2), 255, dtype=torch.uint8))
+        tensor([[[[2., 2.]]]])
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, channels: int) -> None:
+        """Mean 0 and deviation 1, until `set`."""
+        super().__init__()
+        check_sizes(channels=channels)
+        self.register_buffer("mean", torch.zeros(channels))
+        self.register_buffer("deviation", torch.ones(channels))
+
+    def measure(self, images: UInt8[Tensor, "rows channel height width"]) -> None:
+        """Take over the mean and the deviation of each channel from the images of a training run."""
+        total, squares = (torch.zeros(images.shape[1], dtype=torch.int64) for _ in range(2))
+        for part in torch.split(images, MEASURED):
+            # Whole numbers: the sums are exact, on every device and in any order.
+            total += part.sum(dim=(0, 2, 3), dtype=torch.int64).cpu()
+            squares += part.int().square().sum(dim=(0, 2, 3), dtype=torch.int64).cpu()
+        n_pixels = images.numel() // images.shape[1]
+        mean = total.double() / n_pixels
+        deviation = (squares.double() / n_pixels - mean.square()).clamp(min=0).sqrt()
+        self.set((mean / 255).to(self.mean), (deviation / 255).to(self.mean))
+
+    @torch.no_grad()
+    def set(self, mean: Float[Tensor, " channel"], deviation: Float[Tensor, " channel"]) -> None:
+        """Take over the mean and the deviation of each channel, on the scale of [0, 1]."""
+        self.mean.copy_(mean)
+        # A channel that never varies holds nothing; dividing by its deviation of 0 would make it NaN.
+        self.deviation.copy_(torch.where(deviation > 0, deviation, torch.ones_like(deviation)))
+
+    def forward(
+        self, images: Shaped[Tensor, "batch channel height width"]
+    ) -> Float[Tensor, "batch channel height width"]:
+        """(x − mean) / deviation."""
+        if images.shape[1] != len(self.mean):
+            raise LogicLensError(f"this encoder takes images of {len(self.mean)} channel(s), got {images.shape[1]}.")
+        mean, deviation = self.mean.view(-1, 1, 1), self.deviation.view(-1, 1, 1)
+        scale = 1 if images.is_floating_point() else 255
+        return (images.to(mean.dtype) - scale * mean) / (scale * deviation)
+
+    def extra_repr(self) -> str:
+        """The number of channels."""
+        return f"channels={len(self.mean)}"
+
+
+class BasicBlock(nn.Module):
+    """Two 3x3 convolutions around which the input is carried: relu(bn(conv(relu(bn(conv(x))))) + shortcut(x)).
+
+    The shortcut is the identity where the shape stays, else a 1x1 convolution with the same stride.
+
+    Args:
+        channels_in: number of channels coming in.
+        channels_out: number of channels going out.
+        stride: by how much height and width shrink.
+        generator: where the initial weights come from.
+
+    Example:
+        >>> BasicBlock(4, 8, stride=2)(torch.rand(2, 4, 6, 6)).shape
+        torch.Size([2, 8, 3, 3])
+    """
+
+    def __init__(
+        self, channels_in: int, channels_out: int, stride: int = 1, *, generator: torch.Generator | None = None
+    ) -> None:
+        """Draw the weights of the convolutions in order."""
+        super().__init__()
+        self.conv1 = _conv(channels_in, channels_out, 3, stride, generator)
+        self.norm1 = nn.BatchNorm2d(channels_out)
+        self.conv2 = _conv(channels_out, channels_out, 3, 1, generator)
+        self.norm2 = nn.BatchNorm2d(channels_out)
+        self.shortcut: nn.Module = nn.Identity()
+        if stride != 1 or channels_in != channels_out:
+            self.shortcut = nn.Sequential(
+                _conv(channels_in, channels_out, 1, stride, generator), nn.BatchNorm2d(channels_out)
+            )
+
+    def forward(self, x: Float[Tensor, "batch c_in h_in w_in"]) -> Float[Tensor, "batch c_out h_out w_out"]:
+        """The block's answer, never below 0."""
+        hidden = F.relu(self.norm1(self.conv1(x)))
+        return F.relu(self.norm2(self.conv2(hidden)) + self.shortcut(x))
+
+
+class ResNet10(nn.Module):
+    """A residual network of ten layers with weights: a stem, four stages of one block each, and a linear layer.
+
+    The stages have `width`, 2, 4 and 8 times `width` channels; each after the first halves height and width. Gives
+    logits. It scales images itself (`scale`), so that pixels from 0 to 255 can be passed as they are.
+
+    Args:
+        in_channels: channels of the images.
+        n_outputs: number of concepts.
+        width: channels of the first stage.
+        stem: `"small"` (3x3, keeps the size; for 28x28) or `"large"` (7x7 with stride 2 and max pooling, which
+            divides the size by 4; for 128x128 and larger).
+        generator: where the initial weights come from.
+
+    Example:
+        >>> ResNet10(1, 10, width=8)(torch.zeros(2, 1, 28, 28, dtype=torch.uint8)).shape
+        torch.Size([2, 10])
+
+    Reference:
+        He et al., "Deep Residual Learning for Image Recognition", CVPR 2016.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        n_outputs: int,
+        *,
+        width: int = 64,
+        stem: Stem = "small",
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Build the layers in order, drawing their weights from `generator`."""
+        super().__init__()
+        check_sizes(in_channels=in_channels, n_outputs=n_outputs, width=width)
+        if stem not in ("small", "large"):
+            raise LogicLensError(f"stem must be 'small' (for 28x28) or 'large' (for 128x128), got {stem!r}.")
+        self.in_channels, self.n_outputs, self.width, self.stem_kind = in_channels, n_outputs, width, stem
+        self.scale = ImageScale(in_channels)
+        size, stride = (3, 1) if stem == "small" else (7, 2)
+        first = _conv(in_channels, width, size, stride, generator)
+        pool = nn.Identity() if stem == "small" else nn.MaxPool2d(3, stride=2, padding=1)
+        self.stem = nn.Sequential(first, nn.BatchNorm2d(width), nn.ReLU(), pool)
+        widths = [width, width, 2 * width, 4 * width, 8 * width]
+        self.stages = nn.Sequential(
+            *(
+                BasicBlock(channels_in, channels_out, stride=1 if i == 0 else 2, generator=generator)
+                for i, (channels_in, channels_out) in enumerate(pairwise(widths))
+            )
+        )
+        self.linear = _linear(widths[-1], n_outputs, generator)
+
+    def forward(self, images: Shaped[Tensor, "batch channel height width"]) -> Float[Tensor, "batch concept"]:
+        """One logit per concept."""
+        features = self.stages(self.stem(self.scale(images)))
+        logits: Tensor = self.linear(features.mean(dim=(-2, -1)))
+        return logits
+
+
+def shifted(
+    images: UInt8[Tensor, "batch channel height width"], generator: torch.Generator
+) -> UInt8[Tensor, "batch channel height width"]:
+    """Each image moved by up to two pixels in both directions, with 0 where nothing comes in."""
+    n, _, height, width = images.shape
+    device = images.device
+    by = torch.randint(0, 2 * SHIFT + 1, (2, n, 1), generator=generator, device=device)
+    rows = by[0] + torch.arange(height, device=device)
+    columns = by[1] + torch.arange(width, device=device)
+    padded = F.pad(images, [SHIFT] * 4)
+    image = torch.arange(n, device=device).view(-1, 1, 1)
+    # The slice between the indices puts channels last: in memory that is what convolutions like.
+    return padded[image, :, rows.unsqueeze(2), columns.unsqueeze(1)].permute(0, 3, 1, 2)
+
+
+def cropped(
+    images: UInt8[Tensor, "batch channel height width"], generator: torch.Generator
+) -> Float[Tensor, "batch channel height width"]:
+    """A random part of each image, mirrored or not, at full size; in [0, 1]."""
+    n, device = len(images), images.device
+    drawn = torch.rand(5, n, generator=generator, device=device)
+    size = LEAST_CROP + (1 - LEAST_CROP) * drawn[:2]
+    centre = (1 - size) * (2 * drawn[2:4] - 1)
+    mirror = torch.where(drawn[4] < 0.5, -1.0, 1.0)
+    nothing = torch.zeros(n, device=device)
+    across = torch.stack([mirror * size[0], nothing, centre[0]], dim=1)
+    down = torch.stack([nothing, size[1], centre[1]], dim=1)
+    where = F.affine_grid(torch.stack([across, down], dim=1), list(images.shape), align_corners=False)
+    return F.grid_sample(images.float() / 255, where, padding_mode="border", align_corners=False)
+
+
+def set_scale(encoder: nn.Module, rows: Tensor) -> None:
+    """Let the encoder's scaling take over the mean and deviation of images; a matrix passes as it is."""
+    if rows.ndim != 4:
+        return
+    scales = [module for module in encoder.modules() if isinstance(module, ImageScale)]
+    if not scales:
+        raise LogicLensError(
+            f"{type(encoder).__name__} does not scale images: put logiclens.nn.encoders.ImageScale in front of it."
+        )
+    for scale in scales:
+        scale.measure(rows)
+
+
+def device_of(name: str | None) -> torch.device:
+    """The device with a name; without one, a CUDA device where there is one, else the CPU."""
+    there = torch.cuda.is_available()
+    if name is not None and name.startswith("cuda") and not there:
+        raise LogicLensError(f"device={name!r} was asked for, but torch sees no CUDA device: pass None or 'cpu'.")
+    return torch.device(("cuda" if there else "cpu") if name is None else name)
+
+
+@contextmanager
+def placed(module: nn.Module, device: torch.device) -> Iterator[None]:
+    """On the device inside, with kernels laid out for it; back where it was, laid out as usual, afterwards."""
+    first = next(module.parameters(), None)
+    before = torch.device("cpu") if first is None else first.device
+    module.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    try:
+        yield
+    finally:
+        module.to(device=before, memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+
+
+def on_device(rows: Tensor, device: torch.device) -> Tensor:
+    """Rows on a device, images with their channels last in memory."""
+    return rows.to(device, memory_format=torch.channels_last if rows.ndim == 4 else torch.preserve_format)
+
+
+@contextmanager
+def training(module: nn.Module, on: bool = True) -> Iterator[None]:
+    """Training mode inside, or evaluation mode; every part's own mode again afterwards."""
+    modes = {part: part.training for part in module.modules()}
+    module.train(on)
+    try:
+        yield
+    finally:
+        for part, mode in modes.items():
+            part.training = mode
+
+
+def forward_all(
+    module: nn.Module, call: Callable[[Tensor], Tensor], rows: Tensor, *, batch_size: int, device: torch.device
+) -> Tensor:
+    """What `call`, a method of a module on the device, gives for all rows: in evaluation mode, float32, on the CPU."""
+    with training(module, False), torch.no_grad():
+        # Put together on the device: one transfer back, and no waiting between batches.
+        return torch.cat([call(on_device(part, device)).float() for part in torch.split(rows, batch_size)]).cpu()
+
+
+def _conv(channels_in: int, channels_out: int, size: int, stride: int, generator: torch.Generator | None) -> nn.Conv2d:
+    check_sizes(channels_in=channels_in, channels_out=channels_out)
+    # Not nn.Conv2d's own first weights: drawing them would move torch's global generator.
+    layer: nn.Conv2d = nn.utils.skip_init(  # type: ignore[no-untyped-call]
+        nn.Conv2d, channels_in, channels_out, size, stride=stride, padding=size // 2, bias=False
+    )
+    with torch.no_grad():
+        # He's rule, by the paths going out: activations keep their size through the ReLUs, whatever the width.
+        layer.weight.normal_(0, math.sqrt(2 / (channels_out * size * size)), generator=generator)
+    return layer
+
+
+def _linear(width_in: int, width_out: int, generator: torch.Generator | None) -> nn.Linear:
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, width_in, width_out)  # type: ignore[no-untyped-call]
+    bound = width_in**-0.5
+    with torch.no_grad():
+        layer.weight.uniform_(-bound, bound, generator=generator)
+        layer.bias.uniform_(-bound, bound, generator=generator)
+    return layer

@@ -1,0 +1,335 @@
+"""Training of concept encoders: one-cycle AdamW over data that stay on the device, with checkpoints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.bits import as_array
+from logiclens.nn.encoders import cropped, device_of, forward_all, on_device, placed, set_scale, shifted, training
+from logiclens.train.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from logiclens.train.objective import Task
+from logiclens.train.progress import Progress
+from logiclens.train.threads import threads_for
+
+Augment = Literal["shift", "crop_flip"]
+
+WARM_UP = 0.2
+"""The share of all steps in which the learning rate rises; then it falls to 0 on a cosine."""
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """The settings of one training run of an encoder.
+
+    Args:
+        epochs: passes over the data.
+        batch_size: rows of one step.
+        learning_rate: the highest of AdamW's learning rate, which rises to it and falls to 0.
+        weight_decay: of AdamW; on weight matrices and kernels only.
+        task: `"multiclass"` (one concept per row, cross-entropy) or `"multilabel"` (binary cross-entropy for each).
+        augment: None, `"shift"` (by up to two pixels) or `"crop_flip"` (a random part at full size, mirrored or not).
+        device: None takes a CUDA device where there is one, else the CPU.
+        precision: `"float32"`, or `"bfloat16"` for the products inside (autocast); weights stay float32.
+    """
+
+    epochs: int = 5
+    batch_size: int = 256
+    learning_rate: float = 5e-3
+    weight_decay: float = 1e-2
+    task: Task = "multiclass"
+    augment: Augment | None = None
+    device: str | None = None
+    precision: Literal["float32", "bfloat16"] = "float32"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained with."""
+        for name in ("epochs", "batch_size"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise LogicLensError(f"{name} must be a whole number of at least 1, got {value!r}.")
+        for name in ("learning_rate", "weight_decay"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0 <= value < math.inf:
+                raise LogicLensError(f"{name} must be a finite number that is not negative, got {value!r}.")
+        if self.learning_rate == 0:
+            raise LogicLensError("learning_rate must be above 0.")
+        allowed = {
+            "task": ("multiclass", "multilabel"),
+            "augment": ("shift", "crop_flip", None),
+            "precision": ("float32", "bfloat16"),
+        }
+        for name, values in allowed.items():
+            if getattr(self, name) not in values:
+                known = " or ".join(map(repr, values))
+                raise LogicLensError(f"{name} must be {known}, got {getattr(self, name)!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderResult:
+    """How an encoder was trained: mean loss and accuracy of each epoch on the rows as they were learned from.
+
+    For several concepts per row, accuracy is the share of concepts that are right. `resumed_from` is the number of
+    epochs that came from a checkpoint.
+    """
+
+    loss: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+    device: str
+    n_rows: int
+    resumed_from: int
+
+
+def fit_encoder(
+    encoder: nn.Module,
+    inputs: Any,
+    targets: Any,
+    config: EncoderConfig | None = None,
+    *,
+    seed: int,
+    checkpoint: Path | None = None,
+    progress: bool | None = None,
+) -> EncoderResult:
+    """Train an encoder in place; it comes back on the device it was on.
+
+    Args:
+        encoder: from inputs to logits `[rows, concepts]`; for images with an `ImageScale` in front, as `ResNet10` has.
+        inputs: images `[rows, channels, height, width]` of uint8, or a matrix `[rows, features]` of floats.
+        targets: class numbers `[rows]` (multi-class), or numbers in [0, 1] `[rows, concepts]` (multi-label).
+        config: how to train.
+        seed: of the order of rows and of augmentation; the initial weights are the encoder's own.
+        checkpoint: a file written after each epoch; where it exists already, training goes on from there.
+        progress: show a bar on the terminal; None shows one where standard error is a terminal.
+    """
+    config = EncoderConfig() if config is None else config
+    rows, device = as_inputs(inputs), device_of(config.device)
+    wanted = as_targets(targets, config.task, len(rows))
+    belongs = {} if checkpoint is None else _belongs(encoder, rows, wanted, config, seed)
+    set_scale(encoder, rows)
+    with placed(encoder, device), threads_for(work_of(encoder, rows, config.batch_size)):
+        _check_outputs(encoder, rows, wanted, config.task, device)
+        run = _Run(encoder, Feed.of(rows, config, device, seed), wanted.to(device), config)
+        resumed = run.resume(checkpoint, belongs)
+        with training(encoder), Progress(config.epochs, "encoder", shown=progress) as bar:
+            for epoch in range(resumed, config.epochs):
+                run.epoch(epoch)
+                run.save(checkpoint, belongs)
+                bar.update(epoch + 1, f"loss {run.curves[-1][0]:.4f}")
+        check_finite(encoder)
+    curves = np.array(run.curves, dtype=np.float64).T
+    return EncoderResult(curves[0], curves[1], str(device), len(rows), resumed)
+
+
+def encode(
+    encoder: nn.Module, inputs: Any, *, task: Task = "multiclass", batch_size: int = 1024, device: str | None = None
+) -> NDArray[np.float32]:
+    """The probability of each concept on each row: softmax (multi-class) or sigmoid, in evaluation mode."""
+    if task not in ("multiclass", "multilabel"):
+        raise LogicLensError(f"task must be 'multiclass' or 'multilabel', got {task!r}.")
+    rows, where = as_inputs(inputs), device_of(device)
+    with placed(encoder, where):
+        logits = forward_all(encoder, encoder, rows, batch_size=batch_size, device=where)
+    return (torch.softmax(logits, dim=1) if task == "multiclass" else torch.sigmoid(logits)).numpy()
+
+
+@dataclass
+class Feed:
+    """The rows of a training run, all on the device, cut by index there; where order and augmentation come from."""
+
+    rows: Tensor
+    batch_size: int
+    augment: Augment | None
+    generator: torch.Generator
+
+    @classmethod
+    def of(cls, rows: Tensor, config: EncoderConfig, device: torch.device, seed: int) -> Feed:
+        """The rows on a device, with a generator there."""
+        if config.augment is not None and rows.ndim != 4:
+            raise LogicLensError(f"augment={config.augment!r} is for images, the inputs are a matrix: pass None.")
+        generator = torch.Generator(device=device).manual_seed(seed)
+        return cls(on_device(rows, device), config.batch_size, config.augment, generator)
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of one epoch."""
+        return math.ceil(len(self.rows) / self.batch_size)
+
+    def batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """One epoch: row numbers in a new order, with the inputs of those rows, augmented."""
+        order = torch.randperm(len(self.rows), generator=self.generator, device=self.rows.device)
+        # Parts of one size, give or take a row: batch norm cannot learn from a last batch of a single row.
+        for index in torch.tensor_split(order, self.n_steps):
+            yield index, on_device(self.augmented(self.rows[index]), self.rows.device)
+
+    def augmented(self, batch: Tensor) -> Tensor:
+        """Images moved, or cut and mirrored, each by its own numbers."""
+        if self.augment is None:
+            return batch
+        return shifted(batch, self.generator) if self.augment == "shift" else cropped(batch, self.generator)
+
+
+@dataclass
+class _Run:
+    """One training run: the encoder and the data on a device, the optimiser, and the curves."""
+
+    encoder: nn.Module
+    feed: Feed
+    targets: Tensor
+    config: EncoderConfig
+    curves: list[tuple[float, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.optimizer = torch.optim.AdamW(parameter_groups(self.encoder, self.config), fused=True)
+
+    def epoch(self, epoch: int) -> None:
+        """One pass over the data. Sums stay on the device until its end: the host never waits for a step."""
+        device, config = self.feed.rows.device, self.config
+        sums = torch.zeros(2, device=device)
+        for step, (index, batch) in enumerate(self.feed.batches()):
+            set_rate(self.optimizer, (epoch * self.feed.n_steps + step) / (config.epochs * self.feed.n_steps))
+            self.optimizer.zero_grad(set_to_none=True)
+            with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+                logits = self.encoder(batch)
+            loss = concept_loss(logits.float(), self.targets[index], config.task)
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+            right = concept_accuracy(logits.detach(), self.targets[index], config.task)
+            sums += len(index) * torch.stack([loss.detach(), right])
+        self.curves.append((float(sums[0]) / len(self.targets), float(sums[1]) / len(self.targets)))
+        if not math.isfinite(self.curves[-1][0]):
+            raise LogicLensError(f"the loss became {self.curves[-1][0]} in epoch {epoch}: lower the learning_rate.")
+
+    def save(self, path: Path | None, belongs: dict[str, str]) -> None:
+        """Write down all that the next epoch depends on; the learning rate is a function of the epoch."""
+        if path is None:
+            return
+        state = {
+            "encoder": self.encoder.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "generator": self.feed.generator.get_state(),
+            "curves": self.curves,
+        }
+        save_checkpoint(path, state, belongs)
+
+    def resume(self, path: Path | None, belongs: dict[str, str]) -> int:
+        """Take over a checkpoint where there is one; the number of epochs that are behind us."""
+        state = None if path is None else load_checkpoint(path, belongs)
+        if state is None:
+            return 0
+        self.encoder.load_state_dict(state["encoder"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.feed.generator.set_state(state["generator"])
+        self.curves = [(float(loss), float(right)) for loss, right in state["curves"]]
+        return len(self.curves)
+
+
+def concept_loss(logits: Tensor, targets: Tensor, task: Task) -> Tensor:
+    """Cross-entropy over concepts, or the mean binary cross-entropy of each."""
+    if task == "multiclass":
+        return F.cross_entropy(logits, targets)
+    return F.binary_cross_entropy_with_logits(logits, targets)
+
+
+def concept_accuracy(logits: Tensor, targets: Tensor, task: Task) -> Tensor:
+    """The share of rows whose largest logit is their concept, or the share of concepts that are right."""
+    right = logits.argmax(dim=1) == targets if task == "multiclass" else (logits >= 0) == (targets >= 0.5)
+    return right.float().mean()
+
+
+def parameter_groups(module: nn.Module, config: Any) -> list[dict[str, Any]]:
+    """What AdamW is given: weight decay on matrices and kernels, none on biases and norms."""
+    trained = [p for p in module.parameters() if p.requires_grad]
+    if not trained:
+        raise LogicLensError(f"{type(module).__name__} has no parameters to train.")
+    rate, decay = config.learning_rate, config.weight_decay
+    groups = [([p for p in trained if p.ndim > 1], decay), ([p for p in trained if p.ndim <= 1], 0.0)]
+    return [{"params": ps, "lr": rate, "peak": rate, "weight_decay": wd} for ps, wd in groups if ps]
+
+
+def set_rate(optimizer: torch.optim.Optimizer, share: float) -> None:
+    """Set the learning rates for a step, given the share of all steps behind it: up on a line, down on a cosine."""
+    if share < WARM_UP:
+        factor = 0.04 + 0.96 * share / WARM_UP
+    else:
+        factor = 0.5 * (1 + math.cos(math.pi * (share - WARM_UP) / (1 - WARM_UP)))
+    for group in optimizer.param_groups:
+        group["lr"] = factor * group["peak"]
+
+
+def check_finite(module: nn.Module) -> None:
+    """Refuse weights that a last step made useless: its loss was taken before it."""
+    if not all(bool(parameter.isfinite().all()) for parameter in module.parameters()):
+        raise LogicLensError("the weights became infinite or NaN: lower the learning_rate.")
+
+
+def as_inputs(inputs: Any) -> Tensor:
+    """Images of uint8, or a matrix of finite float32 numbers, as a tensor; anything else is refused."""
+    rows = inputs.detach() if isinstance(inputs, Tensor) else torch.tensor(np.array(as_array(inputs)))
+    images = rows.ndim == 4 and rows.dtype == torch.uint8
+    if not images and not (rows.ndim == 2 and rows.is_floating_point()):
+        raise LogicLensError(
+            "inputs must be images [rows, channels, height, width] of uint8 or a matrix [rows, features] of floats, "
+            f"got {rows.dtype} of shape {list(rows.shape)}."
+        )
+    if len(rows) == 0:
+        raise LogicLensError("there are no rows: inputs must have at least one.")
+    if not images and not bool(rows.isfinite().all()):
+        raise LogicLensError("inputs must be finite numbers, got NaN or infinity: fill or drop such rows first.")
+    return rows if images else rows.float()
+
+
+def as_targets(targets: Any, task: Task, n_rows: int) -> Tensor:
+    """Class numbers, or numbers in [0, 1] for each concept, as a tensor; anything else is refused."""
+    values = torch.tensor(np.array(as_array(targets)))
+    if task == "multiclass":
+        if values.shape != (n_rows,) or values.is_floating_point() or int(values.min()) < 0:
+            raise LogicLensError(
+                f"targets must be {n_rows} class numbers 0, 1, 2, …, one for each row, "
+                f"got {values.dtype} of shape {list(values.shape)}."
+            )
+        return values.long()
+    if values.ndim != 2 or len(values) != n_rows or not bool(((values >= 0) & (values <= 1)).all()):
+        raise LogicLensError(
+            f"targets must be numbers in [0, 1] for each of {n_rows} rows and each concept, "
+            f"got {values.dtype} of shape {list(values.shape)}."
+        )
+    return values.float()
+
+
+def work_of(module: nn.Module, rows: Tensor, batch_size: int) -> int:
+    """Multiplications of one pass, at least: a kernel is used once for each pixel."""
+    pixels = rows[0, 0].numel() if rows.ndim == 4 else 1
+    return min(batch_size, len(rows)) * pixels * sum(parameter.numel() for parameter in module.parameters())
+
+
+def _check_outputs(encoder: nn.Module, rows: Tensor, targets: Tensor, task: Task, device: torch.device) -> None:
+    n_targets = int(targets.max()) + 1 if task == "multiclass" else targets.shape[1]
+    logits = forward_all(encoder, encoder, rows[:1], batch_size=1, device=device)
+    if logits.ndim != 2 or (logits.shape[1] < n_targets if task == "multiclass" else logits.shape[1] != n_targets):
+        raise LogicLensError(
+            f"the targets have {n_targets} concepts, the encoder gives shape {list(logits.shape)} for one row: "
+            f"build it with {n_targets} outputs."
+        )
+
+
+def _belongs(encoder: nn.Module, rows: Tensor, targets: Tensor, config: EncoderConfig, seed: int) -> dict[str, str]:
+    """What a checkpoint must share with a run that goes on from it."""
+    weights = [part for name, value in encoder.state_dict().items() for part in (name, value)]
+    settings = asdict(config) | {"device": device_of(config.device).type}
+    return {
+        "data": fingerprint(rows, targets),
+        "settings": fingerprint(repr(sorted(settings.items()))),
+        "seed": str(seed),
+        "initial weights": fingerprint(*weights),
+    }

@@ -1,0 +1,68 @@
+"""Jobs in processes: each ends in its own way and the others go on."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+
+import pytest
+
+from logiclens.experiments.workers import run_jobs
+from tests import bench_jobs
+
+
+def test_every_job_is_done_once_and_gives_its_value() -> None:
+    outcomes = list(run_jobs(range(25), bench_jobs.doubled, n_workers=3))
+    assert Counter(outcome.job for outcome in outcomes) == Counter(range(25))
+    assert all(outcome.value == 2 * outcome.job and outcome.status == "ok" for outcome in outcomes)
+
+
+def test_processes_are_kept_and_no_more_than_asked_for() -> None:
+    outcomes = list(run_jobs(range(12), bench_jobs.pid, n_workers=2))
+    assert 1 <= len({outcome.value for outcome in outcomes}) <= 2
+    assert os.getpid() not in {outcome.value for outcome in outcomes}
+
+
+def test_a_job_may_crash_hang_raise_or_lack_a_package_and_the_others_go_on(capfd: pytest.CaptureFixture[str]) -> None:
+    jobs = ["a", "crashes", "b", "hangs", "exits", "raises", "lacks", "prints", "c"]
+    found = {outcome.job: outcome for outcome in run_jobs(jobs, bench_jobs.behaves, n_workers=2, limit=3)}
+    assert {job: outcome.status for job, outcome in found.items()} == {
+        "a": "ok",
+        "b": "ok",
+        "c": "ok",
+        "prints": "ok",
+        "crashes": "failed: the process was ended by SIGSEGV",
+        "exits": "failed: the process ended by itself, with code 3",
+        "hangs": "stopped: after 3 s",
+        "raises": "failed: RuntimeError: singular matrix",
+        "lacks": "skipped: package 'nothing' is not installed.",
+    }
+    assert found["c"].value == "c"
+    assert 3 <= found["hangs"].seconds < 30
+    assert "noise" not in "".join(capfd.readouterr())
+
+
+def test_closing_stops_what_is_running_and_its_children(tmp_path) -> None:
+    path = tmp_path / "pid"
+    outcomes = run_jobs([path], bench_jobs.hangs_with_child, n_workers=1, limit=4)
+    assert next(outcomes).status == "stopped: after 4 s"
+    outcomes.close()
+    child = int(path.read_text())
+    for _ in range(50):
+        if not _alive(child):
+            return
+        time.sleep(0.1)
+    raise AssertionError("the child of a stopped job still runs")
+
+
+def test_no_jobs_need_no_processes() -> None:
+    assert list(run_jobs([], bench_jobs.doubled, n_workers=4)) == []
+
+
+def _alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
