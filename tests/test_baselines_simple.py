@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from logiclens.baselines.blackbox import Forest, Logistic, PlainNetwork, plain_network
 from logiclens.baselines.deciding import decide
-from logiclens.baselines.exhaustive import BestShortDNF
+from logiclens.baselines.exhaustive import BestShortDNF, Choices, Short, TripleCounts, forms
 from logiclens.baselines.learner import Learned, Learner
 from logiclens.baselines.simplest import SMALL_TREES, OneR, Stump, best_literal
 from logiclens.baselines.tree import Tree, summable_weight
@@ -371,15 +371,18 @@ def test_best_literal_has_the_highest_macro_f1_of_scikit_learn(tables, target):
     assert found == next(x for x, score in scores.items() if score > max(scores.values()) - 1e-9)
 
 
-@pytest.mark.parametrize("weight", [[0.1, 0.2, 0.3, 0.3, 0.2, 0.1], [0.3, 0.2, 0.1, 0.1, 0.2, 0.3]])
-def test_equal_but_for_the_order_of_summation_is_equal(weight):
-    # 'a' and 'b' weigh the same; summed in floating point, one of them seems to weigh more.
-    bits = [[1, 0]] * 3 + [[0, 1]] * 3
-    table = ConceptTable([*bits, [0, 0]], ["a", "b"], [1, 1, 1, 1, 1, 1, 0], weight=[*weight, 0.5])
-    assert best_literal(table, 1) == Literal("a")
-    nothing = ConceptTable([[0, 0]], ["a", "b"], [0], ["0", "1"], weight=[1e-9])
-    learned = OneR()(table, nothing, seed=0)
-    assert {concept for formula in learned.formulas or () for concept in formula.concepts} <= {"a"}
+def test_equal_but_for_the_order_of_summation_is_equal():
+    rng = np.random.default_rng(0)
+    bits = [[1, 0]] * 8 + [[0, 1]] * 8 + [[0, 0]]
+    for _ in range(30):
+        weight = rng.choice([0.1, 0.2, 0.3, 0.7], 8)
+        # 'a' and 'b' weigh the same; summed in floating point, one of them seems to weigh more now and then.
+        both = [*weight, *rng.permutation(weight), 4]
+        assert best_literal(ConceptTable(bits, ["a", "b"], [1] * 16 + [0], weight=both), 1) == Literal("a")
+        table = ConceptTable(bits, ["a", "b"], [1] * 8 + [2] * 8 + [0], weight=both)
+        learned = OneR()(table, table, seed=0)
+        assert {concept for formula in learned.formulas or () for concept in formula.concepts} == {"a"}
+        assert (BestShortDNF(1)(table, table, seed=0).formulas or ())[0] == ~Literal("a")
 
 
 def test_stump_has_a_literal_for_each_class_and_predicts_by_one_split():
@@ -501,17 +504,40 @@ def test_weight_of_the_exhaustive_search_is_a_number_of_rows():
 
 
 def test_exhaustive_search_chooses_on_training_rows_and_predicts_by_decide():
-    rng = np.random.default_rng(5)
-    train, validation, other = (
-        ConceptTable(rng.random((60, 5)) < 0.5, labels=rng.integers(0, 3, 60), class_names="abc") for _ in range(3)
-    )
-    learned = BestShortDNF()(train, validation, seed=0)
-    assert learned.formulas is not None
-    # No ties here, so that validation rows have no say; on other training rows other formulas are best.
-    assert learned.formulas == BestShortDNF()(train, other, seed=0).formulas
-    assert learned.formulas != BestShortDNF()(other, validation, seed=0).formulas
-    everything = grid(train.names)
-    assert (learned.predict(everything) == decide(learned.formulas, train)(everything)).all()
+    rng, differ = np.random.default_rng(5), 0
+    for _ in range(5):
+        train, validation, other = (
+            ConceptTable(rng.random((60, 5)) < 0.5, labels=rng.integers(0, 3, 60), class_names="abc") for _ in range(3)
+        )
+        learned = BestShortDNF()(train, validation, seed=0)
+        assert learned.formulas is not None
+        # No ties here, so that validation rows have no say; on other training rows other formulas are best.
+        assert learned.formulas == BestShortDNF()(train, other, seed=0).formulas
+        assert learned.formulas != BestShortDNF()(other, validation, seed=0).formulas
+        said, everything = learned.predict(grid(train.names)), grid(train.names)
+        assert (said == decide(learned.formulas, train)(everything)).all()
+        differ += (said != decide(learned.formulas, validation)(everything)).any()
+    assert differ > 0
+
+
+@settings(max_examples=15)
+@given(parts(n_concepts=4, whole=False))
+def test_every_score_is_that_of_the_formula_on_the_rows(tables):
+    table, _ = tables
+    counts, everyone = TripleCounts.of(table), np.array(list(combinations(range(1, 4), 2))).T
+    for choices in (Choices((), everyone[:0, :1]), Choices((0,), everyone[:0, :1]), Choices((0,), everyone)):
+        cells = counts.cells(choices)
+        for target in range(3):
+            scores = counts.scores(cells, target)
+            for choice, form in np.ndindex(*scores.shape):
+                concepts = (*choices.first, *choices.others[:, choice].tolist())
+                formula = Short(forms(choices.size)[form], concepts, 0, 0).formula(table.names)
+                assert scores[choice, form] == pytest.approx(judged(formula, table, target), abs=1e-11)
+
+
+def test_a_concept_goes_before_its_negation():
+    table = ConceptTable([[1], [1], [0], [0]], ["a"], [0, 1, 0, 1])
+    assert BestShortDNF()(table, table, seed=0).formulas == (Literal("a") | DNF.false,) * 2
 
 
 @pytest.mark.parametrize("max_literals", [0, 4])
@@ -580,6 +606,14 @@ def test_plain_network_is_adamw_on_cross_entropy_with_the_best_validation_epoch(
     assert answers is not None
     agree = np.mean(learned.predict(ConceptTable(test.numpy(), train.names)) == answers)
     assert agree > 0.995
+
+
+def test_plain_network_notes_what_training_would_warn_of():
+    table = ConceptTable([[0, 1], [1, 1]], ["a", "always"], [0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learned = PlainNetwork(epochs=1)(table, table, seed=0)
+    assert any("'always' is constant" in note for note in learned.notes)
 
 
 def test_plain_network_learns_what_no_single_concept_tells():

@@ -341,6 +341,14 @@ def test_consistency_is_counted_from_the_names_in_the_texts(page, raw):
         assert cell_of(page, "consistency", key)["text"] == f"{100 * np.mean(shares):.2f}", key
 
 
+def test_tasks_and_methods_stand_in_the_order_of_their_names(page):
+    (first, small, further) = metric_tables(page, "clean", "explanation_accuracy")
+    assert [row[0]["text"] for row in first.rows] == ["MIMIC-II", "V-Dem", "CUB"]
+    assert first.columns[1:] == [METHODS[m] for m in ("minimal", "authors", "tree", "brl", "psi")]
+    assert small.columns[1:] == ["One literal"]
+    assert further.columns[1:] == ["RIPPER", HOSTILE]
+
+
 def test_black_boxes_are_in_the_table_of_models_only(page):
     for metric in WORDS:
         columns = {c for p in ("paper", "clean") for t in metric_tables(page, p, metric) for c in t.columns}
@@ -353,6 +361,7 @@ def test_black_boxes_are_in_the_table_of_models_only(page):
 STATUSES = {
     "failed: no rows": "failed: no rows",
     "stopped: 600 s": "stopped after 600 s",
+    "stopped: after 9 s": "stopped after 9 s",
     "stopped: memory ran out": "stopped: memory ran out",
     "skipped: not installed": "not installed",
     "failed": "failed",

@@ -21,7 +21,6 @@ from logiclens.experiments.encoding import (
     predicted_concepts,
 )
 from logiclens.experiments.protocols import folds_of
-from logiclens.experiments.published import paper_figures
 from logiclens.experiments.tasks import TASKS, Task
 
 N = 300
@@ -142,15 +141,6 @@ def test_classes_are_predicted_straight_and_the_last_test_needs_rows(problem: Da
     assert (said.argmax(axis=1) == problem.labels[rows.test]).mean() > 0.85
     with pytest.raises(LogicLensError, match="keeps no rows"):
         final_concepts(how, problem, rows)
-
-
-def test_the_settings_are_those_of_the_papers_table() -> None:
-    published = paper_figures().hyperparameters
-    for name in ("mimic2", "vdem", "mnist", "cub"):
-        settings = TASKS[name].network
-        assert (settings.penalty_weight, settings.temperature, settings.epochs, tuple(settings.hidden)) == tuple(
-            published[name]
-        )
 
 
 def test_every_task_names_a_data_set() -> None:

@@ -31,6 +31,7 @@ from logiclens.experiments.authors import TORCH_EXPLAIN, aggregate_as_authors
 from logiclens.experiments.authors_training import untrained
 from logiclens.formula.dnf import DNF
 from logiclens.formula.text import parse
+from logiclens.nn.networks import EntropyNet
 
 PYTHON = Path(os.environ.get(VARIABLE) or Path(__file__).parents[1] / ".venv-reference" / "bin" / "python")
 needs_it = pytest.mark.skipif(
@@ -48,13 +49,13 @@ for i in range(int(sys.argv[3])):
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A table, how many of its rows are for training, and a method with all its settings."""
+    """A table, how many of its rows are for training, a method with all its settings, and a network of ours or none."""
 
     rows: ConceptTable
     n_train: int
     method: TorchExplain
-    carried: bool
-    """Whether the network is one of ours, with random weights, instead of one trained over there."""
+    seed: int
+    carried: EntropyNet | None
 
     @property
     def parts(self) -> tuple[ConceptTable, ConceptTable]:
@@ -79,27 +80,32 @@ def case(seed: int) -> Case:
         max_minterm=None if rng.random() < 0.6 else int(rng.integers(1, n_concepts + 1)),
     )
     rows = ConceptTable(values, [f"c{j}" for j in range(n_concepts)], labels, [str(i) for i in range(n_classes)])
-    return Case(rows, 2 * n_rows // 3, method, carried=seed % 4 == 0)
+    carried = None
+    if seed % 4 == 0:
+        generator = torch.Generator().manual_seed(seed)
+        carried = untrained(n_concepts, n_classes, method.hidden, temperature=method.temperature, generator=generator)
+        with torch.no_grad():
+            for parameter in carried.parameters():
+                parameter.normal_(generator=generator)
+    return Case(rows, 2 * n_rows // 3, method, seed, carried)
+
+
+def with_other_validation_rows(each: Case) -> Case:
+    train, held = each.parts
+    labels = (held.labels + 1) % len(held.class_names)
+    held = ConceptTable(1 - held.values, held.names, labels, held.class_names)
+    return replace(each, rows=train.append(held))
 
 
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory) -> list[tuple[Case, Answered]]:
     folder = tmp_path_factory.mktemp("peer")
     cases = [case(seed) for seed in range(N_CASES)]
+    cases.append(with_other_validation_rows(cases[1]))
     for i, each in enumerate(cases):
-        network = None
-        if each.carried:
-            generator = torch.Generator().manual_seed(i)
-            network = untrained(
-                each.rows.n_concepts, len(each.rows.class_names), each.method.hidden,
-                temperature=each.method.temperature, generator=generator,
-            )  # fmt: skip
-            with torch.no_grad():
-                for parameter in network.parameters():
-                    parameter.normal_(generator=generator)
-        given = each.method.given(each.rows, n_train=each.n_train, seed=i, network=network)
+        given = each.method.given(each.rows, n_train=each.n_train, seed=each.seed, network=each.carried)
         np.savez(folder / f"given{i}.npz", **given)
-    run_peer([str(PYTHON), "-I", "-c", DRIVER, str(PEER), str(folder), str(N_CASES)], folder)
+    run_peer([str(PYTHON), "-I", "-c", DRIVER, str(PEER), str(folder), str(len(cases))], folder)
     return [(each, each.method.answered(folder / f"found{i}.npz", each.rows)) for i, each in enumerate(cases)]
 
 
@@ -109,6 +115,23 @@ def test_outputs_of_the_network_built_again_here_are_theirs(answered):
         mine = found.network(torch.tensor(each.rows.values)).detach().numpy()
         assert mine.shape == found.logits.shape
         assert np.abs(mine - found.logits).max() < 1e-5
+
+
+@needs_it
+def test_a_carried_network_is_taken_as_it_is(answered):
+    carried = [(each.carried, found.network) for each, found in answered if each.carried is not None]
+    assert len(carried) == N_CASES // 4
+    for mine, theirs in carried:
+        assert all(torch.equal(a, b) for a, b in zip(mine.parameters(), theirs.parameters(), strict=True))
+
+
+@needs_it
+def test_validation_rows_do_not_reach_the_weights(answered):
+    (one, found), (other, found_again) = answered[1], answered[N_CASES]
+    assert one.carried is None
+    assert not np.array_equal(one.rows.values, other.rows.values)
+    for a, b in zip(found.network.parameters(), found_again.network.parameters(), strict=True):
+        assert torch.equal(a, b)
 
 
 @needs_it
@@ -228,7 +251,7 @@ def test_the_other_interpreter_is_ended_when_its_time_is_up(tmp_path):
     assert not alive(int(mark.read_text()))
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
 def test_the_other_interpreter_ends_with_this_process(tmp_path, how):
     """Interrupted, it is killed by us; where we are killed, it sees its standard input close."""
     mark = tmp_path / "pid"

@@ -30,6 +30,7 @@ _HOME = {
     "parse": "logiclens.formula.text",
 }
 _PACKAGES = (
+    "baselines",
     "data",
     "errors",
     "estimators",

@@ -52,7 +52,7 @@ class BRLSettings:
 
 @dataclass(frozen=True)
 class BRL:
-    """Bayesian Rule Lists, one class against the rest.
+    """Bayesian Rule Lists, one class against the rest; two classes share one list, which says yes to the one or other.
 
     Args:
         settings: how rules are mined and lists sampled.
@@ -68,8 +68,13 @@ class BRL:
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
         """Learn from the training and validation rows together: nothing is chosen on the latter."""
 
+        lists: list[DecisionList] = []
+
         def learn(rows: YesNo) -> ClassRule:
-            return self._read(bayesian_list(rows, self.settings, seed=seed))
+            if lists and len(train.class_names) == 2:
+                return self._read(lists[0].negated())
+            lists.append(bayesian_list(rows, self.settings, seed=seed))
+            return self._read(lists[-1])
 
         return one_against_rest(learn, together(train, validation), sample=self.sample)
 

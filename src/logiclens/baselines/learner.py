@@ -26,6 +26,8 @@ class Learned:
         classes: the class numbers that `formulas` are for, where a method explains a sample of them; None is all.
         seconds: the time that counts, where it is not all that passed (a peer that had to be started first).
         test: the test rows as the method sees them, where it predicts concepts of its own.
+        answers: on which row the method says yes to which class `[rows, classes]`, where that is not simply the class
+            it predicts: heads that each answer for themselves may say yes to several classes, or to none.
     """
 
     predict: Predict
@@ -34,6 +36,7 @@ class Learned:
     classes: tuple[int, ...] | None = None
     seconds: float | None = None
     test: ConceptTable | None = None
+    answers: Callable[[ConceptTable], NDArray[np.bool_]] | None = None
 
 
 class Learner(Protocol):

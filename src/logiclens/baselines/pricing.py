@@ -106,9 +106,9 @@ def best_cubes(literals: NDArray[np.bool_], prices: Prices, search: Search) -> l
 def cubes_below(literals: NDArray[np.bool_], prices: Prices, limit: float, search: Search) -> tuple[list[Items], bool]:
     """Cubes that cost less than `limit`, and whether these are all there are: the search met neither of its limits.
 
-    Cubes with a literal that changes nothing on these rows are left out: the cube without it covers the same and is
-    smaller. A cube is extended only where some extension can cost less than the limit: at best it keeps every row worth
-    covering and loses every other.
+    A literal is added only where it takes rows away: otherwise the cube without it covers the same rows and is smaller,
+    so every cube left out has a smaller twin that is found. A cube is extended only where some extension can cost less
+    than the limit: at best it keeps every row worth covering and loses every other.
     """
     columns, worth = literals.astype(np.float64), np.minimum(prices.value, 0)
     found: list[Items] = [()] if float(prices.value.sum()) + prices.size < limit else []

@@ -46,6 +46,11 @@ class DecisionList:
         """The literals of the list as it stands, before the else-ifs are spelled out."""
         return sum(len(rule.condition) for rule in self.rules)
 
+    def negated(self) -> DecisionList:
+        """The same list with every answer turned round."""
+        rules = tuple(ListRule(rule.condition, not rule.answer) for rule in self.rules)
+        return DecisionList(rules, not self.otherwise)
+
     def spelled_out(self) -> DNF:
         """When the answer is yes, with every `else` written as the negation of all rules before it.
 

@@ -1,1 +1,1 @@
-"""Runs with a protocol: cross-validation with the six metrics, the paper's toy comparison, the bundled example."""
+"""Runs with a protocol: cross-validation, the paper's tasks beside every peer, its grid and its toy comparison."""

@@ -32,7 +32,7 @@ def measured(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
         return
     chosen = list(range(len(test.class_names))) if learned.classes is None else list(learned.classes)
     fired = fires(learned.formulas, PackedRows.of(test.boolean(), test.names))
-    answers = said[:, None] == np.array(chosen)
+    answers = said[:, None] == np.array(chosen) if learned.answers is None else learned.answers(test)
     yield "explanation_accuracy", _number(explanation_accuracy(fired, test.targets()[:, chosen], test.weight))
     yield "complexity", _number(complexity(learned.formulas))
     agreement = fidelity(learned.formulas, fired, answers, test.weight)

@@ -17,7 +17,7 @@ from logiclens.baselines.learner import Learned, Learner
 from logiclens.baselines.psi import Psi
 from logiclens.baselines.ripper import Ripper
 from logiclens.baselines.rule_lists import Figs, GreedyRuleList
-from logiclens.baselines.simplest import OneR, Stump
+from logiclens.baselines.simplest import SMALL_TREES, OneR, Stump
 from logiclens.baselines.torch_explain import TorchExplain
 from logiclens.baselines.tree import Tree
 from logiclens.data.concepts import ConceptTable
@@ -58,8 +58,8 @@ def _on(make: Callable[[Task], Learner]) -> Callable[[FoldData], Learned]:
     return learn
 
 
-def _small_tree(n_leaves: int) -> Callable[[FoldData], Learned]:
-    return _on(lambda _: Tree(None, n_leaves, "balanced"))
+def _same(learner: Learner) -> Callable[[FoldData], Learned]:
+    return _on(lambda _: learner)
 
 
 def _direct(fold: FoldData) -> Learned:
@@ -87,13 +87,14 @@ METHODS: dict[str, Method] = {
     for method in (
         Method("minimal", "ours", Ours("minimal")),
         Method("exact", "ours", Exact()),
-        Method("paper", "ours", Ours("paper")),
+        Method("labels", "ours", Ours("minimal", "labels")),
+        Method("paper", "ours", Ours("paper", "labels")),
         Method("authors", "ours", Authors()),
         Method("soft", "ours", Ours("minimal", soft=True), lambda task: task.encoded),
         Method("joint", "ours", Joint(), lambda task: task.dataset == "vdem" and task.encoded),
         Method("oner", "simplest", _on(lambda _: OneR())),
         Method("stump", "simplest", _on(lambda _: Stump())),
-        *(Method(f"tree-{k}", "simplest", _small_tree(k)) for k in range(2, 9)),
+        *(Method(f"tree-{tree.max_leaf_nodes}", "simplest", _same(tree)) for tree in SMALL_TREES),
         Method("best-3", "simplest", _on(lambda _: BestShortDNF()), lambda task: task.dataset != "cub"),
         Method("tree", "rules", _on(lambda task: Tree(task.tree_depth))),
         Method("brl", "rules", _on(lambda _: BRL())),

@@ -14,12 +14,12 @@ from torch import nn
 from logiclens.baselines.learner import Learned
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensWarning
-from logiclens.experiments.authors import explain_as_authors
+from logiclens.experiments.authors import Aggregation, aggregate_as_authors
 from logiclens.experiments.authors_training import train_as_authors
 from logiclens.experiments.folddata import FoldData
 from logiclens.experiments.tasks import NetworkSettings
 from logiclens.explain.certified import certify, explain_exact
-from logiclens.explain.classwise import Method, explain_all
+from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
 from logiclens.explain.exact import ExactConfig, make_exact
 from logiclens.explain.extract import read
 from logiclens.formula.bits import PackedRows
@@ -34,10 +34,12 @@ class Ours:
 
     Args:
         method: how formulas are chosen.
+        score_against: what candidates are scored against; the paper's text compares with labels.
         soft: whether the network sees the values that an encoder gave, instead of these cut at 0.5.
     """
 
     method: Method = "minimal"
+    score_against: ScoreAgainst = "network"
     soft: bool = False
 
     def __call__(self, fold: FoldData) -> Learned:
@@ -47,11 +49,9 @@ class Ours:
         with warnings.catch_warnings():
             # What such a warning says, a constant formula, is counted in the results.
             warnings.simplefilter("ignore", LogicLensWarning)
-            if self.method == "paper":
-                # The text ranks the rows of the truth table, and lets validation rows with their labels decide.
-                explanation = explain_all(network, train, validation, method="paper", score_against="labels")
-            else:
-                explanation = explain_all(network, train.append(validation), method=self.method)
+            # The text lets validation rows decide; ours decides on all rows that are not for the test.
+            rows, judges = (train, validation) if self.method == "paper" else (train.append(validation), None)
+            explanation = explain_all(network, rows, judges, method=self.method, score_against=self.score_against)
         return Learned(Answers(network, hard=not self.soft), explanation.formulas)
 
 
@@ -76,7 +76,10 @@ class Exact:
         def predict(table: ConceptTable) -> NDArray[np.intp]:
             return rules.predict_places(PackedRows.of(table.boolean(), table.names))
 
-        return Learned(predict, explanation.formulas)
+        def answers(table: ConceptTable) -> NDArray[np.bool_]:
+            return read(exact.network, table.hard(), "threshold", exact=True).yes
+
+        return Learned(predict, explanation.formulas, answers=answers)
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,14 @@ class Authors:
             train, hidden=settings.hidden, temperature=settings.temperature, penalty_weight=settings.penalty_weight,
             epochs=epochs, batch_size=n_rows // 2 if halved else None, seed=fold.seed,
         )  # fmt: skip
-        formulas = explain_as_authors(network, validation, scored, top_k=self.top_k or top_k, exact_only=exact_only)
-        return Learned(Answers(network, hard=True), formulas)
+        how = Aggregation(top_k=self.top_k or top_k, exact_only=exact_only)
+        rules = aggregate_as_authors(network, validation, scored, how)
+        notes = tuple(
+            f"no rule for {name}: {rule.reason} The scripts count such a class as 0 in every metric, here it is False."
+            for name, rule in zip(train.class_names, rules, strict=True)
+            if not rule.found
+        )
+        return Learned(Answers(network, hard=True), tuple(rule.formula for rule in rules), notes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """Where networks become formulas."""
 
+from logiclens.explain.bottleneck import explain_bottleneck as explain_bottleneck
 from logiclens.explain.certificate import Certificate as Certificate
 from logiclens.explain.certified import certify as certify
 from logiclens.explain.certified import explain_exact as explain_exact

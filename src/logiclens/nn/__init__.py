@@ -1,6 +1,9 @@
-"""The network: the entropy layer, heads of their own, and the losses. Knows nothing of formulas."""
+"""The network: the entropy layer, heads of their own, encoders in front, and the losses. Knows nothing of formulas."""
 
 from logiclens.nn import functional as functional
+from logiclens.nn.bottleneck import ConceptBottleneck as ConceptBottleneck
+from logiclens.nn.bottleneck import Intervention as Intervention
+from logiclens.nn.encoders import ResNet10 as ResNet10
 from logiclens.nn.functional import entropy_logic_loss as entropy_logic_loss
 from logiclens.nn.functional import l1_loss as l1_loss
 from logiclens.nn.layers import EntropyLogicLayer as EntropyLogicLayer

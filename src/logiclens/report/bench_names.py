@@ -63,6 +63,8 @@ STUDIES = ("mimic2", "vdem", "mnist", "cub")
 METHODS: Mapping[str, str] = {
     "minimal": "Entropy net, logiclens",
     "exact": "Entropy net, exact",
+    "labels": "Entropy net, rules chosen by labels",
+    "soft": "Entropy net, soft concepts",
     "paper": "Entropy net, the paper's text",
     "authors": "Entropy net, the authors' scripts",
     "torch_explain": "torch_explain 1.5.1",
@@ -86,8 +88,8 @@ METHODS: Mapping[str, str] = {
 """In the order they are shown. An id that is not here is shown as it is, after these."""
 BLACK_BOXES = frozenset({"mlp", "direct", "forest", "logistic"})
 
-_OF_PAPER = ("minimal", "exact", "paper", "authors", "torch_explain", "joint", "tree", "brl", "psi", "mlp", "direct",
-             "forest")  # fmt: skip
+_OF_PAPER = ("minimal", "exact", "labels", "soft", "paper", "authors", "torch_explain", "joint", "tree", "brl",
+             "psi", "mlp", "direct", "forest")  # fmt: skip
 _SMALL = ("oner", "stump", *(f"tree-{leaves}" for leaves in range(2, 9)), "best-3")
 FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("the paper's methods", _OF_PAPER),

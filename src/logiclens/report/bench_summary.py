@@ -167,8 +167,8 @@ def status_words(status: str) -> str:
     """
     kind, colon, told = status.partition(":")
     told = told.strip()
-    if kind == "stopped" and told[:1].isdigit():
-        return f"stopped after {told}"
+    if kind == "stopped" and (told[:1].isdigit() or told.startswith("after ")):
+        return f"stopped after {told.removeprefix('after ')}"
     if kind == "skipped" and told:
         return told
     return f"{kind}: {told}" if colon and told else kind

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from logiclens.baselines.simplest import best_literal
 from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.estimators.prepare import SetAside
-from logiclens.experiments.simplest import best_literal
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF
