@@ -7,7 +7,7 @@ REFERENCE := .venv-reference
 READY := $(VENV)/.ready
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: setup demo test test-browser test-all lint format bench bench-exact bench-table clean
+.PHONY: setup reference demo test test-browser test-all lint format bench bench-exact bench-table clean
 
 setup: $(READY)
 
@@ -43,6 +43,8 @@ format: setup
 	$(BIN)/ruff format .
 
 # The library we compare with gets an environment of its own.
+reference: $(REFERENCE)/.ready
+
 $(REFERENCE)/.ready: constraints.txt
 	test -x $(REFERENCE)/bin/python || $(PYTHON) -m venv $(REFERENCE)
 	$(REFERENCE)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt torch

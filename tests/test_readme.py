@@ -1,4 +1,4 @@
-"""Every Python snippet of the README and of the guide to tables runs, and every command they name exists."""
+"""Every Python snippet of the README and of the guides runs, and every command they name exists."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import pytest
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 GUIDE = (ROOT / "docs" / "table.md").read_text()
+BOTTLENECK = (ROOT / "docs" / "bottleneck.md").read_text()
 SNIPPETS = [
-    snippet for text in (README, GUIDE) for snippet in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    snippet
+    for text in (README, GUIDE, BOTTLENECK)
+    for snippet in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 ]
 
 

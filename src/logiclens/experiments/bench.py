@@ -24,6 +24,8 @@ from logiclens.experiments.toy_runs import TOY, TOY_MODELS, toy_run
 from logiclens.experiments.workers import OK, Outcome, run_jobs
 
 Metrics = list[tuple[str, str]]
+LAST_TEST = ("model_accuracy", "explanation_accuracy", "fidelity")
+"""What is measured on rows kept for a last test too."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,8 @@ def work(source: Source, run: Run) -> Metrics:
     test = fold.test if learned.test is None else learned.test
     found = list(measured(learned, test))
     found += [("seconds", f"{seconds:.4f}"), ("cpu_seconds", f"{time.process_time() - cpu:.4f}")]
+    if fold.final is not None:
+        found += [(f"final_{metric}", value) for metric, value in measured(learned, fold.final) if metric in LAST_TEST]
     if fold.task.encoded:
         # Trained jointly, concepts may drift away from what their names say.
         annotated = fold.dataset.concepts(fold.rows.train).take(fold.rows.test)

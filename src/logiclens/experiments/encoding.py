@@ -102,10 +102,10 @@ def predicted_concepts(encoding: Encoding, dataset: Dataset, rows: Fold) -> Conc
     return annotated.with_values(values)
 
 
-def predicted_classes(encoding: Encoding, dataset: Dataset, rows: Fold) -> NDArray[np.float32]:
+def predicted_classes(encoding: Encoding, dataset: Dataset, rows: Fold) -> Said:
     """g: X → Y: the probabilities of the classes on the test rows, by an encoder trained straight to the classes."""
     part = Part(np.unique(np.concatenate([rows.train, rows.validation])), rows.test)
-    return _said(encoding, dataset, part, "classes").asked
+    return _said(encoding, dataset, part, "classes")
 
 
 def final_concepts(encoding: Encoding, dataset: Dataset, rows: Fold) -> ConceptTable:

@@ -10,7 +10,7 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.data.dataset import Dataset
 from logiclens.data.datasets import load
 from logiclens.data.splits import Fold
-from logiclens.experiments.encoding import Encoding, predicted_concepts
+from logiclens.experiments.encoding import Encoding, final_concepts, predicted_concepts
 from logiclens.experiments.protocols import Protocol, folds_of
 from logiclens.experiments.tasks import TASKS, Task
 
@@ -36,7 +36,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class FoldData:
-    """One fold of a task under a protocol."""
+    """One fold of a task under a protocol; `final` are rows that no fold uses, seen by the encoder of the test rows."""
 
     task: Task
     protocol: Protocol
@@ -48,6 +48,7 @@ class FoldData:
     test: ConceptTable
     encoding: Encoding
     seed: int
+    final: ConceptTable | None = None
 
     @property
     def both(self) -> ConceptTable:
@@ -78,6 +79,6 @@ def fold_data(source: Source, task_name: str, protocol: Protocol, number: int) -
     else:
         table = dataset.concepts(rows.train if protocol == "clean" else dataset.all_rows)
     train, validation, test = (table.take(part) for part in (rows.train, rows.validation, rows.test))
-    return FoldData(
-        task, protocol, number, rows, dataset, train, validation, test, encoding, seed=source.seed + number
-    )  # fmt: skip
+    final = final_concepts(encoding, dataset, rows) if task.encoded and dataset.final is not None else None
+    seed = source.seed + number
+    return FoldData(task, protocol, number, rows, dataset, train, validation, test, encoding, seed, final)

@@ -64,12 +64,13 @@ def _same(learner: Learner) -> Callable[[FoldData], Learned]:
 
 def _direct(fold: FoldData) -> Learned:
     """g: X → Y: the encoder trained straight to the classes."""
-    said: NDArray[np.intp] = predicted_classes(fold.encoding, fold.dataset, fold.rows).argmax(axis=1)
+    said = predicted_classes(fold.encoding, fold.dataset, fold.rows)
 
     def predict(table: ConceptTable) -> NDArray[np.intp]:
-        if table is not fold.test:
+        if table is not fold.test and table is not fold.final:
             raise LogicLensError("the encoder that predicts classes was asked about the test rows only.")
-        return said
+        classes: NDArray[np.intp] = (said.asked if table is fold.test else said.final).argmax(axis=1)
+        return classes
 
     return Learned(predict, notes=("Its time is not measured: predictions may come from earlier runs.",))
 

@@ -28,7 +28,9 @@ class Metric:
 METRICS = (
     Metric("model_accuracy", "Model accuracy", "%", 100.0, of_rules=False, meaning="on rows not seen in training"),
     Metric("explanation_accuracy", "Explanation accuracy", "%", 100.0,
-           meaning="macro-F1 of formula against label, mean over classes"),
+           meaning="macro-F1 of formula against label, mean over classes; where concepts are predicted, the share of "
+           "them that is right stands below: a rule speaks of concepts as they are predicted, and training may bend "
+           "them away from their names"),
     Metric("complexity", "Complexity", "literals", lower_is_better=True,
            meaning="literals of a formula, mean over classes"),
     Metric("fidelity", "Fidelity", "%", 100.0,

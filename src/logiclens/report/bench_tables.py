@@ -17,11 +17,16 @@ _LONGEST_REASON = 60
 """Letters of a reason in a cell; the whole reason stands in the list of what did not end well."""
 _STANDS_FOR_PAPER = ("authors", "paper", "minimal")
 """The column beside which the paper's entropy network stands: the first of these that was run."""
-_COMPANIONS = (
-    ("macro-F1", Metric("fidelity_macro_f1", "", "%", 100.0), 2),
-    ("constant False", Metric("fidelity_constant_false", "", "%", 100.0), 2),
-    ("constant formulas", Metric("constant_formulas", "", ""), 1),
-)
+_Companion = tuple[str, Metric, int]
+_COMPANIONS: dict[str, tuple[_Companion, ...]] = {
+    "fidelity": (
+        ("macro-F1", Metric("fidelity_macro_f1", "", "%", 100.0), 2),
+        ("constant False", Metric("fidelity_constant_false", "", "%", 100.0), 2),
+        ("constant formulas", Metric("constant_formulas", "", ""), 1),
+    ),
+    "explanation_accuracy": (("concepts right", Metric("concept_accuracy", "", "%", 100.0), 1),),
+}
+"""What stands below a figure, so that nobody is misled by it: name, metric, decimals."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +136,7 @@ def _cell(bench: Bench, entry: Entry, metric: Metric, best: Best, published: Pub
     lines = [] if published is None else [("paper", published_text(published, metric))]
     if estimate is None:
         return Cell(_why_nothing(bench, entry), tuple(lines), faint=True)
-    if metric.name == "fidelity":
-        lines += _companions(bench, entry)
+    lines += _companions(bench, entry, _COMPANIONS.get(metric.name, ()))
     left_out = bench.consistency(entry) if metric.name == "consistency" else None
     if left_out and left_out.left_out:
         lines.append(("left out", f"{left_out.left_out} without concepts"))
@@ -155,9 +159,9 @@ def _why_nothing(bench: Bench, entry: Entry) -> str:
     return "; ".join(cut(words, _LONGEST_REASON) for words, _ in outcomes(bench.runs(entry))) or NOT_RUN
 
 
-def _companions(bench: Bench, entry: Entry) -> list[tuple[str, str]]:
+def _companions(bench: Bench, entry: Entry, wanted: Sequence[_Companion]) -> list[tuple[str, str]]:
     found = []
-    for label, metric, digits in _COMPANIONS:
+    for label, metric, digits in wanted:
         estimate = bench.estimate(entry, metric)
         if estimate:
             found.append((label, f"{estimate.mean:.{digits}f}"))
