@@ -56,9 +56,8 @@ def one_against_rest(
         learn: learns one class; it is called with a `YesNo` for each table.
         tables: the rows to learn from, and then those to choose on, if any; concepts are cut at 0.5, and a row that
             counts n times comes n times.
-        sample: the class numbers to learn, where all would take too long. The other classes then have `DNF.false`,
-            though nothing was looked for: leave them out of every mean. And since no row is ever given such a class,
-            the accuracy of `predict` says nothing about the method.
+        sample: the class numbers to learn, where all would take too long; formulas are given for these alone. Since no
+            row is ever given another class, the accuracy of `predict` says nothing about the method then.
     """
     first, n_classes = tables[0], len(tables[0].class_names)
     wanted = _checked_sample(sample, n_classes)
@@ -73,10 +72,9 @@ def one_against_rest(
         notes += [f"{first.class_names[k]}: {note}" for note in found.notes]
     if len(wanted) < n_classes:
         listed = ", ".join(first.class_names[k] for k in wanted)
-        notes.append(
-            f"only {len(wanted)} of the {n_classes} classes were learned ({listed}); the formula of every other class "
-            "is False because none was looked for: leave these classes, and the model accuracy, out of any mean."
-        )
+        notes.append(f"a sample of {len(wanted)} of the {n_classes} classes was learned: {listed}.")
+        asked_for = tuple(formulas[k] for k in wanted)
+        return Learned(decide(formulas, first), asked_for, tuple(notes), classes=wanted)
     return Learned(decide(formulas, first), tuple(formulas), tuple(notes))
 
 

@@ -48,8 +48,8 @@ def stated(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
     names = test.class_names if learned.classes is None else [test.class_names[k] for k in learned.classes]
     for name, formula in zip(names, learned.formulas or (), strict=False):
         yield f"{FORMULA}{name}", format_formula(formula)
-    for note in learned.notes:
-        yield "note", note
+    if learned.notes:
+        yield "note", " ".join(learned.notes)
 
 
 def _number(value: float) -> str:
