@@ -206,3 +206,14 @@ def test_a_sweep_measures_validation_rows_too(source: Source) -> None:
 
 def test_the_toy_is_run_with_every_seed_for_c_alone() -> None:
     assert [(run.method, run.fold) for run in toy_runs(2)] == [("A", 0), ("B", 0), ("C", 0), ("C", 1)]
+
+
+def test_learners_of_concepts_are_asked_about_cut_concepts_too(source: Source, monkeypatch) -> None:
+    """What an encoder predicts lies between 0 and 1; who learned from 0 and 1 is not to be asked about 0.7."""
+    fold = fold_data(source, SMALL, "clean", 0)
+    softened = fold.test.with_values(np.where(fold.test.values > 0.5, 0.6, 0.4))
+    monkeypatch.setattr(bench_module, "fold_data", lambda *_: replace(fold, test=softened))
+    for name in ("forest", "logistic", "mlp", "minimal", "authors", "tree", "psi"):
+        found = dict(work(source, Run(SMALL, "clean", name, 0)))
+        said = METHODS[name].learn(fold).predict(fold.test)
+        assert float(found["model_accuracy"]) == pytest.approx((said == fold.test.labels).mean(), abs=1e-6), name

@@ -10,6 +10,7 @@ from logiclens.data.embedded import breast_cancer, digits_parity, iris, wine
 from logiclens.data.images import cub, mnist
 from logiclens.data.mimic2 import mimic2, mimic2_early
 from logiclens.data.names import unknown
+from logiclens.data.provenance import SOURCES, checked
 from logiclens.data.synthetic import parity, random_dnf, xor
 from logiclens.data.vdem import vdem
 from logiclens.errors import LogicLensError
@@ -46,8 +47,21 @@ def load(name: str, folder: str | Path | None = None) -> Dataset:
     >>> iris.concepts(iris.all_rows).names[:3]
     ('sepal_length_cm_LOW', 'sepal_length_cm_NORMAL', 'sepal_length_cm_HIGH')
     """
+    place = _place(name, folder)
+    return _AT_HAND[name]() if place is None else _FROM_FOLDER[name](place)
+
+
+def check(name: str, folder: str | Path | None = None) -> None:
+    """Refuse, before any long work, a data set whose files are not all there as they are known."""
+    place = _place(name, folder)
+    for file in () if place is None else SOURCES[name.removesuffix("-early")].files:
+        checked(Path(str(place)), file.path)
+
+
+def _place(name: str, folder: str | Path | None) -> Path | None:
+    """The folder that a data set is read from; None for one that needs none."""
     if name in _AT_HAND:
-        return _AT_HAND[name]()
+        return None
     if name not in _FROM_FOLDER:
         raise LogicLensError(unknown("data set", name, names()))
     if folder is None:
@@ -58,4 +72,4 @@ def load(name: str, folder: str | Path | None = None) -> Dataset:
     place = Path(folder).expanduser()
     if not place.is_dir():
         raise LogicLensError(f"the folder of the data sets must be there to read {name!r}; {place} is no folder.")
-    return _FROM_FOLDER[name](place)
+    return place

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
+from logiclens.data.datasets import check
 from logiclens.errors import LogicLensError
 from logiclens.experiments.encoding import predicted_classes, predicted_concepts
 from logiclens.experiments.folddata import Source, encoded_rows, fold_data
@@ -96,6 +97,8 @@ def toy_runs(n_seeds: int) -> tuple[Run, ...]:
 
 def bench(plan: Plan, folder: Path, tell: Callable[[Step], None] = lambda _step: None) -> Results:
     """Do what is not done yet and return the whole table. A kill loses the runs in progress and nothing else."""
+    for name in dict.fromkeys(TASKS[run.task.removeprefix(SWEEP)].dataset for run in plan.runs if run.task != TOY):
+        check(name, plan.source.data)
     open_folder(folder, plan.header)
     before = read_results(folder)
     kept = before.only(lambda status: status == OK or not (plan.retry or status.startswith("skipped")))

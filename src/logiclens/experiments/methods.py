@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -50,10 +50,11 @@ class Method:
 
 
 def _on(make: Callable[[Task], Learner]) -> Callable[[FoldData], Learned]:
-    """A learner of concept tables, on concepts cut at 0.5."""
+    """A learner of concept tables, on concepts cut at 0.5: it learns from such rows, and is asked about such rows."""
 
     def learn(fold: FoldData) -> Learned:
-        return make(fold.task)(fold.train.hard(), fold.validation.hard(), seed=fold.seed)
+        learned = make(fold.task)(fold.train.hard(), fold.validation.hard(), seed=fold.seed)
+        return replace(learned, predict=lambda table: learned.predict(table.hard()))
 
     return learn
 

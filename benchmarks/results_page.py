@@ -1,0 +1,264 @@
+"""docs/results.md: the committed results read out in plain words, every number and every verdict from the table.
+
+    .venv/bin/python benchmarks/results_page.py
+
+Only the sentences on why a figure does not reproduce are written by hand; each stands for one figure, by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from reasons import DIFFERS, REASONS
+
+from logiclens.formula.text import parse
+from logiclens.report.bench_front import front, points
+from logiclens.report.bench_names import METRICS, Metric, method_title, task_title
+from logiclens.report.bench_reproduction import comparisons
+from logiclens.report.bench_summary import Bench, Entry, read_bench
+from logiclens.report.bench_tables import estimate_text, published_text
+
+ROOT = Path(__file__).parent.parent
+RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "results.md"
+SIX = {metric.name: metric for metric in METRICS}
+FINAL = Metric("final_model_accuracy", "", "%", 100.0), Metric("final_explanation_accuracy", "", "%", 100.0)
+CONCEPTS = Metric("concept_accuracy", "", "%", 100.0)
+SHOWN = ("minimal", "exact", "labels", "joint", "torch_explain", "authors", "tree", "brl", "psi", "ripper",
+         "column-generation", "figs", "rule-list", "stump", "tree-3", "tree-4", "best-3", "forest", "logistic", "mlp",
+         "direct")  # fmt: skip
+OURS = ("minimal", "exact", "labels")
+TASKS = ("mimic2", "mimic2-early", "vdem", "vdem-given", "vdem-countries", "mnist", "cub")
+SMALL = ("breast-cancer", "wine", "iris", "digits-parity", "xor", "parity", "random-dnf")
+ODD = "one | three | five | seven | nine"
+
+
+def page(bench: Bench) -> str:
+    """The whole page."""
+    parts = [
+        "# Results",
+        _begun(bench),
+        *(_task(bench, task) for task in TASKS if bench.methods("clean", [task])),
+        _small(bench),
+        _leak(bench),
+        _reproduction(bench),
+        _sweep(bench),
+        _toy(bench),
+        "## What differs from the original\n\n" + "\n".join(f"- {line}" for line in DIFFERS),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _begun(bench: Bench) -> str:
+    header = bench.header
+    machine, versions = header.get("machine", {}), header.get("versions", {})
+    n_runs = sum(len(bench.good(entry)) for entry in bench.entries)
+    return (
+        "Read from [benchmarks/results](../benchmarks/results) by `benchmarks/results_page.py`; every number below is one of that table, and the "
+        "tables and figures of the paper are in [its report](../benchmarks/results/report/report.md). [bench.md](bench.md) says what was run and how.\n\n"
+        f"{n_runs:,} runs that ended well, begun {str(header.get('started'))[:10]} on {machine.get('cores')} cores ({machine.get('processor')}), Python "
+        f"{versions.get('python')}, torch {versions.get('torch')}; folds and splits of seed {header.get('seed')}, networks of fold k "
+        f"start from {header.get('seed')} + k. Encoders of images were trained on an NVIDIA H200, except MNIST's under 'paper'; CUB's networks under 'paper' and "
+        "one of those under 'clean' too (the table says which). Other runs shared the two cores while times were taken: read ratios of times, not times.\n\n"
+        "Mean ± standard error over five folds unless a number of folds is given. 'Ahead' and 'behind' compare means; a difference within two combined "
+        "standard errors is called level."
+    )
+
+
+def _task(bench: Bench, task: str) -> str:
+    """The six metrics of the methods that matter, and what they say."""
+    methods = [method for method in SHOWN if bench.good(Entry(task, "clean", method))]
+    lines = [f"## {task_title(task)}, clean", "", _table(bench, task, methods), ""]
+    lines += [f"- {sentence}" for sentence in _verdicts(bench, task, methods)]
+    return "\n".join(lines)
+
+
+def _table(bench: Bench, task: str, methods: Sequence[str]) -> str:
+    heads = ["model acc. %", "explanation %", "literals", "fidelity %", "consistency %", "seconds"]
+    lines = ["| | " + " | ".join(heads) + " |", "| --- " * (len(heads) + 1) + "|"]
+    for method in methods:
+        entry = Entry(task, "clean", method)
+        cells = [estimate_text(bench.estimate(entry, metric), metric) for metric in METRICS]
+        few = len(bench.good(entry))
+        name = method_title(method) + (f" ({few} of {bench.planned(entry)} folds)" if few < bench.planned(entry) else "")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _verdicts(bench: Bench, task: str, methods: Sequence[str]) -> Iterator[str]:
+    for ours in (one for one in OURS if one in methods):
+        if "torch_explain" in methods:
+            yield f"**{method_title(ours)} beside torch_explain 1.5.1**: {_beside(bench, task, ours, 'torch_explain')}"
+        better = [other for other in methods if other not in OURS and _dominates(bench, task, other, ours)]
+        none = "no method is at least as good in all six metrics and better in one"
+        by = ", ".join(method_title(other) for other in better)
+        yield f"{method_title(ours)}: {f'at least as good in all six metrics, and better in one: {by}' if better else none}."
+    shown = [point for point in points(bench, task, "clean") if point.method != "joint"]
+    kept = "; ".join(method_title(point.method) for point in front(shown))
+    yield f"By length and truth of the rules alone (concepts as annotated or predicted apart), not dominated: {kept}."
+    if "joint" in methods:
+        apart, bent = (bench.estimate(Entry(task, "clean", one), CONCEPTS) for one in ("minimal", "joint"))
+        if apart and bent:
+            yield (
+                f"Trained jointly, {bent.mean:.1f}% of the concepts are still right, in sequence {apart.mean:.1f}%: the rules gain because concepts drift "
+                "from their names."
+            )
+    if task == "mnist":
+        yield from _mnist(bench)
+
+
+def _beside(bench: Bench, task: str, ours: str, other: str) -> str:
+    groups: dict[str, list[str]] = {"ahead": [], "level": [], "behind": []}
+    for metric in METRICS:
+        mine, theirs = (bench.estimate(Entry(task, "clean", one), metric) for one in (ours, other))
+        if mine is None or theirs is None:
+            continue
+        gain = (theirs.mean - mine.mean) if metric.lower_is_better else (mine.mean - theirs.mean)
+        spread = math.hypot(mine.standard_error or 0, theirs.standard_error or 0)
+        word = "level" if gain == 0 or abs(gain) <= 2 * spread else "ahead" if gain > 0 else "behind"
+        groups[word].append(f"{metric.title.lower()} ({_short(mine.mean, metric)} to {_short(theirs.mean, metric)})")
+    return "; ".join(f"{word} in {', '.join(found)}" for word, found in groups.items() if found) + "."
+
+
+def _short(value: float, metric: Metric) -> str:
+    return f"{value:.2g}" if metric.unit == "s" else f"{value:.1f}"
+
+
+def _dominates(bench: Bench, task: str, other: str, ours: str) -> bool:
+    """Whether a method is as good in every metric that both have, and better in one; black boxes have no rules."""
+    better = False
+    for metric in METRICS:
+        mine, theirs = (bench.estimate(Entry(task, "clean", one), metric) for one in (ours, other))
+        if mine is None:
+            continue
+        if theirs is None:
+            return False
+        gain = (mine.mean - theirs.mean) if metric.lower_is_better else (theirs.mean - mine.mean)
+        if gain < 0:
+            return False
+        better |= gain > 0
+    return better
+
+
+def _mnist(bench: Bench) -> Iterator[str]:
+    for protocol in ("clean", "paper"):
+        for method in ("minimal", "exact", "authors"):
+            entry = Entry("mnist", protocol, method)
+            runs = bench.good(entry)
+            if runs:
+                found = sum(_is_parity(bench.formula_texts(run)) for run in runs)
+                yield f"{method_title(method)}, protocol {protocol}: the parity formula, by meaning, in {found} of {len(runs)} folds."
+    entry = Entry("mnist", "clean", "minimal")
+    last = [bench.estimate(entry, metric) for metric in FINAL]
+    if all(last):
+        yield (
+            f"On the official 10,000 test images, which no fold used: model accuracy {last[0].mean:.2f}%, explanation accuracy {last[1].mean:.2f}%."
+        )
+
+
+def _is_parity(texts: dict[str, str]) -> bool:
+    """Whether both formulas are right on each of the ten digits, which is where they are ever evaluated."""
+    digits = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    rows = [[row == column for column in range(10)] for row in range(10)]
+    said = {name: parse(text).evaluate(rows, digits).tolist() for name, text in texts.items()}
+    odd = [bool(digit % 2) for digit in range(10)]
+    return said == {"odd": odd, "even": [not one for one in odd]}
+
+
+def _small(bench: Bench) -> str:
+    tasks = [task for task in SMALL if bench.good(Entry(task, "clean", "minimal"))]
+    if not tasks:
+        return ""
+    shown = ("minimal", "exact", "stump", "tree-4", "best-3", "tree", "ripper", "forest")
+    lines = ["## Small tables and made-up truths, clean", "", "Explanation accuracy in %, literals in brackets; for the forest, model accuracy.", ""]
+    lines += ["| | " + " | ".join(method_title(method) for method in shown) + " |", "| --- " * (len(shown) + 1) + "|"]
+    for task in tasks:
+        lines.append(f"| {task_title(task)} | " + " | ".join(_brief(bench, Entry(task, "clean", m)) for m in shown) + " |")
+    return "\n".join(lines)
+
+
+def _brief(bench: Bench, entry: Entry) -> str:
+    truth, literals = (bench.estimate(entry, SIX[name]) for name in ("explanation_accuracy", "complexity"))
+    accuracy = bench.estimate(entry, SIX["model_accuracy"])
+    if truth and literals:
+        return f"{truth.mean:.1f} ({literals.mean:.1f})"
+    return f"{accuracy.mean:.1f}" if accuracy else "–"
+
+
+def _leak(bench: Bench) -> str:
+    lines = ["## What leaking encoders are worth", "", "| | accuracy, paper | accuracy, clean | concepts right, paper | clean |", "| --- | --- | --- | --- | --- |"]
+    for task in ("vdem", "mnist", "cub"):
+        cells = []
+        for metric in (SIX["model_accuracy"], CONCEPTS):
+            for protocol in ("paper", "clean"):
+                cells.append(estimate_text(bench.estimate(Entry(task, protocol, "minimal"), metric), metric))
+        lines.append(f"| {task_title(task)} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        "Entropy net, logiclens. Under 'paper' CUB's encoder has seen most test images; under 'clean' it has seen none. From scratch, on 128 × 128 pixels, "
+        "it cannot recognise what it has not seen: the accuracy that the paper prints for CUB rests on images that trained the encoder.",
+    ]
+    return "\n".join(lines)
+
+
+def _reproduction(bench: Bench) -> str:
+    every = [(metric, one) for metric in METRICS for one in comparisons(bench, metric) if metric.name != "seconds"]
+    judged = [(metric, one) for metric, one in every if one.in_errors is not None]
+    far = [(metric, one) for metric, one in judged if one.is_far]
+    if not judged:
+        return ""
+    lines = [
+        "## Does it reproduce?", "",
+        f"Under 'paper', {len(judged) - len(far)} of {len(judged)} figures with a standard error lie within two combined standard errors of the paper's (times are left "
+        "out: other machines). The others, and why:", "",
+        "| figure | ours | paper | in combined errors | why |", "| --- | --- | --- | --- | --- |",
+    ]  # fmt: skip
+    for metric, one in far:
+        key = (metric.name, one.task, one.method)
+        name = f"{metric.title}, {task_title(one.task)}, {method_title(one.method)}"
+        apart = "–" if one.in_errors is None or math.isinf(one.in_errors) else f"{one.in_errors:+.1f}"
+        cells = [name, estimate_text(one.ours, metric), published_text(one.theirs, metric), apart, REASONS.get(key, "not explained")]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _sweep(bench: Bench) -> str:
+    lines = []
+    for protocol in ("paper", "clean"):
+        settings = bench.methods(protocol, ["sweep:vdem"])
+        scored = [(score, setting) for setting in settings if (score := _chosen_by(bench, protocol, setting)) is not None]
+        if scored:
+            best = max(scored)[1]
+            entry = Entry("sweep:vdem", protocol, best)
+            told = [f"{SIX[name].title.lower()} {estimate_text(bench.estimate(entry, SIX[name]), SIX[name])}"
+                    for name in ("model_accuracy", "explanation_accuracy", "complexity")]  # fmt: skip
+            spread = _spread(bench, protocol, settings)
+            lines.append(f"- protocol {protocol}: {best} is best on validation rows; on test rows {', '.join(told)}. {spread}")
+    return "\n".join(["## The grid of temperature and penalty on V-Dem", "", *lines]) if lines else ""
+
+
+def _chosen_by(bench: Bench, protocol: str, setting: str) -> float | None:
+    entry = Entry("sweep:vdem", protocol, setting)
+    both = [bench.values(entry, name) for name in ("validation_accuracy", "validation_explanation_accuracy")]
+    return sum(math.fsum(values) / len(values) for values in both) if all(both) else None
+
+
+def _spread(bench: Bench, protocol: str, settings: Iterable[str]) -> str:
+    found = [bench.estimate(Entry("sweep:vdem", protocol, one), SIX["explanation_accuracy"]) for one in settings]
+    means = [one.mean for one in found if one]
+    return f"Over the grid, explanation accuracy runs from {min(means):.1f} to {max(means):.1f}%."
+
+
+def _toy(bench: Bench) -> str:
+    entry = Entry("toy", "paper", "C")
+    lines = []
+    for method in ("minimal", "paper"):
+        counts = bench.values(entry, f"recovered:{method}")
+        if counts:
+            lines.append(f"- formulas by `{method}`: all four recovered in {sum(one == 4 for one in counts)} of {len(counts)} seeds.")
+    return "\n".join(["## The toy comparison", "", *lines]) if lines else ""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(read_bench(RESULTS)), encoding="utf-8")
