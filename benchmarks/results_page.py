@@ -31,7 +31,10 @@ SHOWN = ("minimal", "exact", "labels", "joint", "torch_explain", "authors", "tre
 OURS = ("minimal", "exact", "labels")
 TASKS = ("mimic2", "mimic2-early", "vdem", "vdem-given", "vdem-countries", "mnist", "cub")
 SMALL = ("breast-cancer", "wine", "iris", "digits-parity", "xor", "parity", "random-dnf")
-ODD = "one | three | five | seven | nine"
+TRAINED_ON = (
+    "Encoders of images were trained on an NVIDIA H200, except MNIST's under 'paper'; so were CUB's networks where the "
+    "table names that device."
+)
 
 
 def page(bench: Bench) -> str:
@@ -54,14 +57,16 @@ def _begun(bench: Bench) -> str:
     header = bench.header
     machine, versions = header.get("machine", {}), header.get("versions", {})
     n_runs = sum(len(bench.good(entry)) for entry in bench.entries)
+    seed, begun = header.get("seed"), str(header.get("started"))[:10]
     return (
-        "Read from [benchmarks/results](../benchmarks/results) by `benchmarks/results_page.py`; every number below is one of that table, and the "
-        "tables and figures of the paper are in [its report](../benchmarks/results/report/report.md). [bench.md](bench.md) says what was run and how.\n\n"
-        f"{n_runs:,} runs that ended well, begun {str(header.get('started'))[:10]} on {machine.get('cores')} cores ({machine.get('processor')}), Python "
-        f"{versions.get('python')}, torch {versions.get('torch')}; folds and splits of seed {header.get('seed')}, networks of fold k "
-        f"start from {header.get('seed')} + k. Encoders of images were trained on an NVIDIA H200, except MNIST's under 'paper'; CUB's networks under 'paper' and "
-        "one of those under 'clean' too (the table says which). Other runs shared the two cores while times were taken: read ratios of times, not times.\n\n"
-        "Mean ± standard error over five folds unless a number of folds is given. 'Ahead' and 'behind' compare means; a difference within two combined "
+        "Read from [benchmarks/results](../benchmarks/results) by `benchmarks/results_page.py`; every number below is "
+        "one of that table, and the tables and figures of the paper are in "
+        "[its report](../benchmarks/results/report/report.md). [bench.md](bench.md) says what was run and how.\n\n"
+        f"{n_runs:,} runs that ended well, begun {begun} on {machine.get('cores')} cores ({machine.get('processor')}), "
+        f"Python {versions.get('python')}, torch {versions.get('torch')}; folds and splits of seed {seed}, networks of "
+        f"fold k start from {seed} + k. {TRAINED_ON} Other runs shared the two cores while times were taken: read "
+        "ratios of times, not times.\n\n"
+        "Mean ± standard error over five folds unless a number of folds is given. A difference within two combined "
         "standard errors is called level."
     )
 
@@ -81,7 +86,8 @@ def _table(bench: Bench, task: str, methods: Sequence[str]) -> str:
         entry = Entry(task, "clean", method)
         cells = [estimate_text(bench.estimate(entry, metric), metric) for metric in METRICS]
         few = len(bench.good(entry))
-        name = method_title(method) + (f" ({few} of {bench.planned(entry)} folds)" if few < bench.planned(entry) else "")
+        planned = bench.planned(entry)
+        name = method_title(method) + (f" ({few} of {planned} folds)" if few < planned else "")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -91,9 +97,8 @@ def _verdicts(bench: Bench, task: str, methods: Sequence[str]) -> Iterator[str]:
         if "torch_explain" in methods:
             yield f"**{method_title(ours)} beside torch_explain 1.5.1**: {_beside(bench, task, ours, 'torch_explain')}"
         better = [other for other in methods if other not in OURS and _dominates(bench, task, other, ours)]
-        none = "no method is at least as good in all six metrics and better in one"
-        by = ", ".join(method_title(other) for other in better)
-        yield f"{method_title(ours)}: {f'at least as good in all six metrics, and better in one: {by}' if better else none}."
+        by = ", ".join(method_title(other) for other in better) or "no method"
+        yield f"{method_title(ours)}: at least as good in all six metrics, and better in one, is {by}."
     shown = [point for point in points(bench, task, "clean") if point.method != "joint"]
     kept = "; ".join(method_title(point.method) for point in front(shown))
     yield f"By length and truth of the rules alone (concepts as annotated or predicted apart), not dominated: {kept}."
@@ -101,8 +106,8 @@ def _verdicts(bench: Bench, task: str, methods: Sequence[str]) -> Iterator[str]:
         apart, bent = (bench.estimate(Entry(task, "clean", one), CONCEPTS) for one in ("minimal", "joint"))
         if apart and bent:
             yield (
-                f"Trained jointly, {bent.mean:.1f}% of the concepts are still right, in sequence {apart.mean:.1f}%: the rules gain because concepts drift "
-                "from their names."
+                f"Trained jointly, {bent.mean:.1f}% of the concepts are still right, in sequence {apart.mean:.1f}%: "
+                "what the rules gain, concepts lose by drifting from their names."
             )
     if task == "mnist":
         yield from _mnist(bench)
@@ -148,12 +153,14 @@ def _mnist(bench: Bench) -> Iterator[str]:
             runs = bench.good(entry)
             if runs:
                 found = sum(_is_parity(bench.formula_texts(run)) for run in runs)
-                yield f"{method_title(method)}, protocol {protocol}: the parity formula, by meaning, in {found} of {len(runs)} folds."
+                told = f"the parity formula, by meaning, in {found} of {len(runs)} folds"
+                yield f"{method_title(method)}, protocol {protocol}: {told}."
     entry = Entry("mnist", "clean", "minimal")
     last = [bench.estimate(entry, metric) for metric in FINAL]
     if all(last):
         yield (
-            f"On the official 10,000 test images, which no fold used: model accuracy {last[0].mean:.2f}%, explanation accuracy {last[1].mean:.2f}%."
+            f"On the official 10,000 test images, which no fold used: model accuracy {last[0].mean:.2f}%, explanation "
+            f"accuracy {last[1].mean:.2f}%."
         )
 
 
@@ -171,10 +178,12 @@ def _small(bench: Bench) -> str:
     if not tasks:
         return ""
     shown = ("minimal", "exact", "stump", "tree-4", "best-3", "tree", "ripper", "forest")
-    lines = ["## Small tables and made-up truths, clean", "", "Explanation accuracy in %, literals in brackets; for the forest, model accuracy.", ""]
+    told = "Explanation accuracy in %, literals in brackets; for the forest, model accuracy."
+    lines = ["## Small tables and made-up truths, clean", "", told, ""]
     lines += ["| | " + " | ".join(method_title(method) for method in shown) + " |", "| --- " * (len(shown) + 1) + "|"]
     for task in tasks:
-        lines.append(f"| {task_title(task)} | " + " | ".join(_brief(bench, Entry(task, "clean", m)) for m in shown) + " |")
+        cells = [_brief(bench, Entry(task, "clean", method)) for method in shown]
+        lines.append(f"| {task_title(task)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -187,7 +196,8 @@ def _brief(bench: Bench, entry: Entry) -> str:
 
 
 def _leak(bench: Bench) -> str:
-    lines = ["## What leaking encoders are worth", "", "| | accuracy, paper | accuracy, clean | concepts right, paper | clean |", "| --- | --- | --- | --- | --- |"]
+    heads = "| | accuracy, paper | accuracy, clean | concepts right, paper | concepts right, clean |"
+    lines = ["## What leaking encoders are worth", "", heads, "| --- | --- | --- | --- | --- |"]
     for task in ("vdem", "mnist", "cub"):
         cells = []
         for metric in (SIX["model_accuracy"], CONCEPTS):
@@ -196,8 +206,8 @@ def _leak(bench: Bench) -> str:
         lines.append(f"| {task_title(task)} | " + " | ".join(cells) + " |")
     lines += [
         "",
-        "Entropy net, logiclens. Under 'paper' CUB's encoder has seen most test images; under 'clean' it has seen none. From scratch, on 128 × 128 pixels, "
-        "it cannot recognise what it has not seen: the accuracy that the paper prints for CUB rests on images that trained the encoder.",
+        "Entropy net, logiclens. Under 'paper' CUB's encoder has seen most test images, under 'clean' none; it is the "
+        "same ResNet10 from scratch on 128 × 128 pixels.",
     ]
     return "\n".join(lines)
 
@@ -210,16 +220,16 @@ def _reproduction(bench: Bench) -> str:
         return ""
     lines = [
         "## Does it reproduce?", "",
-        f"Under 'paper', {len(judged) - len(far)} of {len(judged)} figures with a standard error lie within two combined standard errors of the paper's (times are left "
-        "out: other machines). The others, and why:", "",
+        f"Under 'paper', {len(judged) - len(far)} of {len(judged)} figures with a standard error lie within two "
+        "combined standard errors of the paper's (times are left out: other machines). The others, and why:", "",
         "| figure | ours | paper | in combined errors | why |", "| --- | --- | --- | --- | --- |",
     ]  # fmt: skip
     for metric, one in far:
         key = (metric.name, one.task, one.method)
         name = f"{metric.title}, {task_title(one.task)}, {method_title(one.method)}"
         apart = "–" if one.in_errors is None or math.isinf(one.in_errors) else f"{one.in_errors:+.1f}"
-        cells = [name, estimate_text(one.ours, metric), published_text(one.theirs, metric), apart, REASONS.get(key, "not explained")]
-        lines.append("| " + " | ".join(cells) + " |")
+        figures = [estimate_text(one.ours, metric), published_text(one.theirs, metric), apart]
+        lines.append("| " + " | ".join([name, *figures, REASONS.get(key, "not explained")]) + " |")
     return "\n".join(lines)
 
 
@@ -227,14 +237,16 @@ def _sweep(bench: Bench) -> str:
     lines = []
     for protocol in ("paper", "clean"):
         settings = bench.methods(protocol, ["sweep:vdem"])
-        scored = [(score, setting) for setting in settings if (score := _chosen_by(bench, protocol, setting)) is not None]
+        every = [(_chosen_by(bench, protocol, setting), setting) for setting in settings]
+        scored = [(score, setting) for score, setting in every if score is not None]
         if scored:
             best = max(scored)[1]
             entry = Entry("sweep:vdem", protocol, best)
             told = [f"{SIX[name].title.lower()} {estimate_text(bench.estimate(entry, SIX[name]), SIX[name])}"
                     for name in ("model_accuracy", "explanation_accuracy", "complexity")]  # fmt: skip
             spread = _spread(bench, protocol, settings)
-            lines.append(f"- protocol {protocol}: {best} is best on validation rows; on test rows {', '.join(told)}. {spread}")
+            where = f"- protocol {protocol}: {best} is best on validation rows; on test rows {', '.join(told)}."
+            lines.append(f"{where} {spread}")
     return "\n".join(["## The grid of temperature and penalty on V-Dem", "", *lines]) if lines else ""
 
 
@@ -256,7 +268,8 @@ def _toy(bench: Bench) -> str:
     for method in ("minimal", "paper"):
         counts = bench.values(entry, f"recovered:{method}")
         if counts:
-            lines.append(f"- formulas by `{method}`: all four recovered in {sum(one == 4 for one in counts)} of {len(counts)} seeds.")
+            whole = sum(count == 4 for count in counts)
+            lines.append(f"- formulas by `{method}`: all four recovered in {whole} of {len(counts)} seeds.")
     return "\n".join(["## The toy comparison", "", *lines]) if lines else ""
 
 

@@ -65,6 +65,6 @@ def test_no_table_is_no_runs_and_another_file_is_refused(tmp_path: Path) -> None
 def test_only_keeps_whole_runs(folder: Path) -> None:
     append_run(folder, Run("t", "clean", "a", 0), [("note", "n")], "ok")
     append_run(folder, Run("t", "clean", "b", 0), [("note", "n")], "skipped: not installed")
-    kept = read_results(folder).only(lambda status: status == "ok")
+    kept = read_results(folder).only(lambda _run, status: status == "ok")
     assert [run.method for run in kept.runs] == ["a"]
     assert len(kept.lines) == 2

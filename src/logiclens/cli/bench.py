@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from logiclens.cli.output import Printer
 from logiclens.errors import LogicLensError
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from logiclens.experiments.folddata import Source
     from logiclens.experiments.protocols import Protocol
     from logiclens.experiments.results import Results, Run
+    from logiclens.experiments.tasks import Task
 
 COLUMNS = {
     "model_accuracy": ("accuracy %", 100.0),
@@ -69,8 +72,8 @@ class Asked:
 
         if not runs:
             raise LogicLensError(
-                "nothing is left to run: these methods are for other tasks, or these tasks are not among the paper's "
-                "own, which --protocol clean does not ask for."
+                "nothing is left to run: these methods are for other tasks, or the paper has no such experiment, "
+                "so that there is --protocol clean only."
             )
         return Plan(runs, self.source, self.protocols, self.jobs or os.cpu_count() or 1, self.limit, self.retry)
 
@@ -86,6 +89,8 @@ def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, qui
     chosen = named_tasks(name for name in wanted if name != TOY)
     learners = named_methods(_split(methods) or (("ours", "simplest") if quick else ("all",)))
     runs = runs_of(chosen, learners, asked.protocols, asked.folds)
+    for left in _left_out(chosen, asked.protocols):
+        Printer(quiet=quiet).note(left)
     _carry_out(asked.plan(runs + (toy_runs(N_SEEDS) if TOY in wanted else ())), asked.out, quiet=quiet)
 
 
@@ -135,7 +140,22 @@ def _carry_out(plan: Plan, out: Path, *, quiet: bool) -> None:
     printer = Printer(quiet=quiet)
     for line in short_table(Results(tuple(line for line in results if line.run in asked))):
         printer.say(line, hang=0)
+    unwell = [run for run, metrics in results.runs.items() if run in asked and metrics["status"] != "ok"]
+    if unwell:
+        printer.note(f"{len(unwell)} of {len(asked)} runs did not end well; --retry runs those again.")
     printer.note(f"All measurements are in {out / 'results.csv'}; `logiclens bench report {out}` makes the tables.")
+    if len(unwell) == len(asked):
+        raise typer.Exit(1)
+
+
+def _left_out(tasks: Sequence[Task], protocols: Sequence[Protocol]) -> Iterable[str]:
+    """What was asked for and is not there to run."""
+    from logiclens.experiments.protocols import has_protocol
+
+    for task in tasks:
+        for protocol in protocols:
+            if not has_protocol(task, protocol):
+                yield f"{task.name}, {protocol}: left out, the paper has no such experiment."
 
 
 class _Shown:

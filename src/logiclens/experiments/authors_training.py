@@ -23,6 +23,8 @@ from logiclens.train.threads import threads_for
 
 LEARNING_RATE = 1e-2
 WEIGHT_DECAY = 1e-2
+ENCODER_HIDDEN, ENCODER_TEMPERATURE = (100, 50), 5_000.0
+"""Of the first network of a cascade."""
 
 
 def train_as_authors(
@@ -51,6 +53,21 @@ def train_as_authors(
     batches = list(zip(torch.split(concepts, at_a_time), torch.split(answers, at_a_time), strict=True))
     with threads_for(at_a_time * sum(parameter.numel() for parameter in network.parameters())):
         _train(network, batches, penalty_weight, epochs)
+    return network
+
+
+def encoder_as_authors(
+    inputs: NDArray[np.float32], concepts: NDArray[np.float32], *, epochs: int, seed: int
+) -> EntropyNet:
+    """Their first network of a cascade (V-Dem): from standardised inputs to concepts, two unshuffled batches an epoch."""
+    network = untrained(
+        inputs.shape[1], concepts.shape[1], ENCODER_HIDDEN, temperature=ENCODER_TEMPERATURE, generator=_seeded(seed)
+    )
+    at_a_time = math.ceil(len(inputs) / 2)
+    pieces = (torch.split(torch.tensor(array), at_a_time) for array in (inputs, concepts))
+    batches = list(zip(*pieces, strict=True))
+    with threads_for(at_a_time * sum(parameter.numel() for parameter in network.parameters())):
+        _train(network, batches, 0.0, epochs)
     return network
 
 
@@ -99,7 +116,9 @@ def _train(
     for epoch in range(epochs):
         for concepts, answers in batches:
             optimizer.zero_grad(set_to_none=True)
-            loss = F.cross_entropy(network(concepts), answers) + penalty_weight * entropy_logic_loss(network)
+            # A matrix of answers asks for several concepts at once, a row of them for one class.
+            task_loss = F.binary_cross_entropy_with_logits if answers.ndim == 2 else F.cross_entropy
+            loss = task_loss(network(concepts), answers) + penalty_weight * entropy_logic_loss(network)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         if not math.isfinite(float(loss.detach())):

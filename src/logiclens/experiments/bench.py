@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -13,11 +14,11 @@ from logiclens.data.datasets import check
 from logiclens.errors import LogicLensError
 from logiclens.experiments.encoding import predicted_classes, predicted_concepts
 from logiclens.experiments.folddata import Source, encoded_rows, fold_data
-from logiclens.experiments.header import Header, open_folder
+from logiclens.experiments.header import Header, locked, open_folder
 from logiclens.experiments.measure import measured, stated
 from logiclens.experiments.methods import METHODS, Method
 from logiclens.experiments.ours import device_name
-from logiclens.experiments.protocols import Protocol
+from logiclens.experiments.protocols import Protocol, has_protocol
 from logiclens.experiments.results import Results, Run, append_run, read_results, write_results
 from logiclens.experiments.sweep import SWEEP, sweep_run
 from logiclens.experiments.tasks import TASKS, Task
@@ -76,6 +77,11 @@ class Preparation:
     fold: int
     classes: bool = False
 
+    @property
+    def label(self) -> str:
+        """What it is, in words."""
+        return f"{'classes' if self.classes else 'concepts'} of {self.task}, {self.protocol}, fold {self.fold}"
+
 
 def runs_of(
     tasks: Sequence[Task], methods: Sequence[Method], protocols: Sequence[Protocol], n_folds: int
@@ -83,9 +89,14 @@ def runs_of(
     """Every run of these, fold by fold, leaving out what a task or protocol does not have."""
     found = []
     for protocol, task, fold, method in product(protocols, tasks, range(n_folds), methods):
-        if method.suits(task) and (protocol == "clean" or task.scripts is not None):
+        if method.suits(task) and has_protocol(task, protocol) and not (fold and _is_one(task, protocol, method)):
             found.append(Run(task.name, protocol, method.name, fold))
     return tuple(found)
+
+
+def _is_one(task: Task, protocol: Protocol, method: Method) -> bool:
+    """Whether all folds would be one and the same run: one split, and one encoder for all seeds."""
+    return method.name == "direct" and protocol == "paper" and task.scripts is not None and task.scripts.one_split
 
 
 def toy_runs(n_seeds: int) -> tuple[Run, ...]:
@@ -100,12 +111,26 @@ def bench(plan: Plan, folder: Path, tell: Callable[[Step], None] = lambda _step:
     for name in dict.fromkeys(TASKS[run.task.removeprefix(SWEEP)].dataset for run in plan.runs if run.task != TOY):
         check(name, plan.source.data)
     open_folder(folder, plan.header)
+    with locked(folder):
+        return _carry_out(plan, folder, tell)
+
+
+def _carry_out(plan: Plan, folder: Path, tell: Callable[[Step], None]) -> Results:
     before = read_results(folder)
-    kept = before.only(lambda status: status == OK or not (plan.retry or status.startswith("skipped")))
+    asked = set(plan.runs)
+
+    def stays(run: Run, status: str) -> bool:
+        return run not in asked or status == OK or not (plan.retry or status.startswith("skipped"))
+
+    kept = before.only(stays)
     # Also drops lines of a run that a kill cut off.
     write_results(folder, kept)
     waiting = [run for run in plan.runs if run not in kept.runs]
-    _prepare(plan, waiting, tell)
+    failed = _prepare(plan, waiting, tell)
+    for run in waiting:
+        if (reason := failed.get(_needs(run))) is not None:
+            append_run(folder, run, (), reason)
+    waiting = [run for run in waiting if _needs(run) not in failed]
     pace = Pace(len(waiting), plan.n_workers)
     outcomes = run_jobs(waiting, partial(work, plan.source), n_workers=plan.n_workers, limit=plan.limit)
     for outcome in outcomes:
@@ -114,15 +139,26 @@ def bench(plan: Plan, folder: Path, tell: Callable[[Step], None] = lambda _step:
     return read_results(folder)
 
 
-def _prepare(plan: Plan, waiting: Sequence[Run], tell: Callable[[Step], None]) -> None:
-    """Predict concepts first, each fold once: runs then read them, and their time is that of the method alone."""
-    wanted = []
-    for run in waiting:
-        name = run.task.removeprefix(SWEEP)
-        if name in TASKS and TASKS[name].encoded:
-            protocol: Protocol = "paper" if run.protocol == "paper" else "clean"
-            wanted.append(_preparation(TASKS[name], protocol, run.fold, classes=run.method == "direct"))
-    _predict(list(dict.fromkeys(wanted)), plan.source, plan.n_workers, tell)
+def _prepare(plan: Plan, waiting: Sequence[Run], tell: Callable[[Step], None]) -> dict[Preparation | None, str]:
+    """Predict concepts first, each fold once: runs then read them, and their time is that of the method alone.
+
+    Returns what could not be predicted, with the reason.
+    """
+    wanted = [needed for run in waiting if (needed := _needs(run)) is not None]
+    failed: dict[Preparation | None, str] = {}
+    for job, status in _predict(list(dict.fromkeys(wanted)), plan.source, plan.n_workers, tell):
+        if status != OK:
+            failed[job] = f"failed: {job.label} could not be predicted; {status}"
+    return failed
+
+
+def _needs(run: Run) -> Preparation | None:
+    """What has to be predicted before a run; None where concepts are given."""
+    name = run.task.removeprefix(SWEEP)
+    if name not in TASKS or not TASKS[name].encoded:
+        return None
+    protocol: Protocol = "paper" if run.protocol == "paper" else "clean"
+    return _preparation(TASKS[name], protocol, run.fold, classes=run.method == "direct")
 
 
 def prepare_all(
@@ -136,9 +172,11 @@ def prepare_all(
     jobs = [
         _preparation(task, protocol, fold, classes=classes)
         for task, protocol, fold, classes in product(tasks, protocols, range(source.n_folds), (False, True))
-        if (protocol == "clean" or task.scripts is not None) and (not classes or METHODS["direct"].suits(task))
+        if has_protocol(task, protocol) and (not classes or METHODS["direct"].suits(task))
     ]
-    _predict(list(dict.fromkeys(jobs)), source, n_workers, tell)
+    for job, status in _predict(list(dict.fromkeys(jobs)), source, n_workers, tell):
+        if status != OK:
+            raise LogicLensError(f"{job.label} could not be predicted; {status}.")
 
 
 def _preparation(task: Task, protocol: Protocol, fold: int, *, classes: bool) -> Preparation:
@@ -147,14 +185,13 @@ def _preparation(task: Task, protocol: Protocol, fold: int, *, classes: bool) ->
     return Preparation(task.name, protocol, 0 if shared else fold, classes)
 
 
-def _predict(jobs: Sequence[Preparation], source: Source, n_workers: int, tell: Callable[[Step], None]) -> None:
+def _predict(
+    jobs: Sequence[Preparation], source: Source, n_workers: int, tell: Callable[[Step], None]
+) -> Iterator[tuple[Preparation, str]]:
     work_on = partial(prepare, source, n_workers)
     for done, outcome in enumerate(run_jobs(jobs, work_on, n_workers=n_workers), start=1):
-        job = outcome.job
-        label = f"{'classes' if job.classes else 'concepts'} of {job.task}, {job.protocol}, fold {job.fold + 1}"
-        if outcome.status != OK:
-            raise LogicLensError(f"{label} could not be predicted; {outcome.status}.")
-        tell(Step(label, OK, done, len(jobs), None))
+        tell(Step(outcome.job.label, outcome.status, done, len(jobs), None))
+        yield outcome.job, outcome.status
 
 
 def prepare(source: Source, n_workers: int, job: Preparation) -> None:
@@ -176,10 +213,16 @@ def work(source: Source, run: Run) -> Metrics:
     fold = fold_data(source, run.task, protocol, run.fold)
     wall, cpu = time.perf_counter(), time.process_time()
     learned = METHODS[run.method].learn(fold)
-    seconds = time.perf_counter() - wall if learned.seconds is None else learned.seconds
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     test = fold.test if learned.test is None else learned.test
     found = list(measured(learned, test))
-    found += [("seconds", f"{seconds:.4f}"), ("cpu_seconds", f"{time.process_time() - cpu:.4f}")]
+    if learned.seconds is None:
+        found += [("seconds", f"{wall:.4f}"), ("cpu_seconds", f"{cpu:.4f}")]
+    elif math.isfinite(learned.seconds):
+        found.append(("seconds", f"{learned.seconds:.4f}"))
+    if fold.dataset.truth is not None and learned.formulas is not None:
+        pairs = zip(learned.formulas, fold.dataset.truth, strict=True)
+        found.append(("recovered", str(sum(formula.equivalent(truth) for formula, truth in pairs))))
     if fold.final is not None:
         found += [(f"final_{metric}", value) for metric, value in measured(learned, fold.final) if metric in LAST_TEST]
     if fold.task.encoded:
@@ -211,7 +254,7 @@ class Pace:
         run = outcome.job
         self.ended.add(run)
         self.seconds.setdefault((run.task, run.method), []).append(outcome.seconds)
-        label = f"{run.task}, {run.protocol}, {run.method}, fold {run.fold + 1}"
+        label = f"{run.task}, {run.protocol}, {run.method}, fold {run.fold}"
         return Step(label, outcome.status, len(self.ended), self.total, self.left(runs))
 
     def left(self, runs: Sequence[Run]) -> float:

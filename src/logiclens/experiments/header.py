@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -16,6 +18,7 @@ from logiclens import __version__
 from logiclens.errors import LogicLensError
 
 FILE = "bench.json"
+LOCK = ".lock"
 SCHEMA = 1
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "imodels", "wittgenstein", "mlxtend")
 
@@ -34,7 +37,8 @@ def open_folder(folder: Path, header: Header) -> None:
     """Begin a folder of results, or see that one that is there was begun with the same settings."""
     path = folder / FILE
     if not path.exists():
-        if folder.exists() and any(folder.iterdir()):
+        # Concepts may have been predicted into it before.
+        if folder.exists() and any(entry.name != "concepts" for entry in folder.iterdir()):
             raise LogicLensError(f"{folder} is not empty and holds no results of a bench: name another folder.")
         folder.mkdir(parents=True, exist_ok=True)
         temporary = folder / f".{FILE}.tmp"
@@ -42,6 +46,22 @@ def open_folder(folder: Path, header: Header) -> None:
         os.replace(temporary, path)
         return
     _check(folder, read_header(folder), header)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep a folder to one bench at a time: two would write each other's runs over."""
+    with (folder / LOCK).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise LogicLensError(
+                f"another bench is writing into {folder}: wait for it, or name another --out."
+            ) from None
+        try:
+            yield
+        finally:
+            (folder / LOCK).unlink(missing_ok=True)
 
 
 def read_header(folder: Path) -> dict[str, Any]:

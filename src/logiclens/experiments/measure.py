@@ -40,6 +40,8 @@ def measured(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
         yield "fidelity", _number(agreement.accuracy)
         yield "fidelity_macro_f1", _number(agreement.macro_f1)
         yield "fidelity_constant_false", _number(agreement.constant_false)
+    else:
+        yield "classes", str(len(chosen))
     yield "constant_formulas", str(agreement.constant_formulas)
 
 

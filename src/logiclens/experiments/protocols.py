@@ -1,7 +1,8 @@
 """The two protocols: which rows train, choose and test; `paper` as the authors' scripts have it, `clean` without leaks.
 
-Under `clean` nothing is fitted on validation or test rows. Under `paper` preprocessing sees all rows, the inner split
-is not stratified, and the image tasks have one split with every image in it twice (MNIST), repeated with five seeds.
+Under `clean` nothing is fitted on test rows, and on validation rows nothing but the encoders that predict concepts.
+Under `paper` preprocessing sees all rows, the inner split is not stratified, and the image tasks have one split with
+every image in it twice (MNIST), repeated with five seeds.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ HELD = 0.2
 """The share of the training part that validates."""
 SPLIT = 0.9
 """The share that trains where the scripts have one split; the rest validates and tests, half each."""
+
+
+def has_protocol(task: Task, protocol: Protocol) -> bool:
+    """Whether a task can be run under a protocol: `paper` has the paper's own tasks only."""
+    return protocol == "clean" or task.scripts is not None
 
 
 def folds_of(task: Task, dataset: Dataset, protocol: Protocol, n_folds: int, seed: int) -> tuple[Fold, ...]:

@@ -60,9 +60,9 @@ class Results:
             found.setdefault(line.run, {})[line.metric] = line.value
         return found
 
-    def only(self, keeps: Callable[[str], bool]) -> Results:
-        """The runs whose status is one to keep."""
-        kept = {line.run for line in self.lines if line.metric == STATUS and keeps(line.value)}
+    def only(self, keeps: Callable[[Run, str], bool]) -> Results:
+        """The runs that are to be kept, judged by their status."""
+        kept = {line.run for line in self.lines if line.metric == STATUS and keeps(line.run, line.value)}
         return Results(tuple(line for line in self.lines if line.run in kept))
 
     def __iter__(self) -> Iterator[Measurement]:

@@ -11,6 +11,7 @@ from logiclens.errors import LogicLensError
 from logiclens.experiments.folddata import FoldData
 from logiclens.experiments.measure import measured, stated
 from logiclens.experiments.ours import Authors, Ours, with_settings
+from logiclens.experiments.protocols import Protocol, has_protocol
 from logiclens.experiments.results import Run
 from logiclens.experiments.tasks import Task
 
@@ -23,12 +24,13 @@ _SETTING = re.compile(r"tau=(\S+) lambda=(\S+)")
 
 
 def sweep_runs(
-    task: Task, protocols: Sequence[str], n_folds: int, temperatures: Sequence[float], penalties: Sequence[float]
+    task: Task, protocols: Sequence[Protocol], n_folds: int, temperatures: Sequence[float], penalties: Sequence[float]
 ) -> tuple[Run, ...]:
     """One run for each setting and fold."""
     return tuple(
         Run(f"{SWEEP}{task.name}", protocol, f"tau={tau:g} lambda={penalty:g}", fold)
         for protocol, tau, penalty, fold in product(protocols, temperatures, penalties, range(n_folds))
+        if has_protocol(task, protocol)
     )
 
 

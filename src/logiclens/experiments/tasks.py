@@ -55,7 +55,6 @@ class Task:
         grouped: whether folds keep the groups of the data set together.
         tree_depth: of the compared tree.
         fan_in: of the compared psi network.
-        late: whether it is a long one, run only when named.
     """
 
     name: str
@@ -66,7 +65,6 @@ class Task:
     grouped: bool = False
     tree_depth: int = 5
     fan_in: int = 3
-    late: bool = False
 
 
 MIMIC = NetworkSettings(penalty_weight=1e-3, temperature=0.7, epochs=200, hidden=(20,))
@@ -85,11 +83,11 @@ TASKS: dict[str, Task] = {
         Task(
             "mnist", "mnist", MNIST,
             ScriptSettings(epochs=10, top_k=5, exact_only=True, scored_on="validation", one_split=True, copies=2),
-            encoded=True, fan_in=4, late=True,
+            encoded=True, fan_in=4,
         ),
         Task(
             "cub", "cub", CUB, ScriptSettings(top_k=50, one_split=True),
-            encoded=True, tree_depth=30, fan_in=4, late=True,
+            encoded=True, tree_depth=30, fan_in=4,
         ),
         *(Task(name, name) for name in ("breast-cancer", "wine", "iris", "digits-parity")),
         *(Task(name, name) for name in ("xor", "parity", "random-dnf")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -138,6 +139,7 @@ def _serve(pipe: Connection, work: Callable[[Job], Any]) -> None:
     # A group of its own, so that a stop reaches its children; Ctrl-C is for the one who waits.
     os.setpgrp()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with open(os.devnull, "w") as nothing:
         # What a compared library prints is no part of the results.
         os.dup2(nothing.fileno(), 1)
@@ -155,6 +157,14 @@ def _serve(pipe: Connection, work: Callable[[Job], Any]) -> None:
         except Exception as error:
             answer = ("failed", _sentence(error))
         pipe.send(answer)
+
+
+def _end_with_parent() -> None:
+    """However the one who waits for us ends, we and our children end too."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def _sentence(error: Exception) -> str:

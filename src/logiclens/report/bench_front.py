@@ -32,7 +32,7 @@ def points(bench: Bench, task: str, protocol: str) -> tuple[Point, ...]:
         entry = Entry(task, protocol, method)
         literals = bench.estimate(entry, _METRIC["complexity"])
         accuracy = bench.estimate(entry, _METRIC["explanation_accuracy"])
-        if literals and accuracy:
+        if literals and accuracy and not bench.is_sample(entry):
             error = Estimate(100.0 - accuracy.mean, accuracy.standard_error, accuracy.n_folds)
             found.append(Point(method, literals, error))
     return tuple(found)

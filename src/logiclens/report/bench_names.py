@@ -30,16 +30,16 @@ METRICS = (
     Metric("explanation_accuracy", "Explanation accuracy", "%", 100.0,
            meaning="macro-F1 of formula against label, mean over classes; where concepts are predicted, the share of "
            "them that is right stands below: a rule speaks of concepts as they are predicted, and training may bend "
-           "them away from their names"),
+           "them away from their names; a method with a number of classes was run on a sample of these"),
     Metric("complexity", "Complexity", "literals", lower_is_better=True,
            meaning="literals of a formula, mean over classes"),
     Metric("fidelity", "Fidelity", "%", 100.0,
            meaning="how often formula and model agree, mean over classes; a formula that never fires may agree often, "
            "so the macro-F1, the score of constant False and the number of constant formulas stand below"),
     Metric("consistency", "Consistency", "%", 100.0,
-           meaning="over the concepts in any fold's formula, the mean share of folds using them; concepts are compared "
-           "by name, and a cut fitted anew in each fold has another name in each"),
-    Metric("seconds", "Extraction time", "s", lower_is_better=True, meaning="training and extraction together"),
+           meaning="over the concepts in any fold's formula, the mean share of folds using them"),
+    Metric("seconds", "Extraction time", "s", lower_is_better=True,
+           meaning="training and extraction together, by the clock; CPU time below; encoders of concepts do not count"),
 )  # fmt: skip
 
 TASKS: Mapping[str, str] = {
@@ -101,7 +101,8 @@ FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
 """How methods are spread over tables, so that none is too wide to read; unknown ones go into the last."""
 
 PROTOCOLS: Mapping[str, str] = {
-    CLEAN: "no information from validation or test rows reaches training",
+    CLEAN: "no information from test rows reaches training; validation rows choose the epoch and, with the training "
+    "rows, the rules and train encoders",
     PAPER: "the authors' choices as their scripts make them",
 }
 

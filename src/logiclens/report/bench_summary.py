@@ -102,6 +102,10 @@ class Bench:
         good = [r for e in self.entries if (e.protocol, e.method) == (protocol, method) for r in self.good(e)]
         return bool(good) and not any(metric.startswith(FORMULA) for run in good for metric in run.metrics)
 
+    def is_sample(self, entry: Entry) -> bool:
+        """Whether a method was run on some of the classes only, so that its figures are not for comparison."""
+        return any("classes" in run.metrics for run in self.good(entry))
+
     def values(self, entry: Entry, metric: str) -> tuple[float, ...]:
         """A metric fold by fold, as the table has it; folds that lack it are left out."""
         texts = [(run, run.metrics[metric]) for run in self.good(entry) if metric in run.metrics]

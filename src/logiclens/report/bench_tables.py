@@ -24,7 +24,15 @@ _COMPANIONS: dict[str, tuple[_Companion, ...]] = {
         ("constant False", Metric("fidelity_constant_false", "", "%", 100.0), 2),
         ("constant formulas", Metric("constant_formulas", "", ""), 1),
     ),
-    "explanation_accuracy": (("concepts right", Metric("concept_accuracy", "", "%", 100.0), 1),),
+    "model_accuracy": (("last test", Metric("final_model_accuracy", "", "%", 100.0), 2),),
+    "explanation_accuracy": (
+        ("classes", Metric("classes", "", ""), 0),
+        ("concepts right", Metric("concept_accuracy", "", "%", 100.0), 1),
+        ("last test", Metric("final_explanation_accuracy", "", "%", 100.0), 2),
+        ("true formulas found", Metric("recovered", "", ""), 1),
+    ),
+    "complexity": (("classes", Metric("classes", "", ""), 0),),
+    "seconds": (("classes", Metric("classes", "", ""), 0), ("CPU", Metric("cpu_seconds", "", "s"), 2)),
 }
 """What stands below a figure, so that nobody is misled by it: name, metric, decimals."""
 
@@ -75,7 +83,8 @@ def best_of(bench: Bench, task: str, protocol: str, metric: Metric) -> Best:
     for method in bench.methods(protocol, [task]):
         entry = Entry(task, protocol, method)
         estimate, black = bench.estimate(entry, metric), bench.is_black_box(protocol, method)
-        if estimate and estimate.n_folds == bench.most_folds(entry) and not (black and metric.of_rules):
+        whole = estimate and estimate.n_folds == bench.most_folds(entry) and not bench.is_sample(entry)
+        if estimate and whole and not (black and metric.of_rules):
             groups[black][method] = float(figure_text(estimate.mean, None, metric))
     alike = [_leaders(group, metric) for group in groups.values()]
     return Best(alike[0] | alike[1], _leaders({**groups[False], **groups[True]}, metric))

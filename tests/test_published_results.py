@@ -1,0 +1,62 @@
+"""What is published is what the table of results says: the report, the page in plain words, and the reasons."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from logiclens.report.bench import bench_document
+from logiclens.report.bench_latex import latex
+from logiclens.report.bench_markdown import markdown
+from logiclens.report.bench_names import METRICS
+from logiclens.report.bench_reproduction import comparisons
+from logiclens.report.bench_summary import Bench, read_bench
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return read_bench(RESULTS)
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        return importlib.import_module("results_page")
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+
+
+def test_the_report_is_made_from_the_table_beside_it(bench: Bench) -> None:
+    document = bench_document(bench)
+    assert (RESULTS / "report" / "report.md").read_text(encoding="utf-8") == markdown(document)
+    assert (RESULTS / "report" / "report.tex").read_text(encoding="utf-8") == latex(document)
+
+
+def test_the_page_in_plain_words_says_what_the_table_says(bench: Bench, script: ModuleType) -> None:
+    assert (ROOT / "docs" / "results.md").read_text(encoding="utf-8") == script.page(bench)
+
+
+def test_every_figure_that_does_not_reproduce_has_a_reason(bench: Bench) -> None:
+    reasons = importlib.import_module("reasons").REASONS if "reasons" in sys.modules else {}
+    far = {
+        (metric.name, one.task, one.method)
+        for metric in METRICS
+        for one in comparisons(bench, metric)
+        if one.is_far and metric.name != "seconds"
+    }
+    assert far <= set(reasons)
+    assert set(reasons) <= far, "a reason for a figure that does reproduce"
+
+
+def test_every_run_that_is_published_ended_or_says_why_not(bench: Bench) -> None:
+    statuses = {run.metrics["status"].split(":")[0] for runs in bench.entries.values() for run in runs}
+    assert statuses <= {"ok", "failed", "stopped", "skipped"}
+    assert "ok" in statuses
