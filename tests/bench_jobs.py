@@ -40,6 +40,13 @@ def behaves(job: str) -> str:
     return job
 
 
+def beats(path: Path) -> None:
+    """A job that shows for ten minutes that it is alive."""
+    for count in range(6000):
+        path.write_text(str(count))
+        time.sleep(0.1)
+
+
 def hangs_with_child(path: Path) -> None:
     """A job that waits for a process of its own."""
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])

@@ -861,3 +861,22 @@ def test_published_figures_are_those_of_the_paper():
     assert {column for table in paper.tables.values() for row in table.rows.values() for column in row} == set(
         columns_of_paper("cub")
     )
+
+
+def test_a_sample_of_the_classes_is_marked_and_does_not_compete(tmp_path):
+    maker = Maker()
+    for fold in range(2):
+        every = [("explanation_accuracy", 0.6), ("complexity", 9.0), ("seconds", 5.0), ("formula:a", "x & y")]
+        sample = [("explanation_accuracy", 0.9), ("complexity", 1.0), ("seconds", 0.1), ("formula:a", "x")]
+        maker.run(("cub", "paper", "minimal", fold), every)
+        maker.run(("cub", "paper", "brl", fold), [*sample, ("classes", 10)])
+    write_bench_report(maker.write(tmp_path))
+    text = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    page = read_page(text)
+    for metric in ("explanation_accuracy", "complexity", "seconds"):
+        ours, theirs = (cell_of(page, metric, ("cub", "paper", method)) for method in ("minimal", "brl"))
+        assert ours["bold"]
+        assert not theirs["bold"]
+        assert "classes 10" in theirs["small"]
+    assert "BRL dominates" not in text
+    assert not any("reproduction" in key for key in page.tables)

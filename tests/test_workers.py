@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +57,30 @@ def test_closing_stops_what_is_running_and_its_children(tmp_path) -> None:
             return
         time.sleep(0.1)
     raise AssertionError("the child of a stopped job still runs")
+
+
+def test_workers_end_with_the_one_who_waits_for_them(tmp_path: Path) -> None:
+    """Killed outright, it has no time to stop them."""
+    path = tmp_path / "beat"
+    script = (
+        "from pathlib import Path\nfrom tests import bench_jobs\nfrom logiclens.experiments.workers import run_jobs\n"
+        f"if __name__ == '__main__':\n    list(run_jobs([Path({str(path)!r})], bench_jobs.beats, n_workers=1))\n"
+    )
+    (tmp_path / "main.py").write_text(script)
+    root = str(Path(__file__).parent.parent)
+    waiting = subprocess.Popen([sys.executable, str(tmp_path / "main.py")], env={**os.environ, "PYTHONPATH": root})
+    for _ in range(600):
+        if path.exists():
+            break
+        time.sleep(0.1)
+    waiting.kill()
+    waiting.wait()
+    for _ in range(100):
+        seen = path.read_text()
+        time.sleep(0.5)
+        if path.read_text() == seen:
+            return
+    raise AssertionError("a worker goes on after the bench was killed")
 
 
 def test_no_jobs_need_no_processes() -> None:

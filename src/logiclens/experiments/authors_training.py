@@ -59,7 +59,7 @@ def train_as_authors(
 def encoder_as_authors(
     inputs: NDArray[np.float32], concepts: NDArray[np.float32], *, epochs: int, seed: int
 ) -> EntropyNet:
-    """Their first network of a cascade (V-Dem): from standardised inputs to concepts, two unshuffled batches an epoch."""
+    """Their first network of a cascade (V-Dem): from standardised inputs to concepts, two unshuffled batches a pass."""
     network = untrained(
         inputs.shape[1], concepts.shape[1], ENCODER_HIDDEN, temperature=ENCODER_TEMPERATURE, generator=_seeded(seed)
     )
