@@ -114,16 +114,21 @@ def _verdicts(bench: Bench, task: str, methods: Sequence[str]) -> Iterator[str]:
 
 
 def _beside(bench: Bench, task: str, ours: str, other: str) -> str:
-    groups: dict[str, list[str]] = {"ahead": [], "level": [], "behind": []}
+    groups: dict[str, list[str]] = {"ahead in": [], "level in": [], "behind in": [], "without a standard error": []}
     for metric in METRICS:
         mine, theirs = (bench.estimate(Entry(task, "clean", one), metric) for one in (ours, other))
         if mine is None or theirs is None:
             continue
+        told = f"{metric.title.lower()} ({_short(mine.mean, metric)} to {_short(theirs.mean, metric)})"
+        if mine.standard_error is None or theirs.standard_error is None:
+            # Nobody knows how far such a figure would move with other folds.
+            groups["without a standard error"].append(told)
+            continue
         gain = (theirs.mean - mine.mean) if metric.lower_is_better else (mine.mean - theirs.mean)
-        spread = math.hypot(mine.standard_error or 0, theirs.standard_error or 0)
-        word = "level" if gain == 0 or abs(gain) <= 2 * spread else "ahead" if gain > 0 else "behind"
-        groups[word].append(f"{metric.title.lower()} ({_short(mine.mean, metric)} to {_short(theirs.mean, metric)})")
-    return "; ".join(f"{word} in {', '.join(found)}" for word, found in groups.items() if found) + "."
+        spread = math.hypot(mine.standard_error, theirs.standard_error)
+        word = "level in" if gain == 0 or abs(gain) <= 2 * spread else "ahead in" if gain > 0 else "behind in"
+        groups[word].append(told)
+    return "; ".join(f"{word} {', '.join(found)}" for word, found in groups.items() if found) + "."
 
 
 def _short(value: float, metric: Metric) -> str:

@@ -476,3 +476,10 @@ def test_bottlenecks_learn_on_cuda(mode):
     explanation = explain_bottleneck(model, images, classes, class_names=CLASSES)
     every = np.array(list(itertools.product([False, True], repeat=4)))
     assert (explanation["different"].formula.evaluate(every, NAMES) == rule(every)).all()
+
+
+@pytest.mark.parametrize("last", [nn.Sigmoid(), nn.Softmax(dim=1), nn.LogSoftmax(dim=1)])
+def test_an_encoder_that_gives_no_logits_is_refused(last):
+    """Squashed twice, every concept would be true."""
+    with pytest.raises(LogicLensError, match=f"must give logits, and this one ends in {type(last).__name__}"):
+        ConceptBottleneck(nn.Sequential(nn.Linear(4, 3), last), EntropyNet(3, 2))

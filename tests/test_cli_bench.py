@@ -81,11 +81,14 @@ def test_folders_of_another_protocol_or_version_are_refused(done, tmp_path: Path
         (("iriss",), "there is no task 'iriss', did you mean 'iris'? There are mimic2, "),
         (("iris", "--methods", "tre"), "there is no method 'tre', did you mean 'tree'? There are minimal, "),
         (("iris", "--protocol", "dirty"), "there is no protocol 'dirty'; there are paper, clean and both."),
-        (("iris", "--protocol", "paper"), "nothing is left to run"),
+        (("iris", "--protocol", "paper"), "there is nothing to run"),
         (("mimic2", "--data", "nowhere"), "there is no folder nowhere: --data names the folder"),
         (("sweep", "iris", "--taus", "4;5"), "--taus takes numbers with commas between them"),
         (("encode", "iris"), "the concepts of iris are given: there is nothing to predict."),
         (("report", "nowhere"), "there is no folder nowhere"),
+        (("iris", "--methods", ","), "--methods names none"),
+        (("iris", "--out", "/dev/null"), "/dev/null is a file: name a folder"),
+        (("encode", "vdem"), "no folder was given"),
     ],
 )
 def test_what_is_asked_wrongly_gets_one_sentence(tmp_path: Path, arguments: tuple[str, ...], sentence: str) -> None:

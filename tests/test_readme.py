@@ -11,9 +11,10 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 GUIDE = (ROOT / "docs" / "table.md").read_text()
 BOTTLENECK = (ROOT / "docs" / "bottleneck.md").read_text()
+BENCH = (ROOT / "docs" / "bench.md").read_text()
 SNIPPETS = [
     snippet
-    for text in (README, GUIDE, BOTTLENECK)
+    for text in (README, GUIDE, BOTTLENECK, BENCH)
     for snippet in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 ]
 

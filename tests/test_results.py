@@ -68,3 +68,11 @@ def test_only_keeps_whole_runs(folder: Path) -> None:
     kept = read_results(folder).only(lambda _run, status: status == "ok")
     assert [run.method for run in kept.runs] == ["a"]
     assert len(kept.lines) == 2
+
+
+def test_a_damaged_line_is_named_and_not_passed_over(folder: Path) -> None:
+    append_run(folder, Run("t", "clean", "a", 0), [("fidelity", "0.5")], "ok")
+    path = folder / "results.csv"
+    path.write_text(path.read_text().replace("t,clean,a,0,fidelity,0.5", "garbage"))
+    with pytest.raises(LogicLensError, match=r"line 2 of .*results.csv cannot be read: 'garbage'"):
+        read_results(folder)

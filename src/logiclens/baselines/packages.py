@@ -32,6 +32,10 @@ def require(module: str) -> ModuleType:
         raise MissingPackage(
             f"this method needs the package {error.name!r}, which is not installed: pip install 'logiclens[bench]'."
         ) from error
+    except ImportError as error:
+        raise MissingPackage(
+            f"the package {module!r} is installed but cannot be imported ({error}): pip install -U 'logiclens[bench]'."
+        ) from error
 
 
 @contextmanager

@@ -80,7 +80,7 @@ def run(
     where it was. A method that fails, or whose package is not installed, is written down as such; the others go on.
 
     \b
-    Methods: minimal exact paper authors soft joint · oner stump tree-2 … tree-8 best-3 · tree brl psi
+    Methods: minimal exact labels paper authors soft joint · oner stump tree-2 … tree-8 best-3 · tree brl psi
     ripper column-generation figs rule-list · torch_explain · forest logistic mlp direct
     """
     from logiclens.cli.bench import Asked, run_bench
@@ -130,10 +130,10 @@ def encode(
     seed: Seed = 42,
     quiet: Quiet = False,
 ) -> None:
-    """Train the encoders from inputs to concepts, on the GPU if there is one, and keep what they predict.
+    """Train the encoders from inputs to concepts (vdem, vdem-countries, mnist, cub), and keep what they predict.
 
-    `bench` does this by itself where it has to; here it is done alone, for another machine. A run that was stopped goes
-    on from its last epoch.
+    On the GPU if there is one. `bench` does this by itself where it has to; here it is done alone, for another machine.
+    A run that was stopped goes on from its last epoch.
     """
     from logiclens.cli.bench import Asked, run_encode
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 COLUMNS = {
     "model_accuracy": ("accuracy %", 100.0),
-    "explanation_accuracy": ("explanation %", 100.0),
+    "explanation_accuracy": ("rules F1 %", 100.0),
     "fidelity": ("fidelity %", 100.0),
     "complexity": ("literals", 1.0),
     "seconds": ("seconds", 1.0),
@@ -72,8 +72,8 @@ class Asked:
 
         if not runs:
             raise LogicLensError(
-                "nothing is left to run: these methods are for other tasks, or the paper has no such experiment, "
-                "so that there is --protocol clean only."
+                "there is nothing to run: either none of these methods is for these tasks (soft, joint and direct need "
+                "predicted concepts), or the paper has no such experiment and --protocol must be clean."
             )
         return Plan(runs, self.source, self.protocols, self.jobs or os.cpu_count() or 1, self.limit, self.retry)
 
@@ -87,6 +87,8 @@ def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, qui
 
     wanted = list(tasks) or list(QUICK if quick else USUAL)
     chosen = named_tasks(name for name in wanted if name != TOY)
+    if methods and not _split(methods):
+        raise LogicLensError("--methods names none: leave it out for all of them.")
     learners = named_methods(_split(methods) or (("ours", "simplest") if quick else ("all",)))
     runs = runs_of(chosen, learners, asked.protocols, asked.folds)
     for left in _left_out(chosen, asked.protocols):
@@ -108,6 +110,7 @@ def run_sweep(
 
 def run_encode(asked: Asked, tasks: Sequence[str], *, quiet: bool) -> None:
     """Predict the concepts of every fold and keep them, without running a method on them."""
+    from logiclens.data.datasets import check
     from logiclens.experiments.bench import prepare_all
     from logiclens.experiments.tasks import TASKS, named_tasks
 
@@ -115,6 +118,7 @@ def run_encode(asked: Asked, tasks: Sequence[str], *, quiet: bool) -> None:
     for task in chosen:
         if not task.encoded:
             raise LogicLensError(f"the concepts of {task.name} are given: there is nothing to predict.")
+        check(task.dataset, asked.data)
     prepare_all(chosen, asked.protocols, asked.source, asked.jobs or 1, _Shown(quiet).tell)
 
 
@@ -135,7 +139,10 @@ def _carry_out(plan: Plan, out: Path, *, quiet: bool) -> None:
     from logiclens.experiments.results import Results
 
     shown = _Shown(quiet)
-    results = bench(plan, out, shown.tell)
+    try:
+        results = bench(plan, out, shown.tell)
+    finally:
+        shown.clear()
     asked = set(plan.runs)
     printer = Printer(quiet=quiet)
     for line in short_table(Results(tuple(line for line in results if line.run in asked))):
@@ -168,11 +175,17 @@ class _Shown:
     def tell(self, step: Step) -> None:
         if self.draws:
             left = "" if step.left is None else f", about {_duration(step.left)} left"
-            sys.stderr.write(f"\r\x1b[2K{step.done} of {step.total}{left}: {step.label}")
-            sys.stderr.write("\r\x1b[2K" if step.done == step.total else "")
+            sys.stderr.write(f"\r\x1b[2K{step.done} of {step.total} done{left}; last: {step.label}")
             sys.stderr.flush()
         if step.status != "ok":
+            self.clear()
             self.printer.note(f"{step.label}: {step.status}")
+
+    def clear(self) -> None:
+        """Take the line away, so that what comes next stands on its own."""
+        if self.draws:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
 
 
 def short_table(results: Results) -> Iterable[str]:
@@ -185,13 +198,14 @@ def short_table(results: Results) -> Iterable[str]:
                 row.setdefault(metric, []).append(float(metrics[metric]))
     for (task, protocol), methods in values.items():
         yield f"\n{task}, protocol {protocol}"
-        yield f"  {'':<18}" + "".join(f"{head:>15}" for head, _ in COLUMNS.values())
+        wide = max(18, *(len(method) + 1 for method in methods))
+        yield f"  {'':<{wide}}" + "".join(f"{head:>12}" for head, _ in COLUMNS.values())
         for method, row in methods.items():
             cells = []
             for metric, (_, factor) in COLUMNS.items():
                 found = row.get(metric)
-                cells.append(f"{factor * sum(found) / len(found):>15.2f}" if found else f"{'–':>15}")
-            yield f"  {method:<18}" + "".join(cells)
+                cells.append(f"{factor * sum(found) / len(found):>12.2f}" if found else f"{'–':>12}")
+            yield f"  {method:<{wide}}" + "".join(cells)
 
 
 def _duration(seconds: float) -> str:

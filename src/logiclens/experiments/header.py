@@ -36,14 +36,19 @@ class Header:
 def open_folder(folder: Path, header: Header) -> None:
     """Begin a folder of results, or see that one that is there was begun with the same settings."""
     path = folder / FILE
+    if folder.exists() and not folder.is_dir():
+        raise LogicLensError(f"{folder} is a file: name a folder for the results with --out.")
     if not path.exists():
         # Concepts may have been predicted into it before.
         if folder.exists() and any(entry.name != "concepts" for entry in folder.iterdir()):
-            raise LogicLensError(f"{folder} is not empty and holds no results of a bench: name another folder.")
-        folder.mkdir(parents=True, exist_ok=True)
-        temporary = folder / f".{FILE}.tmp"
-        temporary.write_text(json.dumps(_content(header), indent=1) + "\n", encoding="utf-8")
-        os.replace(temporary, path)
+            raise LogicLensError(f"{folder} is not empty and holds no {FILE} of a bench: name another folder.")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            temporary = folder / f".{FILE}.tmp"
+            temporary.write_text(json.dumps(_content(header), indent=1) + "\n", encoding="utf-8")
+            os.replace(temporary, path)
+        except OSError as error:
+            raise LogicLensError(f"cannot write into {folder}: {error.strerror or error}.") from None
         return
     _check(folder, read_header(folder), header)
 

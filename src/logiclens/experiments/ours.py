@@ -52,7 +52,8 @@ class Ours:
             # The text lets validation rows decide; ours decides on all rows that are not for the test.
             rows, judges = (train, validation) if self.method == "paper" else (train.append(validation), None)
             explanation = explain_all(network, rows, judges, method=self.method, score_against=self.score_against)
-        return Learned(Answers(network, hard=not self.soft), explanation.formulas)
+        notes = tuple(f"{one.name}: {one.reason}" for one in explanation.classes if one.reason)
+        return Learned(Answers(network, hard=not self.soft), explanation.formulas, notes)
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,10 @@ def read_results(folder: Path) -> Results:
         raise LogicLensError(f"{path} is not a table of results: its first line must be {','.join(COLUMNS)}.")
     # A kill may have cut off the last line; a run without its last line, the status, does not count.
     whole = rows[1:] if text.endswith("\n") else rows[1:-1]
-    lines = [_measurement(row) for row in whole if len(row) == len(COLUMNS) and row[3].isdigit()]
+    for number, row in enumerate(whole[:-1], start=2):
+        if not _is_whole(row):
+            raise LogicLensError(f"line {number} of {path} cannot be read: {','.join(row)[:80]!r} is no measurement.")
+    lines = [_measurement(row) for row in whole if _is_whole(row)]
     finished = {line.run for line in lines if line.metric == STATUS}
     return Results(tuple(line for line in lines if line.run in finished))
 
@@ -101,6 +104,10 @@ def append_run(folder: Path, run: Run, metrics: Iterable[tuple[str, str]], statu
         file.write(_text([*lines, (*astuple(run), STATUS, status)]))
         file.flush()
         os.fsync(file.fileno())
+
+
+def _is_whole(row: list[str]) -> bool:
+    return len(row) == len(COLUMNS) and row[3].isdigit()
 
 
 def _measurement(row: list[str]) -> Measurement:

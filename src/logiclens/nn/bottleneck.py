@@ -73,6 +73,12 @@ class ConceptBottleneck(nn.Module):
         for role, part in (("encoder", encoder), ("network", network)):
             if not isinstance(part, nn.Module):
                 raise LogicLensError(f"the {role} must be a torch module, got {type(part).__name__}.")
+        *_, last = encoder.modules()
+        if isinstance(last, nn.Sigmoid | nn.Softmax | nn.LogSoftmax):
+            raise LogicLensError(
+                f"the encoder must give logits, and this one ends in {type(last).__name__}: leave that out; "
+                "the bottleneck turns logits into concepts itself."
+            )
         self.encoder, self.network = encoder, network
         self.hard, self.exclusive = hard, exclusive
         self.names = None if names is None else tuple(names)

@@ -32,7 +32,8 @@ METRICS = (
            "them that is right stands below: a rule speaks of concepts as they are predicted, and training may bend "
            "them away from their names; a method with a number of classes was run on a sample of these"),
     Metric("complexity", "Complexity", "literals", lower_is_better=True,
-           meaning="literals of a formula, mean over classes"),
+           meaning="literals of a formula as the method states it, mean over classes; a shorter one of the same "
+           "meaning may exist"),
     Metric("fidelity", "Fidelity", "%", 100.0,
            meaning="how often formula and model agree, mean over classes; a formula that never fires may agree often, "
            "so the macro-F1, the score of constant False and the number of constant formulas stand below"),
@@ -101,8 +102,8 @@ FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
 """How methods are spread over tables, so that none is too wide to read; unknown ones go into the last."""
 
 PROTOCOLS: Mapping[str, str] = {
-    CLEAN: "no information from test rows reaches training; validation rows choose the epoch and, with the training "
-    "rows, the rules and train encoders",
+    CLEAN: "no information from test rows reaches training. Validation rows choose the epoch; together with the "
+    "training rows they choose the rules and train the encoders",
     PAPER: "the authors' choices as their scripts make them",
 }
 
