@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: setup reference demo test test-browser test-all lint format bench bench-exact bench-table clean
+.PHONY: setup reference demo test test-browser test-all lint format bench bench-exact bench-table bench-paper clean
 
 setup: $(READY)
 
@@ -66,6 +66,16 @@ bench-table: setup
 	$(BIN)/python benchmarks/defaults.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/startup.py
+
+# The paper's tables and figures beside every peer, into benchmarks/results (needs LOGICLENS_DATA; images need a GPU).
+# It goes on where it was stopped; a new run needs an empty folder.
+RESULTS ?= benchmarks/results
+bench-paper: setup reference
+	$(BIN)/logiclens bench --protocol both --limit 600 --out $(RESULTS)
+	$(BIN)/logiclens bench sweep vdem --protocol both --out $(RESULTS)
+	$(BIN)/logiclens bench toy --protocol both --out $(RESULTS)
+	$(BIN)/logiclens bench report $(RESULTS)
+	$(BIN)/python benchmarks/results_page.py
 
 bench: setup $(REFERENCE)/.ready
 	$(BIN)/python benchmarks/speed.py
