@@ -146,7 +146,7 @@ def test_folders_of_other_settings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LogicLensError, match="with seed 42, asked for was 1"):
         open_folder(folder, replace(header, seed=1))
     (folder / "bench.json").write_text(json.dumps({**content, "version": "9.9"}))
-    with pytest.raises(LogicLensError, match=r"results of logiclens 9.9 .*name another folder"):
+    with pytest.raises(LogicLensError, match=r"results of logiclens 9.9, this is .*name another folder"):
         open_folder(folder, header)
     (folder / "bench.json").write_text("{")
     with pytest.raises(LogicLensError, match="is not JSON"):

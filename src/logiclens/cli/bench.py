@@ -82,8 +82,9 @@ def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, qui
     """Run what is not there yet, then print the means."""
     from logiclens.experiments.bench import runs_of, toy_runs
     from logiclens.experiments.methods import named_methods
+    from logiclens.experiments.results import TOY
     from logiclens.experiments.tasks import QUICK, USUAL, named_tasks
-    from logiclens.experiments.toy_runs import N_SEEDS, TOY
+    from logiclens.experiments.toy_runs import N_SEEDS
 
     wanted = list(tasks) or list(QUICK if quick else USUAL)
     chosen = named_tasks(name for name in wanted if name != TOY)

@@ -19,11 +19,20 @@ from logiclens.experiments.measure import measured, stated
 from logiclens.experiments.methods import METHODS, Method
 from logiclens.experiments.ours import device_name
 from logiclens.experiments.protocols import Protocol, has_protocol
-from logiclens.experiments.results import Results, Run, append_run, read_results, write_results
-from logiclens.experiments.sweep import SWEEP, sweep_run
+from logiclens.experiments.results import (
+    OK,
+    SWEEP,
+    TOY,
+    Results,
+    Run,
+    append_run,
+    read_results,
+    write_results,
+)
+from logiclens.experiments.sweep import sweep_run
 from logiclens.experiments.tasks import TASKS, Task
-from logiclens.experiments.toy_runs import TOY, TOY_MODELS, toy_run
-from logiclens.experiments.workers import OK, Outcome, run_jobs
+from logiclens.experiments.toy_runs import TOY_MODELS, toy_run
+from logiclens.experiments.workers import Outcome, run_jobs
 
 Metrics = list[tuple[str, str]]
 LAST_TEST = ("model_accuracy", "explanation_accuracy", "fidelity")

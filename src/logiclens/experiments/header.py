@@ -77,17 +77,17 @@ def read_header(folder: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
-        raise LogicLensError(f"{path} cannot be read: it is not JSON.") from None
-    if not isinstance(content, dict):
-        raise LogicLensError(f"{path} cannot be read: it does not describe a bench.")
+        raise LogicLensError(f"{path} is not JSON: put the header of the benchmark there, or take it away.") from None
+    if not isinstance(content, dict) or content.get("schema", SCHEMA) != SCHEMA:
+        raise LogicLensError(f"{path} must hold an object with schema {SCHEMA}: it was written by another version.")
     return content
 
 
 def _check(folder: Path, there: dict[str, Any], header: Header) -> None:
-    if there.get("schema") != SCHEMA or there.get("version") != __version__:
+    if there.get("version") != __version__:
         raise LogicLensError(
-            f"{folder} holds results of logiclens {there.get('version')} (schema {there.get('schema')}), "
-            f"this is {__version__} (schema {SCHEMA}): name another folder with --out."
+            f"{folder} holds results of logiclens {there.get('version')}, this is {__version__}: "
+            "name another folder with --out."
         )
     for name, mine in (("folds", header.folds), ("seed", header.seed), ("encoder_epochs", header.encoder_epochs)):
         if there.get(name) != mine:

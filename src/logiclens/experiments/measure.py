@@ -9,13 +9,11 @@ import numpy as np
 from logiclens.baselines.learner import Learned
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
+from logiclens.experiments.results import FORMULA, NOTE
 from logiclens.explain.scoring import fires
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.text import format_formula
 from logiclens.metrics.scores import accuracy, complexity, explanation_accuracy, fidelity
-
-FORMULA = "formula:"
-"""What the metric of a formula begins with; the class follows."""
 
 
 def measured(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
@@ -51,7 +49,7 @@ def stated(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
     for name, formula in zip(names, learned.formulas or (), strict=False):
         yield f"{FORMULA}{name}", format_formula(formula)
     if learned.notes:
-        yield "note", " ".join(learned.notes)
+        yield NOTE, " ".join(learned.notes)
 
 
 def _number(value: float) -> str:

@@ -12,6 +12,10 @@ from pathlib import Path
 from logiclens.errors import LogicLensError
 
 FILE = "results.csv"
+OK, FORMULA, NOTE = "ok", "formula:", "note"
+"""The status of a run that ended well; what the metric of a formula begins with, before its class; and of a remark."""
+TOY, SWEEP = "toy", "sweep:"
+"""Tasks that are none: the toy comparison, and what a grid of settings on a task begins with."""
 STATUS = "status"
 """The metric that closes a run: 'ok', or what came instead. Lines without it were cut off and do not count."""
 

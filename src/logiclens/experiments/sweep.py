@@ -12,11 +12,9 @@ from logiclens.experiments.folddata import FoldData
 from logiclens.experiments.measure import measured, stated
 from logiclens.experiments.ours import Authors, Ours, with_settings
 from logiclens.experiments.protocols import Protocol, has_protocol
-from logiclens.experiments.results import Run
+from logiclens.experiments.results import SWEEP, Run
 from logiclens.experiments.tasks import Task
 
-SWEEP = "sweep:"
-"""What the task of a sweep begins with; the task that is swept follows."""
 TEMPERATURES = (4.0, 5.0, 6.0)
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3)
 """The paper's grid for V-Dem."""

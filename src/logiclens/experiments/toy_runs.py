@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from logiclens.experiments import toy
 from logiclens.experiments.results import Run
 
-TOY = "toy"
 TOY_MODELS = ("A", "B", "C")
 N_SEEDS = 5
 

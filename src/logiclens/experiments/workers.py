@@ -13,10 +13,9 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
 from logiclens.baselines.packages import MissingPackage
+from logiclens.experiments.results import OK
 
 Job = TypeVar("Job")
-
-OK = "ok"
 
 
 @dataclass(frozen=True)

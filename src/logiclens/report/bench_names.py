@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from logiclens.experiments.results import SWEEP as SWEEP
+from logiclens.experiments.results import TOY as TOY
+
 CLEAN, PAPER = "clean", "paper"
 OURS = "minimal"
 """The method whose rules are shown in full."""
-TOY, SWEEP = "toy", "sweep:"
-"""Pseudo-tasks: the toy comparison, and what a grid of settings on a task begins with."""
 
 
 @dataclass(frozen=True)

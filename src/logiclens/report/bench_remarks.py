@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from logiclens.experiments.results import OK
 from logiclens.report.bench_blocks import Block, Cell, Facts, Paragraph, Points, Row, Section, Table
 from logiclens.report.bench_names import (
     METHODS,
@@ -19,7 +20,7 @@ from logiclens.report.bench_names import (
     method_title,
     task_title,
 )
-from logiclens.report.bench_summary import OK, Bench, Entry, fold_words
+from logiclens.report.bench_summary import Bench, Entry, fold_words
 from logiclens.report.bench_tables import NOTHING
 
 _SHOWN_APART = ("schema",)

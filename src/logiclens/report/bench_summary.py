@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -12,16 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from logiclens.errors import FormulaSyntaxError, LogicLensError
-from logiclens.experiments.results import STATUS, Results, read_results
+from logiclens.experiments.header import read_header
+from logiclens.experiments.results import FORMULA, NOTE, OK, STATUS, Results, read_results
 from logiclens.formula.dnf import DNF
 from logiclens.formula.text import parse
 from logiclens.metrics.agreement import Consistency, consistency
 from logiclens.metrics.scores import standard_error
 from logiclens.report.bench_names import BLACK_BOXES, METHODS, PROTOCOLS, SWEEP, TASKS, TOY, Metric, in_order
-
-HEADER = "bench.json"
-OK = "ok"
-FORMULA, NOTE = "formula:", "note"
 
 
 @dataclass(frozen=True, order=True)
@@ -152,7 +148,7 @@ def read_bench(folder: Path) -> Bench:
     results = read_results(folder)
     if not results.lines:
         raise LogicLensError(f"{folder} holds no finished run to report on: run the benchmark into it first.")
-    return Bench(_header(folder / HEADER), _entries(results))
+    return Bench(read_header(folder), _entries(results))
 
 
 def mean_of(values: Sequence[float]) -> Estimate | None:
@@ -219,18 +215,6 @@ def _entries(results: Results) -> dict[Entry, tuple[FoldRun, ...]]:
         one = FoldRun(run.fold, metrics[STATUS].strip(), told, tuple(dict.fromkeys(notes.get(run, ()))))
         found.setdefault(Entry(run.task, run.protocol, run.method), []).append(one)
     return {entry: tuple(sorted(runs, key=lambda run: run.fold)) for entry, runs in found.items()}
-
-
-def _header(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
-    try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        raise LogicLensError(f"{path} is not JSON: put the header of the benchmark there, or take it away.") from None
-    if not isinstance(held, dict) or held.get("schema", 1) != 1:
-        raise LogicLensError(f"{path} must hold an object with schema 1: it was written by another version.")
-    return held
 
 
 def _number(text: str, where: str) -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from logiclens.experiments.results import FORMULA
 from logiclens.report.bench_blocks import Block, Cell, Picture, Row, Section, Shown, Table
 from logiclens.report.bench_figures import heat_map_picture
 from logiclens.report.bench_names import TOY, method_title
-from logiclens.report.bench_summary import FORMULA, Bench, Entry, FoldRun
+from logiclens.report.bench_summary import Bench, Entry, FoldRun
 from logiclens.report.bench_tables import NOTHING
 
 MODELS = {
