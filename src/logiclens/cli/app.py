@@ -51,7 +51,12 @@ With --exact the printed rules are the model, and anyone can check that:
   logiclens explain patients.csv --target died --exact --save model
   logiclens verify model
 
-Every command takes --json FILE (or - for standard output) for programs, and `logiclens COMMAND --help` explains it.
+\b
+Methods are compared on the same folds:
+  logiclens bench --quick --data DATA --out quick
+
+Every command but bench, which keeps a table, takes --json FILE (or - for standard output) for programs, and `logiclens
+COMMAND --help` explains it.
 Results go to standard output; notes and a bar of progress, on a terminal only, to standard error.
 
 Exit codes: 0 all is well; 1 the answer is no (verify: refuted, diff: something changed); 2 something you can put right,

@@ -197,7 +197,10 @@ def short_table(results: Results) -> Iterable[str]:
         for metric in COLUMNS:
             if metric in metrics:
                 row.setdefault(metric, []).append(float(metrics[metric]))
-    for (task, protocol), methods in values.items():
+    for (task, protocol), every in values.items():
+        methods = {method: row for method, row in every.items() if row}
+        if not methods:
+            continue
         yield f"\n{task}, protocol {protocol}"
         wide = max(18, *(len(method) + 1 for method in methods))
         yield f"  {'':<{wide}}" + "".join(f"{head:>12}" for head, _ in COLUMNS.values())

@@ -14,7 +14,7 @@ from logiclens.data.datasets import check
 from logiclens.errors import LogicLensError
 from logiclens.experiments.encoding import predicted_classes, predicted_concepts
 from logiclens.experiments.folddata import Source, encoded_rows, fold_data
-from logiclens.experiments.header import Header, locked, open_folder
+from logiclens.experiments.header import Header, begun, locked, open_folder
 from logiclens.experiments.measure import measured, stated
 from logiclens.experiments.methods import METHODS, Method
 from logiclens.experiments.ours import device_name
@@ -117,6 +117,8 @@ def toy_runs(n_seeds: int) -> tuple[Run, ...]:
 
 def bench(plan: Plan, folder: Path, tell: Callable[[Step], None] = lambda _step: None) -> Results:
     """Do what is not done yet and return the whole table. A kill loses the runs in progress and nothing else."""
+    if begun(folder):
+        open_folder(folder, plan.header)
     for name in dict.fromkeys(TASKS[run.task.removeprefix(SWEEP)].dataset for run in plan.runs if run.task != TOY):
         check(name, plan.source.data)
     open_folder(folder, plan.header)

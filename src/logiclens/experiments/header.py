@@ -33,6 +33,11 @@ class Header:
     encoder_epochs: int | None
 
 
+def begun(folder: Path) -> bool:
+    """Whether a bench was begun in a folder."""
+    return (folder / FILE).exists()
+
+
 def open_folder(folder: Path, header: Header) -> None:
     """Begin a folder of results, or see that one that is there was begun with the same settings."""
     path = folder / FILE

@@ -99,15 +99,14 @@ class Authors:
         train, validation = fold.train.hard(), fold.validation.hard()
         if scripts is None:
             # A task of ours: what most of their scripts do.
-            top_k, exact_only, scored, halved, epochs = 10, False, train, True, settings.epochs
+            top_k, exact_only, scored, halved = 10, False, train, True
         else:
             top_k, exact_only, halved = scripts.top_k, scripts.exact_only, scripts.halved
             scored = train if scripts.scored_on == "train" else validation
-            epochs = scripts.epochs or settings.epochs
         n_rows = len(train) + len(validation) + len(fold.test)
         network = train_as_authors(
             train, hidden=settings.hidden, temperature=settings.temperature, penalty_weight=settings.penalty_weight,
-            epochs=epochs, batch_size=n_rows // 2 if halved else None, seed=fold.seed,
+            epochs=settings.epochs, batch_size=n_rows // 2 if halved else None, seed=fold.seed,
         )  # fmt: skip
         how = Aggregation(top_k=self.top_k or top_k, exact_only=exact_only)
         rules = aggregate_as_authors(network, validation, scored, how)
