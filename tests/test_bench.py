@@ -154,7 +154,7 @@ def test_folders_of_other_settings_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.txt").write_text("precious")
-    with pytest.raises(LogicLensError, match="is not empty and holds no bench.json"):
+    with pytest.raises(LogicLensError, match=r"is not empty and holds no bench\.json"):
         open_folder(other, header)
 
 

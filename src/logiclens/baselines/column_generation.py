@@ -203,8 +203,9 @@ class Master:
             integrality=np.arange(len(cost)) < len(offered),
             options={"node_limit": self.limits.solver_nodes, "mip_rel_gap": 0.0},
         )
-        # Status 1 is the limit of nodes: there may be a solution by then, or none.
-        if answer.status not in (0, 1):
+        # Status 1 is the limit of nodes: there may be a solution by then, or none. SciPy does not know all of the
+        # solver's limits and then gives status 4, with the limit in words.
+        if answer.status not in (0, 1) and "limit reached" not in answer.message:
             raise LogicLensError(f"the integer program was not solved: {answer.message}")
         if answer.x is None:
             return known, False
