@@ -57,7 +57,7 @@ def test_every_figure_that_does_not_reproduce_has_a_reason(bench: Bench, script:
 
 
 def test_every_run_that_is_published_ended_or_says_why_not(bench: Bench) -> None:
-    statuses = {run.metrics["status"].split(":")[0] for runs in bench.entries.values() for run in runs}
+    statuses = {run.status.split(":")[0] for runs in bench.entries.values() for run in runs}
     assert statuses <= {"ok", "failed", "stopped", "skipped"}
     assert "ok" in statuses
 
