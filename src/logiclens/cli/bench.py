@@ -92,9 +92,10 @@ def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, qui
         raise LogicLensError("--methods names none: leave it out for all of them.")
     learners = named_methods(_split(methods) or (("ours", "simplest") if quick else ("all",)))
     runs = runs_of(chosen, learners, asked.protocols, asked.folds)
+    plan = asked.plan(runs + (toy_runs(N_SEEDS) if TOY in wanted else ()))
     for left in _left_out(chosen, asked.protocols):
         Printer(quiet=quiet).note(left)
-    _carry_out(asked.plan(runs + (toy_runs(N_SEEDS) if TOY in wanted else ())), asked.out, quiet=quiet)
+    _carry_out(plan, asked.out, quiet=quiet)
 
 
 def run_sweep(
