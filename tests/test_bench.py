@@ -160,7 +160,9 @@ def test_folders_of_other_settings_are_refused(tmp_path: Path) -> None:
 
 def test_a_folder_of_both_protocols_takes_either(tmp_path: Path) -> None:
     open_folder(tmp_path / "r", Header(("paper", "clean"), 5, 42, None))
+    before = (tmp_path / "r" / "bench.json").read_text()
     open_folder(tmp_path / "r", Header(("clean",), 5, 42, None))
+    assert (tmp_path / "r" / "bench.json").read_text() == before
 
 
 def test_names_are_known_or_listed() -> None:
@@ -244,6 +246,7 @@ def test_a_folder_is_kept_to_one_bench_at_a_time(source: Source, tmp_path: Path)
 def test_a_folder_that_holds_predicted_concepts_may_be_begun(tmp_path: Path) -> None:
     (tmp_path / "out" / "concepts").mkdir(parents=True)
     open_folder(tmp_path / "out", Header(("clean",), 5, 42, None))
+    assert {entry.name for entry in (tmp_path / "out").iterdir()} == {"concepts", "bench.json"}
 
 
 def test_bins_are_fitted_on_the_training_part_alone(source: Source) -> None:

@@ -19,7 +19,7 @@ from logiclens.baselines.deciding import class_numbers, together
 from logiclens.baselines.learner import Learned
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.nn.layers import check_sizes
+from logiclens.nn.layers import seeded_linear
 from logiclens.train.config import TrainConfig
 from logiclens.train.loop import fit
 
@@ -132,11 +132,5 @@ def plain_network(widths: Sequence[int], generator: torch.Generator) -> nn.Seque
     """
     layers: list[nn.Module] = []
     for width_in, width_out in pairwise(widths):
-        check_sizes(in_features=width_in, out_features=width_out)
-        # Not nn.Linear's own first weights: drawing them would move torch's global generator.
-        layer: nn.Linear = nn.utils.skip_init(nn.Linear, width_in, width_out)  # type: ignore[no-untyped-call]
-        with torch.no_grad():
-            for parameter in (layer.weight, layer.bias):
-                parameter.uniform_(-(width_in**-0.5), width_in**-0.5, generator=generator)
-        layers += [layer, nn.ReLU()]
+        layers += [seeded_linear(width_in, width_out, generator), nn.ReLU()]
     return nn.Sequential(*layers[:-1])

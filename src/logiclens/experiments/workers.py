@@ -81,7 +81,10 @@ def run_jobs(
             busy = [worker for worker in crew if worker.job is not None]
             heard = wait([worker.pipe for worker in busy], timeout=_patience(busy, limit, clock()))
             for worker in busy:
-                outcome = _heard(worker, clock) if worker.pipe in heard else _overdue(worker, limit, clock())
+                if (job := worker.job) is None:
+                    continue
+                heard_of = worker.pipe in heard
+                outcome = _heard(worker, job, clock) if heard_of else _overdue(worker, job, limit, clock())
                 if outcome is not None:
                     if outcome.status != OK and not worker.process.is_alive():
                         crew.remove(worker)
@@ -99,9 +102,7 @@ def _patience(busy: Sequence[_Worker[Job]], limit: float | None, now: float) -> 
     return max(0.0, min(due)) if due else None
 
 
-def _heard(worker: _Worker[Job], clock: Callable[[], float]) -> Outcome[Job] | None:
-    job = worker.job
-    assert job is not None
+def _heard(worker: _Worker[Job], job: Job, clock: Callable[[], float]) -> Outcome[Job] | None:
     try:
         kind, value = worker.pipe.recv()
     except (EOFError, ConnectionError):
@@ -115,9 +116,8 @@ def _heard(worker: _Worker[Job], clock: Callable[[], float]) -> Outcome[Job] | N
     return Outcome(job, status, value if kind == OK else None, _since(worker, clock()))
 
 
-def _overdue(worker: _Worker[Job], limit: float | None, now: float) -> Outcome[Job] | None:
-    job = worker.job
-    if limit is None or worker.begun is None or now < worker.begun + limit or job is None:
+def _overdue(worker: _Worker[Job], job: Job, limit: float | None, now: float) -> Outcome[Job] | None:
+    if limit is None or worker.begun is None or now < worker.begun + limit:
         return None
     worker.stop()
     return Outcome(job, f"stopped: after {limit:g} s", None, now - worker.begun)

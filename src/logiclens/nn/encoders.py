@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from logiclens.errors import LogicLensError
-from logiclens.nn.layers import check_sizes
+from logiclens.nn.layers import check_sizes, seeded_linear
 
 Stem = Literal["small", "large"]
 
@@ -172,7 +172,7 @@ class ResNet10(nn.Module):
                 for i, (channels_in, channels_out) in enumerate(pairwise(widths))
             )
         )
-        self.linear = _linear(widths[-1], n_outputs, generator)
+        self.linear = seeded_linear(widths[-1], n_outputs, generator)
 
     def forward(self, images: Shaped[Tensor, "batch channel height width"]) -> Float[Tensor, "batch concept"]:
         """One logit per concept."""
@@ -280,13 +280,4 @@ def _conv(channels_in: int, channels_out: int, size: int, stride: int, generator
     with torch.no_grad():
         # He's rule, by the paths going out: activations keep their size through the ReLUs, whatever the width.
         layer.weight.normal_(0, math.sqrt(2 / (channels_out * size * size)), generator=generator)
-    return layer
-
-
-def _linear(width_in: int, width_out: int, generator: torch.Generator | None) -> nn.Linear:
-    layer: nn.Linear = nn.utils.skip_init(nn.Linear, width_in, width_out)  # type: ignore[no-untyped-call]
-    bound = width_in**-0.5
-    with torch.no_grad():
-        layer.weight.uniform_(-bound, bound, generator=generator)
-        layer.bias.uniform_(-bound, bound, generator=generator)
     return layer

@@ -161,6 +161,18 @@ def check_sizes(**sizes: int) -> None:
             raise LogicLensError(f"{name} must be at least 1, got {size}.")
 
 
+def seeded_linear(width_in: int, width_out: int, generator: torch.Generator | None) -> nn.Linear:
+    """A plain linear layer whose first weights come from `generator`, by torch's own rule."""
+    check_sizes(in_features=width_in, out_features=width_out)
+    # Not nn.Linear's own first weights: drawing them would move torch's global generator.
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, width_in, width_out)  # type: ignore[no-untyped-call]
+    bound = width_in**-0.5
+    with torch.no_grad():
+        layer.weight.uniform_(-bound, bound, generator=generator)
+        layer.bias.uniform_(-bound, bound, generator=generator)
+    return layer
+
+
 def _head_parameters(
     n_classes: int, out_features: int, in_features: int, bias: bool, generator: torch.Generator | None
 ) -> tuple[nn.Parameter, nn.Parameter | None]:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from logiclens.errors import LogicLensError
-from logiclens.nn.layers import EntropyLogicLayer, LinearIndependent, check_sizes
+from logiclens.nn.layers import EntropyLogicLayer, LinearIndependent, seeded_linear
 
 
 class EntropyNet(nn.Module):
@@ -55,7 +55,7 @@ class EntropyNet(nn.Module):
         for width_in, width_out in zip(hidden, [*hidden[1:], 1], strict=True):
             top = len(tail) == 2 * len(hidden) - 1
             if shared_tail:
-                tail.append(_shared_linear(width_in, width_out, generator))
+                tail.append(seeded_linear(width_in, width_out, generator))
             else:
                 tail.append(LinearIndependent(width_in, width_out, n_classes, top, generator=generator))
             if not top:
@@ -117,14 +117,3 @@ class EntropyNet(nn.Module):
     def _check_untied(self) -> None:
         if self.shared_tail:
             raise LogicLensError("the heads of this network share their last layers: call untied() first.")
-
-
-def _shared_linear(width_in: int, width_out: int, generator: torch.Generator | None) -> nn.Linear:
-    check_sizes(in_features=width_in, out_features=width_out)
-    # Not nn.Linear's own first weights: drawing them would move torch's global generator.
-    layer: nn.Linear = nn.utils.skip_init(nn.Linear, width_in, width_out)  # type: ignore[no-untyped-call]
-    bound = width_in**-0.5
-    with torch.no_grad():
-        layer.weight.uniform_(-bound, bound, generator=generator)
-        layer.bias.uniform_(-bound, bound, generator=generator)
-    return layer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from logiclens.errors import LogicLensError
@@ -21,6 +20,7 @@ from logiclens.report.bench_summary import Bench, Entry, Estimate, read_bench
 from logiclens.report.bench_tables import six_tables
 from logiclens.report.bench_toy import toy
 from logiclens.report.page import require_report
+from logiclens.report.written import write_whole
 
 FOLDER, NAME = "report", "report"
 
@@ -109,14 +109,8 @@ def _formulas(bench: Bench, protocol: str) -> Section:
 
 
 def _written(folder: Path, name: str, held: str | bytes) -> Path:
-    """Write under a temporary name, then rename: an interrupted run leaves no broken file."""
-    target, part = folder / name, folder / f".{name}.{os.getpid()}.part"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(held if isinstance(held, bytes) else held.encode("utf-8"))
-        os.replace(part, target)
     except OSError as error:
-        raise LogicLensError(f"cannot write {target}: {error.strerror or error}.") from None
-    finally:
-        part.unlink(missing_ok=True)
-    return target
+        raise LogicLensError(f"cannot write {folder / name}: {error.strerror or error}.") from None
+    return write_whole(folder / name, held if isinstance(held, bytes) else held.encode("utf-8"))

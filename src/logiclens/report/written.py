@@ -32,9 +32,14 @@ def write_report(
     told = model.explain() if explanation is None else explanation
     known = Source(title, model.n_rows_, model.n_features_in_, model.target_name_ or "class")
     text = render(result_of(model, told, known, by=by))
+    return write_whole(target, text.encode("utf-8"))
+
+
+def write_whole(target: Path, content: bytes) -> Path:
+    """Write under a temporary name, then rename: an interrupted run leaves no broken file."""
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        part.write_text(text, encoding="utf-8")
+        part.write_bytes(content)
         os.replace(part, target)
     except OSError as error:
         raise LogicLensError(f"cannot write {target}: {error.strerror or error}.") from None
