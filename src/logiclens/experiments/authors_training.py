@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
+from logiclens.nn.encoders import device_of
 from logiclens.nn.functional import entropy_logic_loss
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.threads import threads_for
@@ -112,6 +113,10 @@ def single_labels(table: ConceptTable) -> NDArray[np.int64]:
 def _train(
     network: EntropyNet, batches: Sequence[tuple[torch.Tensor, torch.Tensor]], penalty_weight: float, epochs: int
 ) -> None:
+    """On the GPU if there is one; the network comes back from it."""
+    device = device_of(None)
+    network.to(device)
+    batches = [(concepts.to(device), answers.to(device)) for concepts, answers in batches]
     optimizer = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     for epoch in range(epochs):
         for concepts, answers in batches:
@@ -123,6 +128,7 @@ def _train(
             optimizer.step()
         if not math.isfinite(float(loss.detach())):
             raise LogicLensError(f"the loss became {float(loss.detach())} in epoch {epoch}: raise the temperature.")
+    network.cpu()
 
 
 def _seeded(seed: int) -> torch.Generator:

@@ -23,6 +23,7 @@ from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
 from logiclens.explain.exact import ExactConfig, make_exact
 from logiclens.explain.extract import read
 from logiclens.formula.bits import PackedRows
+from logiclens.nn.encoders import device_of
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.config import TrainConfig
 from logiclens.train.loop import fit
@@ -141,18 +142,13 @@ def trained(train: ConceptTable, validation: ConceptTable, settings: NetworkSett
         settings.hidden,
         temperature=settings.temperature,
         generator=generator,
-    ).to(device())
+    ).to(device_of(None))
     config = TrainConfig(epochs=settings.epochs, penalty_weight=settings.penalty_weight, progress=False)
     with warnings.catch_warnings():
         # A concept that is constant on the training part of a fold is nothing to act upon.
         warnings.simplefilter("ignore", LogicLensWarning)
         fit(network, train, config, generator, validation=validation)
     return network
-
-
-def device() -> torch.device:
-    """Where networks are trained."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def device_name() -> str:
