@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
-from logiclens.data.concepts import ConceptTable
 from logiclens.data.dataset import Dataset
 from logiclens.errors import LogicLensError
 from logiclens.experiments import encoding as encoding_module
@@ -22,21 +20,12 @@ from logiclens.experiments.encoding import (
 )
 from logiclens.experiments.protocols import folds_of
 from logiclens.experiments.tasks import TASKS, Task
-
-N = 300
+from tests.encoded_problem import N, encoded_problem
 
 
 @pytest.fixture
 def problem() -> Dataset:
-    """Columns that show two concepts plainly; six rows belong together."""
-    rng = np.random.default_rng(0)
-    bits = rng.integers(0, 2, (N, 2))
-    frame = pd.DataFrame(bits * 3.0 + rng.normal(0, 0.3, (N, 2)), columns=["u", "v"])
-    frame.iloc[::7, 0] = np.nan
-    labels = (bits[:, 0] & bits[:, 1]).astype(np.int64)
-    table = ConceptTable(bits, ("a", "b"), labels, ("no", "yes"))
-    groups = np.repeat(np.arange(N // 6), 6).astype(object)
-    return Dataset("vdem", "a test", frame, labels, ("no", "yes"), lambda _rows: table, annotated=True, groups=groups)
+    return encoded_problem()
 
 
 def encoding(task: str, protocol: str, cache: Path) -> Encoding:

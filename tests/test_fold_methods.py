@@ -1,0 +1,150 @@
+"""What methods see of a fold: which rows, cut or uncut, and what they are asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from logiclens.baselines.learner import Learned
+from logiclens.data.concepts import ConceptTable
+from logiclens.data.dataset import Dataset
+from logiclens.experiments import bench as bench_module
+from logiclens.experiments import encoding as encoding_module
+from logiclens.experiments import sweep as sweep_module
+from logiclens.experiments.authors_training import ENCODER_HIDDEN, ENCODER_TEMPERATURE, encoder_as_authors, untrained
+from logiclens.experiments.bench import work
+from logiclens.experiments.cascade import Joint
+from logiclens.experiments.encoding import Encoding, predicted_concepts
+from logiclens.experiments.folddata import FoldData, Source, fold_data
+from logiclens.experiments.methods import METHODS
+from logiclens.experiments.ours import Exact
+from logiclens.experiments.protocols import folds_of
+from logiclens.experiments.results import Run
+from logiclens.experiments.sweep import sweep_run
+from logiclens.experiments.tasks import TASKS
+from logiclens.explain.scoring import fires
+from logiclens.formula.bits import PackedRows
+from logiclens.formula.text import parse
+from tests.encoded_problem import encoded_problem
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    return Source(None, tmp_path / "concepts", n_folds=3)
+
+
+def encoded_fold(problem: Dataset, cache: Path) -> FoldData:
+    """The first fold of V-Dem's task, on other rows."""
+    task = TASKS["vdem"]
+    rows = folds_of(task, problem, "clean", 3, 42)[0]
+    how = Encoding(task, "clean", cache, 42)
+    table = predicted_concepts(how, problem, rows)
+    parts = (table.take(part) for part in (rows.train, rows.validation, rows.test))
+    return FoldData(task, "clean", 0, rows, problem, *parts, how, 42)
+
+
+def test_networks_trained_jointly_know_nothing_of_the_test_rows(tmp_path: Path) -> None:
+    problem = encoded_problem()
+    fold = encoded_fold(problem, tmp_path)
+    learned = Joint()(fold)
+    inputs = problem.inputs.copy()
+    inputs.iloc[fold.rows.test] = 1000.0
+    moved = replace(problem, inputs=inputs)
+    again = Joint()(replace(fold, dataset=moved))
+    weights = zip(learned.predict.network.parameters(), again.predict.network.parameters(), strict=True)
+    assert all(torch.equal(one, other) for one, other in weights)
+    assert learned.formulas == again.formulas
+    assert (again.test.values != learned.test.values).any()
+
+
+def test_networks_trained_jointly_are_asked_about_the_test_rows(tmp_path: Path) -> None:
+    problem = encoded_problem()
+    fold = encoded_fold(problem, tmp_path)
+    learned = Joint()(fold)
+    truth = problem.concepts(problem.all_rows).take(fold.rows.test)
+    assert (learned.test.labels == truth.labels).all()
+    assert (learned.test.boolean() == truth.boolean()).mean() > 0.9
+    no, yes = learned.formulas
+    assert no.equivalent(parse("~a | ~b"))
+    assert yes.equivalent(parse("a & b"))
+
+
+def test_the_scripts_first_network_learns_in_two_halves_in_the_order_of_the_rows() -> None:
+    rng = np.random.default_rng(1)
+    inputs, concepts = rng.normal(size=(5, 3)).astype(np.float32), rng.integers(0, 2, (5, 2)).astype(np.float32)
+    learned = encoder_as_authors(inputs, concepts, epochs=4, seed=3)
+    seeded = torch.Generator().manual_seed(3)
+    twin = untrained(3, 2, ENCODER_HIDDEN, temperature=ENCODER_TEMPERATURE, generator=seeded)
+    optimizer = torch.optim.AdamW(twin.parameters(), lr=0.01, weight_decay=0.01)
+    for rows in [slice(0, 3), slice(3, 5)] * 4:
+        optimizer.zero_grad()
+        F.binary_cross_entropy_with_logits(twin(torch.tensor(inputs[rows])), torch.tensor(concepts[rows])).backward()
+        optimizer.step()
+    for mine, its_twin in zip(learned.parameters(), twin.parameters(), strict=True):
+        assert torch.allclose(mine, its_twin, atol=1e-5)
+
+
+def test_the_scripts_cut_the_outputs_of_their_first_network_at_a_half(tmp_path: Path, monkeypatch) -> None:
+    outputs = np.linspace(-1, 2, 300)[:, None] * [1.0, -1.0]
+    problem = replace(encoded_problem(), inputs=pd.DataFrame(outputs, columns=["u", "v"]))
+    monkeypatch.setattr(encoding_module, "encoder_as_authors", lambda *_, **__: nn.Identity())
+    monkeypatch.setattr(encoding_module, "prepared_inputs", lambda *_: outputs)
+    rows = folds_of(TASKS["vdem"], problem, "paper", 3, 42)[0]
+    found = predicted_concepts(Encoding(TASKS["vdem"], "paper", tmp_path, 42), problem, rows)
+    assert (found.boolean() == (outputs > 0.5)).all()
+
+
+def test_the_rows_of_the_last_test_are_measured_as_such(source: Source, monkeypatch) -> None:
+    fold = fold_data(source, "iris", "clean", 0)
+    others = (fold.test.labels + 1) % 3
+    turned = replace(fold, final=ConceptTable(fold.test.values, fold.test.names, others, fold.test.class_names))
+    monkeypatch.setattr(bench_module, "fold_data", lambda *_: turned)
+    found = dict(work(source, Run("iris", "clean", "tree", 0)))
+    said = METHODS["tree"].learn(fold).predict(fold.test)
+    assert float(found["final_model_accuracy"]) == pytest.approx((said == turned.final.labels).mean(), abs=1e-6)
+    assert found["final_model_accuracy"] != found["model_accuracy"]
+
+
+def test_black_boxes_see_concepts_uncut_and_learners_of_rules_see_them_cut(source: Source) -> None:
+    """The class is whether a concept is surer than 0.75: cut at 0.5, every row looks alike."""
+    fold = fold_data(source, "xor", "clean", 0)
+    rng = np.random.default_rng(0)
+
+    def part(n: int) -> ConceptTable:
+        values = rng.uniform(0.55, 0.95, (n, 2)).astype(np.float32)
+        return ConceptTable(values, ("a", "b"), (values[:, 0] > 0.75).astype(np.int64), ("no", "yes"))
+
+    soft = replace(fold, train=part(200), validation=part(60), test=part(100))
+    for name, method in METHODS.items():
+        if method.suits(fold.task) and method.kind in ("black box", "simplest", "rules"):
+            right = (method.learn(soft).predict(soft.test) == soft.test.labels).mean()
+            assert (right > 0.9) == (method.kind == "black box"), name
+
+
+def test_a_sweep_takes_each_number_for_what_it_is(source: Source, monkeypatch) -> None:
+    fold = fold_data(source, "iris", "clean", 0)
+    seen: list[tuple[float, float]] = []
+
+    def learn(given: FoldData) -> Learned:
+        seen.append((given.task.network.temperature, given.task.network.penalty_weight))
+        return METHODS["tree"].learn(given)
+
+    monkeypatch.setattr(sweep_module, "Ours", lambda *_: learn)
+    dict(sweep_run(fold, "tau=4 lambda=1e-05"))
+    assert seen == [(4.0, 1e-5)]
+
+
+def test_an_exact_network_answers_each_class_for_itself(source: Source) -> None:
+    """On digits there are rows to which no class says yes, or both: the largest output would not show that."""
+    fold = fold_data(source, "digits-parity", "clean", 0)
+    learned = Exact()(fold)
+    fired = fires(learned.formulas, PackedRows.of(fold.test.boolean(), fold.test.names))
+    assert (fired == learned.answers(fold.test)).all()
+    assert (fired.sum(axis=1) != 1).any()
