@@ -15,8 +15,10 @@ from torch.nn import functional as F
 from logiclens.baselines.learner import Learned
 from logiclens.data.concepts import ConceptTable
 from logiclens.data.dataset import Dataset
+from logiclens.errors import LogicLensError
 from logiclens.experiments import bench as bench_module
 from logiclens.experiments import encoding as encoding_module
+from logiclens.experiments import methods as methods_module
 from logiclens.experiments import sweep as sweep_module
 from logiclens.experiments.authors_training import ENCODER_HIDDEN, ENCODER_TEMPERATURE, encoder_as_authors, untrained
 from logiclens.experiments.bench import work
@@ -110,6 +112,18 @@ def test_the_rows_of_the_last_test_are_measured_as_such(source: Source, monkeypa
     said = METHODS["tree"].learn(fold).predict(fold.test)
     assert float(found["final_model_accuracy"]) == pytest.approx((said == turned.final.labels).mean(), abs=1e-6)
     assert found["final_model_accuracy"] != found["model_accuracy"]
+
+
+def test_classes_predicted_straight_are_those_of_the_rows_asked_about(tmp_path: Path, monkeypatch) -> None:
+    fold = encoded_fold(encoded_problem(), tmp_path)
+    final = fold.test.take([2, 0, 1])
+    asked, last = np.eye(2)[fold.test.labels], np.eye(2)[1 - final.labels]
+    monkeypatch.setattr(methods_module, "predicted_classes", lambda *_: encoding_module.Said(asked, last))
+    predict = METHODS["direct"].learn(replace(fold, final=final)).predict
+    assert (predict(fold.test) == fold.test.labels).all()
+    assert (predict(final) == 1 - final.labels).all()
+    with pytest.raises(LogicLensError, match="the test rows only"):
+        predict(fold.train)
 
 
 def test_black_boxes_see_concepts_uncut_and_learners_of_rules_see_them_cut(source: Source) -> None:

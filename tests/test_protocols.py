@@ -74,6 +74,16 @@ def test_the_scripts_of_images_have_one_split_in_which_copies_stand_on_both_side
     assert set(first.test) & set(first.train)
 
 
+def test_the_scripts_encoder_of_images_saw_four_fifths_of_them_or_all(problem: Dataset, tmp_path: Path) -> None:
+    """CUB's was trained on a part that is not that of the test rows, MNIST's on every image."""
+    for task, n_seen in (("cub", 240), ("mnist", 300)):
+        rows = folds_of(TASKS[task], problem, "paper", 5, 42)[0]
+        (part,) = concept_parts(encoding(task, "paper", tmp_path), problem, rows)
+        assert len(part.train) == n_seen
+        assert set(part.train) & set(rows.test)
+        assert (part.asked == problem.all_rows).all()
+
+
 def test_a_task_of_ours_has_no_paper_protocol(problem: Dataset) -> None:
     with pytest.raises(LogicLensError, match=r"no experiment 'mimic2-early'.*'clean' only"):
         folds_of(TASKS["mimic2-early"], problem, "paper", 5, 42)
@@ -131,6 +141,22 @@ def test_classes_are_predicted_straight_and_the_last_test_needs_rows(problem: Da
     assert (said.asked.argmax(axis=1) == problem.labels[rows.test]).mean() > 0.85
     with pytest.raises(LogicLensError, match="keeps no rows"):
         final_concepts(how, problem, rows)
+
+
+def test_the_last_test_is_seen_by_the_encoder_of_the_test_rows(problem: Dataset, tmp_path: Path, monkeypatch) -> None:
+    asked_of: list[int] = []
+
+    def said(_how: Encoding, dataset: Dataset, part: encoding_module.Part, _what: str) -> encoding_module.Said:
+        asked_of.append(len(part.train))
+        return encoding_module.Said(np.zeros((len(part.asked), 2)), np.full((len(dataset.final), 2), 0.75))
+
+    monkeypatch.setattr(encoding_module, "_said", said)
+    rows = folds_of(TASKS["vdem"], problem, "clean", 3, 42)[0]
+    with_final = Dataset(**{**vars(problem), "final": encoded_problem(seed=1)})
+    found = final_concepts(encoding("vdem", "clean", tmp_path), with_final, rows)
+    assert asked_of == [len(rows.train) + len(rows.validation)]
+    assert (found.values == 0.75).all()
+    assert (found.labels == with_final.final.labels).all()
 
 
 def test_every_task_names_a_data_set() -> None:
