@@ -52,6 +52,18 @@ def encoded_fold(problem: Dataset, cache: Path) -> FoldData:
     return FoldData(task, "clean", 0, rows, problem, *parts, how, 42)
 
 
+def test_the_three_parts_of_a_fold_are_its_own_rows(source: Source) -> None:
+    fold = fold_data(source, "wine", "clean", 1)
+    table = fold.dataset.concepts(fold.rows.train)
+    for part, rows in (
+        (fold.train, fold.rows.train),
+        (fold.validation, fold.rows.validation),
+        (fold.test, fold.rows.test),
+    ):
+        assert (part.values == table.values[rows]).all()
+        assert (part.labels == fold.dataset.labels[rows]).all()
+
+
 def test_networks_trained_jointly_know_nothing_of_the_test_rows(tmp_path: Path) -> None:
     problem = encoded_problem()
     fold = encoded_fold(problem, tmp_path)
