@@ -55,6 +55,16 @@ def test_metrics_are_those_that_scikit_learn_computes() -> None:
     assert told == {"formula:x": "a & ~b", "formula:y": "b | c", "formula:z": "False", "note": "a note"}
 
 
+def test_fidelity_is_to_what_the_network_answers_for_each_class() -> None:
+    """A network whose heads answer alone may say yes to two classes, or to none."""
+    table = ConceptTable([[1, 1], [0, 0], [1, 0]], ("a", "b"), [0, 1, 0], ("x", "y"))
+    formulas = parse("a"), parse("b")
+    said = np.array([0, 1, 0])
+    assert dict(measured(Learned(lambda _: said, formulas), table))["fidelity"] == "0.666667"
+    alone = Learned(lambda _: said, formulas, answers=lambda rows: rows.boolean())
+    assert dict(measured(alone, table))["fidelity"] == "1.000000"
+
+
 def test_a_sample_of_the_classes_is_scored_on_these_alone() -> None:
     rng = np.random.default_rng(4)
     bits, labels = rng.integers(0, 2, (60, 2)), rng.integers(0, 3, 60)

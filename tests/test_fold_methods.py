@@ -148,10 +148,14 @@ def test_black_boxes_see_concepts_uncut_and_learners_of_rules_see_them_cut(sourc
         return ConceptTable(values, ("a", "b"), (values[:, 0] > 0.75).astype(np.int64), ("no", "yes"))
 
     soft = replace(fold, train=part(200), validation=part(60), test=part(100))
+    hard = replace(soft, train=soft.train.hard(), validation=soft.validation.hard())
     for name, method in METHODS.items():
         if method.suits(fold.task) and method.kind in ("black box", "simplest", "rules"):
-            right = (method.learn(soft).predict(soft.test) == soft.test.labels).mean()
+            learned = method.learn(soft)
+            right = (learned.predict(soft.test) == soft.test.labels).mean()
             assert (right > 0.9) == (method.kind == "black box"), name
+            if method.kind != "black box":
+                assert learned.formulas == method.learn(hard).formulas, name
 
 
 def test_a_sweep_takes_each_number_for_what_it_is(source: Source, monkeypatch) -> None:
