@@ -167,8 +167,12 @@ def test_a_sweep_takes_each_number_for_what_it_is(source: Source, monkeypatch) -
         return METHODS["tree"].learn(given)
 
     monkeypatch.setattr(sweep_module, "Ours", lambda *_: learn)
-    dict(sweep_run(fold, "tau=4 lambda=1e-05"))
+    found = dict(sweep_run(fold, "tau=4 lambda=1e-05"))
     assert seen == [(4.0, 1e-5)]
+    predict = METHODS["tree"].learn(fold).predict
+    for metric, rows in (("validation_accuracy", fold.validation), ("model_accuracy", fold.test)):
+        assert float(found[metric]) == pytest.approx((predict(rows) == rows.labels).mean(), abs=1e-6)
+    assert found["validation_accuracy"] != found["model_accuracy"]
 
 
 def test_an_exact_network_answers_each_class_for_itself(source: Source) -> None:
