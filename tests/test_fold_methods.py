@@ -159,7 +159,7 @@ def test_black_boxes_see_concepts_uncut_and_learners_of_rules_see_them_cut(sourc
 
 
 def test_a_sweep_takes_each_number_for_what_it_is(source: Source, monkeypatch) -> None:
-    fold = fold_data(source, "iris", "clean", 0)
+    fold = fold_data(source, "random-dnf", "clean", 0)
     seen: list[tuple[float, float]] = []
 
     def learn(given: FoldData) -> Learned:
