@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import as_array, check_names, places
-from logiclens.formula.counted import CountedRows, row_weights
+from logiclens.formula.counted import CountedRows, distinct, row_weights
 from logiclens.formula.groups import Groups
 
 THRESHOLD = 0.5
@@ -82,10 +83,15 @@ class ConceptTable:
         """The number of concepts."""
         return len(self.names)
 
-    @property
+    @cached_property
     def is_boolean(self) -> bool:
         """Whether every concept is exactly 0 or 1, so that rows can be counted without changing the network."""
-        return bool(((self.values == 0) | (self.values == 1)).all())
+        return self.values.dtype == np.bool_ or bool(((self.values == 0) | (self.values == 1)).all())
+
+    @cached_property
+    def distinct(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where each distinct row of Boolean concepts first stands, and for each row which of these it is."""
+        return distinct(self.boolean())
 
     @property
     def is_multilabel(self) -> bool:
@@ -188,8 +194,19 @@ class ConceptTable:
 
     def counted(self, threshold: float = THRESHOLD) -> CountedRows:
         """The distinct Boolean rows with the weight of each class on them."""
-        counts = None if self.labels is None else self.targets() * self.weight[:, None]
-        return CountedRows.of(self.boolean(threshold), self.names, counts, self.weight)
+        first, group = self.distinct if threshold == THRESHOLD else distinct(self.boolean(threshold))
+        n, n_classes = len(first), len(self.class_names)
+        total = np.bincount(group, self.weight, minlength=n).astype(np.float64)
+        counts: NDArray[np.float64]
+        if self.labels is None:
+            counts = total[:, None]
+        elif self.labels.ndim == 2:
+            columns = (self.targets() * self.weight[:, None]).T
+            counts = np.stack([np.bincount(group, column, minlength=n) for column in columns], axis=1).astype(float)
+        else:
+            cells = np.bincount(group * n_classes + self.labels, self.weight, minlength=n * n_classes)
+            counts = cells.astype(np.float64).reshape(n, n_classes)
+        return CountedRows.of_distinct(self.values[first] >= threshold, self.names, counts, total)
 
     def broken_groups(self) -> dict[tuple[str, ...], int]:
         """The exclusive groups and implied chains that some row breaks, with how many rows do."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import nn
 
 from logiclens.data.concepts import as_table
@@ -120,7 +119,7 @@ def _explain_head(reading: Reading, judged: Reading, head: int, how: _How) -> Cl
     if not how.exclusive:
         chosen = replace(chosen, formula=spelled_out(chosen.formula, table), proved_minimal=False)
     fired = chosen.formula.evaluate(table.rows)
-    equal = bool((chosen.formula.evaluate(reading.bits, reading.table.names) == reading.yes[:, head]).all())
+    equal = bool((chosen.formula.evaluate(reading.seen.bits, reading.table.names) == reading.seen.yes[:, head]).all())
     relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
     return ClassExplanation(
         name=reading.class_names[head],
@@ -154,32 +153,42 @@ def _choose(
         short = select_short(table, judge, limits, constant.formula)
         if short is not None:
             return short, None
-    score = judge.score(constant.formula.evaluate(judge.bits, judge.names))
+    score = judge.score(constant.formula)
     equals_table = bool((constant.formula.evaluate(table.rows) == table.outcome)[table.cared].all())
     return Selection(constant.formula, score, (), proved_minimal=equals_table and not constant.idle), constant
 
 
 def _judge_rows(judged: Reading, head: int, table: TruthTable, score_against: ScoreAgainst) -> CountedRows:
     """The validation rows on the concepts of the table, with what they should be compared with."""
-    truth: NDArray[np.bool_] = judged.yes if score_against == "network" else judged.targets().astype(np.bool_)
-    columns = places(table.names, judged.table.names)
-    return TruthTable.of(judged.bits[:, columns], table.names, truth[:, head], weight=judged.table.weight).rows
+    seen, columns = judged.seen, places(table.names, judged.table.names)
+    if score_against == "network":
+        yes = seen.weight * seen.yes[:, head]
+    else:
+        # Without labels, asking for them says so.
+        yes = (judged.targets() if seen.labels is None else seen.labels)[:, head]
+    return CountedRows.of(seen.bits[:, columns], table.names, np.stack([seen.weight - yes, yes], axis=1), seen.weight)
 
 
 def _is_idle(reading: Reading, head: int) -> bool:
     """Whether a head's output hardly varies beside the best of the others, and at its mean gives the same answers."""
-    rivals = np.delete(reading.logits, head, axis=1).max(axis=1)
-    if np.ptp(reading.logits[:, head]) > IDLE_SPREAD * np.ptp(rivals):
+    logits = reading.seen.logits
+    spread = np.ptp(logits[:, head])
+    # The others vary by no more than all of them together: most heads are told from idle ones by that.
+    if spread > IDLE_SPREAD * np.ptp(logits):
         return False
-    held = reading.logits.copy()
+    rivals = np.delete(logits, head, axis=1).max(axis=1)
+    if spread > IDLE_SPREAD * np.ptp(rivals):
+        return False
+    held = logits.copy()
     held[:, head] = held[:, head].mean()
-    return bool((held.argmax(axis=1) == reading.logits.argmax(axis=1)).all())
+    return bool((held.argmax(axis=1) == logits.argmax(axis=1)).all())
 
 
 def _warn_of_unvarying(classes: Iterable[ClassExplanation]) -> None:
     """A class that is never predicted, or always, is worth more than a line in the result."""
     for explained in classes:
-        if len(set(explained.reading.yes[:, explained.head].tolist())) == 1:
+        said = explained.reading.seen.yes[:, explained.head]
+        if said.all() or not said.any():
             warnings.warn(str(explained.reason), LogicLensWarning, stacklevel=3)
 
 
@@ -197,7 +206,7 @@ class _Constant:
 
 def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | None:
     """What a head is whose answer never changes, is made by others, or cannot be told from its concepts."""
-    name, yes, n_rows = reading.class_names[head], reading.yes[:, head], reading.table.n_counted
+    name, yes, n_rows = reading.class_names[head], reading.seen.yes[:, head], reading.table.n_counted
     varies = yes.any() and not yes.all()
     if varies and reading.answer == "argmax" and _is_idle(reading, head):
         others = "the other head decides" if reading.n_heads == 2 else "the other heads decide"

@@ -20,6 +20,7 @@ from logiclens.formula.counted import distinct
 from logiclens.formula.table import TruthTable
 from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
 from logiclens.nn.layers import EntropyLogicLayer
+from logiclens.train.threads import threads_for
 
 Answer = Literal["argmax", "threshold"]
 
@@ -32,16 +33,29 @@ MIN_GAIN = 0.01
 
 
 @dataclass(frozen=True, eq=False)
+class Seen:
+    """Rows as the network sees them: equal rows got equal answers and are one, with the weight of all.
+
+    `labels[r, i]` is the weight that class i has on row r, None where there are no labels.
+    """
+
+    bits: NDArray[np.bool_]
+    yes: NDArray[np.bool_]
+    logits: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    labels: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True, eq=False)
 class Reading:
     """What a network says about the rows of a table.
 
-    `yes[r, i]` is f̄^i on row r: the largest of the outputs (`argmax`), or a probability of at least ε (`threshold`).
+    `outputs` are those of the rows it was sent: every row, or each distinct one where concepts are Boolean.
     `uses[i, j]` says whether concept j is relevant to head i: μ, or what the head keeps where it was made exact.
     """
 
     table: ConceptTable
-    logits: NDArray[np.float64]
-    yes: NDArray[np.bool_]
+    outputs: NDArray[np.float64]
     answer: Answer
     relevance: NDArray[np.float64]
     uses: NDArray[np.bool_]
@@ -52,6 +66,28 @@ class Reading:
     def bits(self) -> NDArray[np.bool_]:
         """The Boolean reading of all concepts."""
         return self.table.boolean()
+
+    @cached_property
+    def logits(self) -> NDArray[np.float64]:
+        """The outputs `[rows, heads]`."""
+        return self.outputs[self.table.distinct[1]] if self.table.is_boolean else self.outputs
+
+    @cached_property
+    def yes(self) -> NDArray[np.bool_]:
+        """f̄^i on row r: the largest of the outputs (`argmax`), or a probability of at least ε (`threshold`)."""
+        return self.seen.yes[self.table.distinct[1]] if self.table.is_boolean else self.seen.yes
+
+    @cached_property
+    def seen(self) -> Seen:
+        """The rows as they were sent."""
+        table, outputs = self.table, self.outputs
+        yes = _argmax(outputs) if self.answer == "argmax" else outputs >= 0
+        if not table.is_boolean:
+            labels = None if table.labels is None else self.targets() * table.weight[:, None]
+            return Seen(self.bits, yes, outputs, table.weight, labels)
+        counted = table.counted()
+        labels = None if table.labels is None else self._of_heads(counted.counts)
+        return Seen(counted.bits(), yes, outputs, counted.total, labels)
 
     @property
     def n_heads(self) -> int:
@@ -67,8 +103,10 @@ class Reading:
 
     def targets(self) -> NDArray[np.float64]:
         """The labels as 0/1 `[rows, heads]`; one head for two classes asks for class 1."""
-        targets = self.table.targets()
-        return targets[:, 1:] if self.n_heads == 1 and targets.shape[1] == 2 else targets
+        return self._of_heads(self.table.targets())
+
+    def _of_heads(self, of_classes: NDArray[np.float64]) -> NDArray[np.float64]:
+        return of_classes[:, 1:] if self.n_heads == 1 and of_classes.shape[1] == 2 else of_classes
 
     def head(self, target: int | str) -> int:
         """The head of a class, by number or by name."""
@@ -91,23 +129,23 @@ class Reading:
         With `argmax` a class is answered by all heads together. Where a head's own concepts leave contradictions, those
         of the others are taken in one by one, each time the one that makes the rows purest (Gini), while it helps.
         """
-        own, yes, weight = self.relevant(head), self.yes[:, head], self.table.weight
+        own, seen = self.relevant(head), self.seen
         if self.answer != "argmax":
             return own[:0]
+        yes, weight = seen.yes[:, head], seen.weight
         others = np.setdiff1d(np.flatnonzero(self.uses.any(axis=0)), own)
-        _, group = distinct(self.bits[:, own])
-        taken: list[int] = []
-        impurity = _gini(group, yes, weight)
-        worth = MIN_GAIN * min(weight[yes].sum(), weight[~yes].sum())
         # No concept can bring more than the impurity there is.
-        while impurity > worth and len(others) and len(taken) < MAX_TAKEN_IN:
-            splits = [_gini(2 * group + self.bits[:, column], yes, weight) for column in others]
+        worth = MIN_GAIN * min(weight[yes].sum(), weight[~yes].sum())
+        mixed = Mixture.of(distinct(seen.bits[:, own])[1], yes, weight)
+        taken: list[int] = []
+        while mixed.impurity > worth and len(others) and len(taken) < MAX_TAKEN_IN:
+            splits = mixed.split_by(seen.bits[:, others])
             best = int(np.argmin(splits))
-            if splits[best] > impurity - worth:
+            if splits[best] > mixed.impurity - worth:
                 break
             taken.append(int(others[best]))
-            _, group = distinct(self.bits[:, [*own, *taken]])
-            impurity, others = splits[best], np.delete(others, best)
+            mixed = mixed.refined(seen.bits[:, others[best]])
+            others = np.delete(others, best)
         return np.array(taken, dtype=np.intp)
 
     def truth_table(self, head: int, taken_in: NDArray[np.intp] | None = None) -> TruthTable:
@@ -116,10 +154,10 @@ class Reading:
         names = [self.table.names[c] for c in columns]
         groups = self.table.groups
         return TruthTable.of(
-            self.bits[:, columns],
+            self.seen.bits[:, columns],
             names,
-            self.yes[:, head],
-            weight=self.table.weight,
+            self.seen.yes[:, head],
+            weight=self.seen.weight,
             exclusive=groups.exclusive,
             implied=groups.implied,
         )
@@ -138,9 +176,12 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
     weight = layer.weight
     with evaluating(network), torch.no_grad():
         parts = []
-        for start in range(0, len(table), BATCH):
-            rows = torch.tensor(np.array(table.values[start : start + BATCH]), dtype=weight.dtype, device=weight.device)
-            parts.append(network(rows).cpu().double())
+        # Equal rows get equal answers: each distinct one is sent once.
+        values = table.values[table.distinct[0]] if table.is_boolean else table.values
+        with threads_for(len(values) * sum(parameter.numel() for parameter in network.parameters())):
+            for start in range(0, len(values), BATCH):
+                rows = torch.tensor(values[start : start + BATCH], dtype=weight.dtype, device=weight.device)
+                parts.append(network(rows).cpu().double())
         logits = torch.cat(parts)
         relevance = layer.relevance().cpu().double().numpy()
         uses = layer.keep.cpu().numpy().copy() if exact else relevance >= THRESHOLD
@@ -154,9 +195,8 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
         raise LogicLensError("the network gives NaN or infinite outputs on these rows: it cannot be explained.")
     if answer is None:
         answer = "threshold" if logits.shape[1] == 1 or table.is_multilabel else "argmax"
-    yes = _argmax(logits) if answer == "argmax" else logits >= 0
     names = _class_names(table, logits.shape[1])
-    return Reading(table, logits.numpy(), yes.numpy(), answer, relevance, uses, names, network)
+    return Reading(table, logits.numpy(), answer, relevance, uses, names, network)
 
 
 @contextmanager
@@ -216,16 +256,70 @@ def evaluating(network: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
-def _gini(group: NDArray[np.intp], yes: NDArray[np.bool_], weight: NDArray[np.float64]) -> float:
-    """The weight of rows that share a group with rows of the other answer: Σ yes · no / (yes + no)."""
-    for_yes, total = np.bincount(group, weight * yes), np.bincount(group, weight)
-    shares = np.divide(for_yes * (total - for_yes), total, out=np.zeros_like(total), where=total > 0)
-    return float(shares.sum())
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Rows that share their concepts with rows of the other answer; those that do not are settled and left out.
+
+    `rows` are their places, in order of `group`; `yes` and `weight` belong to them.
+    """
+
+    rows: NDArray[np.intp]
+    group: NDArray[np.intp]
+    yes: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, group: NDArray[np.intp], yes: NDArray[np.bool_], weight: NDArray[np.float64]) -> Mixture:
+        """The mixed ones among all rows."""
+        return cls._of(np.arange(len(group)), group, weight * yes, weight)
+
+    @classmethod
+    def _of(
+        cls, rows: NDArray[np.intp], group: NDArray[np.intp], yes: NDArray[np.float64], weight: NDArray[np.float64]
+    ) -> Mixture:
+        for_yes, total = np.bincount(group, yes), np.bincount(group, weight)
+        kept = np.flatnonzero(((for_yes > 0) & (for_yes < total))[group])
+        kept = kept[np.argsort(group[kept], kind="stable")]
+        return cls(rows[kept], group[kept], yes[kept], weight[kept])
+
+    @cached_property
+    def _starts(self) -> NDArray[np.intp]:
+        return np.flatnonzero(np.r_[True, self.group[1:] != self.group[:-1]]) if len(self.group) else self.group
+
+    @cached_property
+    def _sums(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The weight of yes and of all in each group."""
+        return np.add.reduceat(self.yes, self._starts), np.add.reduceat(self.weight, self._starts)
+
+    @property
+    def impurity(self) -> float:
+        """The weight of rows that share a group with rows of the other answer: Σ yes · no / (yes + no)."""
+        return float(_impurity(*self._sums).sum()) if len(self.group) else 0.0
+
+    def split_by(self, bits: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The impurity that is left when a concept splits every group, for each column of all rows."""
+        here = bits[self.rows].astype(np.float64)
+        true_yes = np.add.reduceat(here * self.yes[:, None], self._starts, axis=0)
+        true_all = np.add.reduceat(here * self.weight[:, None], self._starts, axis=0)
+        yes, total = (part[:, None] for part in self._sums)
+        left = _impurity(true_yes, true_all).sum(axis=0) + _impurity(yes - true_yes, total - true_all).sum(axis=0)
+        return np.asarray(left, dtype=np.float64)
+
+    def refined(self, column: NDArray[np.bool_]) -> Mixture:
+        """What is still mixed when a concept splits every group."""
+        return self._of(self.rows, 2 * self.group + column[self.rows], self.yes, self.weight)
 
 
-def _argmax(logits: torch.Tensor) -> torch.Tensor:
+def _impurity(yes: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+    shares: NDArray[np.float64] = np.divide(yes * (total - yes), total, out=np.zeros_like(total), where=total > 0)
+    return shares
+
+
+def _argmax(outputs: NDArray[np.float64]) -> NDArray[np.bool_]:
     # Exactly one head answers yes, also where two outputs are equal.
-    return torch.zeros_like(logits, dtype=torch.bool).scatter_(1, logits.argmax(dim=1, keepdim=True), True)
+    yes = np.zeros(outputs.shape, dtype=np.bool_)
+    yes[np.arange(len(outputs)), outputs.argmax(axis=1)] = True
+    return yes
 
 
 def _class_names(table: ConceptTable, n_heads: int) -> tuple[str, ...]:

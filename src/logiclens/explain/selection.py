@@ -15,8 +15,9 @@ from logiclens.formula.counted import CountedRows
 from logiclens.formula.cubes import CubeArray
 from logiclens.formula.dnf import DNF, Cube
 from logiclens.formula.minimise import minimum_cover, simplify
-from logiclens.formula.primes import prime_cubes, short_cubes
+from logiclens.formula.primes import packed, prime_cubes, short_cubes
 from logiclens.formula.table import TruthTable
+from logiclens.formula.weighing import PackedWeights
 from logiclens.metrics.scores import macro_f1_of_counts
 
 TRACE_LENGTH = 100
@@ -73,19 +74,28 @@ class Judge:
     """Scores formulas by macro-F1 on counted rows; `counts[:, 1]` is the weight that should be yes."""
 
     def __init__(self, rows: CountedRows) -> None:
-        """Keep the rows as a matrix and the weights of yes and no."""
-        self.bits, self.names = rows.bits(), rows.names
-        self.no, self.yes = rows.counts.T
+        """Keep the packed rows and the weights of yes and no."""
+        self.rows = rows.packed
+        no, yes = rows.counts.T
+        self.no, self.yes = PackedWeights.of(no), PackedWeights.of(yes)
+        self.all_no, self.all_yes = self.no.total, self.yes.total
 
-    def scores(self, fires: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The score of each column of `fires` `[rows, formulas]`."""
-        said = fires.astype(np.float64)
-        both, wrong = self.yes @ said, self.no @ said
-        return macro_f1_of_counts(both, self.yes.sum() - both, wrong, self.no.sum() - wrong)
+    def covered(self, fires: NDArray[np.uint64], among: NDArray[np.uint64] | None = None) -> NDArray[np.float64]:
+        """The weight of yes and of no that each packed row of `fires` covers: `[2, formulas]`."""
+        return np.stack([self.yes.sums(fires, among), self.no.sums(fires, among)])
 
-    def score(self, fires: NDArray[np.bool_]) -> float:
-        """The score of one formula."""
-        return float(self.scores(fires[:, None])[0])
+    def scores(self, covered: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores of formulas that cover so much of yes and of no."""
+        both, wrong = covered
+        return macro_f1_of_counts(both, self.all_yes - both, wrong, self.all_no - wrong)
+
+    def score_packed(self, fires: NDArray[np.uint64]) -> float:
+        """The score of a formula that holds on the packed rows."""
+        return float(self.scores(self.covered(fires[None]))[0])
+
+    def score(self, formula: DNF) -> float:
+        """The score of a formula."""
+        return self.score_packed(formula.evaluate_packed(self.rows))
 
 
 def select_paper(table: TruthTable, judge: Judge) -> Selection:
@@ -94,24 +104,24 @@ def select_paper(table: TruthTable, judge: Judge) -> Selection:
     order = positive[np.argsort(-table.support[positive], kind="stable")]
     bits = table.rows.bits()[order]
     minterms = CubeArray(np.ones_like(bits), bits)
-    fires = minterms.covers(judge.bits)
-    fired = np.zeros(len(judge.bits), dtype=np.bool_)
-    best = judge.score(fired)
+    fires = minterms.covers_packed(judge.rows)
+    fired = np.zeros_like(judge.rows.valid)
+    best = judge.score_packed(fired)
     kept: list[Cube] = []
     trace: list[TraceStep] = []
     cubes = minterms.cubes(table.names)
     for step, cube in enumerate(cubes):
-        score = judge.score(fired | fires[:, step])
+        score = judge.score_packed(fired | fires[step])
         gain = score - best
         improves = gain > 0
         if improves:
-            fired, best = fired | fires[:, step], score
+            fired, best = fired | fires[step], score
             kept.append(cube)
         why = "improves the score" if improves else "does not improve the score"
         trace.append(TraceStep(cube, float(table.support[order[step]]), float(gain), improves, why))
     if not kept:
         # No row improves the score: the best supported one is still the best there is to say.
-        kept, best = cubes[:1], judge.score(fires[:, 0])
+        kept, best = cubes[:1], judge.score_packed(fires[0])
         trace[0] = replace(trace[0], kept=True, why="kept: the class needs a formula")
     return Selection(simplify(DNF(kept)).formula, best, tuple(trace), proved_minimal=False)
 
@@ -130,12 +140,12 @@ def select_minimal(table: TruthTable, judge: Judge, limits: Limits) -> Selection
     if search.allowed(exact) and search.value(exact) >= search.value(chosen) - 1e-12:
         chosen = exact
     # The cube that explains the most rows is read first.
-    chosen = chosen.take(np.argsort(-(weight @ chosen.covers(on)), kind="stable"))
+    chosen = chosen.take(np.argsort(-_supports(chosen, on, weight), kind="stable"))
     formula = DNF(chosen.cubes(table.names))
     equals_table = bool((formula.evaluate(table.rows) == table.outcome)[table.cared].all())
     proved = minimum.proved and equals_table and formula.n_literals == minimum.formula.n_literals
     trace = _trace(search, chosen, on, weight, table.names)
-    return Selection(formula, judge.score(chosen.any_covers(judge.bits)), trace, proved)
+    return Selection(formula, judge.score_packed(chosen.any_covers_packed(judge.rows)), trace, proved)
 
 
 def select_short(table: TruthTable, judge: Judge, limits: Limits, constant: DNF) -> Selection | None:
@@ -145,18 +155,18 @@ def select_short(table: TruthTable, judge: Judge, limits: Limits, constant: DNF)
         table.rows.counts[:, 1][table.rows.counts[:, 1] > 0],
     )
     candidates = short_cubes(answered)
-    fires = candidates.covers(judge.bits).astype(np.float64)
-    right, wrong = judge.yes @ fires, judge.no @ fires
+    right, wrong = judge.covered(candidates.covers_packed(judge.rows))
     # Macro-F1 alone would prefer a cube that fires by chance to a constant: ask for more than chance.
-    candidates = candidates.take(np.flatnonzero(right * judge.no.sum() >= LIFT * wrong * judge.yes.sum()))
-    if len(candidates) == 0 or judge.yes.sum() == 0:
+    candidates = candidates.take(np.flatnonzero(right * judge.all_no >= LIFT * wrong * judge.all_yes))
+    if len(candidates) == 0 or judge.all_yes == 0:
         return None
     search = Search(candidates, judge, limits)
     chosen = search.best()
-    if search.value(chosen) <= judge.score(constant.evaluate(judge.bits, judge.names)) + 1e-9:
+    if search.value(chosen) <= judge.score(constant) + 1e-9:
         return None
     trace = _trace(search, chosen, answered, weight, table.names)
-    return Selection(DNF(chosen.cubes(table.names)), judge.score(chosen.any_covers(judge.bits)), trace, False)
+    score = judge.score_packed(chosen.any_covers_packed(judge.rows))
+    return Selection(DNF(chosen.cubes(table.names)), score, trace, False)
 
 
 def candidate_cubes(table: TruthTable, judge: Judge) -> CubeArray:
@@ -169,11 +179,10 @@ def _candidates(primes: CubeArray, on: NDArray[np.bool_], weight: NDArray[np.flo
     """The cubes that compete: the best supported, of equally good ones those with the fewest negations first."""
     short = short_cubes(on)
     # A cube that finds the class no more often than chance is not worth looking at; prime cubes stay in any case.
-    fires = short.covers(judge.bits).astype(np.float32)
-    right, wrong = judge.yes.astype(np.float32) @ fires, judge.no.astype(np.float32) @ fires
-    candidates = primes.join(short.take(np.flatnonzero(right * judge.no.sum() >= wrong * judge.yes.sum())))
+    right, wrong = judge.covered(short.covers_packed(judge.rows))
+    candidates = primes.join(short.take(np.flatnonzero(right * judge.all_no >= wrong * judge.all_yes)))
     if len(candidates) > MAX_CANDIDATES:
-        support = weight @ candidates.covers(on)
+        support = _supports(candidates, on, weight)
         candidates = candidates.take(np.sort(np.argsort(-support, kind="stable")[:MAX_CANDIDATES]))
     # Of equally good moves the search takes the first.
     return candidates.take(np.argsort((candidates.used & ~candidates.value).sum(axis=1), kind="stable"))
@@ -185,17 +194,13 @@ class Search:
     def __init__(self, candidates: CubeArray, judge: Judge, limits: Limits) -> None:
         """Evaluate every candidate on the judge rows once."""
         self.candidates, self.judge, self.limits = candidates, judge, limits
-        weights = np.stack([judge.yes, judge.no])
-        # Sums of whole numbers below 2^24 are exact in single precision, and half the memory.
-        exact = weights.sum() < 2**24 and bool((weights == np.round(weights)).all())
-        self.weights = weights.astype(np.float32 if exact else np.float64)
-        self.fires = candidates.covers(judge.bits).astype(self.weights.dtype)
-        self.alone = (self.weights @ self.fires).astype(np.float64)
+        self.fires = candidates.covers_packed(judge.rows)
+        self.alone = judge.covered(self.fires)
 
     def value(self, cubes: CubeArray) -> float:
         """Score minus price."""
-        fires = cubes.any_covers(self.judge.bits)
-        return self.judge.score(fires) - self.limits.price * int(cubes.lengths.sum())
+        fires = cubes.any_covers_packed(self.judge.rows)
+        return self.judge.score_packed(fires) - self.limits.price * int(cubes.lengths.sum())
 
     def allowed(self, cubes: CubeArray) -> bool:
         """Whether a set of cubes keeps the limits."""
@@ -215,19 +220,15 @@ class Search:
 
     def added_by(self, cubes: CubeArray) -> NDArray[np.float64]:
         """The weight of yes and of no that each candidate covers and `cubes` do not: `[2, candidates]`."""
-        covered = cubes.any_covers(self.judge.bits)
-        # What the candidates add lies on free rows: sum these, or what lies on covered rows, whichever are fewer.
-        if covered.mean() < 0.5:
-            return self.alone - (self.weights[:, covered] @ self.fires[covered]).astype(np.float64)
-        return (self.weights[:, ~covered] @ self.fires[~covered]).astype(np.float64)
+        if len(cubes) == 0:
+            return self.alone
+        return self.judge.covered(self.fires, ~cubes.any_covers_packed(self.judge.rows) & self.judge.rows.valid)
 
     def values_with(self, cubes: CubeArray) -> NDArray[np.float64]:
         """The value of `cubes` with each candidate added, whatever the limits."""
-        judge, covered = self.judge, cubes.any_covers(self.judge.bits)
-        added = self.added_by(cubes)
-        both, wrong = judge.yes @ covered + added[0], judge.no @ covered + added[1]
-        score = macro_f1_of_counts(both, judge.yes.sum() - both, wrong, judge.no.sum() - wrong)
-        return score - self.limits.price * (int(cubes.lengths.sum()) + self.candidates.lengths)
+        covered = self.judge.covered(cubes.any_covers_packed(self.judge.rows)[None])
+        scores = self.judge.scores(covered + self.added_by(cubes))
+        return scores - self.limits.price * (int(cubes.lengths.sum()) + self.candidates.lengths)
 
     def fitting(self, cubes: CubeArray) -> NDArray[np.bool_]:
         """Which candidates can be added to `cubes` within the limits."""
@@ -257,6 +258,11 @@ class Search:
         return max(values, key=lambda option: option[0], default=(-np.inf, current))
 
 
+def _supports(cubes: CubeArray, on: NDArray[np.bool_], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weight of the rows answered yes that each cube covers."""
+    return PackedWeights.of(weight).sums(cubes.covers_packed(packed(on)))
+
+
 def _trace(
     search: Search,
     chosen: CubeArray,
@@ -266,14 +272,14 @@ def _trace(
 ) -> tuple[TraceStep, ...]:
     """What each cube of the formula is worth to it, and what each candidate left out would have brought."""
     value, steps = search.value(chosen), []
-    for k, (cube, support) in enumerate(zip(chosen.cubes(names), weight @ chosen.covers(on), strict=True)):
+    for k, (cube, support) in enumerate(zip(chosen.cubes(names), _supports(chosen, on, weight), strict=True)):
         gain = value - search.value(chosen.take(np.arange(len(chosen)) != k))
         why = "improves the score by more than its literals cost" if gain > 0 else "kept: the class needs a formula"
         steps.append(TraceStep(cube, float(support), gain, True, why))
     kept = {step.cube for step in steps}
     gains, fitting, added = search.values_with(chosen) - value, search.fitting(chosen), search.added_by(chosen)
     score_gains = gains + search.limits.price * search.candidates.lengths
-    supports = weight @ search.candidates.covers(on)
+    supports = _supports(search.candidates, on, weight)
     listed = np.argsort(-supports, kind="stable")[: TRACE_LENGTH + len(chosen)]
     for p, cube in zip(listed, search.candidates.take(listed).cubes(names), strict=True):
         if cube in kept:

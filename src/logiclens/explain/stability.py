@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.explain.selection import Judge, Limits, select_minimal
 from logiclens.formula.bits import places
+from logiclens.formula.cubes import CubeArray
 from logiclens.formula.dnf import DNF, Cube
 from logiclens.formula.table import TruthTable
 from logiclens.formula.text import format_formula
@@ -118,7 +119,7 @@ def _stable_class(explained: ClassExplanation, counted: ClassStability, limits: 
         formula=formula,
         fidelity=float(weight[agrees].sum() / weight.sum()),
         equals_network=bool(agrees.all()),
-        score=judge.score(formula.evaluate(judge.bits, judge.names)) if names else 0.0,
+        score=judge.score(formula) if names else 0.0,
         method="stable",
         trace=(),
         proved_minimal=False,
@@ -129,13 +130,13 @@ def _stable_class(explained: ClassExplanation, counted: ClassStability, limits: 
 
 def _best_together(cubes: Sequence[Cube], judge: Judge, limits: Limits) -> DNF:
     """The set of cubes with the best score minus the price of its literals; all sets are tried."""
-    fires = {cube: DNF([cube]).evaluate(judge.bits, judge.names) for cube in cubes}
+    fires = dict(zip(cubes, CubeArray.of(DNF(cubes), judge.rows.names).covers_packed(judge.rows), strict=True))
     best, best_value = DNF.false, -np.inf
     for size in range(1, min(len(cubes), limits.max_cubes) + 1):
         for chosen in combinations(cubes, size):
             n_literals = sum(len(cube) for cube in chosen)
-            fired: NDArray[np.bool_] = np.any([fires[cube] for cube in chosen], axis=0)
-            value = judge.score(fired) - limits.price * n_literals
+            fired: NDArray[np.uint64] = np.bitwise_or.reduce([fires[cube] for cube in chosen])
+            value = judge.score_packed(fired) - limits.price * n_literals
             if n_literals <= limits.max_literals and value > best_value:
                 best, best_value = DNF(chosen), value
     return best

@@ -16,6 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import PackedRows, as_array, boolean_matrix, check_names, pack_columns, places
 
+DENSE_CONCEPTS = 24
+"""Up to this many concepts rows may be counted in a table with a cell for each possible row."""
+DENSE_CELLS = 16
+"""How many cells of such a table a row may cost."""
+
 
 @dataclass(frozen=True, eq=False)
 class CountedRows:
@@ -54,6 +59,13 @@ class CountedRows:
                 f"got shapes {per_class.shape} and {weight.shape}."
             )
         return _grouped(tuple(names), _pack_rows(matrix), per_class, weight)
+
+    @classmethod
+    def of_distinct(
+        cls, rows: NDArray[np.bool_], names: Sequence[str], counts: NDArray[np.float64], total: NDArray[np.float64]
+    ) -> CountedRows:
+        """Rows that are distinct and in order already, as `distinct` finds them."""
+        return cls(tuple(names), _pack_rows(rows), counts, total)
 
     def __len__(self) -> int:
         """The number of distinct rows."""
@@ -103,7 +115,7 @@ class CountedRows:
 
 def distinct(matrix: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Where each distinct row of a Boolean matrix first stands, in lexicographic order, and each row's group."""
-    return _group(_pack_rows(matrix))
+    return _group(_pack_rows(matrix), matrix.shape[1])
 
 
 def _pack_rows(matrix: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -120,10 +132,43 @@ def _unpack_rows(keys: NDArray[np.uint64], n_concepts: int) -> NDArray[np.bool_]
     return np.unpackbits(bytes_, axis=1, count=n_concepts).view(np.bool_)
 
 
-def _group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _group(keys: NDArray[np.uint64], n_concepts: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where each distinct key first stands, in order, and each key's group; no key is compared with many others."""
+    if n_concepts <= DENSE_CONCEPTS and 1 << n_concepts <= DENSE_CELLS * (len(keys) + 1):
+        return _group_dense((keys[:, 0] >> np.uint64(64 - n_concepts)).astype(np.intp) if n_concepts else None, keys)
     if keys.shape[1] == 1:
-        _, first, group = np.unique(keys[:, 0], return_index=True, return_inverse=True)
-        return first, group
+        return _group_sorted(keys[:, 0])
+    first, group = _group_sorted(_hashed(keys))
+    if not np.array_equal(keys[first][group], keys):
+        # Two rows have one hash, once in 2^64 or so.
+        return _group_exact(keys)
+    order = np.lexsort(keys[first].T[::-1])
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[group]
+
+
+def _group_dense(
+    numbers: NDArray[np.intp] | None, keys: NDArray[np.uint64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """By a cell for every possible row."""
+    if numbers is None:
+        return np.zeros(min(1, len(keys)), dtype=np.intp), np.zeros(len(keys), dtype=np.intp)
+    seen = np.zeros(int(numbers.max(initial=0)) + 1, dtype=np.bool_)
+    seen[numbers] = True
+    place = np.cumsum(seen) - 1
+    group: NDArray[np.intp] = place[numbers]
+    return _first(group, int(place[-1]) + 1 if len(keys) else 0), group
+
+
+def _group_sorted(values: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """By sorting the numbers alone, which processors do fast, and looking each up."""
+    ordered = np.unique(values)
+    group: NDArray[np.intp] = np.searchsorted(ordered, values)
+    return _first(group, len(ordered)), group
+
+
+def _group_exact(keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     order = np.lexsort(keys.T[::-1])
     ordered = keys[order]
     is_new = np.ones(len(keys), dtype=np.bool_)
@@ -133,13 +178,32 @@ def _group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]
     return order[is_new], group
 
 
+def _first(group: NDArray[np.intp], n_groups: int) -> NDArray[np.intp]:
+    """Where each group first stands: of several writes to a place the last one stays."""
+    first = np.zeros(n_groups, dtype=np.intp)
+    first[group[::-1]] = np.arange(len(group) - 1, -1, -1)
+    return first
+
+
+def _hashed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """One number for each key of several words (multiply and fold, as splitmix64 does)."""
+    mixed = np.zeros(len(keys), dtype=np.uint64)
+    for word in keys.T:
+        mixed ^= word
+        mixed *= np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+        mixed *= np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(32)
+    return mixed
+
+
 def _grouped(
     names: tuple[str, ...],
     keys: NDArray[np.uint64],
     counts: NDArray[np.float64],
     total: NDArray[np.float64],
 ) -> CountedRows:
-    first, group = _group(keys)
+    first, group = _group(keys, len(names))
     n = len(first)
     sums = [np.bincount(group, column, minlength=n).astype(np.float64) for column in (*counts.T, total)]
     return CountedRows(names, keys[first], np.stack(sums[:-1], axis=1), sums[-1])

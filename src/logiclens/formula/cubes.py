@@ -13,6 +13,8 @@ from logiclens.formula.dnf import DNF, Cube, Literal
 
 BLOCK = 8192
 """Rows that are multiplied with the cubes at a time, so that many rows take no more memory than their answers."""
+BLOCK_WORDS = 1 << 17
+"""Packed words that are worked on at a time, so that what is in work stays in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +71,29 @@ class CubeArray:
 
     def covers_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
         """The same as `covers`, 64 rows to a word: `[cubes, words]`; bits behind the last row are 0."""
-        fires = np.empty((len(self), rows.words.shape[1]), dtype=np.uint64)
-        for p, (used, value) in enumerate(zip(self.used, self.value, strict=True)):
-            flip = np.where(value[used], np.uint64(0), ~np.uint64(0))[:, None]
-            fires[p] = np.bitwise_and.reduce(rows.words[used] ^ flip, axis=0, initial=~np.uint64(0))
-        return fires & rows.valid
+        n, n_words = len(rows.words), rows.words.shape[1]
+        # Every literal as a column: the concepts, their negations, and one that is always true to fill up with.
+        literals = np.concatenate([rows.words, ~rows.words, rows.valid[None]]) & rows.valid
+        lengths = self.lengths
+        longest = int(lengths.max(initial=0))
+        places = np.argsort(~self.used, axis=1, kind="stable")[:, : max(1, longest)]
+        held = np.take_along_axis(self.used, places, axis=1)
+        index = np.where(held, places + n * ~np.take_along_axis(self.value, places, axis=1), 2 * n)
+        fires = np.empty((len(self), n_words), dtype=np.uint64)
+        at_a_time = max(1, BLOCK_WORDS // max(1, n_words))
+        for first in range(0, len(self), at_a_time):
+            block = slice(first, first + at_a_time)
+            some = literals[index[block, 0]]
+            for place in range(1, longest):
+                longer = np.flatnonzero(lengths[block] > place)
+                some[longer] &= literals[index[block, place][longer]]
+            fires[block] = some
+        return fires
+
+    def any_covers_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
+        """On which rows at least one cube is true, packed."""
+        covered: NDArray[np.uint64] = np.bitwise_or.reduce(self.covers_packed(rows), axis=0, initial=0, dtype=np.uint64)
+        return covered
 
     def any_covers(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """On which rows at least one cube is true."""

@@ -37,15 +37,13 @@ def prime_cubes(on: NDArray[np.bool_], off: NDArray[np.bool_], weight: NDArray[n
 def all_primes(on: NDArray[np.bool_], off: NDArray[np.bool_]) -> CubeArray:
     """Every prime cube, from a table of all 3^n cubes (each concept false, true or absent)."""
     n = on.shape[1]
-    touches_off, touches_on = _cubes_touching(off), _cubes_touching(on)
-    implicant = ~touches_off
-    prime = implicant & touches_on
+    implicant = ~_cubes_touching(off)
+    prime = implicant & _cubes_touching(on)
     for axis in range(n):
-        shorter = np.take(implicant, [2], axis=axis)
-        mentions = [slice(None)] * n
-        mentions[axis] = slice(0, 2)
-        prime[tuple(mentions)] &= ~shorter
-    index = np.argwhere(prime)
+        # A literal may go where the cube without it is an implicant too.
+        cut = (3**axis, 3, 3 ** (n - axis - 1))
+        prime.reshape(cut)[:, :2] &= ~implicant.reshape(cut)[:, 2:]
+    index = np.stack(np.unravel_index(np.flatnonzero(prime), (3,) * n), axis=1)
     return CubeArray(used=index < 2, value=index == 1)
 
 
@@ -101,10 +99,14 @@ def short_cubes(on: NDArray[np.bool_]) -> CubeArray:
 
 
 def _cubes_touching(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """For each of the 3^n cubes, indexed by 0 (false), 1 (true), 2 (absent): is it true on one of the rows?"""
+    """For each of the 3^n cubes, in digits of 0 (false), 1 (true), 2 (absent): is it true on one of the rows?"""
     n = rows.shape[1]
-    touched = np.zeros((2,) * n, dtype=np.bool_)
-    touched[tuple(rows.T.astype(np.intp))] = len(rows) > 0
-    for axis in range(n):
-        touched = np.concatenate([touched, touched.any(axis=axis, keepdims=True)], axis=axis)
-    return touched
+    touched = np.zeros(2**n, dtype=np.bool_)
+    touched[rows.astype(np.intp) @ (1 << np.arange(n)[::-1])] = True
+    for axis in reversed(range(n)):
+        # Of the axes behind this one each has its three digits already.
+        halves = touched.reshape(2**axis, 2, -1)
+        touched = np.empty((2**axis, 3, halves.shape[2]), dtype=np.bool_)
+        touched[:, :2] = halves
+        np.logical_or(halves[:, 0], halves[:, 1], out=touched[:, 2])
+    return touched.reshape(-1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -13,12 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from logiclens.data.concepts import ConceptTable
-from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.errors import LogicLensError
 from logiclens.nn.functional import entropy_logic_loss, l1_loss
+from logiclens.train.batched import fit_many
+from logiclens.train.checks import checked_data, checked_heads
 from logiclens.train.config import TrainConfig
 from logiclens.train.history import History, TrainResult
 from logiclens.train.objective import Batch, ClassWeight, Task, accuracy, class_weights, task_loss, task_of
 from logiclens.train.progress import Progress
+from logiclens.train.stacked import stackable
 from logiclens.train.threads import threads_for
 
 
@@ -45,11 +47,13 @@ def fit(
         validation: rows that choose the epoch.
     """
     config = TrainConfig() if config is None else config
+    if config.batch_size is None and stackable(network):
+        return fit_many([network], data, config, validation=validation)[0]
     like = next(network.parameters(), None)
     if like is None:
         raise LogicLensError(f"{type(network).__name__} has no parameters to train.")
-    notes = _checked_data(data, validation)
-    n_heads = _checked_heads(network, data, like)
+    notes = checked_data(data, validation)
+    n_heads = checked_heads(network, data, like)
     task = task_of(n_heads, data)
     counted = config.batch_size is None and data.is_boolean
     single = n_heads == 1 and not data.is_multilabel
@@ -161,48 +165,6 @@ class _Run:
         if (-right, loss) < self.best_key:
             self.best_key, self.best_epoch = (-right, loss), epoch
             self.best_state = copy.deepcopy(self.network.state_dict())
-
-
-def _checked_heads(network: nn.Module, data: ConceptTable, like: Tensor) -> int:
-    """The number of heads, seen by sending one row through."""
-    was_training = network.training
-    network.eval()
-    try:
-        with torch.no_grad():
-            row = torch.tensor(np.array(data.values[:1]), dtype=like.dtype, device=like.device)
-            logits = network(row)
-    finally:
-        network.train(was_training)
-    if logits.ndim != 2:
-        raise LogicLensError(f"the network must give logits [batch, classes], got {logits.ndim} dimension(s).")
-    return int(logits.shape[1])
-
-
-def _checked_data(data: ConceptTable, validation: ConceptTable | None) -> tuple[str, ...]:
-    """Refuse what cannot be learned from; warn of what the user should know, and return it as notes."""
-    if data.labels is None:
-        raise LogicLensError("training needs labels: pass labels=... when building the table.")
-    if validation is not None:
-        if validation.names != data.names:
-            raise LogicLensError("the validation rows must have the same concepts as the training rows, in one order.")
-        if validation.class_names != data.class_names:
-            raise LogicLensError("the validation rows must have the same classes as the training rows.")
-    empty = data.empty_classes()
-    if not data.is_multilabel and len(data.class_names) - len(empty) < 2:
-        raise LogicLensError("all training rows have one class: at least two are needed to learn a difference.")
-    notes = []
-    if constant := data.constant_concepts():
-        notes.append(_listed("of the concepts,", constant, "constant on the training rows and cannot matter"))
-    if empty:
-        notes.append(_listed("of the classes,", empty, "without training rows and cannot be learned"))
-    for note in notes:
-        warnings.warn(note, LogicLensWarning, stacklevel=3)
-    return tuple(notes)
-
-
-def _listed(what: str, names: tuple[str, ...], rest: str) -> str:
-    shown = ", ".join(repr(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return f"{what} {shown} {'is' if len(names) == 1 else 'are'} {rest}."
 
 
 def _fusable(parameters: list[nn.Parameter]) -> bool:

@@ -1,0 +1,252 @@
+"""Many models in one pass: folds, seeds, settings and resamples stacked as extra heads over the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError
+from logiclens.nn.networks import EntropyNet
+from logiclens.train.checks import checked_data
+from logiclens.train.config import TrainConfig
+from logiclens.train.history import History, TrainResult
+from logiclens.train.objective import Batch, Task, class_weights, task_of
+from logiclens.train.progress import Progress
+from logiclens.train.stacked import Stack, stackable
+from logiclens.train.stacked_rows import StackedRows, Told, batches
+from logiclens.train.threads import threads_for
+
+T = TypeVar("T")
+
+TOGETHER = 1 << 24
+"""The most outputs of first layers that are held at a time: more models than that go one stack after another."""
+
+
+def fit_many(
+    networks: Sequence[EntropyNet],
+    data: ConceptTable | Sequence[ConceptTable],
+    config: TrainConfig | Sequence[TrainConfig] | None = None,
+    *,
+    validation: ConceptTable | Sequence[ConceptTable] | None = None,
+) -> tuple[TrainResult, ...]:
+    """Train networks in place, each as `fit` would alone, on the full batch, with early stopping for each.
+
+    Args:
+        networks: untied heads; those of one build are trained in one pass, whatever their temperature.
+        data: the training rows of all, or of each. Models that are given the same table share its rows.
+        config: how to train all, or each.
+        validation: the rows that choose the epoch, of all or of each.
+    """
+    n = len(networks)
+    tables, configs = _spread(data, n, "data"), _spread(config or TrainConfig(), n, "config")
+    held = [None] * n if validation is None else _spread(validation, n, "validation")
+    for network, one in zip(networks, configs, strict=True):
+        if not stackable(network) or one.batch_size is not None:
+            raise LogicLensError(
+                "many networks train together on the full batch, each an EntropyNet with heads of its own and ReLU "
+                "or LeakyReLU: train this one with fit()."
+            )
+    for network, table in zip(networks, tables, strict=True):
+        if network.n_concepts != table.n_concepts:
+            raise LogicLensError(f"this network takes {network.n_concepts} concepts, got {table.n_concepts}.")
+    notes = {id(table): checked_data(table, rows) for table, rows in zip(tables, held, strict=True)}
+    models = [_Model(*one) for one in zip(networks, tables, held, configs, strict=True)]
+    results: dict[int, TrainResult] = {}
+    for alike in _alike(models):
+        results.update(_train(alike))
+    return tuple(replace(results[id(model)], notes=notes[id(model.data)]) for model in models)
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """One network with what it is trained on."""
+
+    network: EntropyNet
+    data: ConceptTable
+    validation: ConceptTable | None
+    config: TrainConfig
+
+    @property
+    def task(self) -> Task:
+        """What is asked of the heads."""
+        return task_of(self.network.n_classes, self.data)
+
+    @property
+    def build(self) -> tuple[object, ...]:
+        """What models of one stack have in common."""
+        network, config, weight = self.network, self.config, self.network.entropy.weight
+        fixed = (network.n_concepts, network.n_classes, network.hidden, network.activation, weight.dtype, weight.device)
+        how = (config.epochs, config.learning_rate, config.weight_decay, config.penalty, config.patience)
+        return (*fixed, *how, self.task, self.single, self.validation is None)
+
+    @property
+    def single(self) -> bool:
+        """Whether one head answers for two classes."""
+        return self.network.n_classes == 1 and not self.data.is_multilabel
+
+
+def _spread(given: T | Sequence[T], n: int, what: str) -> list[T]:
+    """One for each network."""
+    if not isinstance(given, (list, tuple)):
+        return [given] * n  # type: ignore[list-item]
+    if len(given) != n:
+        raise LogicLensError(f"{what} must be one for all {n} networks or one for each, got {len(given)}.")
+    return list(given)
+
+
+def _alike(models: Sequence[_Model]) -> Iterator[list[_Model]]:
+    """The models that can be stacked, build by build."""
+    builds: dict[tuple[object, ...], list[_Model]] = {}
+    for model in models:
+        builds.setdefault(model.build, []).append(model)
+    yield from builds.values()
+
+
+def _train(models: Sequence[_Model]) -> dict[int, TrainResult]:
+    """Train models of one build, in as many stacks as their size asks for."""
+    first = models[0]
+    like, config = first.network.entropy.weight, first.config
+    trains = batches([model.data for model in models], like, single_head=first.single)
+    helds: Sequence[Batch | None] = [None] * len(models)
+    if first.validation is not None:
+        helds = batches([model.validation or model.data for model in models], like, single_head=first.single)
+    told = [
+        Told(train, held, class_weights(model.config.class_weight, model.data, like, single_head=model.single))
+        for train, held, model in zip(trains, helds, models, strict=True)
+    ]
+    results: dict[int, TrainResult] = {}
+    for places in _stacks(told, sum(first.network.hidden) * first.network.n_classes):
+        rows = StackedRows.of([[told[place] for place in group] for group in places], first.task)
+        weight = like.new_tensor([[models[place].config.penalty_weight for place in group] for group in places])
+        stack = Stack([[models[place].network for place in group] for group in places], rows, config.penalty, weight)
+        with threads_for(rows.concepts.shape[1] * stack.flat.numel() // len(places)):
+            run = StackedRun(stack, config, chooses=first.validation is not None)
+            run.train()
+        stack.store(run.best)
+        for g, group in enumerate(places):
+            for k, place in enumerate(group):
+                data = models[place].data
+                results[id(models[place])] = TrainResult(
+                    run.history(g, k), data.is_boolean, None, len(data), int((told[place].train.total > 0).sum()), ()
+                )
+    return results
+
+
+def _stacks(told: Sequence[Told], width: int) -> Iterator[list[list[int]]]:
+    """Places of models as `[group][model]`: a group sees the same rows, and a stack is not too large."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for place, one in enumerate(told):
+        groups.setdefault((id(one.train.concepts), 0 if one.held is None else id(one.held.concepts)), []).append(place)
+    even = len({len(group) for group in groups.values()}) == 1
+    # Groups of different sizes cannot be one block: each goes by itself.
+    for blocks in [list(groups.values())] if even else [[group] for group in groups.values()]:
+        columns = max(len(told[group[0]].train) for group in blocks)
+        most = max(1, TOGETHER // (columns * width))
+        for start in range(0, len(blocks), most):
+            some = blocks[start : start + most]
+            at_once = max(1, most // len(some))
+            for begin in range(0, len(some[0]), at_once):
+                yield [group[begin : begin + at_once] for group in some]
+
+
+class StackedRun:
+    """One training run of a stack: every model's curves, best epoch and best weights.
+
+    One forward looks at all rows: it tells the loss before a step, and what the validation rows say of the step before.
+    """
+
+    def __init__(self, stack: Stack, config: TrainConfig, *, chooses: bool) -> None:
+        """Begin with the weights as they are."""
+        self.stack, self.config, self.chooses = stack, config, chooses
+        like = stack.flat
+        parameter = nn.Parameter(like)
+        parameter.grad = stack.gradient
+        self.optimizer = torch.optim.AdamW(
+            [parameter], lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
+        )
+        self.epoch = torch.zeros(1, dtype=torch.long, device=like.device)
+        # Loss and accuracy, for learning and for choosing, and the penalty; before each step, and after the last.
+        self.curves = like.new_full((config.epochs + 1, 5, *stack.shape), torch.nan)
+        self.best = like.clone()
+        self.best_views = stack.split(self.best)
+        self.best_right = like.new_full(stack.shape, -torch.inf)
+        self.best_loss = like.new_full(stack.shape, torch.inf)
+        self.best_epoch = torch.zeros(stack.shape, dtype=torch.long, device=like.device)
+        self.running = torch.ones(stack.shape, dtype=torch.bool, device=like.device)
+
+    @torch.no_grad()
+    def train(self) -> None:
+        """All epochs, or until every model has stopped."""
+        config = self.config
+        with Progress(config.epochs, "training", shown=config.progress) as progress:
+            for epoch in range(config.epochs):
+                self.look()
+                if config.patience is not None and not bool(self.running.any()):
+                    break
+                self.step()
+                if progress.shown:
+                    progress.update(epoch + 1, f"loss {float(self.curves[epoch, 0].mean()):.4f}")
+            else:
+                self.look()
+        if not self.chooses:
+            self.best.copy_(self.stack.flat)
+            self.best_epoch.fill_(config.epochs - 1)
+        self._check()
+
+    def look(self) -> None:
+        """Forward, loss and accuracy on all rows; weights are kept where they are the best so far."""
+        loss, right, self.wrong = self.stack.judge(self.stack.forward())
+        if self.chooses:
+            self._remember(loss[..., 1], right[..., 1])
+        told = torch.stack([loss[..., 0], loss[..., 1], right[..., 0], right[..., 1], self.stack.penalties()])
+        self.curves.index_copy_(0, self.epoch, told.unsqueeze(0))
+
+    def step(self) -> None:
+        """One step along the gradient at what was looked at."""
+        self.stack.backward(self.wrong)
+        self.optimizer.step()
+        self.epoch += 1
+
+    def _remember(self, loss: Tensor, right: Tensor) -> None:
+        """Keep the weights where this epoch is the best: higher accuracy, then lower loss, then earlier."""
+        # Counts of rows divide to equal shares, class weights do not quite: what differs by rounding is a tie.
+        right = right.round(decimals=6)
+        better = (right > self.best_right) | ((right == self.best_right) & (loss < self.best_loss))
+        # Before the first step there is no epoch to choose.
+        better &= self.running & (self.epoch > 0)
+        if better.is_cuda or bool(better.any()):
+            for best, now in ((self.best_right, right), (self.best_loss, loss), (self.best_epoch, self.epoch - 1)):
+                best.copy_(torch.where(better, now, best))
+            for best, now in zip(self.best_views, self.stack.views, strict=True):
+                chosen = better.view(*better.shape, *[1] * (now.ndim - 2))
+                torch.where(chosen, now, best, out=best)
+        if self.config.patience is not None:
+            self.running &= self.epoch - 1 - self.best_epoch < self.config.patience
+
+    def history(self, group: int, model: int) -> History:
+        """The curves of one model, as far as it would have been trained alone."""
+        curves = self.curves[:, :, group, model].double().cpu().numpy()
+        best, patience = int(self.best_epoch[group, model]), self.config.patience
+        n = self.config.epochs if patience is None or not self.chooses else min(self.config.epochs, best + patience + 1)
+        loss, _, right, _, penalty = curves[:n].T
+        _, held_loss, _, held_right, _ = curves[1 : n + 1].T
+        if not self.chooses:
+            held_loss, held_right = np.full((2, n), np.nan)
+        return History(loss, penalty, right, held_loss, held_right, best)
+
+    def _check(self) -> None:
+        loss = self.curves[: int(self.epoch), 0].flatten(1)
+        wrong = (~loss.isfinite()).any(dim=1).nonzero()
+        if len(wrong):
+            first = int(wrong[0])
+            value = float(loss[first][~loss[first].isfinite()][0])
+            raise LogicLensError(f"the loss became {value} in epoch {first}: lower the learning_rate.")
+        # The loss is taken before a step: only the weights say what the last step did.
+        if not bool(self.stack.flat.isfinite().all()):
+            raise LogicLensError("the weights became infinite or NaN: lower the learning_rate.")

@@ -1,0 +1,242 @@
+"""Many networks of one build as one: the forward pass, the loss and its gradient written out for all of them at once.
+
+Axis words beside those of `logiclens.nn`: `group` (models that see the same rows), `model`, and `column` for a row of
+concepts: rows lie side by side here, so that each head works on one matrix. What autograd would find is computed
+directly; a pass is some thirty operations on buffers that are there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeGuard
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from logiclens.nn.networks import EntropyNet
+from logiclens.train.stacked_rows import StackedRows
+
+SLOPES: dict[type[nn.Module], float] = {nn.ReLU: 0.0, nn.LeakyReLU: 0.01}
+"""Activations whose gradient can be read from their output, with their slope below 0."""
+
+
+def stackable(network: nn.Module) -> TypeGuard[EntropyNet]:
+    """Whether the passes written out here are those of a network: heads of their own, nothing hooked in or frozen."""
+    return (
+        type(network) is EntropyNet
+        and not network.shared_tail
+        and network.activation in SLOPES
+        and all(parameter.requires_grad and not parameter._backward_hooks for parameter in network.parameters())
+        and not any(_hooked(module) for module in network.modules())
+    )
+
+
+class Stack:
+    """The weights of `[group][model]` networks in one vector, their gradient in another, and one pass over them.
+
+    Args:
+        networks: of one build: concepts, classes, widths, activation, precision and device are the same.
+        rows: what they learn from.
+        penalty: what is added to the loss of each.
+        penalty_weight: λ of each model.
+    """
+
+    def __init__(
+        self,
+        networks: Sequence[Sequence[EntropyNet]],
+        rows: StackedRows,
+        penalty: str | None,
+        penalty_weight: Float[Tensor, "group model"],
+    ) -> None:
+        """Take the weights over; the networks themselves are left alone."""
+        self.networks, self.rows = networks, rows
+        first = networks[0][0]
+        like = first.entropy.weight
+        self.shape = (len(networks), len(networks[0]))
+        self.hidden, self.slope = first.hidden, SLOPES[first.activation]
+        self.penalty = penalty
+        sizes = [parameter.shape for parameter in first.parameters()]
+        n_models = self.shape[0] * self.shape[1]
+        self.flat = torch.zeros(sum(n_models * size.numel() for size in sizes), dtype=like.dtype, device=like.device)
+        self.gradient = torch.zeros_like(self.flat)
+        self._sizes = sizes
+        self.views, self.gradients = self.split(self.flat), self.split(self.gradient)
+        layers = [network.entropy for group in networks for network in group]
+        self.keep = torch.stack([layer.keep for layer in layers]).view(*self.shape, *first.entropy.keep.shape)
+        self.temperature = like.new_tensor([layer.temperature for layer in layers]).view(*self.shape, 1, 1)
+        self.penalty_weight = penalty_weight.view(*self.shape, 1, 1)
+        for i, view in enumerate(self.views):
+            values = [list(network.parameters())[i].detach() for group in networks for network in group]
+            view.copy_(torch.stack(values).view_as(view))
+        self._prepare()
+
+    def split(self, flat: Tensor) -> list[Tensor]:
+        """A vector as one tensor `[group, model, …]` for each parameter of a network."""
+        lengths = [self.shape[0] * self.shape[1] * size.numel() for size in self._sizes]
+        parts = torch.split(flat, lengths)
+        return [part.view(*self.shape, *size) for part, size in zip(parts, self._sizes, strict=True)]
+
+    def _prepare(self) -> None:
+        """Buffers and views that every pass uses."""
+        concepts, n_train = self.rows.concepts, self.rows.n_train
+        n_groups, n_columns, n_concepts = concepts.shape
+        n_models, n_classes = self.shape[1], self.views[0].shape[2]
+        heads = n_groups * n_models * n_classes
+        self.columns = concepts.transpose(1, 2).contiguous()
+        self.learned = concepts[:, :n_train].contiguous()
+        like = self.flat
+        self.folded = torch.empty_like(self.views[0])
+        self.folded_gradient = torch.empty_like(self.views[0])
+        self.outputs = [like.new_empty(heads, width, n_columns) for width in self.hidden]
+        self.slopes = [like.new_empty(heads, width, n_train) for width in self.hidden]
+        self.logits = like.new_empty(heads, 1, n_columns)
+        self.tails = [
+            (w.view(heads, *w.shape[-2:]), b.view(heads, -1, 1))
+            for w, b in zip(self.views[2::2], self.views[3::2], strict=True)
+        ]
+        self.tail_gradients = [
+            (w.view(heads, *w.shape[-2:]), b.view(heads, -1))
+            for w, b in zip(self.gradients[2::2], self.gradients[3::2], strict=True)
+        ]
+        self.first = self.folded.view(n_groups, -1, n_concepts)
+        self.first_bias = self.views[1].view(n_groups, -1, 1)
+        self.first_gradient = self.folded_gradient.view(n_groups, -1, n_concepts)
+        self.first_bias_gradient = self.gradients[1].view(n_groups, -1)
+        rows = self.rows
+        self.wants = rows.weight[:, :, 0, :, :n_train]
+        if rows.weight_no is None:
+            self.asked = self.wants.sum(dim=2, keepdim=True)
+        else:
+            self.asked = self.wants + rows.weight_no[:, :, 0, :, :n_train]
+        self.whole = bool(self.keep.all())
+
+    def judge(self, logits: Float[Tensor, "group model klass column"]) -> tuple[Tensor, Tensor, Tensor]:
+        """Loss and accuracy `[group, model, 2]`, for learning and for choosing; and what is wrong with each output."""
+        rows, n_train = self.rows, self.rows.n_train
+        if rows.weight_no is None or rows.count_no is None:
+            said = torch.log_softmax(logits, dim=2)
+            loss = _summed(rows.weight, said).neg_()
+            chosen = logits.argmax(dim=2, keepdim=True).unsqueeze(2).expand(-1, -1, 2, -1, -1)
+            right = rows.count.gather(3, chosen).sum(dim=(-1, -2)).div_(rows.whole)
+            return loss, right, said[..., :n_train].exp().mul_(self.asked).sub_(self.wants)
+        loss = _summed(rows.weight, nn.functional.softplus(-logits))
+        loss += _summed(rows.weight_no, nn.functional.softplus(logits))
+        right = torch.where((logits >= 0).unsqueeze(2), rows.count, rows.count_no).sum(dim=(-1, -2)).div_(rows.whole)
+        return loss, right, torch.sigmoid(logits[..., :n_train]).mul_(self.asked).sub_(self.wants)
+
+    def forward(self) -> Float[Tensor, "group model klass column"]:
+        """The outputs on every column; what the gradient needs stays in the buffers."""
+        weight = self.views[0]
+        strength = weight.abs().sum(dim=-2)
+        if not self.whole:
+            strength = strength.masked_fill(~self.keep & self.keep.any(dim=-1, keepdim=True), -torch.inf)
+        self.top = strength.amax(dim=-1, keepdim=True)
+        self.is_top = strength == self.top
+        self.scaled = (strength - self.top).div_(self.temperature)
+        self.relevance = self.scaled.exp()
+        if not self.whole:
+            self.relevance = self.relevance.mul_(self.keep)
+        if self.penalty == "entropy":
+            self._take_entropy()
+        torch.mul(weight, self.relevance.unsqueeze(-2), out=self.folded)
+        hidden = self.outputs[0]
+        torch.baddbmm(self.first_bias, self.first, self.columns, out=hidden.view(len(self.first), -1, hidden.shape[-1]))
+        self._activate(hidden)
+        for (weights, bias), given, out in zip(self.tails, self.outputs, [*self.outputs[1:], self.logits], strict=True):
+            torch.baddbmm(bias, weights, given, out=out)
+            if out is not self.logits:
+                self._activate(out)
+        return self.logits.view(*self.shape, -1, self.logits.shape[-1])
+
+    def _take_entropy(self) -> None:
+        self.log_attention = torch.log_softmax(self.scaled, dim=-1)
+        self.attention = self.log_attention.exp()
+        if not self.whole:
+            self.log_attention = self.log_attention.masked_fill(~self.keep, 0.0)
+            self.attention.mul_(self.keep)
+        self.entropy = (self.attention * self.log_attention).sum(dim=-1, keepdim=True).neg_()
+
+    def backward(self, wrong: Float[Tensor, "group model klass trained"]) -> None:
+        """The gradient of loss and penalty, from what the loss says of each output on the training columns."""
+        n_train = self.rows.n_train
+        flowing = wrong.reshape(-1, 1, n_train)
+        for layer in reversed(range(len(self.tails))):
+            given = self.outputs[layer][..., :n_train]
+            (weights, _), (weights_gradient, bias_gradient) = self.tails[layer], self.tail_gradients[layer]
+            torch.bmm(flowing, given.transpose(1, 2), out=weights_gradient)
+            torch.sum(flowing, dim=-1, out=bias_gradient)
+            down = self.slopes[layer]
+            if flowing.shape[1] == 1:
+                torch.mul(weights.transpose(1, 2), flowing, out=down)
+            else:
+                torch.bmm(weights.transpose(1, 2), flowing, out=down)
+            flowing = self._slope(down, given)
+        flowing = flowing.view(len(self.first), -1, n_train)
+        torch.bmm(flowing, self.learned, out=self.first_gradient)
+        torch.sum(flowing, dim=-1, out=self.first_bias_gradient)
+        self._through_relevance()
+
+    def _through_relevance(self) -> None:
+        """From the folded weights to the weights: each moves its own product, and the relevance of its concept."""
+        weight, gradient = self.views[0], self.gradients[0]
+        moved = (self.folded_gradient * weight).sum(dim=-2).mul_(self.relevance).div_(self.temperature)
+        # The largest strength of a head scales all others down; several that are equal share that.
+        share = self.is_top / self.is_top.sum(dim=-1, keepdim=True)
+        moved = moved.addcmul_(share, moved.sum(dim=-1, keepdim=True), value=-1)
+        if self.penalty == "entropy":
+            moved -= self.attention * (self.log_attention + self.entropy) * (self.penalty_weight / self.temperature)
+        if not self.whole:
+            moved = moved * self.keep
+        signs = weight.sign()
+        torch.mul(self.folded_gradient, self.relevance.unsqueeze(-2), out=gradient)
+        gradient.addcmul_(moved.unsqueeze(-2), signs)
+        if self.penalty == "l1":
+            gradient.addcmul_(signs, self.penalty_weight.unsqueeze(-1))
+            for view, into in zip(self.views[2::2], self.gradients[2::2], strict=True):
+                into.addcmul_(view.sign(), self.penalty_weight.unsqueeze(-1))
+
+    def penalties(self) -> Float[Tensor, "group model"]:
+        """The penalty of each model that has one, at the weights of the last pass."""
+        if self.penalty is None:
+            return self.penalty_weight.new_zeros(self.shape)
+        if self.penalty == "entropy":
+            found = self.entropy.sum(dim=(-1, -2))
+        else:
+            found = torch.stack([view.abs().sum(dim=(-1, -2, -3)) for view in self.views[::2]]).sum(dim=0)
+        return found * (self.penalty_weight.view(self.shape) > 0)
+
+    def _activate(self, values: Tensor) -> None:
+        if self.slope:
+            nn.functional.leaky_relu_(values, self.slope)
+        else:
+            values.relu_()
+
+    def _slope(self, flowing: Tensor, activated: Tensor) -> Tensor:
+        """What flows back through an activation, told from its output."""
+        if self.slope:
+            torch.ops.aten.leaky_relu_backward.grad_input(flowing, activated, self.slope, True, grad_input=flowing)
+        else:
+            torch.ops.aten.threshold_backward.grad_input(flowing, activated, 0, grad_input=flowing)
+        return flowing
+
+    def store(self, flat: Tensor) -> None:
+        """Write weights, as one vector, into the networks."""
+        views = self.split(flat)
+        with torch.no_grad():
+            for g, group in enumerate(self.networks):
+                for k, network in enumerate(group):
+                    for parameter, view in zip(network.parameters(), views, strict=True):
+                        parameter.copy_(view[g, k])
+
+
+def _summed(
+    weight: Float[Tensor, "group model 2 klass column"], values: Float[Tensor, "group model klass column"]
+) -> Float[Tensor, "group model 2"]:
+    """Σ weight · values over classes and columns, as one product without a buffer of their size."""
+    heads = weight.shape[0] * weight.shape[1]
+    return torch.bmm(weight.view(heads, 2, -1), values.reshape(heads, -1, 1)).view(weight.shape[:3])
+
+
+def _hooked(module: nn.Module) -> bool:
+    return bool(module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)

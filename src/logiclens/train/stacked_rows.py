@@ -1,0 +1,120 @@
+"""What the models of a stack learn from: rows that they share, and what each of them is told of every row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.formula.counted import CountedRows, distinct
+from logiclens.train.objective import Batch, ClassWeight, Task
+
+WORTH_SHARING = 1.5
+"""Tables are laid over each other where together they have at most this many times the rows of the largest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What one model is told: the rows that it learns from, those that choose its epoch, and what classes count."""
+
+    train: Batch
+    held: Batch | None
+    class_weight: ClassWeight | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class StackedRows:
+    """The rows of all groups, side by side, and what each model is told of them.
+
+    The first `n_train` columns are those that models learn from, the others choose the epoch. `weight` is what a yes
+    counts in the loss, as a share of all; `count` what it counts in the accuracy, out of `whole`: for learning, and for
+    choosing. Where a class says no as well (`multilabel`), `weight_no` and `count_no` are what a no counts.
+    """
+
+    concepts: Float[Tensor, "group column concept"]
+    n_train: int
+    whole: Float[Tensor, "group model 2"]
+    weight: Float[Tensor, "group model 2 klass column"]
+    count: Float[Tensor, "group model 2 klass column"]
+    weight_no: Float[Tensor, "group model 2 klass column"] | None = None
+    count_no: Float[Tensor, "group model 2 klass column"] | None = None
+
+    @classmethod
+    def of(cls, groups: Sequence[Sequence[Told]], task: Task) -> StackedRows:
+        """The rows of `[group][model]`; the models of a group are told of the same rows."""
+        n_train = max(len(group[0].train) for group in groups)
+        n_held = max(0 if group[0].held is None else len(group[0].held) for group in groups)
+        like = groups[0][0].train
+        shape = (len(groups), len(groups[0]), 2, like.counts.shape[1], n_train + n_held)
+        concepts = like.concepts.new_zeros(len(groups), n_train + n_held, like.concepts.shape[1])
+        whole = like.counts.new_ones(shape[:3])
+        # Yes in the loss, yes in the accuracy, no in the loss, no in the accuracy.
+        parts = [like.counts.new_zeros(shape) for _ in range(2 if task == "multiclass" else 4)]
+        for g, group in enumerate(groups):
+            for start, side, batch in ((0, 0, group[0].train), (n_train, 1, group[0].held)):
+                if batch is None:
+                    continue
+                columns = slice(start, start + len(batch))
+                concepts[g, columns] = batch.concepts
+                for k, told in enumerate(group):
+                    whole[g, k, side], *shares = _told(told, side, task)
+                    for part, counts in zip(parts, shares, strict=True):
+                        part[g, k, side, :, columns] = counts.t()
+        return cls(concepts, n_train, whole, *parts)
+
+
+def _told(told: Told, side: int, task: Task) -> list[Tensor]:
+    """What counts fully in the accuracy of one model on its training rows (0) or validation rows (1), and its parts."""
+    batch = told.train if side == 0 else told.held
+    assert batch is not None
+    yes, no = batch.counts, batch.total.unsqueeze(-1) - batch.counts
+    weighed = told.class_weight
+    yes_loss, no_loss = (yes, no) if weighed is None else (yes * weighed.yes, no * weighed.no)
+    # Class weights choose the epoch too, but the training accuracy is told as it is.
+    yes_right, no_right = (yes, no) if side == 0 else (yes_loss, no_loss)
+    if task == "multiclass":
+        return [yes_right.sum(), yes_loss / yes_loss.sum(), yes_right]
+    n_labels = batch.total.sum() * yes.shape[1]
+    return [(yes_right + no_right).sum(), yes_loss / n_labels, yes_right, no_loss / n_labels, no_right]
+
+
+def batches(tables: Sequence[ConceptTable], like: Tensor, *, single_head: bool) -> list[Batch]:
+    """A batch for each table; Boolean tables that have most rows in common get one matrix of rows for all.
+
+    Two batches are over the same rows where their `concepts` are the same object.
+    """
+    unique = list({id(table): table for table in tables}.values())
+    made: dict[int, Batch] = {}
+    if len(unique) > 1 and all(table.is_boolean for table in unique):
+        made = _laid_over(unique, like, single_head)
+    for table in unique:
+        if id(table) not in made:
+            made[id(table)] = Batch.of(table, like, counted=table.is_boolean, single_head=single_head)
+    return [made[id(table)] for table in tables]
+
+
+def _laid_over(tables: Sequence[ConceptTable], like: Tensor, single_head: bool) -> dict[int, Batch]:
+    """Batches over all rows that any table has, if these are not many more than the largest has."""
+    counted = [table.counted() for table in tables]
+    bits = np.concatenate([rows.bits() for rows in counted])
+    first, place = distinct(bits)
+    if len(first) > WORTH_SHARING * max(map(len, counted)):
+        return {}
+    concepts = torch.tensor(bits[first], dtype=like.dtype, device=like.device)
+    ends = np.cumsum([len(rows) for rows in counted])
+    return {
+        id(table): _placed(concepts, rows, place[end - len(rows) : end], like, single_head)
+        for table, rows, end in zip(tables, counted, ends, strict=True)
+    }
+
+
+def _placed(concepts: Tensor, rows: CountedRows, place: np.ndarray, like: Tensor, single_head: bool) -> Batch:
+    counts, total = np.zeros((len(concepts), rows.counts.shape[1])), np.zeros(len(concepts))
+    counts[place], total[place] = rows.counts, rows.total
+    yes, whole = (torch.tensor(array, dtype=like.dtype, device=like.device) for array in (counts, total))
+    return Batch(concepts, yes[:, 1:2] if single_head else yes, whole)

@@ -1,0 +1,230 @@
+"""Many models in one pass: each is what it would be alone, and what torch's own losses and autograd make of it."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.nn.functional import entropy_logic_loss, l1_loss
+from logiclens.nn.networks import EntropyNet
+from logiclens.train import batched as batched_module
+from logiclens.train.batched import fit_many
+from logiclens.train.config import TrainConfig
+from logiclens.train.history import TrainResult
+from logiclens.train.loop import fit
+
+RNG = np.random.default_rng(0)
+EPOCHS = 50
+
+
+def rows(n: int = 90, n_classes: int = 3, n_concepts: int = 6, *, soft: bool = False, several: bool = False):
+    """Rows whose class depends on two concepts, with noise and weights."""
+    bits = RNG.integers(0, 2, (n, n_concepts))
+    labels = (bits[:, 0] + bits[:, 1] + (RNG.random(n) < 0.2)) % n_classes
+    values = np.clip(bits * 0.8 + RNG.uniform(0, 0.2, bits.shape), 0, 1) if soft else bits
+    answers = np.stack([bits[:, 0] | bits[:, 1], bits[:, 2]], axis=1) if several else labels
+    names = None if several else [str(i) for i in range(n_classes)]
+    return ConceptTable(values, None, answers, names, weight=RNG.integers(1, 4, n))
+
+
+def nets(n: int, hidden: Sequence[int] = (5,), n_classes: int = 3, activation: type[nn.Module] = nn.ReLU):
+    """Networks that differ in their seed and temperature; one head of the second may not look at a concept."""
+    made = [
+        EntropyNet(6, n_classes, hidden, temperature=0.5 + 0.2 * i, activation=activation,
+                   generator=torch.Generator().manual_seed(i)).double()
+        for i in range(n)
+    ]  # fmt: skip
+    if n > 1:
+        made[1].entropy.keep[0, 2] = False
+    return made
+
+
+def by_autograd(network: EntropyNet, table: ConceptTable, config: TrainConfig) -> list[float]:
+    """Plain rows, torch's own losses, autograd and its own AdamW; the curve of the loss."""
+    values, weight = torch.tensor(table.values).double(), torch.tensor(table.weight)
+    labels = torch.tensor(table.labels)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+    curve = []
+    for _ in range(config.epochs):
+        logits = network(values)
+        if labels.ndim == 2:
+            each = F.binary_cross_entropy_with_logits(logits, labels.double(), reduction="none").mean(dim=1)
+            loss = (each * weight).sum() / weight.sum()
+        else:
+            factors = None if config.class_weight is None else torch.tensor(config.class_weight).double()
+            each = F.cross_entropy(logits, labels, weight=factors, reduction="none")
+            of_rows = weight if factors is None else weight * factors[labels]
+            loss = (each * weight).sum() / of_rows.sum()
+        penalty = {"entropy": entropy_logic_loss, "l1": l1_loss}.get(str(config.penalty), lambda _: 0.0)(network)
+        optimizer.zero_grad()
+        (loss + config.penalty_weight * penalty).backward()
+        optimizer.step()
+        curve.append(loss.item())
+    return curve
+
+
+def gap(first: Sequence[nn.Module], second: Sequence[nn.Module]) -> float:
+    """The largest difference of weights."""
+    mine, others = ([p.detach() for network in networks for p in network.parameters()] for networks in (first, second))
+    return max(float((a - b).abs().max()) for a, b in zip(mine, others, strict=True))
+
+
+def same_curves(one: TrainResult, other: TrainResult, tolerance: float) -> None:
+    assert one.history.best_epoch == other.history.best_epoch
+    for name, curve in one.history.columns().items():
+        assert np.allclose(curve, other.history.columns()[name], atol=tolerance, equal_nan=True), name
+
+
+@pytest.mark.parametrize("activation", [nn.ReLU, nn.LeakyReLU])
+@pytest.mark.parametrize("hidden", [(5,), (6, 4), (5, 4, 3)])
+@pytest.mark.parametrize("penalty", ["entropy", "l1", None])
+def test_a_stack_learns_what_autograd_learns_on_plain_rows(hidden, penalty, activation):
+    table = rows()
+    config = TrainConfig(
+        epochs=EPOCHS, penalty=penalty, penalty_weight=0.02, class_weight=[1.0, 2.0, 0.5], progress=False
+    )
+    networks = nets(3, hidden, activation=activation)
+    twins = copy.deepcopy(networks)
+    curves = [by_autograd(twin, table, config) for twin in twins]
+    results = fit_many(networks, table, config)
+    assert gap(networks, twins) < 1e-9
+    for result, curve in zip(results, curves, strict=True):
+        assert np.allclose(result.history.loss, curve, atol=1e-10)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_several_labels_and_soft_rows_are_learned_as_autograd_learns_them(soft):
+    table = rows(soft=soft, several=True)
+    config = TrainConfig(epochs=EPOCHS, progress=False)
+    networks = nets(2, n_classes=2)
+    twins = copy.deepcopy(networks)
+    curves = [by_autograd(twin, table, config) for twin in twins]
+    results = fit_many(networks, table, config)
+    assert gap(networks, twins) < 1e-9
+    for result, curve in zip(results, curves, strict=True):
+        assert np.allclose(result.history.loss, curve, atol=1e-10)
+        assert result.counted is not soft
+
+
+def test_folds_seeds_settings_and_resamples_are_each_as_if_alone():
+    """Different rows, weights, temperatures and λ in one call: in double precision nothing tells them from models
+    that were trained one after another."""
+    table = rows(120)
+    folds = [table.take(np.flatnonzero(np.arange(120) % 4 != k)) for k in range(4)]
+    resamples = [table.weighing(RNG.integers(0, 3, 120) + 1e-9) for _ in range(3)]
+    tables = [*folds, *resamples, table]
+    held = [rows(40) for _ in tables]
+    configs = [TrainConfig(epochs=EPOCHS, penalty_weight=10.0**-k, progress=False) for k in range(1, len(tables) + 1)]
+    networks = nets(len(tables))
+    alone = copy.deepcopy(networks)
+    together = fit_many(networks, tables, configs, validation=held)
+    apart = [fit(*one, validation=v) for *one, v in zip(alone, tables, configs, held, strict=True)]
+    assert gap(networks, alone) < 1e-9
+    for one, other in zip(together, apart, strict=True):
+        same_curves(one, other, 1e-9)
+        assert (one.n_rows, one.n_trained_rows) == (other.n_rows, other.n_trained_rows)
+
+
+def test_in_single_precision_curves_agree_and_so_do_the_models():
+    table, held = rows(300), rows(100)
+    networks = [network.float() for network in nets(4)]
+    alone = copy.deepcopy(networks)
+    config = TrainConfig(epochs=100, progress=False)
+    together = fit_many(networks, table, config, validation=held)
+    apart = [fit(network, table, config, validation=held) for network in alone]
+    for one, other in zip(together, apart, strict=True):
+        assert np.allclose(one.history.loss, other.history.loss, atol=1e-3)
+        assert abs(one.history.validation_accuracy.max() - other.history.validation_accuracy.max()) < 0.02
+
+
+def test_the_best_epoch_is_each_models_own():
+    networks, table, held = nets(3), rows(), rows(40)
+    alone = copy.deepcopy(networks)
+    together = fit_many(networks, table, TrainConfig(epochs=60, progress=False), validation=held)
+    epochs = [result.history.best_epoch for result in together]
+    assert len(set(epochs)) > 1
+    for network, epoch in zip(alone, epochs, strict=True):
+        fit(network, table, TrainConfig(epochs=epoch + 1, progress=False))
+    assert gap(networks, alone) < 1e-9
+
+
+def test_models_stop_when_they_would_have_stopped_alone():
+    networks, table, held = nets(4), rows(), rows(40)
+    alone = copy.deepcopy(networks)
+    config = TrainConfig(epochs=200, patience=6, progress=False)
+    together = fit_many(networks, table, config, validation=held)
+    apart = [fit(network, table, config, validation=held) for network in alone]
+    lengths = [len(result.history) for result in together]
+    assert len(set(lengths)) > 1
+    assert max(lengths) < 200
+    assert lengths == [len(result.history) for result in apart]
+    for one, other in zip(together, apart, strict=True):
+        same_curves(one, other, 1e-9)
+    assert gap(networks, alone) < 1e-9
+
+
+def test_builds_that_differ_are_stacked_by_build_and_come_back_in_order():
+    table = rows()
+    networks = [*nets(2), *nets(2, (6, 4)), *nets(1, activation=nn.LeakyReLU)]
+    configs = [TrainConfig(epochs=epochs, progress=False) for epochs in (5, 9, 5, 5, 7)]
+    alone = copy.deepcopy(networks)
+    results = fit_many(networks, table, configs)
+    for network, config in zip(alone, configs, strict=True):
+        fit(network, table, config)
+    assert [len(result.history) for result in results] == [5, 9, 5, 5, 7]
+    assert gap(networks, alone) < 1e-9
+
+
+def test_stacks_are_cut_where_they_would_be_too_large(monkeypatch):
+    table, networks = rows(), nets(5)
+    other = rows(70)
+    twins = copy.deepcopy(networks)
+    tables = [table, table, other, other, other]
+    fit_many(networks, tables, TrainConfig(epochs=10, progress=False))
+    monkeypatch.setattr(batched_module, "TOGETHER", 1)
+    fit_many(twins, tables, TrainConfig(epochs=10, progress=False))
+    assert gap(networks, twins) < 1e-9
+
+
+def test_one_head_for_two_classes_is_stacked_too():
+    table = rows(n_classes=2)
+    networks = nets(2, n_classes=1)
+    alone = copy.deepcopy(networks)
+    fit_many(networks, table, TrainConfig(epochs=20, class_weight=[1.0, 3.0], progress=False))
+    for network in alone:
+        fit(network, table, TrainConfig(epochs=20, class_weight=[1.0, 3.0], progress=False))
+    assert gap(networks, alone) < 1e-9
+
+
+def test_what_cannot_be_stacked_is_refused():
+    table = rows()
+    config = TrainConfig(epochs=2, progress=False)
+    with pytest.raises(LogicLensError, match="with heads of its own"):
+        fit_many([EntropyNet(6, 3, shared_tail=True)], table, config)
+    with pytest.raises(LogicLensError, match="full batch"):
+        fit_many(nets(1), table, TrainConfig(batch_size=3))
+    with pytest.raises(LogicLensError, match="one for each, got 2"):
+        fit_many(nets(3), [table, table], config)
+    with pytest.raises(LogicLensError, match="takes 6 concepts, got 4"):
+        fit_many(nets(1), rows(n_concepts=4), config)
+    with pytest.raises(LogicLensError, match="lower the learning_rate"):
+        fit_many(nets(2), table, TrainConfig(epochs=30, learning_rate=1e200, progress=False))
+
+
+def test_notes_are_those_of_each_table():
+    table = rows()
+    constant = ConceptTable(np.c_[table.values[:, :5], np.ones(len(table))], None, table.labels, table.class_names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogicLensWarning)
+        plain, noted = fit_many(nets(2), [table, constant], TrainConfig(epochs=2, progress=False))
+    assert plain.notes == ()
+    assert "'x5' is constant" in noted.notes[0]
