@@ -48,8 +48,8 @@ def test_folds_report_the_metrics_of_unseen_rows():
     validated = summarise(results)
     metrics = {metric.name: metric for metric in validated.metrics()}
     for fold in results:
-        # The clock is the test's: one tick before, one after.
-        assert fold.seconds == 1
+        # The clock is the test's: a third of one tick for training all, and one for extracting.
+        assert fold.seconds == pytest.approx(4 / 3)
         answers = fold.model.predict(fold.test)
         assert fold.model_accuracy == np.mean(answers == fold.test_labels)
         fires = np.stack(

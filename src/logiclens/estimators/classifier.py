@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,12 +22,22 @@ from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators.folder import load_classifier, save_classifier
 from logiclens.estimators.inputs import seed_of
 from logiclens.estimators.notebook import Notebook
-from logiclens.estimators.prepare import prepare
+from logiclens.estimators.prepare import Prepared, prepare
 from logiclens.estimators.settings import booleaniser_of, check_settings
-from logiclens.estimators.training import train
+from logiclens.estimators.training import Begun, Trained, train_all
 from logiclens.explain.certified import certify, explain_exact
 from logiclens.explain.classwise import Method, ScoreAgainst
 from logiclens.formula.ruleset import Resolve, RuleSet
+
+
+@dataclass(frozen=True, eq=False)
+class BegunFit:
+    """A fit whose network is not trained yet: what it was given, and what was made of that."""
+
+    X: Any
+    y: Any
+    ready: Prepared
+    training: Begun
 
 
 class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
@@ -127,6 +138,11 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         With `booleanise=None` the columns are concepts in [0, 1] (a DataFrame names them; a `ConceptTable` may declare
         groups). `held_out` are rows and labels that choose the epoch, in place of a share of the rows.
         """
+        begun = self._begin(X, y, sample_weight, held_out)
+        return self._settle(begun, train_all([begun.training])[0])
+
+    def _begin(self, X: Any, y: Any, sample_weight: ArrayLike | None, held_out: tuple[Any, Any] | None) -> BegunFit:
+        """Check and cut the rows: all that has to be done before the network is trained."""
         check_settings(self)
         X, y = parted(X, y)
         seed = seed_of(self.random_state)
@@ -138,15 +154,19 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
             X, y, sample_weight, held_out, booleaniser=cuts, shares=(self.set_aside, self.validation), seed=seed
         )
         if ready.booleaniser is not None:
-            ready.booleaniser.warn(stacklevel=2)
-        trained = train(self, ready.classes, ready.train, ready.validation, seed)
+            ready.booleaniser.warn(stacklevel=3)
+        return BegunFit(X, y, ready, Begun(self, ready.classes, ready.train, ready.validation, seed))
+
+    def _settle(self, begun: BegunFit, trained: Trained) -> EntropyClassifier:
+        """Take over the trained network, with all that belongs to it."""
+        ready, X, y = begun.ready, begun.X, begun.y
         table, self.network_, self.train_result_ = ready.table, trained.network, trained.result
         self.classes_, self.table_ = ready.classes, table
         self.parts_ = {"train": ready.train.n_counted, "validation": table.n_counted - ready.train.n_counted}
         self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
         self.schema_, self.booleaniser_, self.set_aside_ = ready.schema, ready.booleaniser, ready.aside
         self.concept_names_ = table.names
-        if cuts is None:
+        if ready.booleaniser is None:
             self.n_features_in_ = _n_columns(X)
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(X, "columns"):
@@ -155,7 +175,7 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
             self.__dict__.pop(name, None)
         if trained.exact is not None:
             for sentence in table.group_warnings():
-                warnings.warn(f"{sentence} The certificate does not speak of them.", LogicLensWarning, stacklevel=2)
+                warnings.warn(f"{sentence} The certificate does not speak of them.", LogicLensWarning, stacklevel=3)
             # The soft network is kept beside the exact one.
             self.soft_network_, self.network_ = self.network_, trained.exact.network
             self.certificate_ = certify(trained.exact, table.class_names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,10 +22,12 @@ from logiclens.explain.classwise import explain_all
 from logiclens.explain.exact import ExactNetwork, make_exact
 from logiclens.formula.dnf import DNF
 from logiclens.nn.networks import EntropyNet
+from logiclens.train.batched import fit_many
 from logiclens.train.config import TrainConfig
 from logiclens.train.history import TrainResult
 from logiclens.train.loop import fit
 from logiclens.train.progress import Progress
+from logiclens.train.stacked import stackable
 
 if TYPE_CHECKING:
     from logiclens.estimators.classifier import EntropyClassifier
@@ -35,6 +37,8 @@ LARGE = 10_000
 """With more distinct rows a network is trained on mini-batches."""
 BATCH = 2_048
 """Rows of a mini-batch."""
+AT_A_TIME = 20
+"""Resamples whose networks are trained in one pass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,43 +50,72 @@ class Trained:
     exact: ExactNetwork | None
 
 
-def train(
-    model: EntropyClassifier,
-    classes: NDArray[np.generic],
-    rows: ConceptTable,
-    validation: ConceptTable | None,
-    seed: int,
-    *,
-    progress: bool | None = None,
-) -> Trained:
-    """Train a fresh network."""
-    generator = torch.Generator().manual_seed(seed)
-    network = EntropyNet(
-        rows.n_concepts,
-        len(rows.class_names),
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """What one network is to be trained on, for a classifier with its settings."""
+
+    model: EntropyClassifier
+    classes: NDArray[np.generic]
+    rows: ConceptTable
+    validation: ConceptTable | None
+    seed: int
+
+    def config(self, progress: bool | None) -> TrainConfig:
+        """How to train it."""
+        model, rows = self.model, self.rows
+        n_rows = len(rows.distinct[0]) if rows.is_boolean else len(rows)
+        is_large = n_rows > LARGE
+        return TrainConfig(
+            # A large table teaches as much in fewer passes: about as many rows go through as for one of LARGE.
+            epochs=max(2, math.ceil(model.epochs * LARGE / n_rows)) if is_large else model.epochs,
+            batch_size=BATCH if is_large else None,
+            learning_rate=model.learning_rate,
+            penalty_weight=model.penalty_weight,
+            class_weight=listed_class_weight(model.class_weight, self.classes),
+            progress=progress,
+        )
+
+
+def train_all(begun: Sequence[Begun], *, progress: bool | None = None) -> list[Trained]:
+    """Train a fresh network for each, those that can be in one pass; each comes out as if trained alone."""
+    generators = [torch.Generator().manual_seed(one.seed) for one in begun]
+    networks = [_fresh(one, generator) for one, generator in zip(begun, generators, strict=True)]
+    configs = [one.config(progress) for one in begun]
+    together = [i for i, config in enumerate(configs) if config.batch_size is None and stackable(networks[i])]
+    results: dict[int, TrainResult] = {}
+    found = fit_many(
+        [networks[i] for i in together],
+        [begun[i].rows for i in together],
+        [configs[i] for i in together],
+        validation=[begun[i].validation for i in together],
+    )
+    results.update(zip(together, found, strict=True))
+    for i in set(range(len(begun))).difference(together):
+        results[i] = fit(networks[i], begun[i].rows, configs[i], generators[i], validation=begun[i].validation)
+    return [_settled(one, network, results[i]) for i, (one, network) in enumerate(zip(begun, networks, strict=True))]
+
+
+def _fresh(begun: Begun, generator: torch.Generator) -> EntropyNet:
+    model = begun.model
+    return EntropyNet(
+        begun.rows.n_concepts,
+        len(begun.rows.class_names),
         model.hidden,
         model.shared_tail,
         temperature=model.temperature,
         generator=generator,
     )
-    n_rows = len(rows.counted()) if rows.is_boolean else len(rows)
-    is_large = n_rows > LARGE
-    config = TrainConfig(
-        # A large table teaches as much in fewer passes: about as many rows go through the network as for one of LARGE.
-        epochs=max(2, math.ceil(model.epochs * LARGE / n_rows)) if is_large else model.epochs,
-        batch_size=BATCH if is_large else None,
-        learning_rate=model.learning_rate,
-        penalty_weight=model.penalty_weight,
-        class_weight=listed_class_weight(model.class_weight, classes),
-        progress=progress,
-    )
-    result = fit(network, rows, config, generator, validation=validation)
-    if not model.exact:
+
+
+def _settled(begun: Begun, network: EntropyNet, result: TrainResult) -> Trained:
+    """The trained network, made exact where that was asked for."""
+    if not begun.model.exact:
         # Single rows and whole tables then agree to the last digit that is printed.
         return Trained(network.double(), result, None)
-    weighed = weighed_by_class(rows, config.class_weight)
-    held = None if validation is None else weighed_by_class(validation, config.class_weight)
-    return Trained(network, result, make_exact(network, weighed, held, exact_config(model, seed)))
+    factors = listed_class_weight(begun.model.class_weight, begun.classes)
+    weighed = weighed_by_class(begun.rows, factors)
+    held = None if begun.validation is None else weighed_by_class(begun.validation, factors)
+    return Trained(network, result, make_exact(network, weighed, held, exact_config(begun.model, begun.seed)))
 
 
 def resampled_formulas(
@@ -92,29 +125,27 @@ def resampled_formulas(
     rng = np.random.default_rng(seed)
     with Progress(n_resamples, "resamples") as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", LogicLensWarning)
-        for resample in range(n_resamples):
-            drawn = _drawn(table, rng)
-            strata = None if drawn.is_multilabel else np.asarray(drawn.labels)
-            held = set_apart(strata, drawn.weight, model.validation)
-            trained = train(
-                model,
-                classes,
-                drawn.weighing(drawn.weight - held),
-                drawn.weighing(held) if held.any() else None,
-                int(rng.integers(2**32)),
-                progress=False,
-            )
-            if trained.exact is not None:
-                yield tuple(head.formula for head in trained.exact.heads)
-            else:
-                yield explain_all(
-                    trained.network,
-                    drawn,
-                    method=model.method,
-                    score_against=model.score_against,
-                    limits=limits_of(model),
-                ).formulas
-            progress.update(resample + 1)
+        for first in range(0, n_resamples, AT_A_TIME):
+            begun, tables = [], []
+            for _ in range(first, min(first + AT_A_TIME, n_resamples)):
+                drawn = _drawn(table, rng)
+                strata = None if drawn.is_multilabel else np.asarray(drawn.labels)
+                held = set_apart(strata, drawn.weight, model.validation)
+                rows, validation = drawn.weighing(drawn.weight - held), drawn.weighing(held) if held.any() else None
+                begun.append(Begun(model, classes, rows, validation, int(rng.integers(2**32))))
+                tables.append(drawn)
+            for trained, drawn in zip(train_all(begun, progress=False), tables, strict=True):
+                yield _formulas(model, trained, drawn)
+            progress.update(min(first + AT_A_TIME, n_resamples))
+
+
+def _formulas(model: EntropyClassifier, trained: Trained, rows: ConceptTable) -> tuple[DNF, ...]:
+    if trained.exact is not None:
+        return tuple(head.formula for head in trained.exact.heads)
+    explanation = explain_all(
+        trained.network, rows, method=model.method, score_against=model.score_against, limits=limits_of(model)
+    )
+    return explanation.formulas
 
 
 def _drawn(table: ConceptTable, rng: np.random.Generator) -> ConceptTable:

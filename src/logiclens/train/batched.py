@@ -33,7 +33,7 @@ def fit_many(
     data: ConceptTable | Sequence[ConceptTable],
     config: TrainConfig | Sequence[TrainConfig] | None = None,
     *,
-    validation: ConceptTable | Sequence[ConceptTable] | None = None,
+    validation: ConceptTable | Sequence[ConceptTable | None] | None = None,
 ) -> tuple[TrainResult, ...]:
     """Train networks in place, each as `fit` would alone, on the full batch, with early stopping for each.
 
@@ -45,7 +45,7 @@ def fit_many(
     """
     n = len(networks)
     tables, configs = _spread(data, n, "data"), _spread(config or TrainConfig(), n, "config")
-    held = [None] * n if validation is None else _spread(validation, n, "validation")
+    held = _spread(validation, n, "validation")
     for network, one in zip(networks, configs, strict=True):
         if not stackable(network) or one.batch_size is not None:
             raise LogicLensError(
