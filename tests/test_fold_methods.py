@@ -26,7 +26,8 @@ from logiclens.experiments.cascade import Joint
 from logiclens.experiments.encoding import Encoding, predicted_concepts
 from logiclens.experiments.folddata import FoldData, Source, fold_data
 from logiclens.experiments.methods import METHODS
-from logiclens.experiments.ours import Exact
+from logiclens.experiments.networks import trained
+from logiclens.experiments.ours import Exact, Ours
 from logiclens.experiments.protocols import folds_of
 from logiclens.experiments.results import Run
 from logiclens.experiments.sweep import sweep_run
@@ -182,3 +183,40 @@ def test_an_exact_network_answers_each_class_for_itself(source: Source) -> None:
     fired = fires(learned.formulas, PackedRows.of(fold.test.boolean(), fold.test.names))
     assert (fired == learned.answers(fold.test)).all()
     assert (fired.sum(axis=1) != 1).any()
+
+
+def test_networks_of_all_folds_and_settings_are_each_as_if_alone(source: Source) -> None:
+    """One pass trains them all; a run alone, on folds that belong with no others, finds the same formulas."""
+    folds = [fold_data(source, "wine", "clean", number) for number in range(3)]
+    together = [Ours()(fold) for fold in folds]
+    alone = [Ours()(replace(fold, family=None, train=fold.train.take(range(len(fold.train))))) for fold in folds]
+    for one, other, fold in zip(together, alone, folds, strict=True):
+        assert one.formulas == other.formulas
+        assert (one.predict(fold.test) == other.predict(fold.test)).all()
+    grid = ("tau=0.7 lambda=0.001", "tau=5 lambda=0.0001")
+    swept, by_itself = (dict(sweep_run(folds[1], grid[1], given)) for given in (grid, ()))
+    timed = ("seconds", "cpu_seconds")
+    assert {k: v for k, v in swept.items() if k not in timed} == {k: v for k, v in by_itself.items() if k not in timed}
+
+
+def test_a_run_counts_its_share_of_what_was_trained_for_several(source: Source) -> None:
+    fold = replace(fold_data(source, "xor", "clean", 0), family=None)
+    fresh = replace(fold, train=fold.train.take(range(len(fold.train))))
+    first, second = trained(fresh), trained(fresh)
+    assert first.spent == first.share
+    assert first.elsewhere == (0.0, 0.0)
+    assert second.spent == (0.0, 0.0)
+    assert second.elsewhere == first.share
+    assert first.network is not second.network
+    pair = [replace(fresh, seed=fold.seed + k) for k in (1, 2)]
+    one = trained(replace(pair[0], family=lambda: pair))
+    assert one.share[0] == pytest.approx(one.spent[0] / 2)
+    assert one.elsewhere[0] == pytest.approx(-one.share[0])
+
+
+def test_rows_that_were_changed_are_not_mistaken_for_those_they_were_made_from(source: Source) -> None:
+    fold = fold_data(source, "iris", "clean", 0)
+    one_class_less = replace(fold, train=fold.train.take(np.flatnonzero(fold.train.labels != 2)))
+    said, other = (Ours()(one).predict(fold.test) for one in (fold, one_class_less))
+    assert (said == 2).any()
+    assert not (other == 2).any()

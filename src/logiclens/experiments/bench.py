@@ -60,6 +60,11 @@ class Plan:
     retry: bool = False
 
     @property
+    def grid(self) -> tuple[str, ...]:
+        """The settings of a sweep, whose networks are trained in one pass."""
+        return tuple(dict.fromkeys(run.method for run in self.runs if run.task.startswith(SWEEP)))
+
+    @property
     def header(self) -> Header:
         """What all results of a folder have in common."""
         source = self.source
@@ -143,7 +148,7 @@ def _carry_out(plan: Plan, folder: Path, tell: Callable[[Step], None]) -> Result
             append_run(folder, run, (), reason)
     waiting = [run for run in waiting if _needs(run) not in failed]
     pace = Pace(len(waiting), plan.n_workers)
-    outcomes = run_jobs(waiting, partial(work, plan.source), n_workers=plan.n_workers, limit=plan.limit)
+    outcomes = run_jobs(waiting, partial(work, plan.source, grid=plan.grid), n_workers=plan.n_workers, limit=plan.limit)
     for outcome in outcomes:
         append_run(folder, outcome.job, outcome.value or (), outcome.status)
         tell(pace.step(outcome, waiting))
@@ -213,18 +218,18 @@ def prepare(source: Source, n_workers: int, job: Preparation) -> None:
     (predicted_classes if job.classes else predicted_concepts)(encoding, dataset, rows)
 
 
-def work(source: Source, run: Run) -> Metrics:
-    """One run: learn from the fold, measure on its test rows."""
+def work(source: Source, run: Run, grid: Sequence[str] = ()) -> Metrics:
+    """One run: learn from the fold, measure on its test rows. `grid` are the settings of the sweep it belongs to."""
     _use_one_thread()
     if run.task == TOY:
         return list(toy_run(run))
     protocol: Protocol = "paper" if run.protocol == "paper" else "clean"
     if run.task.startswith(SWEEP):
-        return list(sweep_run(fold_data(source, run.task.removeprefix(SWEEP), protocol, run.fold), run.method))
+        return list(sweep_run(fold_data(source, run.task.removeprefix(SWEEP), protocol, run.fold), run.method, grid))
     fold = fold_data(source, run.task, protocol, run.fold)
     wall, cpu = time.perf_counter(), time.process_time()
     learned = METHODS[run.method].learn(fold)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    wall, cpu = time.perf_counter() - wall + learned.elsewhere[0], time.process_time() - cpu + learned.elsewhere[1]
     test = fold.test if learned.test is None else learned.test
     found = list(measured(learned, test))
     if learned.seconds is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from logiclens.data.concepts import ConceptTable
@@ -36,7 +37,11 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class FoldData:
-    """One fold of a task under a protocol; `final` are rows that no fold uses, seen by the encoder of the test rows."""
+    """One fold of a task under a protocol.
+
+    `final` are rows that no fold uses, seen by the encoder of the test rows. `family` gives the folds that belong with
+    this one: their networks can be trained in one pass.
+    """
 
     task: Task
     protocol: Protocol
@@ -49,6 +54,11 @@ class FoldData:
     encoding: Encoding
     seed: int
     final: ConceptTable | None = None
+    family: Callable[[], Sequence[FoldData]] | None = None
+
+    def siblings(self) -> Sequence[FoldData]:
+        """The folds that belong with this one, itself among them."""
+        return [self] if self.family is None else self.family()
 
     @property
     def both(self) -> ConceptTable:
@@ -69,7 +79,12 @@ def encoded_rows(source: Source, task: Task, protocol: Protocol, number: int) ->
     return dataset, rows, Encoding(task, protocol, source.cache, source.seed + number, source.encoder_epochs)
 
 
-@lru_cache(maxsize=2)
+def all_folds(source: Source, task_name: str, protocol: Protocol) -> list[FoldData]:
+    """Every fold of a task."""
+    return [fold_data(source, task_name, protocol, number) for number in range(source.n_folds)]
+
+
+@lru_cache(maxsize=20)
 def fold_data(source: Source, task_name: str, protocol: Protocol, number: int) -> FoldData:
     """The tables of one fold; predicted concepts are made where the cache does not have them."""
     task = TASKS[task_name]
@@ -81,4 +96,5 @@ def fold_data(source: Source, task_name: str, protocol: Protocol, number: int) -
     train, validation, test = (table.take(part) for part in (rows.train, rows.validation, rows.test))
     final = final_concepts(encoding, dataset, rows) if task.encoded and dataset.final is not None else None
     seed = source.seed + number
-    return FoldData(task, protocol, number, rows, dataset, train, validation, test, encoding, seed, final)
+    family = partial(all_folds, source, task_name, protocol)
+    return FoldData(task, protocol, number, rows, dataset, train, validation, test, encoding, seed, final, family)

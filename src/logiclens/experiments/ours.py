@@ -17,16 +17,12 @@ from logiclens.errors import LogicLensWarning
 from logiclens.experiments.authors import Aggregation, aggregate_as_authors
 from logiclens.experiments.authors_training import train_as_authors
 from logiclens.experiments.folddata import FoldData
-from logiclens.experiments.tasks import NetworkSettings
+from logiclens.experiments.networks import trained
 from logiclens.explain.certified import certify, explain_exact
 from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
 from logiclens.explain.exact import ExactConfig, make_exact
 from logiclens.explain.extract import read
 from logiclens.formula.bits import PackedRows
-from logiclens.nn.encoders import device_of
-from logiclens.nn.networks import EntropyNet
-from logiclens.train.config import TrainConfig
-from logiclens.train.loop import fit
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,8 @@ class Ours:
     def __call__(self, fold: FoldData) -> Learned:
         """Learn from a fold."""
         train, validation = (part if self.soft else part.hard() for part in (fold.train, fold.validation))
-        network = trained(train, validation, fold.task.network, fold.seed)
+        learned = trained(fold, soft=self.soft)
+        network = learned.network
         with warnings.catch_warnings():
             # What such a warning says, a constant formula, is counted in the results.
             warnings.simplefilter("ignore", LogicLensWarning)
@@ -54,7 +51,8 @@ class Ours:
             rows, judges = (train, validation) if self.method == "paper" else (train.append(validation), None)
             explanation = explain_all(network, rows, judges, method=self.method, score_against=self.score_against)
         notes = tuple(f"{one.name}: {one.reason}" for one in explanation.classes if one.reason)
-        return Learned(Answers(network, hard=not self.soft), explanation.formulas, notes)
+        answers = Answers(network, hard=not self.soft)
+        return Learned(answers, explanation.formulas, notes, elsewhere=learned.elsewhere)
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,8 @@ class Exact:
         config = ExactConfig(max_literals=self.max_literals, penalty_weight=settings.penalty_weight, seed=fold.seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LogicLensWarning)
-            exact = make_exact(trained(train, held, settings, fold.seed), train, held, config)
+            learned = trained(fold)
+            exact = make_exact(learned.network, train, held, config)
             certificate = certify(exact, train.class_names)
             explanation = explain_exact(exact.network, certificate, train.append(held))
         rules = explanation.rules
@@ -81,7 +80,7 @@ class Exact:
         def answers(table: ConceptTable) -> NDArray[np.bool_]:
             return read(exact.network, table.hard(), "threshold", exact=True).yes
 
-        return Learned(predict, explanation.formulas, answers=answers)
+        return Learned(predict, explanation.formulas, answers=answers, elsewhere=learned.elsewhere)
 
 
 @dataclass(frozen=True)
@@ -133,29 +132,11 @@ class Answers:
         return said
 
 
-def trained(train: ConceptTable, validation: ConceptTable, settings: NetworkSettings, seed: int) -> EntropyNet:
-    """The paper's network and training, on the GPU if there is one."""
-    generator = torch.Generator().manual_seed(seed)
-    network = EntropyNet(
-        train.n_concepts,
-        len(train.class_names),
-        settings.hidden,
-        temperature=settings.temperature,
-        generator=generator,
-    ).to(device_of(None))
-    config = TrainConfig(epochs=settings.epochs, penalty_weight=settings.penalty_weight, progress=False)
-    with warnings.catch_warnings():
-        # A concept that is constant on the training part of a fold is nothing to act upon.
-        warnings.simplefilter("ignore", LogicLensWarning)
-        fit(network, train, config, generator, validation=validation)
-    return network
-
-
 def device_name() -> str:
     """What networks were trained on, for those who read their times."""
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
 def with_settings(fold: FoldData, **changes: Any) -> FoldData:
-    """The same fold with other settings of the network, for a grid."""
-    return replace(fold, task=replace(fold.task, network=replace(fold.task.network, **changes)))
+    """The same fold with other settings of the network, for a grid; it belongs with no others."""
+    return replace(fold, task=replace(fold.task, network=replace(fold.task.network, **changes)), family=None)
