@@ -194,7 +194,16 @@ class ConceptTable:
 
     def counted(self, threshold: float = THRESHOLD) -> CountedRows:
         """The distinct Boolean rows with the weight of each class on them."""
-        first, group = self.distinct if threshold == THRESHOLD else distinct(self.boolean(threshold))
+        return (
+            self._counted if threshold == THRESHOLD else self._counted_at(threshold, distinct(self.boolean(threshold)))
+        )
+
+    @cached_property
+    def _counted(self) -> CountedRows:
+        return self._counted_at(THRESHOLD, self.distinct)
+
+    def _counted_at(self, threshold: float, groups: tuple[NDArray[np.intp], NDArray[np.intp]]) -> CountedRows:
+        first, group = groups
         n, n_classes = len(first), len(self.class_names)
         total = np.bincount(group, self.weight, minlength=n).astype(np.float64)
         counts: NDArray[np.float64]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import torch
 from torch.nn import functional as F
 
@@ -12,6 +11,7 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.config import TrainConfig
 from logiclens.train.loop import fit
+from logiclens.train.threads import threads_for
 
 SIZES = (20, 16, 12, 10, 8, 7, 6, 5, 4, 3, 2, 1)
 """How many concepts a head is left with, step by step."""
@@ -48,13 +48,15 @@ def _keep(hard: EntropyNet, head: int, kept: Sequence[int]) -> None:
 def _least_missed(hard: EntropyNet, head: int, kept: Sequence[int], rows: ConceptTable) -> int:
     """The concept without which the head's loss grows least."""
     single, counted = hard.head(head, kept), rows.counted()
+    # One head for each concept that could go, all with the same weights: one pass for all of them.
+    without = single.like(len(kept), len(kept))
+    for mine, theirs in zip(single.parameters(), without.parameters(), strict=True):
+        theirs.copy_(mine.expand_as(theirs))
+    without.entropy.keep.copy_(~torch.eye(len(kept), dtype=torch.bool))
     inputs = torch.from_numpy(counted.bits()[:, list(kept)]).to(single.entropy.weight)
-    yes = torch.from_numpy(counted.counts[:, head]).to(inputs)
-    no = torch.from_numpy(counted.total).to(inputs) - yes
-    losses = []
-    for place in range(len(kept)):
-        single.entropy.keep.fill_(True)
-        single.entropy.keep[0, place] = False
-        logits = single(inputs)[:, 0]
-        losses.append(float((yes * F.softplus(-logits) + no * F.softplus(logits)).sum()))
-    return kept[int(np.argmin(losses))]
+    yes = torch.from_numpy(counted.counts[:, [head]]).to(inputs)
+    no = torch.from_numpy(counted.total[:, None]).to(inputs) - yes
+    with threads_for(len(inputs) * sum(parameter.numel() for parameter in without.parameters())):
+        logits = without(inputs)
+        losses = (yes * F.softplus(-logits) + no * F.softplus(logits)).sum(dim=0)
+    return kept[int(losses.argmin())]

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.optim.adamw import adamw
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
@@ -24,6 +25,10 @@ from logiclens.train.threads import threads_for
 
 T = TypeVar("T")
 
+WARM_UP = 3
+"""Epochs on a GPU that are run operation by operation, before one is recorded."""
+ASKED_EVERY = 25
+"""Epochs between two looks at whether all models have stopped, on a GPU."""
 TOGETHER = 1 << 24
 """The most outputs of first layers that are held at a time: more models than that go one stack after another."""
 
@@ -165,11 +170,8 @@ class StackedRun:
         """Begin with the weights as they are."""
         self.stack, self.config, self.chooses = stack, config, chooses
         like = stack.flat
-        parameter = nn.Parameter(like)
-        parameter.grad = stack.gradient
-        self.optimizer = torch.optim.AdamW(
-            [parameter], lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
-        )
+        self.moments = torch.zeros_like(like), torch.zeros_like(like)
+        self.steps = torch.zeros((), dtype=torch.float32, device=like.device)
         self.epoch = torch.zeros(1, dtype=torch.long, device=like.device)
         # Loss and accuracy, for learning and for choosing, and the penalty; before each step, and after the last.
         self.curves = like.new_full((config.epochs + 1, 5, *stack.shape), torch.nan)
@@ -179,18 +181,23 @@ class StackedRun:
         self.best_loss = like.new_full(stack.shape, torch.inf)
         self.best_epoch = torch.zeros(stack.shape, dtype=torch.long, device=like.device)
         self.running = torch.ones(stack.shape, dtype=torch.bool, device=like.device)
+        self.graph: torch.cuda.CUDAGraph | None = None
 
     @torch.no_grad()
     def train(self) -> None:
         """All epochs, or until every model has stopped."""
         config = self.config
+        on_gpu = self.stack.flat.is_cuda
         with Progress(config.epochs, "training", shown=config.progress) as progress:
             for epoch in range(config.epochs):
-                self.look()
-                if config.patience is not None and not bool(self.running.any()):
+                if on_gpu and epoch == WARM_UP < config.epochs - 1:
+                    self._capture()
+                self.graph.replay() if self.graph is not None else self._pass()
+                # To ask the GPU is to wait for it.
+                asked = not on_gpu or epoch % ASKED_EVERY == 0
+                if config.patience is not None and asked and not bool(self.running.any()):
                     break
-                self.step()
-                if progress.shown:
+                if progress.shown and asked:
                     progress.update(epoch + 1, f"loss {float(self.curves[epoch, 0].mean()):.4f}")
             else:
                 self.look()
@@ -198,6 +205,17 @@ class StackedRun:
             self.best.copy_(self.stack.flat)
             self.best_epoch.fill_(config.epochs - 1)
         self._check()
+
+    def _pass(self) -> None:
+        """One epoch."""
+        self.look()
+        self.step()
+
+    def _capture(self) -> None:
+        """Record an epoch as a graph of GPU operations: it is then replayed without a launch for each of them."""
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self._pass()
 
     def look(self) -> None:
         """Forward, loss and accuracy on all rows; weights are kept where they are the best so far."""
@@ -210,7 +228,13 @@ class StackedRun:
     def step(self) -> None:
         """One step along the gradient at what was looked at."""
         self.stack.backward(self.wrong)
-        self.optimizer.step()
+        config, (first, second) = self.config, self.moments
+        # The function behind torch.optim.AdamW, whose own bookkeeping would cost more than the step.
+        adamw(
+            [self.stack.flat], [self.stack.gradient], [first], [second], [], [self.steps],
+            fused=True, amsgrad=False, beta1=0.9, beta2=0.999, lr=config.learning_rate,
+            weight_decay=config.weight_decay, eps=1e-8, maximize=False,
+        )  # fmt: skip
         self.epoch += 1
 
     def _remember(self, loss: Tensor, right: Tensor) -> None:

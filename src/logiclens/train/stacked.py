@@ -117,8 +117,7 @@ class Stack:
         if rows.weight_no is None or rows.count_no is None:
             said = torch.log_softmax(logits, dim=2)
             loss = _summed(rows.weight, said).neg_()
-            chosen = logits.argmax(dim=2, keepdim=True).unsqueeze(2).expand(-1, -1, 2, -1, -1)
-            right = rows.count.gather(3, chosen).sum(dim=(-1, -2)).div_(rows.whole)
+            right = _chosen(rows.count, logits).sum(dim=-1).div_(rows.whole)
             return loss, right, said[..., :n_train].exp().mul_(self.asked).sub_(self.wants)
         loss = _summed(rows.weight, nn.functional.softplus(-logits))
         loss += _summed(rows.weight_no, nn.functional.softplus(logits))
@@ -236,6 +235,18 @@ def _summed(
     """Σ weight · values over classes and columns, as one product without a buffer of their size."""
     heads = weight.shape[0] * weight.shape[1]
     return torch.bmm(weight.view(heads, 2, -1), values.reshape(heads, -1, 1)).view(weight.shape[:3])
+
+
+def _chosen(
+    count: Float[Tensor, "group model 2 klass column"], logits: Float[Tensor, "group model klass column"]
+) -> Float[Tensor, "group model 2 column"]:
+    """What the class with the largest output counts; of equal ones the first."""
+    if logits.shape[2] == 2:
+        # The same as below, and many times faster.
+        first = (logits[:, :, 0] >= logits[:, :, 1]).unsqueeze(2)
+        return torch.where(first, count[..., 0, :], count[..., 1, :])
+    place = logits.argmax(dim=2, keepdim=True).unsqueeze(2).expand(-1, -1, 2, -1, -1)
+    return count.gather(3, place).squeeze(3)
 
 
 def _hooked(module: nn.Module) -> bool:
