@@ -228,3 +228,17 @@ def test_notes_are_those_of_each_table():
         plain, noted = fit_many(nets(2), [table, constant], TrainConfig(epochs=2, progress=False))
     assert plain.notes == ()
     assert "'x5' is constant" in noted.notes[0]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("patience", [None, 8])
+def test_on_the_gpu_a_recorded_epoch_is_the_same_as_on_the_cpu(patience):
+    table, held = rows(), rows(40)
+    networks = nets(3)
+    twins = [copy.deepcopy(network).cuda() for network in networks]
+    config = TrainConfig(epochs=EPOCHS, patience=patience, progress=False)
+    on_cpu = fit_many(networks, table, config, validation=held)
+    on_gpu = fit_many(twins, table, config, validation=held)
+    assert gap(networks, [twin.cpu() for twin in twins]) < 1e-9
+    for one, other in zip(on_cpu, on_gpu, strict=True):
+        same_curves(one, other, 1e-9)

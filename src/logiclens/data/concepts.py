@@ -194,9 +194,9 @@ class ConceptTable:
 
     def counted(self, threshold: float = THRESHOLD) -> CountedRows:
         """The distinct Boolean rows with the weight of each class on them."""
-        return (
-            self._counted if threshold == THRESHOLD else self._counted_at(threshold, distinct(self.boolean(threshold)))
-        )
+        if threshold == THRESHOLD:
+            return self._counted
+        return self._counted_at(threshold, distinct(self.boolean(threshold)))
 
     @cached_property
     def _counted(self) -> CountedRows:

@@ -25,7 +25,7 @@ from logiclens.train.threads import threads_for
 
 T = TypeVar("T")
 
-WARM_UP = 3
+WARM_UP = 1
 """Epochs on a GPU that are run operation by operation, before one is recorded."""
 ASKED_EVERY = 25
 """Epochs between two looks at whether all models have stopped, on a GPU."""
@@ -117,17 +117,19 @@ def _train(models: Sequence[_Model]) -> dict[int, TrainResult]:
     """Train models of one build, in as many stacks as their size asks for."""
     first = models[0]
     like, config = first.network.entropy.weight, first.config
-    trains = batches([model.data for model in models], like, single_head=first.single)
+    # Rows are put together where they are, and sent to the network's device in one piece.
+    here = torch.empty(0, dtype=like.dtype)
+    trains = batches([model.data for model in models], here, single_head=first.single)
     helds: Sequence[Batch | None] = [None] * len(models)
     if first.validation is not None:
-        helds = batches([model.validation or model.data for model in models], like, single_head=first.single)
+        helds = batches([model.validation or model.data for model in models], here, single_head=first.single)
     told = [
-        Told(train, held, class_weights(model.config.class_weight, model.data, like, single_head=model.single))
+        Told(train, held, class_weights(model.config.class_weight, model.data, here, single_head=model.single))
         for train, held, model in zip(trains, helds, models, strict=True)
     ]
     results: dict[int, TrainResult] = {}
     for places in _stacks(told, sum(first.network.hidden) * first.network.n_classes):
-        rows = StackedRows.of([[told[place] for place in group] for group in places], first.task)
+        rows = StackedRows.of([[told[place] for place in group] for group in places], first.task, like.device)
         weight = like.new_tensor([[models[place].config.penalty_weight for place in group] for group in places])
         stack = Stack([[models[place].network for place in group] for group in places], rows, config.penalty, weight)
         with threads_for(rows.concepts.shape[1] * stack.flat.numel() // len(places)):
@@ -176,7 +178,11 @@ class StackedRun:
         # Loss and accuracy, for learning and for choosing, and the penalty; before each step, and after the last.
         self.curves = like.new_full((config.epochs + 1, 5, *stack.shape), torch.nan)
         self.best = like.clone()
-        self.best_views = stack.split(self.best)
+        # Which model each weight belongs to.
+        self.owner = torch.zeros(len(like), dtype=torch.int32, device=like.device)
+        places = torch.arange(stack.shape[0] * stack.shape[1], dtype=torch.int32, device=like.device)
+        for view in stack.split(self.owner):
+            view.copy_(places.view(*stack.shape, *[1] * (view.ndim - 2)))
         self.best_right = like.new_full(stack.shape, -torch.inf)
         self.best_loss = like.new_full(stack.shape, torch.inf)
         self.best_epoch = torch.zeros(stack.shape, dtype=torch.long, device=like.device)
@@ -247,9 +253,7 @@ class StackedRun:
         if better.is_cuda or bool(better.any()):
             for best, now in ((self.best_right, right), (self.best_loss, loss), (self.best_epoch, self.epoch - 1)):
                 best.copy_(torch.where(better, now, best))
-            for best, now in zip(self.best_views, self.stack.views, strict=True):
-                chosen = better.view(*better.shape, *[1] * (now.ndim - 2))
-                torch.where(chosen, now, best, out=best)
+            torch.where(better.view(-1)[self.owner], self.stack.flat, self.best, out=self.best)
         if self.config.patience is not None:
             self.running &= self.epoch - 1 - self.best_epoch < self.config.patience
 

@@ -66,10 +66,14 @@ class Stack:
         self.keep = torch.stack([layer.keep for layer in layers]).view(*self.shape, *first.entropy.keep.shape)
         self.temperature = like.new_tensor([layer.temperature for layer in layers]).view(*self.shape, 1, 1)
         self.penalty_weight = penalty_weight.view(*self.shape, 1, 1)
-        for i, view in enumerate(self.views):
-            values = [list(network.parameters())[i].detach() for group in networks for network in group]
-            view.copy_(torch.stack(values).view_as(view))
+        with torch.no_grad():
+            torch.cat([parameter.flatten() for parameter in self._parameters()], out=self.flat)
         self._prepare()
+
+    def _parameters(self) -> list[Tensor]:
+        """Those of all networks, in the order in which they stand in the vector."""
+        of_models = [network.parameters() for group in self.networks for network in group]
+        return [parameter for of_a_kind in zip(*of_models, strict=True) for parameter in of_a_kind]
 
     def split(self, flat: Tensor) -> list[Tensor]:
         """A vector as one tensor `[group, model, …]` for each parameter of a network."""
@@ -221,18 +225,18 @@ class Stack:
 
     def store(self, flat: Tensor) -> None:
         """Write weights, as one vector, into the networks."""
-        views = self.split(flat)
+        pieces = [piece for view in self.split(flat) for piece in view.flatten(0, 1)]
         with torch.no_grad():
-            for g, group in enumerate(self.networks):
-                for k, network in enumerate(group):
-                    for parameter, view in zip(network.parameters(), views, strict=True):
-                        parameter.copy_(view[g, k])
+            torch._foreach_copy_(self._parameters(), pieces)
 
 
 def _summed(
     weight: Float[Tensor, "group model 2 klass column"], values: Float[Tensor, "group model klass column"]
 ) -> Float[Tensor, "group model 2"]:
-    """Σ weight · values over classes and columns, as one product without a buffer of their size."""
+    """Σ weight · values over classes and columns."""
+    if values.is_cuda:
+        # A long product with a single column would keep one core of many busy.
+        return (weight * values.unsqueeze(2)).sum(dim=(-1, -2))
     heads = weight.shape[0] * weight.shape[1]
     return torch.bmm(weight.view(heads, 2, -1), values.reshape(heads, -1, 1)).view(weight.shape[:3])
 

@@ -45,8 +45,8 @@ class StackedRows:
     count_no: Float[Tensor, "group model 2 klass column"] | None = None
 
     @classmethod
-    def of(cls, groups: Sequence[Sequence[Told]], task: Task) -> StackedRows:
-        """The rows of `[group][model]`; the models of a group are told of the same rows."""
+    def of(cls, groups: Sequence[Sequence[Told]], task: Task, device: torch.device) -> StackedRows:
+        """The rows of `[group][model]` on a device; the models of a group are told of the same rows."""
         n_train = max(len(group[0].train) for group in groups)
         n_held = max(0 if group[0].held is None else len(group[0].held) for group in groups)
         like = groups[0][0].train
@@ -65,6 +65,7 @@ class StackedRows:
                     whole[g, k, side], *shares = _told(told, side, task)
                     for part, counts in zip(parts, shares, strict=True):
                         part[g, k, side, :, columns] = counts.t()
+        concepts, whole, *parts = (part.to(device) for part in (concepts, whole, *parts))
         return cls(concepts, n_train, whole, *parts)
 
 

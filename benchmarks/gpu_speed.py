@@ -1,0 +1,138 @@
+"""How long training takes on a CUDA device: cold, warm, launch by launch, and as a share of the roofline.
+
+Needs torch, NumPy and jaxtyping alone. From a checkout: PYTHONPATH=src python3 benchmarks/gpu_speed.py [results.json]
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.nn.networks import EntropyNet
+from logiclens.train import batched
+from logiclens.train.batched import fit_many
+from logiclens.train.config import TrainConfig
+
+REPEATS = 7
+BYTES_A_SECOND, OPERATIONS_A_SECOND = 4.8e12, 67e12
+"""Of an H200 by its data sheet: memory, and float32 outside of tensor cores."""
+
+
+def table(n_rows: int, n_concepts: int, n_classes: int, seed: int) -> ConceptTable:
+    """Random rows, all distinct where there are enough concepts, with classes that depend on some of them."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2, (n_rows, n_concepts))
+    labels = (bits[:, :8] @ (1 << np.arange(8)) + (rng.random(n_rows) < 0.1)) % n_classes
+    return ConceptTable(bits, None, labels, [str(i) for i in range(n_classes)])
+
+
+def networks(n: int, n_concepts: int, n_classes: int, hidden: tuple[int, ...]) -> list[EntropyNet]:
+    """Fresh ones on the device."""
+    return [
+        EntropyNet(
+            n_concepts, n_classes, hidden, temperature=0.7 + k % 12, generator=torch.Generator().manual_seed(k)
+        ).cuda()
+        for k in range(n)
+    ]
+
+
+def timed(work: Callable[[], object]) -> float:
+    torch.cuda.synchronize()
+    begun = time.perf_counter()
+    work()
+    torch.cuda.synchronize()
+    return time.perf_counter() - begun
+
+
+def floor(n_models: int, n_rows: int, n_concepts: int, n_classes: int, hidden: tuple[int, ...], epochs: int) -> float:
+    """The seconds that bytes and operations of all epochs take at the least, whatever is launched how.
+
+    Operations: two for each product, forward and twice back (once for the first layer, whose inputs need no gradient).
+    Bytes: each layer's outputs are written, read, and once more for the gradient; the weights seven times (AdamW).
+    """
+    widths = (n_concepts, *hidden, 1)
+    heads = n_models * n_classes
+    layers = list(itertools.pairwise(widths))
+    operations = sum((4 if place == 0 else 6) * a * b for place, (a, b) in enumerate(layers)) * heads * n_rows
+    outputs = sum(b for _, b in layers) * heads * n_rows
+    weights = sum(a * b + b for a, b in layers) * heads
+    moved = 4 * (4 * outputs + 7 * weights + n_rows * n_concepts)
+    return epochs * max(operations / OPERATIONS_A_SECOND, moved / BYTES_A_SECOND)
+
+
+def measure(name: str, work: Callable[[], object], least: float, target: float) -> dict[str, Any]:
+    """Times of one job: the first call, later ones, and these without recording the graph."""
+    cold = timed(work)
+    warm = [timed(work) for _ in range(REPEATS)]
+    captured = batched.WARM_UP
+    batched.WARM_UP = 10**9
+    try:
+        launched = [timed(work) for _ in range(3)]
+    finally:
+        batched.WARM_UP = captured
+    found = {
+        "what": name,
+        "cold_s": cold,
+        "warm_s": statistics.median(warm),
+        "warm_spread_s": [min(warm), max(warm)],
+        "launch_by_launch_s": statistics.median(launched),
+        "floor_s": least,
+        "share_of_roofline": least / statistics.median(warm),
+        "target_s": target,
+    }
+    print(
+        f"{name}: cold {cold:.3f} s, warm {found['warm_s'] * 1e3:.1f} ms ({min(warm) * 1e3:.1f} to "
+        f"{max(warm) * 1e3:.1f}), launch by launch {found['launch_by_launch_s'] * 1e3:.0f} ms, "
+        f"floor {least * 1e3:.2f} ms ({found['share_of_roofline']:.0%}), target {target * 1e3:.0f} ms: "
+        f"{'holds' if found['warm_s'] <= target else 'does not hold'}",
+        flush=True,
+    )
+    return found
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    quiet = {"progress": False}
+    results = []
+    rows, held = table(1136, 90, 2, 0), table(284, 90, 2, 1)
+    config = TrainConfig(epochs=200, **quiet)
+    results.append(measure(
+        "MIMIC-II shape, 200 epochs", lambda: fit_many(networks(1, 90, 2, (20,)), rows, config, validation=held),
+        floor(1, 1420, 90, 2, (20,), 200), 0.030,
+    ))  # fmt: skip
+    folds = [table(2086, 14, 2, 10 + k) for k in range(5)]
+    choosing = [table(521, 14, 2, 20 + k) for k in range(5)]
+    n_rows = statistics.mean(len(one.counted()) for one in (*folds, *choosing)) * 2
+    results.append(measure(
+        "60 V-Dem models, 200 epochs",
+        lambda: fit_many(
+            networks(60, 14, 2, (20, 20)), [folds[k // 12] for k in range(60)], config,
+            validation=[choosing[k // 12] for k in range(60)],
+        ),
+        floor(60, int(n_rows), 14, 2, (20, 20), 200), 0.100,
+    ))  # fmt: skip
+    plain, plain_held = table(7544, 108, 200, 2), table(1886, 108, 200, 3)
+    long = TrainConfig(epochs=500, **quiet)
+    results.append(measure(
+        "CUB shape, plain rows, 500 epochs",
+        lambda: fit_many(networks(1, 108, 200, (10,)), plain, long, validation=plain_held),
+        floor(1, 9430, 108, 200, (10,), 500), 0.500,
+    ))  # fmt: skip
+    told = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "jobs": results}
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
