@@ -1,4 +1,4 @@
-"""docs/results.md: the committed results read out in plain words, every number and every verdict from the table.
+"""docs/results.md and the tables of the README: the committed results in plain words, every number from the table.
 
     .venv/bin/python benchmarks/results_page.py
 
@@ -21,7 +21,7 @@ from logiclens.report.bench_summary import Bench, Entry, read_bench
 from logiclens.report.bench_tables import estimate_text, published_text
 
 ROOT = Path(__file__).parent.parent
-RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "results.md"
+RESULTS, PAGE, README = ROOT / "benchmarks" / "results", ROOT / "docs" / "results.md", ROOT / "README.md"
 SIX = {metric.name: metric for metric in METRICS}
 FINAL = Metric("final_model_accuracy", "", "%", 100.0), Metric("final_explanation_accuracy", "", "%", 100.0)
 CONCEPTS = Metric("concept_accuracy", "", "%", 100.0)
@@ -278,5 +278,24 @@ def _toy(bench: Bench) -> str:
     return "\n".join(["## The toy comparison", "", *lines]) if lines else ""
 
 
+def readme_with(readme: str, page: str) -> str:
+    """The README with the rows of the page in its tables; which methods are shown there is the README's choice."""
+    before, rest = readme.split("<!-- results -->")
+    shown, after = rest.split("<!-- end of results -->")
+    parts = shown.split(", five folds")
+    for place, title in enumerate(("MIMIC-II", "V-Dem"), start=1):
+        section = page.split(f"## {title}, clean")[1].split("\n## ")[0]
+        rows = {line.split(" | ")[0]: line for line in section.splitlines() if line.startswith("| ")}
+        parts[place] = "\n".join(rows.get(line.split(" | ")[0], line) for line in parts[place].split("\n"))
+    return f"{before}<!-- results -->{', five folds'.join(parts)}<!-- end of results -->{after}"
+
+
+def main() -> None:
+    """Write the page, and its rows into the README."""
+    written = page(read_bench(RESULTS))
+    PAGE.write_text(written, encoding="utf-8")
+    README.write_text(readme_with(README.read_text(encoding="utf-8"), written), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page(read_bench(RESULTS)), encoding="utf-8")
+    main()

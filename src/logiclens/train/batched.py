@@ -183,11 +183,11 @@ class StackedRun:
         places = torch.arange(stack.shape[0] * stack.shape[1], dtype=torch.int32, device=like.device)
         for view in stack.split(self.owner):
             view.copy_(places.view(*stack.shape, *[1] * (view.ndim - 2)))
-        self.best_right = like.new_full(stack.shape, -torch.inf)
-        self.best_loss = like.new_full(stack.shape, torch.inf)
+        self.best_rank = torch.full(stack.shape, -torch.inf, dtype=torch.float64, device=like.device)
         self.best_epoch = torch.zeros(stack.shape, dtype=torch.long, device=like.device)
         self.running = torch.ones(stack.shape, dtype=torch.bool, device=like.device)
         self.graph: torch.cuda.CUDAGraph | None = None
+        self.begun = False
 
     @torch.no_grad()
     def train(self) -> None:
@@ -226,7 +226,8 @@ class StackedRun:
     def look(self) -> None:
         """Forward, loss and accuracy on all rows; weights are kept where they are the best so far."""
         loss, right, self.wrong = self.stack.judge(self.stack.forward())
-        if self.chooses:
+        # Before the first step there is no epoch to choose.
+        if self.chooses and self.begun:
             self._remember(loss[..., 1], right[..., 1])
         told = torch.stack([loss[..., 0], loss[..., 1], right[..., 0], right[..., 1], self.stack.penalties()])
         self.curves.index_copy_(0, self.epoch, told.unsqueeze(0))
@@ -242,17 +243,17 @@ class StackedRun:
             weight_decay=config.weight_decay, eps=1e-8, maximize=False,
         )  # fmt: skip
         self.epoch += 1
+        self.begun = True
 
     def _remember(self, loss: Tensor, right: Tensor) -> None:
         """Keep the weights where this epoch is the best: higher accuracy, then lower loss, then earlier."""
         # Counts of rows divide to equal shares, class weights do not quite: what differs by rounding is a tie.
-        right = right.round(decimals=6)
-        better = (right > self.best_right) | ((right == self.best_right) & (loss < self.best_loss))
-        # Before the first step there is no epoch to choose.
-        better &= self.running & (self.epoch > 0)
+        # The loss, brought below 1, decides behind the last digit that counts.
+        rank = right.double().round(decimals=6).sub_((loss / (1 + loss)).double(), alpha=1e-7)
+        better = (rank > self.best_rank) & self.running
         if better.is_cuda or bool(better.any()):
-            for best, now in ((self.best_right, right), (self.best_loss, loss), (self.best_epoch, self.epoch - 1)):
-                best.copy_(torch.where(better, now, best))
+            torch.where(better, rank, self.best_rank, out=self.best_rank)
+            torch.where(better, self.epoch - 1, self.best_epoch, out=self.best_epoch)
             torch.where(better.view(-1)[self.owner], self.stack.flat, self.best, out=self.best)
         if self.config.patience is not None:
             self.running &= self.epoch - 1 - self.best_epoch < self.config.patience

@@ -46,12 +46,23 @@ class Batch:
         if counted:
             rows = table.counted()
             parts = (rows.bits(), rows.counts, rows.total)
-        concepts, counts, total = (torch.tensor(np.array(part), dtype=like.dtype, device=like.device) for part in parts)
+        concepts, counts, total = (as_tensor(part, like) for part in parts)
         return cls(concepts, counts[:, 1:2] if single_head else counts, total)
+
+    def to(self, device: torch.device) -> Batch:
+        """The same on a device."""
+        return Batch(self.concepts.to(device), self.counts.to(device), self.total.to(device))
 
     def take(self, rows: Tensor) -> Batch:
         """Some of the rows."""
         return Batch(self.concepts[rows], self.counts[rows], self.total[rows])
+
+
+def as_tensor(array: NDArray[Any], like: Tensor) -> Tensor:
+    """A copy of an array on the device and in the precision of `like`."""
+    # NumPy converts many times faster than torch.tensor does; a copy, because the array may be frozen.
+    kind = np.float64 if like.dtype == torch.float64 else np.float32
+    return torch.from_numpy(array.astype(kind)).to(like)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +71,10 @@ class ClassWeight:
 
     yes: Float[Tensor, " klass"]
     no: Float[Tensor, " klass"]
+
+    def to(self, device: torch.device) -> ClassWeight:
+        """The same on a device."""
+        return ClassWeight(self.yes.to(device), self.no.to(device))
 
 
 def task_loss(

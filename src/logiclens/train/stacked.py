@@ -66,6 +66,7 @@ class Stack:
         self.keep = torch.stack([layer.keep for layer in layers]).view(*self.shape, *first.entropy.keep.shape)
         self.temperature = like.new_tensor([layer.temperature for layer in layers]).view(*self.shape, 1, 1)
         self.penalty_weight = penalty_weight.view(*self.shape, 1, 1)
+        self.penalised = (penalty_weight > 0).to(like)
         with torch.no_grad():
             torch.cat([parameter.flatten() for parameter in self._parameters()], out=self.flat)
         self._prepare()
@@ -134,9 +135,8 @@ class Stack:
         strength = weight.abs().sum(dim=-2)
         if not self.whole:
             strength = strength.masked_fill(~self.keep & self.keep.any(dim=-1, keepdim=True), -torch.inf)
-        self.top = strength.amax(dim=-1, keepdim=True)
-        self.is_top = strength == self.top
-        self.scaled = (strength - self.top).div_(self.temperature)
+        strongest, self.top = strength.max(dim=-1, keepdim=True)
+        self.scaled = (strength - strongest).div_(self.temperature)
         self.relevance = self.scaled.exp()
         if not self.whole:
             self.relevance = self.relevance.mul_(self.keep)
@@ -184,9 +184,8 @@ class Stack:
         """From the folded weights to the weights: each moves its own product, and the relevance of its concept."""
         weight, gradient = self.views[0], self.gradients[0]
         moved = (self.folded_gradient * weight).sum(dim=-2).mul_(self.relevance).div_(self.temperature)
-        # The largest strength of a head scales all others down; several that are equal share that.
-        share = self.is_top / self.is_top.sum(dim=-1, keepdim=True)
-        moved = moved.addcmul_(share, moved.sum(dim=-1, keepdim=True), value=-1)
+        # The largest strength of a head scales all others down.
+        moved.scatter_add_(-1, self.top, moved.sum(dim=-1, keepdim=True).neg_())
         if self.penalty == "entropy":
             moved -= self.attention * (self.log_attention + self.entropy) * (self.penalty_weight / self.temperature)
         if not self.whole:
@@ -207,7 +206,7 @@ class Stack:
             found = self.entropy.sum(dim=(-1, -2))
         else:
             found = torch.stack([view.abs().sum(dim=(-1, -2, -3)) for view in self.views[::2]]).sum(dim=0)
-        return found * (self.penalty_weight.view(self.shape) > 0)
+        return found * self.penalised
 
     def _activate(self, values: Tensor) -> None:
         if self.slope:

@@ -12,8 +12,10 @@ from torch import Tensor
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.formula.counted import CountedRows, distinct
-from logiclens.train.objective import Batch, ClassWeight, Task
+from logiclens.train.objective import Batch, ClassWeight, Task, as_tensor
 
+FEW = 8
+"""Up to so many models are laid out where they are trained; of more, each by itself would keep a GPU waiting."""
 WORTH_SHARING = 1.5
 """Tables are laid over each other where together they have at most this many times the rows of the largest."""
 
@@ -25,6 +27,12 @@ class Told:
     train: Batch
     held: Batch | None
     class_weight: ClassWeight | None = None
+
+    def to(self, device: torch.device) -> Told:
+        """The same on a device."""
+        held = None if self.held is None else self.held.to(device)
+        weight = None if self.class_weight is None else self.class_weight.to(device)
+        return Told(self.train.to(device), held, weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +55,8 @@ class StackedRows:
     @classmethod
     def of(cls, groups: Sequence[Sequence[Told]], task: Task, device: torch.device) -> StackedRows:
         """The rows of `[group][model]` on a device; the models of a group are told of the same rows."""
+        if len(groups) * len(groups[0]) <= FEW:
+            groups = [[told.to(device) for told in group] for group in groups]
         n_train = max(len(group[0].train) for group in groups)
         n_held = max(0 if group[0].held is None else len(group[0].held) for group in groups)
         like = groups[0][0].train
@@ -106,7 +116,7 @@ def _laid_over(tables: Sequence[ConceptTable], like: Tensor, single_head: bool) 
     first, place = distinct(bits)
     if len(first) > WORTH_SHARING * max(map(len, counted)):
         return {}
-    concepts = torch.tensor(bits[first], dtype=like.dtype, device=like.device)
+    concepts = as_tensor(bits[first], like)
     ends = np.cumsum([len(rows) for rows in counted])
     return {
         id(table): _placed(concepts, rows, place[end - len(rows) : end], like, single_head)
@@ -117,5 +127,5 @@ def _laid_over(tables: Sequence[ConceptTable], like: Tensor, single_head: bool) 
 def _placed(concepts: Tensor, rows: CountedRows, place: np.ndarray, like: Tensor, single_head: bool) -> Batch:
     counts, total = np.zeros((len(concepts), rows.counts.shape[1])), np.zeros(len(concepts))
     counts[place], total[place] = rows.counts, rows.total
-    yes, whole = (torch.tensor(array, dtype=like.dtype, device=like.device) for array in (counts, total))
+    yes, whole = as_tensor(counts, like), as_tensor(total, like)
     return Batch(concepts, yes[:, 1:2] if single_head else yes, whole)
