@@ -18,6 +18,11 @@ from logiclens.errors import LogicLensWarning
 from logiclens.formula.bits import PackedRows
 from logiclens.logic import test_explanation
 from logiclens.nn import EntropyNet, entropy_logic_loss
+from logiclens.train.batched import StackedRun
+from logiclens.train.config import TrainConfig
+from logiclens.train.objective import Batch
+from logiclens.train.stacked import Stack
+from logiclens.train.stacked_rows import StackedRows, Told
 
 
 def network(shape: Shape, shared_tail: bool) -> EntropyNet:
@@ -25,9 +30,18 @@ def network(shape: Shape, shared_tail: bool) -> EntropyNet:
 
 
 def epoch(shape: Shape, rows: Rows, shared_tail: bool) -> None:
-    """An epoch on plain rows: equal rows are not counted together here, although `fit` would do so."""
-    concepts, labels = torch.from_numpy(rows.concepts), torch.from_numpy(rows.labels)
+    """An epoch on plain rows; only where the shape says so, equal rows are counted together, as `fit` always would."""
     model = network(shape, shared_tail)
+    if not shared_tail:
+        table = ConceptTable(rows.concepts, labels=rows.labels, class_names=[str(i) for i in range(shape.classes)])
+        told = Told(Batch.of(table, model.entropy.weight, counted=shape.counted), None)
+        stacked = StackedRows.of([[told]], "multiclass", torch.device("cpu"))
+        stack = Stack([[model]], stacked, "entropy", torch.full((1, 1), measure.ENTROPY_WEIGHT))
+        run = StackedRun(stack, TrainConfig(epochs=shape.timed_epochs + 2), chooses=False)
+        with torch.no_grad():
+            measure.report(**measure.epoch_cost(run.one_epoch, shape.timed_epochs))
+        return
+    concepts, labels = torch.from_numpy(rows.concepts), torch.from_numpy(rows.labels)
     optimizer = torch.optim.AdamW(model.parameters(), lr=measure.LEARNING_RATE)
 
     def one_epoch() -> None:

@@ -31,6 +31,8 @@ class Shape:
     """Classes that the reference extracts; its time is scaled to all. None: all of them."""
     max_literals: int | None = None
     """The reference's `max_minterm_complexity`."""
+    counted: bool = False
+    """Whether equal rows are counted together in the epoch of ours; the reference has no such thing."""
 
 
 SHAPES = {
@@ -40,6 +42,7 @@ SHAPES = {
         Shape("vdem", 3_743, 82, 2, (20, 20)),
         Shape("mnist", 60_000, 10, 2, (10,), timed_epochs=10),
         Shape("cub", 11_788, 108, 200, (10,), epochs=12, batch=1_024, timed_epochs=4, extracted=4, max_literals=5),
+        Shape("species", 11_788, 108, 200, (10,), timed_epochs=4, counted=True),
     )
 }
 
@@ -106,6 +109,13 @@ def _cub(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.int6
     return np.where(truth, 1 - doubt, doubt).astype(np.float32), labels
 
 
+def _species(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
+    """Attributes of 200 species as annotated: 200 distinct rows, which are the classes themselves."""
+    species = rng.random((shape.classes, shape.concepts)) < 0.25
+    labels = rng.permutation(np.arange(shape.rows) % shape.classes)
+    return species[labels].astype(np.float32), labels
+
+
 def _planted_labels(concepts: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
     """Three cubes of four literals, each literal in the polarity that is the more frequent one; 5% turned."""
     cubes = rng.permutation(concepts.shape[1])[:12].reshape(3, 4)
@@ -114,4 +124,4 @@ def _planted_labels(concepts: NDArray[np.bool_], rng: np.random.Generator) -> ND
     return (holds ^ (rng.random(len(concepts)) < 0.05)).astype(np.int64)
 
 
-_GENERATORS = {"mimic": _mimic, "vdem": _vdem, "mnist": _mnist, "cub": _cub}
+_GENERATORS = {"mimic": _mimic, "vdem": _vdem, "mnist": _mnist, "cub": _cub, "species": _species}

@@ -191,10 +191,19 @@ def says(column: int):
     return lambda x: torch.stack([1 - x[:, column], x[:, column]], dim=-1)
 
 
-def knowing(labels):
-    """The network that gives every row of a table its label, though the concepts may not tell."""
-    answers = torch.stack([1 - torch.tensor(labels), torch.tensor(labels)], dim=-1).float()
-    return lambda x: answers[: len(x)]
+def telling(table: ConceptTable) -> ConceptTable:
+    """The table with one more concept, its labels."""
+    values = np.c_[table.values, table.labels]
+    return ConceptTable(values, (*table.names, "told"), table.labels, table.class_names)
+
+
+def knowing(n_concepts: int = 2, attention: Sequence[float] | None = None) -> Rigged:
+    """A network that gives every row its label, told by a last concept that no head calls relevant."""
+    network = Rigged(n_concepts + 1, [range(n_concepts)] * 2, says(n_concepts))
+    if attention is not None:
+        with torch.no_grad():
+            network.entropy.weight[:, 0, :n_concepts] = 10 + 0.01 * torch.tensor(attention)
+    return network
 
 
 def table(rows, labels, names=("a", "b")) -> ConceptTable:
@@ -268,7 +277,7 @@ def test_with_exact_only_a_literal_stays_unless_all_rows_are_right_without_it():
     rows = table([[1, 1, 0], [1, 1, 0], [1, 0, 1], [0, 1, 0], [0, 0, 1]], [1, 1, 0, 0, 0], names)
     noisy = rows.append(table([[1, 1, 0]], [0], names))
     for local, exact in ((rows, "a & b"), (noisy, "a & b & ~c")):
-        network = rig(knowing(local.labels), 3, attention=[2, 1, 0])
+        network, local = knowing(3, attention=[2, 1, 0]), telling(local)
         assert explain_as_authors(network, local, local)[1] == parse("a & b")
         assert explain_as_authors(network, local, local, exact_only=True)[1] == parse(exact)
 
@@ -280,7 +289,7 @@ def test_a_rejected_rule_stays_in_the_running_list():
     local = table(rows, [1, 0, 1, 1, 1, 0], names)
     rows = [[1, 1, 0], [1, 0, 1], [0, 0, 0], [1, 1, 1], [1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1]]
     judged = table(rows, [1, 0, 1, 1, 1, 1, 0, 1], names)
-    rules = aggregate_as_authors(rig(knowing(local.labels), 3), local, judged)[1]
+    rules = aggregate_as_authors(knowing(3), telling(local), telling(judged))[1]
     assert [str(step.reduced) for step in rules.trace] == ["~a", "~b & c", "~c"]
     assert [step.taken for step in rules.trace] == [True, False, True]
     assert rules.formula.equivalent(parse("~a | (~b & c) | ~c"))
@@ -298,8 +307,8 @@ def test_a_tautology_of_single_literals_is_scored_as_sympy_leaves_it():
     # Accuracy on the kept rows is 0.5 with b or ~b; a goes first, as it has the least attention.
     local = table([[1, 1], [1, 0], [1, 1], [1, 0]], [1, 1, 0, 0])
     judged = table([[1, 1]] * 4 + [[1, 0]] * 5 + [[0, 1]], [1] * 9 + [0])
-    network = rig(knowing(local.labels), attention=[0, 1])
-    rules = aggregate_as_authors(network, local, judged, Aggregation(score="accuracy"))[1]
+    network = knowing(attention=[0, 1])
+    rules = aggregate_as_authors(network, telling(local), telling(judged), Aggregation(score="accuracy"))[1]
     assert [step.reduced for step in rules.trace] == [Cube([Literal("b", False)]), Cube([Literal("b")])]
     assert [step.together for step in rules.trace] == [0.6, 0.9]
     assert rules.formula == DNF([Cube([Literal("b", False)]), Cube([Literal("b")])])
@@ -312,7 +321,7 @@ def test_a_written_tautology_is_skipped():
     # All four rows are yes once and no once: nothing can be dropped without a loss under exact_only.
     local = table(rows * 2, [1] * 4 + [0] * 4)
     judged = table(rows, [1] * 4)
-    rules = aggregate_as_authors(rig(knowing(local.labels)), local, judged, Aggregation(exact_only=True))[1]
+    rules = aggregate_as_authors(knowing(), telling(local), telling(judged), Aggregation(exact_only=True))[1]
     assert [len(step.reduced) for step in rules.trace] == [2] * 4
     assert [step.together is None for step in rules.trace] == [False] * 3 + [True]
     assert [step.taken for step in rules.trace] == [True] * 3 + [False]

@@ -351,7 +351,7 @@ def test_a_fitted_model_shows_its_rules(models, which, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(classifier_module, "train", refuse)
+    monkeypatch.setattr(classifier_module, "train_all", refuse)
     monkeypatch.setattr(explaining_module, "resampled_formulas", refuse)
     model = models[which]
     with warnings.catch_warnings():

@@ -25,6 +25,7 @@ class Learned:
         notes: what a reader of the results must know, in sentences.
         classes: the class numbers that `formulas` are for, where a method explains a sample of them; None is all.
         seconds: the time that counts, where it is not all that passed (a peer that had to be started first).
+        cpu_seconds: the same of the processor's time.
         elsewhere: seconds and CPU seconds to add to those that passed: the share of what was done for several at once.
         test: the test rows as the method sees them, where it predicts concepts of its own.
         answers: on which row the method says yes to which class `[rows, classes]`, where that is not simply the class
@@ -36,6 +37,7 @@ class Learned:
     notes: tuple[str, ...] = ()
     classes: tuple[int, ...] | None = None
     seconds: float | None = None
+    cpu_seconds: float | None = None
     elsewhere: tuple[float, float] = (0.0, 0.0)
     test: ConceptTable | None = None
     answers: Callable[[ConceptTable], NDArray[np.bool_]] | None = None

@@ -36,21 +36,29 @@ USUAL = Path(".venv-reference/bin/python")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PeerLearned(Learned):
-    """What was learned in another interpreter, and how long it took there: `seconds` is the sum, without the start."""
+    """What was learned in another interpreter, and how long it took there, by the clock and of the processor.
+
+    `seconds` and `cpu_seconds` are the sums, without the start of that interpreter.
+    """
 
     seconds_training: float
     seconds_extracting: float
+    cpu_training: float
+    cpu_extracting: float
 
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """What the other interpreter found: texts in its own names, its outputs on all rows, its weights as a network."""
+    """What the other interpreter found: texts in its own names, its outputs on all rows, its weights as a network.
+
+    Times are in seconds by the clock, and of the processor.
+    """
 
     texts: tuple[str, ...]
     logits: NDArray[np.float32]
     network: EntropyNet
-    seconds_training: float
-    seconds_extracting: float
+    training: tuple[float, float]
+    extracting: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -112,9 +120,12 @@ class TorchExplain:
                 for name, text in zip(rows.class_names, found.texts, strict=True)
                 if text in NOTHING
             ),
-            seconds=found.seconds_training + found.seconds_extracting,
-            seconds_training=found.seconds_training,
-            seconds_extracting=found.seconds_extracting,
+            seconds=found.training[0] + found.extracting[0],
+            cpu_seconds=found.training[1] + found.extracting[1],
+            seconds_training=found.training[0],
+            seconds_extracting=found.extracting[0],
+            cpu_training=found.training[1],
+            cpu_extracting=found.extracting[1],
         )
 
     def given(
@@ -148,8 +159,7 @@ class TorchExplain:
             tuple(found["texts"].tolist()),
             found["logits"],
             self._rebuilt(found, rows),
-            float(found["seconds_training"]),
-            float(found["seconds_extracting"]),
+            *(tuple(found[part].tolist()) for part in ("seconds_training", "seconds_extracting")),
         )
 
     def _interpreter(self) -> Path:

@@ -236,6 +236,7 @@ def work(source: Source, run: Run, grid: Sequence[str] = ()) -> Metrics:
         found += [("seconds", f"{wall:.4f}"), ("cpu_seconds", f"{cpu:.4f}")]
     elif math.isfinite(learned.seconds):
         found.append(("seconds", f"{learned.seconds:.4f}"))
+        found += [] if learned.cpu_seconds is None else [("cpu_seconds", f"{learned.cpu_seconds:.4f}")]
     if fold.dataset.truth is not None and learned.formulas is not None:
         pairs = zip(learned.formulas, fold.dataset.truth, strict=True)
         found.append(("recovered", str(sum(formula.equivalent(truth) for formula, truth in pairs))))

@@ -66,6 +66,11 @@ def trained(fold: FoldData, *, soft: bool = False) -> TrainedNetwork:
     return TrainedNetwork(copy.deepcopy(found.network), found.share, spent)
 
 
+def forget() -> None:
+    """Keep no network, so that the next run trains its own."""
+    _kept.clear()
+
+
 def _key(fold: FoldData, soft: bool) -> tuple[object, ...]:
     return id(fold.train), id(fold.validation), fold.task.network, fold.seed, soft
 

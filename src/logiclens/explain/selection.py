@@ -248,14 +248,27 @@ class Search:
 
     def reductions(self, current: CubeArray) -> tuple[float, CubeArray]:
         """The best cube or literal to drop."""
-        options = [current.take(np.arange(len(current)) != k) for k in range(len(current)) if len(current) > 1]
+        n, rows = len(current), self.judge.rows
+        fires = current.covers_packed(rows)
+        others = np.stack([np.bitwise_or.reduce(np.delete(fires, k, axis=0), axis=0, initial=0) for k in range(n)])
         # A cube keeps its last literal: without it the formula would be True.
-        for k, j in np.argwhere(current.used & (current.lengths > 1)[:, None]):
-            used = current.used.copy()
-            used[k, j] = False
-            options.append(CubeArray(used, current.value & used))
-        values = [(self.value(option), option) for option in options]
-        return max(values, key=lambda option: option[0], default=(-np.inf, current))
+        cube, concept = np.nonzero(current.used & (current.lengths > 1)[:, None])
+        used = current.used[cube]
+        used[np.arange(len(cube)), concept] = False
+        shorter = CubeArray(used, current.value[cube] & used)
+        # First the cubes that could go, then the literals.
+        cubes = range(n) if n > 1 else range(0)
+        left = np.concatenate([others[list(cubes)], shorter.covers_packed(rows) | others[cube]])
+        if len(left) == 0:
+            return -np.inf, current
+        literals = int(current.lengths.sum()) - np.r_[current.lengths[list(cubes)], np.ones(len(cube), dtype=np.intp)]
+        values = self.judge.scores(self.judge.covered(left)) - self.limits.price * literals
+        best = int(np.argmax(values))
+        if best < len(cubes):
+            return float(values[best]), current.take(np.arange(n) != best)
+        changed, place = current.used.copy(), best - len(cubes)
+        changed[cube[place], concept[place]] = False
+        return float(values[best]), CubeArray(changed, current.value & changed)
 
 
 def _supports(cubes: CubeArray, on: NDArray[np.bool_], weight: NDArray[np.float64]) -> NDArray[np.float64]:

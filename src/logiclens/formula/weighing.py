@@ -6,6 +6,7 @@ A plane holds the rows whose weight has a certain binary digit. Whole weights, s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ class PackedWeights:
         sums = np.zeros(len(fires))
         if len(fires) == 0 or fires.shape[1] == 0:
             return sums
-        if among is not None and self.planes is not None:
+        if among is not None and self.planes is not None and len(fires) > 1:
             return PackedWeights(self.weight, self.planes & among).sums(fires)
         at_a_time = max(1, BLOCK_WORDS // fires.shape[1])
         for first in range(0, len(fires), at_a_time):
@@ -68,9 +69,16 @@ class PackedWeights:
             bits = np.unpackbits(fires.view(np.uint8), axis=1, bitorder="little", count=len(self.weight))
             return np.asarray(bits @ self.weight, dtype=np.float64)
         found = np.zeros(len(fires))
-        for digit, plane in enumerate(self.planes):
+        for digit, (busy, plane) in enumerate(self._busy):
+            some = fires if busy is None else fires[:, busy]
+            found += float(1 << digit) * np.bitwise_count(some & plane).sum(axis=1, dtype=np.int64)
+        return found
+
+    @cached_property
+    def _busy(self) -> list[tuple[NDArray[np.intp] | None, NDArray[np.uint64]]]:
+        """The words of each plane that hold a row, where these are few, and which they are."""
+        found: list[tuple[NDArray[np.intp] | None, NDArray[np.uint64]]] = []
+        for plane in () if self.planes is None else self.planes:
             busy = np.flatnonzero(plane)
-            # A plane of few rows touches few words.
-            some, theirs = (fires[:, busy], plane[busy]) if 2 * len(busy) < len(plane) else (fires, plane)
-            found += float(1 << digit) * np.bitwise_count(some & theirs).sum(axis=1, dtype=np.int64)
+            found.append((busy, plane[busy]) if 2 * len(busy) < len(plane) else (None, plane))
         return found

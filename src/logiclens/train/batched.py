@@ -198,7 +198,7 @@ class StackedRun:
             for epoch in range(config.epochs):
                 if on_gpu and epoch == WARM_UP < config.epochs - 1:
                     self._capture()
-                self.graph.replay() if self.graph is not None else self._pass()
+                self.graph.replay() if self.graph is not None else self.one_epoch()
                 # To ask the GPU is to wait for it.
                 asked = not on_gpu or epoch % ASKED_EVERY == 0
                 if config.patience is not None and asked and not bool(self.running.any()):
@@ -212,7 +212,7 @@ class StackedRun:
             self.best_epoch.fill_(config.epochs - 1)
         self._check()
 
-    def _pass(self) -> None:
+    def one_epoch(self) -> None:
         """One epoch."""
         self.look()
         self.step()
@@ -221,7 +221,7 @@ class StackedRun:
         """Record an epoch as a graph of GPU operations: it is then replayed without a launch for each of them."""
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
-            self._pass()
+            self.one_epoch()
 
     def look(self) -> None:
         """Forward, loss and accuracy on all rows; weights are kept where they are the best so far."""
