@@ -178,6 +178,7 @@ class StackedRun:
         # Loss and accuracy, for learning and for choosing, and the penalty; before each step, and after the last.
         self.curves = like.new_full((config.epochs + 1, 5, *stack.shape), torch.nan)
         self.best = like.clone()
+        self.best_views = stack.split(self.best)
         # Which model each weight belongs to.
         self.owner = torch.zeros(len(like), dtype=torch.int32, device=like.device)
         places = torch.arange(stack.shape[0] * stack.shape[1], dtype=torch.int32, device=like.device)
@@ -251,10 +252,16 @@ class StackedRun:
         # The loss, brought below 1, decides behind the last digit that counts.
         rank = right.double().round(decimals=6).sub_((loss / (1 + loss)).double(), alpha=1e-7)
         better = (rank > self.best_rank) & self.running
-        if better.is_cuda or bool(better.any()):
+        if better.is_cuda:
             torch.where(better, rank, self.best_rank, out=self.best_rank)
             torch.where(better, self.epoch - 1, self.best_epoch, out=self.best_epoch)
             torch.where(better.view(-1)[self.owner], self.stack.flat, self.best, out=self.best)
+        elif len(places := better.view(-1).nonzero()[:, 0]):
+            # To look which models are better costs nothing here, and copying these alone is less.
+            self.best_rank.view(-1)[places] = rank.view(-1)[places]
+            self.best_epoch.view(-1)[places] = self.epoch - 1
+            for best, now in zip(self.best_views, self.stack.views, strict=True):
+                best.flatten(0, 1)[places] = now.flatten(0, 1)[places]
         if self.config.patience is not None:
             self.running &= self.epoch - 1 - self.best_epoch < self.config.patience
 
