@@ -250,8 +250,11 @@ class StackedRun:
         """Keep the weights where this epoch is the best: higher accuracy, then lower loss, then earlier."""
         # Counts of rows divide to equal shares, class weights do not quite: what differs by rounding is a tie.
         # The loss, brought below 1, decides behind the last digit that counts.
-        rank = right.double().round(decimals=6).sub_((loss / (1 + loss)).double(), alpha=1e-7)
-        better = (rank > self.best_rank) & self.running
+        below = loss.double()
+        rank = right.double().round_(decimals=6).addcdiv_(below, below + 1, value=-1e-7)
+        better = rank > self.best_rank
+        if self.config.patience is not None:
+            better &= self.running
         if better.is_cuda:
             torch.where(better, rank, self.best_rank, out=self.best_rank)
             torch.where(better, self.epoch - 1, self.best_epoch, out=self.best_epoch)

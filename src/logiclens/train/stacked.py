@@ -67,6 +67,7 @@ class Stack:
         self.temperature = like.new_tensor([layer.temperature for layer in layers]).view(*self.shape, 1, 1)
         self.penalty_weight = penalty_weight.view(*self.shape, 1, 1)
         self.penalised = (penalty_weight > 0).to(like)
+        self.penalty_pull = self.penalty_weight / self.temperature
         with torch.no_grad():
             torch.cat([parameter.flatten() for parameter in self._parameters()], out=self.flat)
         self._prepare()
@@ -114,6 +115,7 @@ class Stack:
             self.asked = self.wants.sum(dim=2, keepdim=True)
         else:
             self.asked = self.wants + rows.weight_no[:, :, 0, :, :n_train]
+        self.against = -rows.weight
         self.whole = bool(self.keep.all())
 
     def judge(self, logits: Float[Tensor, "group model klass column"]) -> tuple[Tensor, Tensor, Tensor]:
@@ -121,7 +123,7 @@ class Stack:
         rows, n_train = self.rows, self.rows.n_train
         if rows.weight_no is None or rows.count_no is None:
             said = torch.log_softmax(logits, dim=2)
-            loss = _summed(rows.weight, said).neg_()
+            loss = _summed(self.against, said)
             right = _chosen(rows.count, logits).sum(dim=-1).div_(rows.whole)
             return loss, right, said[..., :n_train].exp().mul_(self.asked).sub_(self.wants)
         loss = _summed(rows.weight, nn.functional.softplus(-logits))
@@ -187,7 +189,8 @@ class Stack:
         # The largest strength of a head scales all others down.
         moved.scatter_add_(-1, self.top, moved.sum(dim=-1, keepdim=True).neg_())
         if self.penalty == "entropy":
-            moved -= self.attention * (self.log_attention + self.entropy) * (self.penalty_weight / self.temperature)
+            # H falls by α (log α + H) / τ where γ grows.
+            moved.addcmul_(self.attention * (self.log_attention + self.entropy), self.penalty_pull, value=-1)
         if not self.whole:
             moved = moved * self.keep
         signs = weight.sign()
