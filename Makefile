@@ -9,7 +9,8 @@ READY := $(VENV)/.ready
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: setup reference demo test test-browser test-all lint format bench bench-exact bench-table bench-paper clean
+.PHONY: setup reference demo test test-browser test-all lint format bench-speed bench-check bench-exact bench-table \
+	bench-paper clean
 
 setup: $(READY)
 
@@ -77,8 +78,14 @@ bench-paper: setup reference
 	$(BIN)/logiclens bench report $(RESULTS)
 	$(BIN)/python benchmarks/results_page.py
 
-bench: setup $(REFERENCE)/.ready
-	$(BIN)/python benchmarks/speed.py
+# Everything about speed beside torch_explain, trees and rule learners, into benchmarks/results/speed.{json,md,svg,png};
+# real tables need LOGICLENS_DATA, images among them their predicted concepts: CONCEPTS=folder.
+bench-speed: setup reference
+	$(BIN)/python benchmarks/bench_speed.py $(if $(CONCEPTS),--concepts $(CONCEPTS))
+
+# Fails when a fixed job needs more than 10% more instructions than benchmarks/results/instructions.json says.
+bench-check: setup
+	$(BIN)/python benchmarks/instructions.py
 
 clean:
 	rm -rf $(VENV) $(REFERENCE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from layout import aligned
 from shapes import SHAPES, generate
-from speed import aligned
 
 from logiclens.baselines.learner import Learned
 from logiclens.baselines.packages import MissingPackage

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from layout import aligned
 from shapes import SHAPES, Shape, generate
 
 HERE = Path(__file__).resolve().parent
@@ -180,12 +181,6 @@ def formulas_table(notes: dict[str, dict[str, Any]]) -> str:
             numbers = ["-" if result[key] is None else f"{result[key]:.3g}" for key in ("accuracy", "literals")]
             rows.append([name, f"{note['network']['relevant_concepts']:.0f}", side, found, *numbers])
     return aligned(rows)
-
-
-def aligned(rows: list[list[str]]) -> str:
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    rows = [rows[0], ["-" * width for width in widths], *rows[1:]]
-    return "\n".join("| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows)
 
 
 def _quantity(value: float, unit: str) -> str:
