@@ -15,6 +15,7 @@ from logiclens.errors import LogicLensError, LogicLensWarning, NoEntropyLayer
 from logiclens.explain import Limits, explain_all, explain_class, explain_local, read
 from logiclens.formula import DNF, TruthTable, parse
 from logiclens.nn import EntropyLogicLayer, EntropyNet, LinearIndependent
+from logiclens.train import TrainConfig, fit
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net, yes_no
 
 
@@ -515,3 +516,20 @@ def test_networks_on_cuda_are_explained_alike():
     network = xor_net()
     expected = explain_all(network, ConceptTable(GRID, NAMES)).formulas
     assert explain_all(network.cuda(), ConceptTable(torch.tensor(GRID).cuda(), NAMES)).formulas == expected
+
+
+def test_many_heads_are_explained_side_by_side_as_one_after_another(monkeypatch):
+    """Twelve classes on two threads and on one: the same formulas, in the same order."""
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, (600, 6))
+    labels = (bits[:, :4] @ [1, 2, 4, 8]) % 12
+    table = ConceptTable(bits, None, labels, [f"class {i}" for i in range(12)])
+    network = EntropyNet(6, 12, (8,), temperature=2.0, generator=torch.Generator().manual_seed(0))
+    fit(network, table, TrainConfig(epochs=120, progress=False))
+    found = []
+    for n_threads in (1, 2):
+        monkeypatch.setattr(torch, "get_num_threads", lambda n=n_threads: n)
+        found.append(explain_all(network, table))
+    assert [one.name for one in found[1]] == list(table.class_names)
+    assert found[0].formulas == found[1].formulas
+    assert len(set(found[0].formulas)) == 12

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from torch import nn
 
 from logiclens.data.concepts import as_table
@@ -24,6 +26,8 @@ from logiclens.formula.table import TruthTable
 Method = Literal["minimal", "paper"]
 ScoreAgainst = Literal["labels", "network"]
 
+MANY_HEADS = 8
+"""From so many heads on they are explained side by side."""
 IDLE_SPREAD = 1e-3
 """A head is idle when its output varies by less than this share of what the best of the other heads varies by."""
 
@@ -76,9 +80,26 @@ def explain_all(
     """The formulas of all classes, from one pass of the rows through the network. See `explain_class`."""
     reading, judged = _readings(network, rows, validation, answer)
     how = _How(method, score_against, limits or Limits(), exclusive)
-    classes = tuple(_explain_head(reading, judged, head, how) for head in range(reading.n_heads))
+    classes = _explain_heads(reading, judged, how)
     _warn_of_unvarying(classes)
     return Explanation(classes)
+
+
+def _explain_heads(reading: Reading, judged: Reading, how: _How) -> tuple[ClassExplanation, ...]:
+    """Head by head; many heads side by side, on as many threads as torch may use."""
+
+    def explain(head: int) -> ClassExplanation:
+        return _explain_head(reading, judged, head, how)
+
+    heads = range(reading.n_heads)
+    n_threads = min(torch.get_num_threads(), reading.n_heads)
+    if reading.n_heads < MANY_HEADS or n_threads == 1:
+        return tuple(map(explain, heads))
+    # What all heads read is made before they start.
+    for shared in (reading, judged):
+        _ = shared.seen, shared.bits
+    with ThreadPoolExecutor(n_threads) as pool:
+        return tuple(pool.map(explain, heads))
 
 
 def _readings(network: nn.Module, rows: Any, validation: Any, answer: Answer | None) -> tuple[Reading, Reading]:

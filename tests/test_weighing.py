@@ -1,0 +1,151 @@
+"""Weights as bit planes, counting without comparing rows, and what a class takes in: each against the plain way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.explain.extract import Mixture, read
+from logiclens.formula import counted as counted_module
+from logiclens.formula.bits import pack_columns
+from logiclens.formula.counted import CountedRows, distinct
+from logiclens.formula.cubes import CubeArray
+from logiclens.formula.primes import all_primes, packed
+from logiclens.formula.weighing import MAX_PLANES, PackedWeights
+from tests.rigged import GRID, NAMES, xor_net
+
+weights = st.one_of(
+    st.integers(0, 5).map(float), st.integers(0, 2**MAX_PLANES + 3).map(float), st.floats(0, 1e6, allow_nan=False)
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(weights, min_size=1, max_size=200), st.integers(0, 2**32 - 1), st.integers(1, 40), st.booleans())
+def test_sums_are_those_of_a_matrix_product(weight, seed, n_formulas, restricted):
+    rng = np.random.default_rng(seed)
+    fires, among = rng.random((n_formulas, len(weight))) < 0.4, rng.random(len(weight)) < 0.5
+    found = PackedWeights.of(np.array(weight)).sums(
+        pack_columns(fires), pack_columns(among[None])[0] if restricted else None
+    )
+    expected = (fires & among if restricted else fires) @ np.array(weight)
+    assert np.allclose(found, expected, rtol=1e-12)
+    if all(w == round(w) for w in weight) and max(weight) < 2**MAX_PLANES:
+        assert (found == expected).all()
+
+
+def test_nothing_is_weighed_as_nothing():
+    assert PackedWeights.of(np.ones(3)).sums(np.zeros((0, 1), dtype=np.uint64)).tolist() == []
+    assert PackedWeights.of(np.zeros(0)).sums(np.zeros((2, 0), dtype=np.uint64)).tolist() == [0, 0]
+
+
+def plainly_distinct(matrix):
+    """Where each distinct row first stands, in lexicographic order, and each row's group."""
+    rows = [tuple(row) for row in matrix.tolist()]
+    ordered = sorted(set(rows))
+    return [rows.index(row) for row in ordered], [ordered.index(row) for row in rows]
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.integers(0, 130), st.integers(1, 60), st.integers(0, 2**32 - 1), st.sampled_from([0, 24]))
+def test_rows_are_grouped_as_tuples_are(n_concepts, n_rows, seed, dense):
+    rng = np.random.default_rng(seed)
+    matrix = (rng.random((max(1, n_rows // 3), n_concepts)) < 0.5)[rng.integers(0, max(1, n_rows // 3), n_rows)]
+    before, counted_module.DENSE_CONCEPTS = counted_module.DENSE_CONCEPTS, dense
+    try:
+        first, group = distinct(matrix)
+    finally:
+        counted_module.DENSE_CONCEPTS = before
+    assert (first.tolist(), group.tolist()) == plainly_distinct(matrix)
+
+
+def test_two_rows_with_one_hash_are_told_apart(monkeypatch):
+    matrix = np.random.default_rng(0).random((50, 100)) < 0.5
+    matrix = np.concatenate([matrix, matrix[::2]])
+    monkeypatch.setattr(counted_module, "_hashed", lambda keys: np.zeros(len(keys), dtype=np.uint64))
+    first, group = distinct(matrix)
+    assert (first.tolist(), group.tolist()) == plainly_distinct(matrix)
+
+
+def test_many_classes_are_counted_cell_by_cell():
+    rng = np.random.default_rng(1)
+    bits, labels, weight = rng.integers(0, 2, (300, 4)), rng.integers(0, 40, 300), rng.random(300)
+    table = ConceptTable(bits, None, labels, [str(i) for i in range(40)], weight=weight)
+    plain = CountedRows.of(bits, table.names, np.eye(40)[labels] * weight[:, None], weight)
+    assert (table.counted().keys == plain.keys).all()
+    assert np.allclose(table.counted().counts, plain.counts)
+    assert np.allclose(table.counted().total, plain.total)
+    assert table.counted() is table.counted()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 150), st.integers(0, 2**32 - 1))
+def test_cubes_fire_packed_as_they_do_plainly(n_concepts, n_rows, seed):
+    rng = np.random.default_rng(seed)
+    used = rng.random((30, n_concepts)) < 0.4
+    cubes, rows = CubeArray(used, (rng.random(used.shape) < 0.5) & used), rng.random((n_rows, n_concepts)) < 0.5
+    fires = cubes.covers(rows)
+    found = packed(rows)
+    assert (np.stack([found.unpack(row) for row in cubes.covers_packed(found)], axis=1) == fires).all()
+    assert (found.unpack(cubes.any_covers_packed(found)) == fires.any(axis=1)).all()
+    assert not CubeArray.none(n_concepts).any_covers_packed(found).any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_prime_cubes_are_those_that_a_search_of_all_cubes_finds(n, seed):
+    rng = np.random.default_rng(seed)
+    grid = np.array([[(r >> j) & 1 for j in range(n)] for r in range(2**n)], dtype=bool)
+    kind = rng.integers(0, 3, len(grid))
+    on, off = grid[kind == 1], grid[kind == 0]
+    digits = np.array(np.unravel_index(np.arange(3**n), (3,) * n)).T
+    cubes = CubeArray(digits < 2, digits == 1)
+    implicant = ~cubes.covers(off).any(axis=0) if len(off) else np.ones(3**n, dtype=bool)
+    wanted = set()
+    for p in np.flatnonzero(implicant & (cubes.covers(on).any(axis=0) if len(on) else False)):
+        shorter = [digits[p].copy() for _ in np.flatnonzero(digits[p] < 2)]
+        for one, j in zip(shorter, np.flatnonzero(digits[p] < 2), strict=True):
+            one[j] = 2
+        if not any(implicant[np.ravel_multi_index(one, (3,) * n)] for one in shorter):
+            wanted.add(tuple(digits[p]))
+    found = all_primes(on, off)
+    assert {tuple(np.where(u, v.astype(int), 2)) for u, v in zip(found.used, found.value, strict=True)} == wanted
+
+
+def plain_gini(group, yes, weight):
+    return sum(
+        (y := weight[(group == g) & yes].sum()) * (n := weight[(group == g) & ~yes].sum()) / (y + n)
+        for g in set(group.tolist())
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 80), st.integers(0, 2**32 - 1))
+def test_what_is_mixed_is_measured_as_gini_does(n_rows, seed):
+    rng = np.random.default_rng(seed)
+    group, yes, weight = rng.integers(0, 5, n_rows), rng.random(n_rows) < 0.4, rng.integers(1, 4, n_rows).astype(float)
+    bits = rng.random((n_rows, 6)) < 0.5
+    mixed = Mixture.of(group, yes, weight)
+    assert mixed.impurity == pytest.approx(plain_gini(group, yes, weight))
+    if mixed.impurity > 0:
+        splits = [plain_gini(2 * group + bits[:, j], yes, weight) for j in range(6)]
+        assert mixed.split_by(bits) == pytest.approx(splits)
+        again = mixed.refined(bits[:, 2])
+        assert again.impurity == pytest.approx(splits[2])
+
+
+def test_equal_rows_are_sent_once_and_answered_alike():
+    rows = np.concatenate([GRID, GRID[:5], GRID[3:9]])
+    sent: list[int] = []
+    network = xor_net()
+    network.register_forward_pre_hook(lambda _module, inputs: sent.append(len(inputs[0])))
+    weight = np.arange(1, len(rows) + 1)
+    reading = read(network, ConceptTable(rows, NAMES, rows[:, 0] ^ rows[:, 1], weight=weight))
+    assert max(sent) == len(GRID)
+    assert reading.logits.shape == (len(rows), 2)
+    assert (reading.yes[:, 1] == (rows[:, 0] ^ rows[:, 1])).all()
+    assert (reading.seen.bits == GRID.astype(bool)).all()
+    assert reading.seen.weight.sum() == weight.sum()
+    assert (reading.seen.labels.sum(axis=1) == reading.seen.weight).all()
