@@ -1,4 +1,4 @@
-"""All measurements of speed in one go: `benchmarks/results/speed.json`, `speed.md` and a plot of the ratios.
+"""All measurements of speed in one go: `benchmarks/results/speed.json`, `speed.md`, a plot, and the README's table.
 
     make bench-speed
 
@@ -127,11 +127,28 @@ def draw(found: dict[str, Any], path: Path) -> None:
     figure.savefig(path)
 
 
+def readme_rows(found: dict[str, Any]) -> str:
+    """The table of the README: every ratio with its spread and what was asked."""
+    asked = {line.what: line.asked for line in lines_of(found["peers"])}
+    asked |= {f"fit + explain {task}": f"{least:g}x" for task, least in fits.AGAINST.items()}
+    rows = [["measured", "ratio", "min-max", "asked"]]
+    for name, ratio, low, high in ratios(found):
+        rows.append([name, f"{ratio:.1f}x", f"{low:.1f}-{high:.1f}", asked.get(name, "")])
+    return aligned(rows)
+
+
+def readme_with(readme: str, found: dict[str, Any]) -> str:
+    """The README with the table of a run in its place."""
+    before, rest = readme.split("<!-- speed -->")
+    after = rest.split("<!-- end of speed -->")[1]
+    return f"{before}<!-- speed -->\n{readme_rows(found)}\n<!-- end of speed -->{after}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few repeats, to see that everything runs")
     parser.add_argument("--concepts", type=Path, help="predicted concepts of the real tables, where they are kept")
-    parser.add_argument("--only", choices=list(PARTS), nargs="+", default=list(PARTS))
+    parser.add_argument("--only", choices=list(PARTS), nargs="*", default=list(PARTS), help="none: write what there is")
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
     quick = ["--quick"] if given.quick else []
@@ -158,6 +175,9 @@ def main() -> None:
     draw(found, given.out / "speed.png")
     text = markdown(found)
     (given.out / "speed.md").write_text(text, encoding="utf-8")
+    if given.out == RESULTS:
+        readme = HERE.parent / "README.md"
+        readme.write_text(readme_with(readme.read_text(encoding="utf-8"), found), encoding="utf-8")
     print(text)
     slow = [name for name, ratio, *_ in ratios(found) if ratio < 1]
     if slow:

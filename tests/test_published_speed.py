@@ -1,0 +1,41 @@
+"""What is published of speed is what the run wrote down: the tables, and the README's."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        return importlib.import_module("bench_speed")
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, object]:
+    return json.loads((RESULTS / "speed.json").read_text(encoding="utf-8"))
+
+
+def test_the_tables_say_what_was_measured(script: ModuleType, found: dict[str, object]) -> None:
+    assert (RESULTS / "speed.md").read_text(encoding="utf-8") == script.markdown(found)
+
+
+def test_the_readme_shows_every_ratio_as_it_was_measured(script: ModuleType, found: dict[str, object]) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert script.readme_with(readme, found) == readme
+
+
+def test_every_part_was_measured(found: dict[str, object]) -> None:
+    assert {"peers", "fits", "growth", "evaluation", "gpu", "machine", "versions", "date"} <= set(found)
