@@ -72,22 +72,20 @@ class StackedRows:
                 columns = slice(start, start + len(batch))
                 concepts[g, columns] = batch.concepts
                 for k, told in enumerate(group):
-                    whole[g, k, side], *shares = _told(told, side, task)
+                    mine = told.train if side == 0 else told.held
+                    whole[g, k, side], *shares = _shares(mine or batch, told.class_weight, task, learned=side == 0)
                     for part, counts in zip(parts, shares, strict=True):
                         part[g, k, side, :, columns] = counts.t()
         concepts, whole, *parts = (part.to(device) for part in (concepts, whole, *parts))
         return cls(concepts, n_train, whole, *parts)
 
 
-def _told(told: Told, side: int, task: Task) -> list[Tensor]:
-    """What counts fully in the accuracy of one model on its training rows (0) or validation rows (1), and its parts."""
-    batch = told.train if side == 0 else told.held
-    assert batch is not None
+def _shares(batch: Batch, weighed: ClassWeight | None, task: Task, *, learned: bool) -> list[Tensor]:
+    """What counts fully in the accuracy of one model on rows that it learns from, or that choose; and its parts."""
     yes, no = batch.counts, batch.total.unsqueeze(-1) - batch.counts
-    weighed = told.class_weight
     yes_loss, no_loss = (yes, no) if weighed is None else (yes * weighed.yes, no * weighed.no)
     # Class weights choose the epoch too, but the training accuracy is told as it is.
-    yes_right, no_right = (yes, no) if side == 0 else (yes_loss, no_loss)
+    yes_right, no_right = (yes, no) if learned else (yes_loss, no_loss)
     if task == "multiclass":
         return [yes_right.sum(), yes_loss / yes_loss.sum(), yes_right]
     n_labels = batch.total.sum() * yes.shape[1]
