@@ -242,3 +242,12 @@ def test_on_the_gpu_a_recorded_epoch_is_the_same_as_on_the_cpu(patience):
     assert gap(networks, [twin.cpu() for twin in twins]) < 1e-9
     for one, other in zip(on_cpu, on_gpu, strict=True):
         same_curves(one, other, 1e-9)
+
+
+def test_curves_are_told_as_they_are_in_double_precision_too():
+    """What chooses the epoch rounds accuracies; what is reported is not rounded."""
+    table, held = rows(90), rows(37)
+    network = nets(1)[0]
+    (result,) = fit_many([network], table, TrainConfig(epochs=12, progress=False), validation=held)
+    right = result.history.validation_accuracy * held.weight.sum()
+    assert np.allclose(right, np.round(right), atol=1e-9)

@@ -246,12 +246,21 @@ class ConceptTable:
 
     def constant_concepts(self) -> tuple[str, ...]:
         """Concepts with one value on all rows: they cannot tell any two rows apart."""
-        same = (self.values == self.values[:1]).all(axis=0)
+        # On Boolean rows the distinct ones say as much.
+        rows = self.values[self.distinct[0]] if self.is_boolean else self.values
+        same = (rows == rows[:1]).all(axis=0)
         return tuple(name for name, constant in zip(self.names, same, strict=True) if constant)
+
+    def class_weights(self) -> NDArray[np.float64]:
+        """The weight of the rows of each class."""
+        if self.labels is None or self.labels.ndim == 2:
+            weights: NDArray[np.float64] = self.weight @ self.targets()
+            return weights
+        return np.bincount(self.labels, self.weight, minlength=len(self.class_names)).astype(np.float64)
 
     def empty_classes(self) -> tuple[str, ...]:
         """Classes that no row has."""
-        seen = (self.targets() * self.weight[:, None]).sum(axis=0) > 0
+        seen = self.class_weights() > 0
         return tuple(name for name, has_rows in zip(self.class_names, seen, strict=True) if not has_rows)
 
 

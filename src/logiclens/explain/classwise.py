@@ -195,7 +195,7 @@ def _is_idle(reading: Reading, head: int) -> bool:
     logits = reading.seen.logits
     spread = np.ptp(logits[:, head])
     # The others vary by no more than all of them together: most heads are told from idle ones by that.
-    if spread > IDLE_SPREAD * np.ptp(logits):
+    if spread > IDLE_SPREAD * reading.spread:
         return False
     rivals = np.delete(logits, head, axis=1).max(axis=1)
     if spread > IDLE_SPREAD * np.ptp(rivals):

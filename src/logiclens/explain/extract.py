@@ -73,6 +73,11 @@ class Reading:
         return self.outputs[self.table.distinct[1]] if self.table.is_boolean else self.outputs
 
     @cached_property
+    def spread(self) -> float:
+        """How far the outputs of all heads lie apart."""
+        return float(np.ptp(self.outputs))
+
+    @cached_property
     def yes(self) -> NDArray[np.bool_]:
         """f̄^i on row r: the largest of the outputs (`argmax`), or a probability of at least ε (`threshold`)."""
         return self.seen.yes[self.table.distinct[1]] if self.table.is_boolean else self.seen.yes

@@ -18,6 +18,8 @@ from logiclens.formula.bits import PackedRows, as_array, boolean_matrix, check_n
 
 DENSE_CONCEPTS = 24
 """Up to this many concepts rows may be counted in a table with a cell for each possible row."""
+SAMPLE = 1_000
+"""Rows that tell whether most rows are distinct."""
 DENSE_CELLS = 16
 """How many cells of such a table a row may cost."""
 
@@ -163,7 +165,13 @@ def _group_dense(
 
 def _group_sorted(values: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """By sorting the numbers alone, which processors do fast, and looking each up."""
-    ordered = np.unique(values)
+    sample = values[:: max(1, len(values) // SAMPLE)]
+    if 2 * len(np.unique(sample)) < len(sample):
+        ordered = np.unique(values)
+    else:
+        # NumPy finds few numbers fast by hashing; many are found faster by sorting.
+        ordered = np.sort(values)
+        ordered = ordered[np.r_[True, ordered[1:] != ordered[:-1]]] if len(ordered) else ordered
     group: NDArray[np.intp] = np.searchsorted(ordered, values)
     return _first(group, len(ordered)), group
 

@@ -71,23 +71,21 @@ class CubeArray:
 
     def covers_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
         """The same as `covers`, 64 rows to a word: `[cubes, words]`; bits behind the last row are 0."""
-        n, n_words = len(rows.words), rows.words.shape[1]
-        # Every literal as a column: the concepts, their negations, and one that is always true to fill up with.
-        literals = np.concatenate([rows.words, ~rows.words, rows.valid[None]]) & rows.valid
-        lengths = self.lengths
-        longest = int(lengths.max(initial=0))
-        places = np.argsort(~self.used, axis=1, kind="stable")[:, : max(1, longest)]
-        held = np.take_along_axis(self.used, places, axis=1)
-        index = np.where(held, places + n * ~np.take_along_axis(self.value, places, axis=1), 2 * n)
+        n_words, lengths = rows.words.shape[1], self.lengths
+        cube, concept = np.nonzero(self.used)
+        # The literals of a cube stand together: where each cube's begin, and what turns a column into the literal.
+        starts = np.cumsum(lengths) - lengths
+        flip = np.where(self.value[cube, concept], np.uint64(0), ~np.uint64(0))[:, None]
         fires = np.empty((len(self), n_words), dtype=np.uint64)
         at_a_time = max(1, BLOCK_WORDS // max(1, n_words))
         for first in range(0, len(self), at_a_time):
-            block = slice(first, first + at_a_time)
-            some = literals[index[block, 0]]
-            for place in range(1, longest):
-                longer = np.flatnonzero(lengths[block] > place)
-                some[longer] &= literals[index[block, place][longer]]
-            fires[block] = some
+            some = np.broadcast_to(rows.valid, (len(fires[first : first + at_a_time]), n_words)).copy()
+            here = lengths[first : first + at_a_time]
+            for place in range(int(here.max(initial=0))):
+                longer = np.flatnonzero(here > place)
+                literal = starts[first + longer] + place
+                some[longer] &= rows.words[concept[literal]] ^ flip[literal]
+            fires[first : first + at_a_time] = some
         return fires
 
     def any_covers_packed(self, rows: PackedRows) -> NDArray[np.uint64]:

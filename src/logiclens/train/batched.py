@@ -251,7 +251,7 @@ class StackedRun:
         # Counts of rows divide to equal shares, class weights do not quite: what differs by rounding is a tie.
         # The loss, brought below 1, decides behind the last digit that counts.
         below = loss.double()
-        rank = right.double().round_(decimals=6).addcdiv_(below, below + 1, value=-1e-7)
+        rank = right.double().round(decimals=6).addcdiv_(below, below + 1, value=-1e-7)
         better = rank > self.best_rank
         if self.config.patience is not None:
             better &= self.running

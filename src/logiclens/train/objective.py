@@ -42,10 +42,12 @@ class Batch:
 
         With `single_head` the question is yes or no: only the weight of class 1 is kept.
         """
-        parts: tuple[NDArray[Any], ...] = (table.values, table.targets() * table.weight[:, None], table.weight)
-        if counted:
+        parts: tuple[NDArray[Any], ...]
+        if counted and table.labels is not None:
             rows = table.counted()
             parts = (rows.bits(), rows.counts, rows.total)
+        else:
+            parts = (table.values, table.targets() * table.weight[:, None], table.weight)
         concepts, counts, total = (as_tensor(part, like) for part in parts)
         return cls(concepts, counts[:, 1:2] if single_head else counts, total)
 
@@ -135,7 +137,7 @@ def class_weights(
 def class_factors(class_weight: Sequence[float] | Literal["balanced"], table: ConceptTable) -> NDArray[np.float64]:
     """The factor of each class, checked; `"balanced"` is n / (classes · rows of the class), as in scikit-learn."""
     n_classes = len(table.class_names)
-    of_class = (table.targets() * table.weight[:, None]).sum(axis=0)
+    of_class = table.class_weights()
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise LogicLensError(f"class_weight must be 'balanced' or one number per class, got {class_weight!r}.")
