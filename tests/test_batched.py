@@ -21,6 +21,7 @@ from logiclens.train.batched import fit_many
 from logiclens.train.config import TrainConfig
 from logiclens.train.history import TrainResult
 from logiclens.train.loop import fit
+from logiclens.train.stacked import stackable
 
 RNG = np.random.default_rng(0)
 EPOCHS = 50
@@ -251,3 +252,76 @@ def test_curves_are_told_as_they_are_in_double_precision_too():
     (result,) = fit_many([network], table, TrainConfig(epochs=12, progress=False), validation=held)
     right = result.history.validation_accuracy * held.weight.sum()
     assert np.allclose(right, np.round(right), atol=1e-9)
+
+
+def test_where_nothing_can_choose_the_last_epoch_stays():
+    """All validation rows are of a class that counts nothing: no epoch is better than another."""
+    table = rows()
+    held = rows(60)
+    held = held.take(np.flatnonzero(held.labels == 1))
+    config = TrainConfig(epochs=15, class_weight=[1.0, 0.0, 2.0], progress=False)
+    network, twin = nets(1)[0], nets(1)[0]
+    (result,) = fit_many([network], table, config, validation=held)
+    fit_many([twin], table, config)
+    assert gap([network], [twin]) < 1e-12
+    assert result.history.best_epoch == 14
+
+
+def test_equal_strengths_share_what_flows_to_the_largest():
+    table, config = rows(), TrainConfig(epochs=EPOCHS, progress=False)
+    network = nets(1)[0]
+    with torch.no_grad():
+        network.entropy.weight.fill_(0.3)
+    twin = copy.deepcopy(network)
+    by_autograd(twin, table, config)
+    fit_many([network], table, config)
+    assert gap([network], [twin]) < 1e-9
+
+
+@pytest.mark.parametrize("change", ["sigmoid", "slope", "dropout", "forward", "hook", "half", "frozen"])
+def test_a_network_that_was_changed_is_not_taken_for_what_it_was(change):
+    network = nets(1, activation=nn.LeakyReLU)[0]
+    assert stackable(network)
+    if change == "sigmoid":
+        network.tail[0] = nn.Sigmoid()
+    elif change == "slope":
+        network.tail[0].negative_slope = 0.5
+    elif change == "dropout":
+        network.tail.insert(1, nn.Dropout(0.5))
+    elif change == "forward":
+        network.entropy.forward = lambda x: x
+    elif change == "hook":
+        network.register_full_backward_pre_hook(lambda *_: None)
+    elif change == "half":
+        network.half()
+    else:
+        network.entropy.bias.requires_grad_(False)
+    assert not stackable(network)
+
+
+def test_validation_rows_without_labels_and_networks_given_twice_are_refused():
+    table = rows()
+    bare = [ConceptTable(rows(20).values, None, None, table.class_names) for _ in range(3)]
+    with pytest.raises(LogicLensError, match="no labels"):
+        fit_many(nets(3), table, TrainConfig(epochs=2, progress=False), validation=bare)
+    network = nets(1)[0]
+    with pytest.raises(LogicLensError, match="there twice"):
+        fit_many([network, network], table, TrainConfig(epochs=2, progress=False))
+
+
+def test_a_model_that_has_stopped_does_not_fail_for_what_comes_after(monkeypatch):
+    """Steps that a stopped model still takes, because others go on, are not its own."""
+    networks, table, held = nets(4), rows(), rows(40)
+    run_check = batched_module.StackedRun._check
+    lengths: list[int] = []
+
+    def spoil(run: batched_module.StackedRun) -> None:
+        lengths.extend(run._n_epochs(0, k) for k in range(4))
+        shortest = int(np.argmin(lengths))
+        run.curves[lengths[shortest] :, 0, 0, shortest] = torch.nan
+        run_check(run)
+
+    monkeypatch.setattr(batched_module.StackedRun, "_check", spoil)
+    results = fit_many(networks, table, TrainConfig(epochs=200, patience=6, progress=False), validation=held)
+    assert [len(result.history) for result in results] == lengths
+    assert min(lengths) < max(lengths)

@@ -19,6 +19,7 @@ from logiclens.errors import LogicLensError
 from logiclens.experiments import bench as bench_module
 from logiclens.experiments import encoding as encoding_module
 from logiclens.experiments import methods as methods_module
+from logiclens.experiments import networks as networks_module
 from logiclens.experiments import sweep as sweep_module
 from logiclens.experiments.authors_training import ENCODER_HIDDEN, ENCODER_TEMPERATURE, encoder_as_authors, untrained
 from logiclens.experiments.bench import work
@@ -220,3 +221,21 @@ def test_rows_that_were_changed_are_not_mistaken_for_those_they_were_made_from(s
     said, other = (Ours()(one).predict(fold.test) for one in (fold, one_class_less))
     assert (said == 2).any()
     assert not (other == 2).any()
+
+
+def test_a_setting_that_cannot_be_trained_fails_alone(source: Source, monkeypatch) -> None:
+    """In one pass one model that breaks stops all: the others are then trained by themselves."""
+    fold = fold_data(source, "xor", "clean", 1)
+    good, bad = (replace(fold, train=fold.train.take(range(len(fold.train))), seed=k) for k in (1, 2))
+    family = [replace(one, family=lambda: family) for one in (good, bad)]
+    whole = networks_module.fit_many
+
+    def breaks(networks, data, config, *, validation):
+        if any(table is family[1].train for table in data) or len(networks) > 1:
+            raise LogicLensError("the loss became nan in epoch 3: lower the learning_rate.")
+        return whole(networks, data, config, validation=validation)
+
+    monkeypatch.setattr(networks_module, "fit_many", breaks)
+    assert trained(family[0], soft=True).network is not None
+    with pytest.raises(LogicLensError, match="the loss became nan"):
+        trained(family[1], soft=True)

@@ -149,3 +149,15 @@ def test_equal_rows_are_sent_once_and_answered_alike():
     assert (reading.seen.bits == GRID.astype(bool)).all()
     assert reading.seen.weight.sum() == weight.sum()
     assert (reading.seen.labels.sum(axis=1) == reading.seen.weight).all()
+
+
+def test_what_a_table_keeps_cannot_be_written_to():
+    table = ConceptTable(GRID, NAMES, GRID[:, 0])
+    for array in (*table.distinct, table.counted().counts, table.counted().total, table.counted().keys):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_no_concepts_have_one_prime_cube_or_none():
+    row, none = np.zeros((1, 0), dtype=bool), np.zeros((0, 0), dtype=bool)
+    assert [len(all_primes(row, none)), len(all_primes(none, row)), len(all_primes(row, row))] == [1, 0, 0]

@@ -91,7 +91,8 @@ class ConceptTable:
     @cached_property
     def distinct(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Where each distinct row of Boolean concepts first stands, and for each row which of these it is."""
-        return distinct(self.boolean())
+        first, group = distinct(self.boolean())
+        return _held(first), _held(group)
 
     @property
     def is_multilabel(self) -> bool:
@@ -200,7 +201,11 @@ class ConceptTable:
 
     @cached_property
     def _counted(self) -> CountedRows:
-        return self._counted_at(THRESHOLD, self.distinct)
+        found = self._counted_at(THRESHOLD, self.distinct)
+        # It is kept, and every reader gets the same.
+        for array in (found.keys, found.counts, found.total):
+            _held(array)
+        return found
 
     def _counted_at(self, threshold: float, groups: tuple[NDArray[np.intp], NDArray[np.intp]]) -> CountedRows:
         first, group = groups
@@ -269,6 +274,12 @@ def as_table(rows: Any, like: Sequence[str] | None = None) -> ConceptTable:
     if isinstance(rows, ConceptTable):
         return rows
     return ConceptTable(rows, None if hasattr(rows, "columns") else like)
+
+
+def _held(array: NDArray[Any]) -> NDArray[Any]:
+    """The array itself, from now on not to be written to."""
+    array.setflags(write=False)
+    return array
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 
 from logiclens.data.concepts import ConceptTable
-from logiclens.errors import LogicLensWarning
+from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.experiments.folddata import FoldData
 from logiclens.nn.encoders import device_of
 from logiclens.nn.networks import EntropyNet
@@ -61,7 +61,14 @@ def trained(fold: FoldData, *, soft: bool = False) -> TrainedNetwork:
     """
     spent = (0.0, 0.0)
     if _key(fold, soft) not in _kept:
-        spent = _train(_together(fold), soft)
+        together = _together(fold)
+        try:
+            spent = _train(together, soft)
+        except LogicLensError:
+            # One of them cannot be trained: if it is this one, it says so by itself.
+            if len(together) == 1:
+                raise
+            spent = _train([fold], soft)
     found = _kept[_key(fold, soft)]
     return TrainedNetwork(copy.deepcopy(found.network), found.share, spent)
 

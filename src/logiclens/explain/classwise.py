@@ -201,7 +201,8 @@ def _is_idle(reading: Reading, head: int) -> bool:
     if spread > IDLE_SPREAD * np.ptp(rivals):
         return False
     held = logits.copy()
-    held[:, head] = held[:, head].mean()
+    # The mean is that of all rows, however often each is there.
+    held[:, head] = reading.logits[:, head].mean()
     return bool((held.argmax(axis=1) == logits.argmax(axis=1)).all())
 
 

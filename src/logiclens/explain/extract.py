@@ -28,6 +28,8 @@ BATCH = 65_536
 """Rows sent through the network at a time."""
 MAX_TAKEN_IN = 8
 """The most concepts of other heads that are taken in for a class."""
+SPLIT_CELLS = 1 << 21
+"""Rows times concepts that are split at a time."""
 MIN_GAIN = 0.01
 """What taking in a concept must bring, in Gini impurity: this share of the rows of the class, or of the others."""
 
@@ -285,7 +287,10 @@ class Mixture:
         for_yes, total = np.bincount(group, yes), np.bincount(group, weight)
         kept = np.flatnonzero(((for_yes > 0) & (for_yes < total))[group])
         kept = kept[np.argsort(group[kept], kind="stable")]
-        return cls(rows[kept], group[kept], yes[kept], weight[kept])
+        # Numbered anew, or splitting would let the numbers grow beyond the rows there are.
+        ordered = group[kept]
+        numbers = np.cumsum(np.r_[False, ordered[1:] != ordered[:-1]]) if len(kept) else ordered
+        return cls(rows[kept], numbers, yes[kept], weight[kept])
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
@@ -303,6 +308,11 @@ class Mixture:
 
     def split_by(self, bits: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The impurity that is left when a concept splits every group, for each column of all rows."""
+        at_a_time = max(1, SPLIT_CELLS // len(self.rows))
+        parts = [self._split(bits[:, first : first + at_a_time]) for first in range(0, bits.shape[1], at_a_time)]
+        return np.concatenate(parts)
+
+    def _split(self, bits: NDArray[np.bool_]) -> NDArray[np.float64]:
         here = bits[self.rows].astype(np.float64)
         true_yes = np.add.reduceat(here * self.yes[:, None], self._starts, axis=0)
         true_all = np.add.reduceat(here * self.weight[:, None], self._starts, axis=0)

@@ -11,6 +11,7 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.config import TrainConfig
 from logiclens.train.loop import fit
+from logiclens.train.objective import as_tensor
 from logiclens.train.threads import threads_for
 
 SIZES = (20, 16, 12, 10, 8, 7, 6, 5, 4, 3, 2, 1)
@@ -53,9 +54,9 @@ def _least_missed(hard: EntropyNet, head: int, kept: Sequence[int], rows: Concep
     for mine, theirs in zip(single.parameters(), without.parameters(), strict=True):
         theirs.copy_(mine.expand_as(theirs))
     without.entropy.keep.copy_(~torch.eye(len(kept), dtype=torch.bool))
-    inputs = torch.from_numpy(counted.bits()[:, list(kept)]).to(single.entropy.weight)
-    yes = torch.from_numpy(counted.counts[:, [head]]).to(inputs)
-    no = torch.from_numpy(counted.total[:, None]).to(inputs) - yes
+    like = single.entropy.weight
+    inputs, yes = as_tensor(counted.bits()[:, list(kept)], like), as_tensor(counted.counts[:, [head]], like)
+    no = as_tensor(counted.total[:, None], like) - yes
     with threads_for(len(inputs) * sum(parameter.numel() for parameter in without.parameters())):
         logits = without(inputs)
         losses = (yes * F.softplus(-logits) + no * F.softplus(logits)).sum(dim=0)

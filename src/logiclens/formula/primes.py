@@ -43,7 +43,8 @@ def all_primes(on: NDArray[np.bool_], off: NDArray[np.bool_]) -> CubeArray:
         # A literal may go where the cube without it is an implicant too.
         cut = (3**axis, 3, 3 ** (n - axis - 1))
         prime.reshape(cut)[:, :2] &= ~implicant.reshape(cut)[:, 2:]
-    index = np.stack(np.unravel_index(np.flatnonzero(prime), (3,) * n), axis=1)
+    found = np.flatnonzero(prime)
+    index = np.stack(np.unravel_index(found, (3,) * n), axis=1) if n else np.zeros((len(found), 0), dtype=np.intp)
     return CubeArray(used=index < 2, value=index == 1)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TypeVar
 
 import numpy as np
@@ -57,6 +59,8 @@ def fit_many(
                 "many networks train together on the full batch, each an EntropyNet with heads of its own and ReLU "
                 "or LeakyReLU: train this one with fit()."
             )
+    if len({id(network) for network in networks}) < n:
+        raise LogicLensError("a network is there twice: each can be trained once in a pass.")
     for network, table in zip(networks, tables, strict=True):
         if network.n_concepts != table.n_concepts:
             raise LogicLensError(f"this network takes {network.n_concepts} concepts, got {table.n_concepts}.")
@@ -153,7 +157,7 @@ def _stacks(told: Sequence[Told], width: int) -> Iterator[list[list[int]]]:
     even = len({len(group) for group in groups.values()}) == 1
     # Groups of different sizes cannot be one block: each goes by itself.
     for blocks in [list(groups.values())] if even else [[group] for group in groups.values()]:
-        columns = max(len(told[group[0]].train) for group in blocks)
+        columns = max(len(told[group[0]].train) + len(told[group[0]].held or ()) for group in blocks)
         most = max(1, TOGETHER // (columns * width))
         for start in range(0, len(blocks), most):
             some = blocks[start : start + most]
@@ -190,9 +194,14 @@ class StackedRun:
         self.graph: torch.cuda.CUDAGraph | None = None
         self.begun = False
 
-    @torch.no_grad()
     def train(self) -> None:
         """All epochs, or until every model has stopped."""
+        flat = self.stack.flat
+        # A graph is recorded on the current device.
+        with torch.no_grad(), torch.cuda.device(flat.device) if flat.is_cuda else nullcontext():
+            self._train()
+
+    def _train(self) -> None:
         config = self.config
         on_gpu = self.stack.flat.is_cuda
         with Progress(config.epochs, "training", shown=config.progress) as progress:
@@ -208,9 +217,11 @@ class StackedRun:
                     progress.update(epoch + 1, f"loss {float(self.curves[epoch, 0].mean()):.4f}")
             else:
                 self.look()
-        if not self.chooses:
-            self.best.copy_(self.stack.flat)
-            self.best_epoch.fill_(config.epochs - 1)
+        # Where nothing could be chosen, because nothing that counts was there to choose by, the last epoch stays.
+        for best, now in zip(self.best_views, self.stack.views, strict=True):
+            unchosen = (self.best_rank == -torch.inf).view(*self.best_rank.shape, *[1] * (now.ndim - 2))
+            best.copy_(torch.where(unchosen, now, best))
+        self.best_epoch[self.best_rank == -torch.inf] = config.epochs - 1
         self._check()
 
     def one_epoch(self) -> None:
@@ -251,7 +262,8 @@ class StackedRun:
         # Counts of rows divide to equal shares, class weights do not quite: what differs by rounding is a tie.
         # The loss, brought below 1, decides behind the last digit that counts.
         below = loss.double()
-        rank = right.double().round(decimals=6).addcdiv_(below, below + 1, value=-1e-7)
+        # Shares of rows such as 1/2 or 3/128 lie away from where this rounds.
+        rank = right.double().mul(1e6).add_(0.137).round_().addcdiv_(below, below + 1, value=-0.1)
         better = rank > self.best_rank
         if self.config.patience is not None:
             better &= self.running
@@ -271,8 +283,7 @@ class StackedRun:
     def history(self, group: int, model: int) -> History:
         """The curves of one model, as far as it would have been trained alone."""
         curves = self.curves[:, :, group, model].double().cpu().numpy()
-        best, patience = int(self.best_epoch[group, model]), self.config.patience
-        n = self.config.epochs if patience is None or not self.chooses else min(self.config.epochs, best + patience + 1)
+        best, n = int(self.best_epoch[group, model]), self._n_epochs(group, model)
         loss, _, right, _, penalty = curves[:n].T
         _, held_loss, _, held_right, _ = curves[1 : n + 1].T
         if not self.chooses:
@@ -280,12 +291,22 @@ class StackedRun:
         return History(loss, penalty, right, held_loss, held_right, best)
 
     def _check(self) -> None:
-        loss = self.curves[: int(self.epoch), 0].flatten(1)
-        wrong = (~loss.isfinite()).any(dim=1).nonzero()
-        if len(wrong):
-            first = int(wrong[0])
-            value = float(loss[first][~loss[first].isfinite()][0])
-            raise LogicLensError(f"the loss became {value} in epoch {first}: lower the learning_rate.")
-        # The loss is taken before a step: only the weights say what the last step did.
-        if not bool(self.stack.flat.isfinite().all()):
-            raise LogicLensError("the weights became infinite or NaN: lower the learning_rate.")
+        """Refuse what came out of no training, for each model over the epochs that are its own."""
+        loss = self.curves[: int(self.epoch), 0].cpu()
+        for g, k in product(*map(range, self.stack.shape)):
+            own = loss[: self._n_epochs(g, k), g, k]
+            wrong = (~own.isfinite()).nonzero()
+            if len(wrong):
+                first = int(wrong[0])
+                raise LogicLensError(f"the loss became {float(own[first])} in epoch {first}: lower the learning_rate.")
+            # The loss is taken before a step: only the weights say what the last step did.
+            last = [view[g, k] for view in (self.stack.views if self.running[g, k] else self.best_views)]
+            if not all(bool(weights.isfinite().all()) for weights in last):
+                raise LogicLensError("the weights became infinite or NaN: lower the learning_rate.")
+
+    def _n_epochs(self, group: int, model: int) -> int:
+        """How many epochs a model would have been trained alone."""
+        epochs, patience = self.config.epochs, self.config.patience
+        if patience is None or not self.chooses:
+            return epochs
+        return min(epochs, int(self.best_epoch[group, model]) + patience + 1)

@@ -32,6 +32,8 @@ def checked_data(data: ConceptTable, validation: ConceptTable | None) -> tuple[s
     if data.labels is None:
         raise LogicLensError("training needs labels: pass labels=... when building the table.")
     if validation is not None:
+        if validation.labels is None:
+            raise LogicLensError("the validation rows have no labels: pass labels=... when building the table.")
         if validation.names != data.names:
             raise LogicLensError("the validation rows must have the same concepts as the training rows, in one order.")
         if validation.class_names != data.class_names:

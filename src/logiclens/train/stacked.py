@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from logiclens.nn.layers import EntropyLogicLayer, LinearIndependent
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.stacked_rows import StackedRows
 
@@ -23,11 +24,16 @@ SLOPES: dict[type[nn.Module], float] = {nn.ReLU: 0.0, nn.LeakyReLU: 0.01}
 
 def stackable(network: nn.Module) -> TypeGuard[EntropyNet]:
     """Whether the passes written out here are those of a network: heads of their own, nothing hooked in or frozen."""
+    if type(network) is not EntropyNet or network.shared_tail or network.activation not in SLOPES:
+        return False
+    kinds = [network.activation, LinearIndependent] * len(network.hidden)
+    parameters = list(network.parameters())
     return (
-        type(network) is EntropyNet
-        and not network.shared_tail
-        and network.activation in SLOPES
-        and all(parameter.requires_grad and not parameter._backward_hooks for parameter in network.parameters())
+        type(network.entropy) is EntropyLogicLayer
+        and [type(module) for module in network.tail] == kinds
+        and all(getattr(module, "negative_slope", 0.01) == 0.01 for module in network.tail)
+        and len(parameters) == 2 + 2 * len(network.hidden)
+        and all(_plain(parameter, parameters[0]) for parameter in parameters)
         and not any(_hooked(module) for module in network.modules())
     )
 
@@ -137,8 +143,9 @@ class Stack:
         strength = weight.abs().sum(dim=-2)
         if not self.whole:
             strength = strength.masked_fill(~self.keep & self.keep.any(dim=-1, keepdim=True), -torch.inf)
-        strongest, self.top = strength.max(dim=-1, keepdim=True)
-        self.scaled = (strength - strongest).div_(self.temperature)
+        top = strength.amax(dim=-1, keepdim=True)
+        self.is_top = (strength == top).to(weight.dtype)
+        self.scaled = (strength - top).div_(self.temperature)
         self.relevance = self.scaled.exp()
         if not self.whole:
             self.relevance = self.relevance.mul_(self.keep)
@@ -186,8 +193,9 @@ class Stack:
         """From the folded weights to the weights: each moves its own product, and the relevance of its concept."""
         weight, gradient = self.views[0], self.gradients[0]
         moved = (self.folded_gradient * weight).sum(dim=-2).mul_(self.relevance).div_(self.temperature)
-        # The largest strength of a head scales all others down.
-        moved.scatter_add_(-1, self.top, moved.sum(dim=-1, keepdim=True).neg_())
+        # The largest strength of a head scales all others down; several that are equal share that.
+        pulled = moved.sum(dim=-1, keepdim=True).div_(self.is_top.sum(dim=-1, keepdim=True))
+        moved.addcmul_(self.is_top, pulled, value=-1)
         if self.penalty == "entropy":
             # H falls by α (log α + H) / τ where γ grows.
             moved.addcmul_(self.attention * (self.log_attention + self.entropy), self.penalty_pull, value=-1)
@@ -255,5 +263,22 @@ def _chosen(
     return count.gather(3, place).squeeze(3)
 
 
+def _plain(parameter: nn.Parameter, like: nn.Parameter) -> bool:
+    """Whether a parameter is one that is trained as it is, where and in the precision that passes are written for."""
+    return (
+        parameter.requires_grad
+        and not parameter._backward_hooks
+        and not getattr(parameter, "_post_accumulate_grad_hooks", None)
+        and parameter.dtype == like.dtype in (torch.float32, torch.float64)
+        and parameter.device == like.device
+        and parameter.device.type in ("cpu", "cuda")
+    )
+
+
 def _hooked(module: nn.Module) -> bool:
-    return bool(module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
+    """Whether something is to happen around a module, or in place of it."""
+    hooks = (
+        module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks,
+        vars(module).get("parametrizations"),
+    )  # fmt: skip
+    return any(hooks) or "forward" in vars(module)
