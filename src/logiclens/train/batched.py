@@ -222,6 +222,8 @@ class StackedRun:
             unchosen = (self.best_rank == -torch.inf).view(*self.best_rank.shape, *[1] * (now.ndim - 2))
             best.copy_(torch.where(unchosen, now, best))
         self.best_epoch[self.best_rank == -torch.inf] = config.epochs - 1
+        # What is asked of each model from here on is asked of the CPU: a GPU would be waited for each time.
+        self.curves, self.best_epoch, self.running = self.curves.cpu(), self.best_epoch.cpu(), self.running.cpu()
         self._check()
 
     def one_epoch(self) -> None:
@@ -282,7 +284,7 @@ class StackedRun:
 
     def history(self, group: int, model: int) -> History:
         """The curves of one model, as far as it would have been trained alone."""
-        curves = self.curves[:, :, group, model].double().cpu().numpy()
+        curves = self.curves[:, :, group, model].double().numpy()
         best, n = int(self.best_epoch[group, model]), self._n_epochs(group, model)
         loss, _, right, _, penalty = curves[:n].T
         _, held_loss, _, held_right, _ = curves[1 : n + 1].T
@@ -292,7 +294,8 @@ class StackedRun:
 
     def _check(self) -> None:
         """Refuse what came out of no training, for each model over the epochs that are its own."""
-        loss = self.curves[: int(self.epoch), 0].cpu()
+        loss = self.curves[: int(self.epoch), 0]
+        now, best = (self.stack.split(weights.cpu()) for weights in (self.stack.flat, self.best))
         for g, k in product(*map(range, self.stack.shape)):
             own = loss[: self._n_epochs(g, k), g, k]
             wrong = (~own.isfinite()).nonzero()
@@ -300,7 +303,7 @@ class StackedRun:
                 first = int(wrong[0])
                 raise LogicLensError(f"the loss became {float(own[first])} in epoch {first}: lower the learning_rate.")
             # The loss is taken before a step: only the weights say what the last step did.
-            last = [view[g, k] for view in (self.stack.views if self.running[g, k] else self.best_views)]
+            last = [view[g, k] for view in (now if self.running[g, k] else best)]
             if not all(bool(weights.isfinite().all()) for weights in last):
                 raise LogicLensError("the weights became infinite or NaN: lower the learning_rate.")
 
