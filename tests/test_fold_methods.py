@@ -20,6 +20,7 @@ from logiclens.experiments import bench as bench_module
 from logiclens.experiments import encoding as encoding_module
 from logiclens.experiments import methods as methods_module
 from logiclens.experiments import networks as networks_module
+from logiclens.experiments import ours as ours_module
 from logiclens.experiments import sweep as sweep_module
 from logiclens.experiments.authors_training import ENCODER_HIDDEN, ENCODER_TEMPERATURE, encoder_as_authors, untrained
 from logiclens.experiments.bench import work
@@ -28,14 +29,15 @@ from logiclens.experiments.encoding import Encoding, predicted_concepts
 from logiclens.experiments.folddata import FoldData, Source, fold_data
 from logiclens.experiments.methods import METHODS
 from logiclens.experiments.networks import trained
-from logiclens.experiments.ours import Exact, Ours
+from logiclens.experiments.ours import Authors, Exact, Ours
 from logiclens.experiments.protocols import folds_of
 from logiclens.experiments.results import Run
 from logiclens.experiments.sweep import sweep_run
-from logiclens.experiments.tasks import TASKS
+from logiclens.experiments.tasks import TASKS, ScriptSettings
 from logiclens.explain.scoring import fires
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.text import parse
+from logiclens.nn.networks import EntropyNet
 from tests.encoded_problem import encoded_problem
 
 
@@ -239,3 +241,59 @@ def test_a_setting_that_cannot_be_trained_fails_alone(source: Source, monkeypatc
     assert trained(family[0], soft=True).network is not None
     with pytest.raises(LogicLensError, match="the loss became nan"):
         trained(family[1], soft=True)
+
+
+@pytest.mark.parametrize("scored_on", ["train", "validation"])
+@pytest.mark.parametrize("halved", [True, False])
+def test_the_scripts_settings_decide_batches_and_rows(
+    source: Source, monkeypatch, scored_on: str, halved: bool
+) -> None:
+    fold = fold_data(source, "iris", "clean", 0)
+    scripts = ScriptSettings(halved=halved, top_k=7, exact_only=True, scored_on=scored_on)
+    seen: dict[str, object] = {}
+
+    def train(rows: ConceptTable, **how: object) -> EntropyNet:
+        seen.update(how, trained_on=len(rows))
+        return EntropyNet(rows.n_concepts, 3)
+
+    def aggregate(_network: object, local: ConceptTable, scored: ConceptTable, how: object) -> tuple[()]:
+        seen.update(local=len(local), scored=len(scored), top_k=how.top_k, exact_only=how.exact_only)
+        return ()
+
+    monkeypatch.setattr(ours_module, "train_as_authors", train)
+    monkeypatch.setattr(ours_module, "aggregate_as_authors", aggregate)
+    with pytest.raises(ValueError, match="zip"):
+        # No rules come back, so that the run ends where they would be read.
+        Authors()(replace(fold, task=replace(fold.task, scripts=scripts)))
+    n_rows = len(fold.train) + len(fold.validation) + len(fold.test)
+    assert seen["batch_size"] == (n_rows // 2 if halved else None)
+    assert seen["trained_on"] == len(fold.train)
+    assert seen["local"] == len(fold.validation)
+    assert seen["scored"] == len(getattr(fold, scored_on))
+    assert (seen["top_k"], seen["exact_only"]) == (7, True)
+
+
+def test_validation_rows_judge_the_papers_formulas_and_all_rows_ours(source: Source, monkeypatch) -> None:
+    fold = fold_data(source, "iris", "clean", 0)
+    seen: list[tuple[int, int | None]] = []
+
+    def explain(_network: object, rows: ConceptTable, judges: ConceptTable | None, **_how: object) -> None:
+        seen.append((len(rows), None if judges is None else len(judges)))
+        raise InterruptedError
+
+    monkeypatch.setattr(ours_module, "explain_all", explain)
+    for method in ("paper", "minimal"):
+        with pytest.raises(InterruptedError):
+            Ours(method)(fold)
+    assert seen == [(len(fold.train), len(fold.validation)), (len(fold.train) + len(fold.validation), None)]
+
+
+def test_concepts_are_compared_with_the_annotations_of_the_test_rows(
+    source: Source, tmp_path: Path, monkeypatch
+) -> None:
+    fold = encoded_fold(encoded_problem(), tmp_path)
+    monkeypatch.setattr(bench_module, "fold_data", lambda *_: fold)
+    found = dict(work(source, Run("vdem", "clean", "oner", 0)))
+    truth = fold.dataset.concepts(fold.rows.train).boolean()[fold.rows.test]
+    assert float(found["concept_accuracy"]) == pytest.approx((fold.test.boolean() == truth).mean(), abs=1e-6)
+    assert float(found["concept_accuracy"]) > 0.9
