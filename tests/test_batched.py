@@ -79,6 +79,17 @@ def gap(first: Sequence[nn.Module], second: Sequence[nn.Module]) -> float:
     return max(float((a - b).abs().max()) for a, b in zip(mine, others, strict=True))
 
 
+def as_autograd_does(networks: Sequence[EntropyNet], table: ConceptTable, config: TrainConfig):
+    """Train in one pass; weights and curves must be those that autograd gives each network."""
+    twins = copy.deepcopy(networks)
+    curves = [by_autograd(twin, table, config) for twin in twins]
+    results = fit_many(networks, table, config)
+    assert gap(networks, twins) < 1e-9
+    for result, curve in zip(results, curves, strict=True):
+        assert np.allclose(result.history.loss, curve, atol=1e-10)
+    return results
+
+
 def same_curves(one: TrainResult, other: TrainResult, tolerance: float) -> None:
     assert one.history.best_epoch == other.history.best_epoch
     for name, curve in one.history.columns().items():
@@ -93,26 +104,14 @@ def test_a_stack_learns_what_autograd_learns_on_plain_rows(hidden, penalty, acti
     config = TrainConfig(
         epochs=EPOCHS, penalty=penalty, penalty_weight=0.02, class_weight=[1.0, 2.0, 0.5], progress=False
     )
-    networks = nets(3, hidden, activation=activation)
-    twins = copy.deepcopy(networks)
-    curves = [by_autograd(twin, table, config) for twin in twins]
-    results = fit_many(networks, table, config)
-    assert gap(networks, twins) < 1e-9
-    for result, curve in zip(results, curves, strict=True):
-        assert np.allclose(result.history.loss, curve, atol=1e-10)
+    as_autograd_does(nets(3, hidden, activation=activation), table, config)
 
 
 @pytest.mark.parametrize("soft", [False, True])
 def test_several_labels_and_soft_rows_are_learned_as_autograd_learns_them(soft):
     table = rows(soft=soft, several=True)
     config = TrainConfig(epochs=EPOCHS, progress=False)
-    networks = nets(2, n_classes=2)
-    twins = copy.deepcopy(networks)
-    curves = [by_autograd(twin, table, config) for twin in twins]
-    results = fit_many(networks, table, config)
-    assert gap(networks, twins) < 1e-9
-    for result, curve in zip(results, curves, strict=True):
-        assert np.allclose(result.history.loss, curve, atol=1e-10)
+    for result in as_autograd_does(nets(2, n_classes=2), table, config):
         assert result.counted is not soft
 
 
@@ -222,6 +221,7 @@ def test_what_cannot_be_stacked_is_refused():
 
 
 def test_notes_are_those_of_each_table():
+    """Models that share a table are warned once."""
     table = rows()
     constant = ConceptTable(np.c_[table.values[:, :5], np.ones(len(table))], None, table.labels, table.class_names)
     with warnings.catch_warnings():
@@ -229,6 +229,10 @@ def test_notes_are_those_of_each_table():
         plain, noted = fit_many(nets(2), [table, constant], TrainConfig(epochs=2, progress=False))
     assert plain.notes == ()
     assert "'x5' is constant" in noted.notes[0]
+    with pytest.warns(LogicLensWarning) as told:
+        both = fit_many(nets(3), constant, TrainConfig(epochs=2, progress=False))
+    assert len(told) == 1
+    assert all(result.notes == noted.notes for result in both)
 
 
 @pytest.mark.gpu

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -15,8 +12,8 @@ from logiclens.report.bench_markdown import markdown
 from logiclens.report.bench_names import METRICS
 from logiclens.report.bench_reproduction import comparisons
 from logiclens.report.bench_summary import Bench, read_bench
+from tests.scripts import ROOT, benchmark_script
 
-ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 
 
@@ -27,11 +24,7 @@ def bench() -> Bench:
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        return importlib.import_module("results_page")
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
+    return benchmark_script("results_page")
 
 
 def test_the_report_is_made_from_the_table_beside_it(bench: Bench) -> None:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.scripts import ROOT, benchmark_script
+
 RESULTS = ROOT / "benchmarks" / "results"
 
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        return importlib.import_module("bench_speed")
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
+    return benchmark_script("bench_speed")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logiclens.data.concepts import ConceptTable
-from logiclens.explain.extract import Mixture, read
+from logiclens.explain.extract import read
+from logiclens.explain.mixture import Mixture
 from logiclens.formula import counted as counted_module
 from logiclens.formula.bits import pack_columns
 from logiclens.formula.counted import CountedRows, distinct

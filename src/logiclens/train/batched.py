@@ -64,12 +64,14 @@ def fit_many(
     for network, table in zip(networks, tables, strict=True):
         if network.n_concepts != table.n_concepts:
             raise LogicLensError(f"this network takes {network.n_concepts} concepts, got {table.n_concepts}.")
-    notes = {id(table): checked_data(table, rows) for table, rows in zip(tables, held, strict=True)}
+    # Models that share their rows are told once what is to be known of them.
+    pairs = {(id(table), id(rows)): (table, rows) for table, rows in zip(tables, held, strict=True)}
+    notes = {key: checked_data(*pair) for key, pair in pairs.items()}
     models = [_Model(*one) for one in zip(networks, tables, held, configs, strict=True)]
     results: dict[int, TrainResult] = {}
     for alike in _alike(models):
         results.update(_train(alike))
-    return tuple(replace(results[id(model)], notes=notes[id(model.data)]) for model in models)
+    return tuple(replace(results[id(model)], notes=notes[id(model.data), id(model.validation)]) for model in models)
 
 
 @dataclass(frozen=True, eq=False)
