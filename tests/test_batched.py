@@ -329,3 +329,26 @@ def test_a_model_that_has_stopped_does_not_fail_for_what_comes_after(monkeypatch
     results = fit_many(networks, table, TrainConfig(epochs=200, patience=6, progress=False), validation=held)
     assert [len(result.history) for result in results] == lengths
     assert min(lengths) < max(lengths)
+
+
+def test_of_equally_accurate_epochs_the_one_with_the_lowest_loss_is_the_best():
+    n_tied = 0
+    for result in fit_many(nets(6), rows(), TrainConfig(epochs=80, progress=False), validation=rows(25)):
+        history = result.history
+        right = history.validation_accuracy.round(6)
+        best = min(zip(-right, history.validation_loss, range(80), strict=True))[2]
+        assert history.best_epoch == best
+        # Without the loss it would have been the first of several.
+        n_tied += best != int(np.argmax(right))
+    assert n_tied
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_of_equal_outputs_the_first_class_is_said(n_classes):
+    table, network = rows(n_classes=n_classes), nets(1, n_classes=n_classes)[0]
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.zero_()
+    (result,) = fit_many([network], table, TrainConfig(epochs=1, progress=False))
+    first = table.weight[table.labels == 0].sum() / table.weight.sum()
+    assert result.history.train_accuracy[0] == pytest.approx(first)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from pathlib import Path
@@ -10,17 +9,14 @@ from types import ModuleType
 
 import pytest
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+from tests.scripts import benchmark_script
+
 VERSIONS = {"python": "3.11.7", "numpy": "2.0.0", "torch": "2.5.0"}
 
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        return importlib.import_module("instructions")
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+    return benchmark_script("instructions")
 
 
 def run(script: ModuleType, monkeypatch: pytest.MonkeyPatch, baseline: Path, now: dict[str, int], *flags: str) -> int:
