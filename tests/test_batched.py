@@ -352,3 +352,23 @@ def test_of_equal_outputs_the_first_class_is_said(n_classes):
     (result,) = fit_many([network], table, TrainConfig(epochs=1, progress=False))
     first = table.weight[table.labels == 0].sum() / table.weight.sum()
     assert result.history.train_accuracy[0] == pytest.approx(first)
+
+
+@pytest.mark.parametrize("soft", [(False, False), (False, True), (True, False)])
+def test_what_chooses_is_measured_on_the_rows_that_choose(soft):
+    """Most of these rows are among those to learn from, in other numbers; some are not."""
+    table, held = (rows(n, soft=kind) for n, kind in zip((40, 60), soft, strict=True))
+    known = {tuple(row) for row in table.boolean()}
+    both = np.array([tuple(row) in known for row in held.boolean()])
+    assert 0 < both.sum() < len(both)
+    networks = nets(3)
+    config = TrainConfig(epochs=EPOCHS, learning_rate=0.05, class_weight=(1.0, 2.0, 0.5), progress=False)
+    for network, result in zip(networks, fit_many(networks, table, config, validation=held), strict=True):
+        with torch.no_grad():
+            logits = network(torch.tensor(held.values).double())
+        weight = torch.tensor(held.weight) * torch.tensor(config.class_weight).double()[torch.tensor(held.labels)]
+        loss = (F.cross_entropy(logits, torch.tensor(held.labels), reduction="none") * weight).sum() / weight.sum()
+        right = ((logits.argmax(dim=1) == torch.tensor(held.labels)) * weight).sum() / weight.sum()
+        best = result.history.best_epoch
+        assert np.isclose(result.history.validation_loss[best], float(loss), atol=1e-9)
+        assert np.isclose(result.history.validation_accuracy[best], float(right), atol=1e-9)

@@ -5,6 +5,8 @@ Every minimiser runs under the same properties, judged row by row and by an exha
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import sympy
@@ -484,6 +486,31 @@ def test_cover_that_the_solver_does_not_finish_is_not_called_proved(monkeypatch,
     for cube in chosen:
         rest = [other for other in chosen if other != cube]
         assert not covers[:, rest].any(axis=1).all()
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_what_rows_share_never_proves_too_much(data):
+    n_rows, n_cubes = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 7))
+    covers = np.array(data.draw(st.lists(st.booleans(), min_size=n_rows * n_cubes, max_size=n_rows * n_cubes)))
+    covers = np.hstack([covers.reshape(n_rows, n_cubes), np.ones((n_rows, 1), dtype=bool)])
+    cost = np.array([data.draw(st.integers(1, 12)) for _ in range(n_cubes)] + [20])
+    least = min(
+        sum(cost[list(some)])
+        for n in range(1, n_cubes + 2)
+        for some in combinations(range(n_cubes + 1), n)
+        if covers[:, some].any(axis=1).all()
+    )
+    for paid in range(least + 1, least + 4):
+        assert not covering._is_least(paid, covers, cost)
+
+
+def test_a_cover_that_rows_prove_needs_no_solver(monkeypatch):
+    monkeypatch.setattr("scipy.optimize.milp", lambda *_, **__: pytest.fail("the solver was asked"))
+    digits = np.eye(10, dtype=bool)
+    found = minimise(TruthTable.of(digits, [f"c{j}" for j in range(10)], np.arange(10) % 2 == 1))
+    assert found.proved
+    assert found.formula.n_literals == 5
 
 
 @pytest.mark.parametrize(("status", "proved"), [(0, True), (1, False), (4, False)])

@@ -1,7 +1,7 @@
 """Covering: which cubes together are true on every row answered yes, at the least cost in literals.
 
-Which cube is true on which row is held packed, 64 rows to a word. Small questions are solved by an integer program
-and proved; the others are answered greedily, with nothing left over.
+Which cube is true on which row is held packed, 64 rows to a word. Small questions are answered with a proof, by a
+bound that no cover can pass or by an integer program; the others greedily, with nothing left over.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ def cheapest_cover(
     nodes = _branches(distinct.size, marks) if provable else int(marks <= POLISH_MARKS)
     if nodes == 0:
         return greedy, False
+    if _is_least(int(cost[greedy].sum()), distinct, cost):
+        return greedy, provable
     solved, proved = _solve_cover(distinct, cost, nodes)
     if solved is None or cost[solved].sum() > cost[greedy].sum():
         return greedy, False
@@ -72,6 +74,17 @@ def _branches(cells: int, marks: int) -> int:
     if cells <= PROVABLE_CELLS:
         return NODE_LIMIT
     return min(NODE_LIMIT, NODE_MARKS // marks) if marks <= PROVABLE_MARKS else 0
+
+
+def _is_least(paid: int, covers: NDArray[np.bool_], cost: NDArray[np.intp]) -> bool:
+    """Whether rows that share what their cubes cost show that no cover costs less than `paid`, a whole number.
+
+    A row that pays the least share of any cube that is true on it pays for no cube more than it costs: all rows
+    together pay no more than any cover does.
+    """
+    share = cost / np.maximum(covers.sum(axis=0), 1)
+    together = float(np.where(covers, share, np.inf).min(axis=1, initial=np.inf).sum())
+    return paid - 1 < together * (1 - 1e-9)
 
 
 def price(cubes: CubeArray, positive: bool) -> tuple[int, int, int]:

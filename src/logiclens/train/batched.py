@@ -130,7 +130,12 @@ def _train(models: Sequence[_Model]) -> dict[int, TrainResult]:
     if first.validation is not None:
         helds = batches([model.validation or model.data for model in models], here, single_head=first.single)
     told = [
-        Told(train, held, class_weights(model.config.class_weight, model.data, here, single_head=model.single))
+        Told(
+            train,
+            held,
+            class_weights(model.config.class_weight, model.data, here, single_head=model.single),
+            is_boolean=model.data.is_boolean and (model.validation is None or model.validation.is_boolean),
+        )
         for train, held, model in zip(trains, helds, models, strict=True)
     ]
     results: dict[int, TrainResult] = {}
@@ -191,7 +196,14 @@ class StackedRun:
         for view in stack.split(self.owner):
             view.copy_(places.view(*stack.shape, *[1] * (view.ndim - 2)))
         self.best_rank = torch.full(stack.shape, -torch.inf, dtype=torch.float64, device=like.device)
+        # The steps after which a model was at its best.
         self.best_epoch = torch.zeros(stack.shape, dtype=torch.long, device=like.device)
+        # Counts of rows divide to equal shares, class weights do not quite: what differs by rounding is a tie. Shares
+        # of rows such as 1/2 or 3/128 lie away from where this rounds.
+        self.per_row = 1e6 / stack.rows.whole[..., 1].double()
+        self.between = torch.full(stack.shape, 0.137, dtype=torch.float64, device=like.device)
+        self.tenth = torch.full(stack.shape, 0.1, dtype=torch.float64, device=like.device)
+        self.one = torch.ones(stack.shape, dtype=torch.float64, device=like.device)
         self.running = torch.ones(stack.shape, dtype=torch.bool, device=like.device)
         self.graph: torch.cuda.CUDAGraph | None = None
         self.begun = False
@@ -223,9 +235,10 @@ class StackedRun:
         for best, now in zip(self.best_views, self.stack.views, strict=True):
             unchosen = (self.best_rank == -torch.inf).view(*self.best_rank.shape, *[1] * (now.ndim - 2))
             best.copy_(torch.where(unchosen, now, best))
-        self.best_epoch[self.best_rank == -torch.inf] = config.epochs - 1
+        self.best_epoch[self.best_rank == -torch.inf] = config.epochs
+        self.curves[:, 2:4] /= self.stack.rows.whole.movedim(-1, 0)
         # What is asked of each model from here on is asked of the CPU: a GPU would be waited for each time.
-        self.curves, self.best_epoch, self.running = self.curves.cpu(), self.best_epoch.cpu(), self.running.cpu()
+        self.curves, self.best_epoch, self.running = self.curves.cpu(), self.best_epoch.cpu() - 1, self.running.cpu()
         self._check()
 
     def one_epoch(self) -> None:
@@ -263,26 +276,23 @@ class StackedRun:
 
     def _remember(self, loss: Tensor, right: Tensor) -> None:
         """Keep the weights where this epoch is the best: higher accuracy, then lower loss, then earlier."""
-        # Counts of rows divide to equal shares, class weights do not quite: what differs by rounding is a tie.
         # The loss, brought below 1, decides behind the last digit that counts.
-        below = loss.double()
-        # Shares of rows such as 1/2 or 3/128 lie away from where this rounds.
-        rank = right.double().mul(1e6).add_(0.137).round_().addcdiv_(below, below + 1, value=-0.1)
+        rank = torch.addcmul(self.between, right, self.per_row).round_().addcdiv_(self.tenth, loss + self.one)
         better = rank > self.best_rank
         if self.config.patience is not None:
             better &= self.running
         if better.is_cuda:
             torch.where(better, rank, self.best_rank, out=self.best_rank)
-            torch.where(better, self.epoch - 1, self.best_epoch, out=self.best_epoch)
+            torch.where(better, self.epoch, self.best_epoch, out=self.best_epoch)
             torch.where(better.view(-1)[self.owner], self.stack.flat, self.best, out=self.best)
         elif len(places := better.view(-1).nonzero()[:, 0]):
             # To look which models are better costs nothing here, and copying these alone is less.
             self.best_rank.view(-1)[places] = rank.view(-1)[places]
-            self.best_epoch.view(-1)[places] = self.epoch - 1
+            self.best_epoch.view(-1)[places] = self.epoch
             for best, now in zip(self.best_views, self.stack.views, strict=True):
                 best.flatten(0, 1)[places] = now.flatten(0, 1)[places]
         if self.config.patience is not None:
-            self.running &= self.epoch - 1 - self.best_epoch < self.config.patience
+            self.running &= self.epoch - self.best_epoch < self.config.patience
 
     def history(self, group: int, model: int) -> History:
         """The curves of one model, as far as it would have been trained alone."""

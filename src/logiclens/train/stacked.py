@@ -72,7 +72,7 @@ class Stack:
         self.keep = torch.stack([layer.keep for layer in layers]).view(*self.shape, *first.entropy.keep.shape)
         self.temperature = like.new_tensor([layer.temperature for layer in layers]).view(*self.shape, 1, 1)
         self.penalty_weight = penalty_weight.view(*self.shape, 1, 1)
-        self.penalised = (penalty_weight > 0).to(like)
+        self.penalised = (penalty_weight > 0).to(like).mul_(-1 if penalty == "entropy" else 1)
         self.penalty_pull = self.penalty_weight / self.temperature
         with torch.no_grad():
             torch.cat([parameter.flatten() for parameter in self._parameters()], out=self.flat)
@@ -100,6 +100,7 @@ class Stack:
         like = self.flat
         self.folded = torch.empty_like(self.views[0])
         self.folded_gradient = torch.empty_like(self.views[0])
+        self.is_top = torch.empty_like(self.views[0][..., 0, :])
         self.outputs = [like.new_empty(heads, width, n_columns) for width in self.hidden]
         self.slopes = [like.new_empty(heads, width, n_train) for width in self.hidden]
         self.logits = like.new_empty(heads, 1, n_columns)
@@ -125,16 +126,16 @@ class Stack:
         self.whole = bool(self.keep.all())
 
     def judge(self, logits: Float[Tensor, "group model klass column"]) -> tuple[Tensor, Tensor, Tensor]:
-        """Loss and accuracy `[group, model, 2]`, for learning and for choosing; and what is wrong with each output."""
+        """Loss and what is right `[group, model, 2]`, for learning and for choosing; and what is wrong with outputs."""
         rows, n_train = self.rows, self.rows.n_train
         if rows.weight_no is None or rows.count_no is None:
             said = torch.log_softmax(logits, dim=2)
             loss = _summed(self.against, said)
-            right = _chosen(rows.count, logits).sum(dim=-1).div_(rows.whole)
+            right = _chosen(rows.count, logits).sum(dim=-1)
             return loss, right, said[..., :n_train].exp().mul_(self.asked).sub_(self.wants)
         loss = _summed(rows.weight, nn.functional.softplus(-logits))
         loss += _summed(rows.weight_no, nn.functional.softplus(logits))
-        right = torch.where((logits >= 0).unsqueeze(2), rows.count, rows.count_no).sum(dim=(-1, -2)).div_(rows.whole)
+        right = torch.where((logits >= 0).unsqueeze(2), rows.count, rows.count_no).sum(dim=(-1, -2))
         return loss, right, torch.sigmoid(logits[..., :n_train]).mul_(self.asked).sub_(self.wants)
 
     def forward(self) -> Float[Tensor, "group model klass column"]:
@@ -144,7 +145,7 @@ class Stack:
         if not self.whole:
             strength = strength.masked_fill(~self.keep & self.keep.any(dim=-1, keepdim=True), -torch.inf)
         top = strength.amax(dim=-1, keepdim=True)
-        self.is_top = (strength == top).to(weight.dtype)
+        torch.eq(strength, top, out=self.is_top)
         self.scaled = (strength - top).div_(self.temperature)
         self.relevance = self.scaled.exp()
         if not self.whole:
@@ -167,7 +168,8 @@ class Stack:
         if not self.whole:
             self.log_attention = self.log_attention.masked_fill(~self.keep, 0.0)
             self.attention.mul_(self.keep)
-        self.entropy = (self.attention * self.log_attention).sum(dim=-1, keepdim=True).neg_()
+        self.attention_log = self.attention * self.log_attention
+        self.negentropy = self.attention_log.sum(dim=-1, keepdim=True)
 
     def backward(self, wrong: Float[Tensor, "group model klass trained"]) -> None:
         """The gradient of loss and penalty, from what the loss says of each output on the training columns."""
@@ -198,7 +200,8 @@ class Stack:
         moved.addcmul_(self.is_top, pulled, value=-1)
         if self.penalty == "entropy":
             # H falls by α (log α + H) / τ where γ grows.
-            moved.addcmul_(self.attention * (self.log_attention + self.entropy), self.penalty_pull, value=-1)
+            pulled = torch.addcmul(self.attention_log, self.attention, self.negentropy, value=-1)
+            moved.addcmul_(pulled, self.penalty_pull, value=-1)
         if not self.whole:
             moved = moved * self.keep
         signs = weight.sign()
@@ -214,7 +217,7 @@ class Stack:
         if self.penalty is None:
             return self.penalty_weight.new_zeros(self.shape)
         if self.penalty == "entropy":
-            found = self.entropy.sum(dim=(-1, -2))
+            found = self.negentropy.sum(dim=(-1, -2))
         else:
             found = torch.stack([view.abs().sum(dim=(-1, -2, -3)) for view in self.views[::2]]).sum(dim=0)
         return found * self.penalised

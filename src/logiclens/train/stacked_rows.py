@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 from logiclens.data.concepts import ConceptTable
@@ -27,21 +28,35 @@ class Told:
     train: Batch
     held: Batch | None
     class_weight: ClassWeight | None = None
+    is_boolean: bool = False
+
+    def placed(self) -> tuple[NDArray[np.intp], int]:
+        """The column of each row that chooses the epoch, and the columns in all: no Boolean row has two."""
+        n_train, n_held = len(self.train), len(self.held or ())
+        if self.held is None or not self.is_boolean:
+            return np.arange(n_train, n_train + n_held), n_train + n_held
+        rows = torch.cat([self.train.concepts, self.held.concepts]).numpy() > 0
+        first, group = distinct(rows)
+        # The first place of a row is a row to learn from wherever there is one; other rows follow in their order.
+        new = np.flatnonzero(first >= n_train)
+        column = first.copy()
+        column[new] = n_train + np.arange(len(new))
+        return column[group[n_train:]], n_train + len(new)
 
     def to(self, device: torch.device) -> Told:
         """The same on a device."""
         held = None if self.held is None else self.held.to(device)
         weight = None if self.class_weight is None else self.class_weight.to(device)
-        return Told(self.train.to(device), held, weight)
+        return Told(self.train.to(device), held, weight, self.is_boolean)
 
 
 @dataclass(frozen=True, eq=False)
 class StackedRows:
     """The rows of all groups, side by side, and what each model is told of them.
 
-    The first `n_train` columns are those that models learn from, the others choose the epoch. `weight` is what a yes
-    counts in the loss, as a share of all; `count` what it counts in the accuracy, out of `whole`: for learning, and for
-    choosing. Where a class says no as well (`multilabel`), `weight_no` and `count_no` are what a no counts.
+    The first `n_train` columns are those that models learn from; they and the others choose the epoch. `weight` is what a
+    yes counts in the loss, as a share of all; `count` what it counts in the accuracy, out of `whole`: for learning, and
+    for choosing. Where a class says no as well (`multilabel`), `weight_no` and `count_no` are what a no counts.
     """
 
     concepts: Float[Tensor, "group column concept"]
@@ -55,21 +70,24 @@ class StackedRows:
     @classmethod
     def of(cls, groups: Sequence[Sequence[Told]], task: Task, device: torch.device) -> StackedRows:
         """The rows of `[group][model]` on a device; the models of a group are told of the same rows."""
+        placed = [group[0].placed() for group in groups]
         if len(groups) * len(groups[0]) <= FEW:
             groups = [[told.to(device) for told in group] for group in groups]
         n_train = max(len(group[0].train) for group in groups)
-        n_held = max(0 if group[0].held is None else len(group[0].held) for group in groups)
+        n_columns = max(n_train + n - len(group[0].train) for group, (_, n) in zip(groups, placed, strict=True))
         like = groups[0][0].train
-        shape = (len(groups), len(groups[0]), 2, like.counts.shape[1], n_train + n_held)
-        concepts = like.concepts.new_zeros(len(groups), n_train + n_held, like.concepts.shape[1])
+        shape = (len(groups), len(groups[0]), 2, like.counts.shape[1], n_columns)
+        concepts = like.concepts.new_zeros(len(groups), n_columns, like.concepts.shape[1])
         whole = like.counts.new_ones(shape[:3])
         # Yes in the loss, yes in the accuracy, no in the loss, no in the accuracy.
         parts = [like.counts.new_zeros(shape) for _ in range(2 if task == "multiclass" else 4)]
-        for g, group in enumerate(groups):
-            for start, side, batch in ((0, 0, group[0].train), (n_train, 1, group[0].held)):
+        for g, (group, (held_at, _)) in enumerate(zip(groups, placed, strict=True)):
+            # Columns behind those of a group's own training rows move behind the longest group's.
+            held_at = held_at + (held_at >= len(group[0].train)) * (n_train - len(group[0].train))
+            for side, batch, at in ((0, group[0].train, np.arange(len(group[0].train))), (1, group[0].held, held_at)):
                 if batch is None:
                     continue
-                columns = slice(start, start + len(batch))
+                columns = torch.from_numpy(at).to(concepts.device)
                 concepts[g, columns] = batch.concepts
                 for k, told in enumerate(group):
                     mine = told.train if side == 0 else told.held
