@@ -249,6 +249,18 @@ def test_on_the_gpu_a_recorded_epoch_is_the_same_as_on_the_cpu(patience):
         same_curves(one, other, 1e-9)
 
 
+@pytest.mark.gpu
+def test_networks_are_trained_elsewhere_and_stay_where_they_are():
+    table, held = rows(), rows(40)
+    networks = nets(3)
+    twins = copy.deepcopy(networks)
+    config = TrainConfig(epochs=EPOCHS, progress=False)
+    fit_many(networks, table, config, validation=held)
+    fit_many(twins, table, config, validation=held, device="cuda")
+    assert {p.device.type for twin in twins for p in twin.parameters()} == {"cpu"}
+    assert gap(networks, twins) < 1e-9
+
+
 def test_curves_are_told_as_they_are_in_double_precision_too():
     """What chooses the epoch rounds accuracies; what is reported is not rounded."""
     table, held = rows(90), rows(37)

@@ -20,6 +20,8 @@ from logiclens.train.stacked_rows import StackedRows
 
 SLOPES: dict[type[nn.Module], float] = {nn.ReLU: 0.0, nn.LeakyReLU: 0.01}
 """Activations whose gradient can be read from their output, with their slope below 0."""
+NARROW = 16
+"""A product with fewer columns than that takes a CPU twice as long as the same product turned round."""
 
 
 def stackable(network: nn.Module) -> TypeGuard[EntropyNet]:
@@ -45,7 +47,7 @@ class Stack:
         networks: of one build: concepts, classes, widths, activation, precision and device are the same.
         rows: what they learn from.
         penalty: what is added to the loss of each.
-        penalty_weight: λ of each model.
+        penalty_weight: λ of each model, `[group][model]`.
     """
 
     def __init__(
@@ -53,29 +55,28 @@ class Stack:
         networks: Sequence[Sequence[EntropyNet]],
         rows: StackedRows,
         penalty: str | None,
-        penalty_weight: Float[Tensor, "group model"],
+        penalty_weight: Sequence[Sequence[float]],
     ) -> None:
-        """Take the weights over; the networks themselves are left alone."""
+        """Take the weights over, to where the rows are; the networks themselves are left alone."""
         self.networks, self.rows = networks, rows
         first = networks[0][0]
-        like = first.entropy.weight
         self.shape = (len(networks), len(networks[0]))
         self.hidden, self.slope = first.hidden, SLOPES[first.activation]
         self.penalty = penalty
         sizes = [parameter.shape for parameter in first.parameters()]
-        n_models = self.shape[0] * self.shape[1]
-        self.flat = torch.zeros(sum(n_models * size.numel() for size in sizes), dtype=like.dtype, device=like.device)
+        with torch.no_grad():
+            self.flat = torch.cat([weights.flatten() for weights in self._parameters()]).to(rows.concepts.device)
         self.gradient = torch.zeros_like(self.flat)
         self._sizes = sizes
         self.views, self.gradients = self.split(self.flat), self.split(self.gradient)
         layers = [network.entropy for group in networks for network in group]
-        self.keep = torch.stack([layer.keep for layer in layers]).view(*self.shape, *first.entropy.keep.shape)
-        self.temperature = like.new_tensor([layer.temperature for layer in layers]).view(*self.shape, 1, 1)
-        self.penalty_weight = penalty_weight.view(*self.shape, 1, 1)
-        self.penalised = (penalty_weight > 0).to(like).mul_(-1 if penalty == "entropy" else 1)
+        keep = torch.stack([layer.keep for layer in layers]).view(*self.shape, *first.entropy.keep.shape)
+        self.whole, self.keep = bool(keep.all()), keep.to(self.flat.device)
+        self.temperature = self.flat.new_tensor([layer.temperature for layer in layers]).view(*self.shape, 1, 1)
+        self.penalty_weight = self.flat.new_tensor(penalty_weight).view(*self.shape, 1, 1)
+        sign = {"entropy": -1, "l1": 1, None: 0}[penalty]
+        self.penalised = (self.penalty_weight[..., 0, 0] > 0).to(self.flat).mul_(sign)
         self.penalty_pull = self.penalty_weight / self.temperature
-        with torch.no_grad():
-            torch.cat([parameter.flatten() for parameter in self._parameters()], out=self.flat)
         self._prepare()
 
     def _parameters(self) -> list[Tensor]:
@@ -116,14 +117,17 @@ class Stack:
         self.first_bias = self.views[1].view(n_groups, -1, 1)
         self.first_gradient = self.folded_gradient.view(n_groups, -1, n_concepts)
         self.first_bias_gradient = self.gradients[1].view(n_groups, -1)
+        self.turned: Tensor | None = None
+        if n_concepts < NARROW and not like.is_cuda:
+            self.turned = like.new_empty(n_groups, n_concepts, self.first.shape[1])
         rows = self.rows
-        self.wants = rows.weight[:, :, 0, :, :n_train]
+        wanted = rows.weight[:, :, 0, :, :n_train]
+        self.unwanted = -wanted
         if rows.weight_no is None:
-            self.asked = self.wants.sum(dim=2, keepdim=True)
+            self.asked = wanted.sum(dim=2, keepdim=True)
         else:
-            self.asked = self.wants + rows.weight_no[:, :, 0, :, :n_train]
+            self.asked = wanted + rows.weight_no[:, :, 0, :, :n_train]
         self.against = -rows.weight
-        self.whole = bool(self.keep.all())
 
     def judge(self, logits: Float[Tensor, "group model klass column"]) -> tuple[Tensor, Tensor, Tensor]:
         """Loss and what is right `[group, model, 2]`, for learning and for choosing; and what is wrong with outputs."""
@@ -132,11 +136,11 @@ class Stack:
             said = torch.log_softmax(logits, dim=2)
             loss = _summed(self.against, said)
             right = _chosen(rows.count, logits).sum(dim=-1)
-            return loss, right, said[..., :n_train].exp().mul_(self.asked).sub_(self.wants)
+            return loss, right, torch.addcmul(self.unwanted, said[..., :n_train].exp(), self.asked)
         loss = _summed(rows.weight, nn.functional.softplus(-logits))
         loss += _summed(rows.weight_no, nn.functional.softplus(logits))
         right = torch.where((logits >= 0).unsqueeze(2), rows.count, rows.count_no).sum(dim=(-1, -2))
-        return loss, right, torch.sigmoid(logits[..., :n_train]).mul_(self.asked).sub_(self.wants)
+        return loss, right, torch.addcmul(self.unwanted, torch.sigmoid(logits[..., :n_train]), self.asked)
 
     def forward(self) -> Float[Tensor, "group model klass column"]:
         """The outputs on every column; what the gradient needs stays in the buffers."""
@@ -187,14 +191,18 @@ class Stack:
                 torch.bmm(weights.transpose(1, 2), flowing, out=down)
             flowing = self._slope(down, given)
         flowing = flowing.view(len(self.first), -1, n_train)
-        torch.bmm(flowing, self.learned, out=self.first_gradient)
+        if self.turned is None:
+            torch.bmm(flowing, self.learned, out=self.first_gradient)
+        else:
+            torch.bmm(self.learned.transpose(1, 2), flowing.transpose(1, 2), out=self.turned)
+            self.first_gradient.copy_(self.turned.transpose(1, 2))
         torch.sum(flowing, dim=-1, out=self.first_bias_gradient)
         self._through_relevance()
 
     def _through_relevance(self) -> None:
         """From the folded weights to the weights: each moves its own product, and the relevance of its concept."""
         weight, gradient = self.views[0], self.gradients[0]
-        moved = (self.folded_gradient * weight).sum(dim=-2).mul_(self.relevance).div_(self.temperature)
+        moved = (self.folded_gradient * self.folded).sum(dim=-2).div_(self.temperature)
         # The largest strength of a head scales all others down; several that are equal share that.
         pulled = moved.sum(dim=-1, keepdim=True).div_(self.is_top.sum(dim=-1, keepdim=True))
         moved.addcmul_(self.is_top, pulled, value=-1)
@@ -213,14 +221,12 @@ class Stack:
                 into.addcmul_(view.sign(), self.penalty_weight.unsqueeze(-1))
 
     def penalties(self) -> Float[Tensor, "group model"]:
-        """The penalty of each model that has one, at the weights of the last pass."""
+        """The penalty of each model at the weights of the last pass; times `penalised`, as it is told."""
         if self.penalty is None:
-            return self.penalty_weight.new_zeros(self.shape)
+            return self.penalised
         if self.penalty == "entropy":
-            found = self.negentropy.sum(dim=(-1, -2))
-        else:
-            found = torch.stack([view.abs().sum(dim=(-1, -2, -3)) for view in self.views[::2]]).sum(dim=0)
-        return found * self.penalised
+            return self.negentropy.sum(dim=(-1, -2))
+        return torch.stack([view.abs().sum(dim=(-1, -2, -3)) for view in self.views[::2]]).sum(dim=0)
 
     def _activate(self, values: Tensor) -> None:
         if self.slope:
@@ -238,9 +244,10 @@ class Stack:
 
     def store(self, flat: Tensor) -> None:
         """Write weights, as one vector, into the networks."""
-        pieces = [piece for view in self.split(flat) for piece in view.flatten(0, 1)]
+        weights = self._parameters()
+        pieces = [piece for view in self.split(flat.to(weights[0].device)) for piece in view.flatten(0, 1)]
         with torch.no_grad():
-            torch._foreach_copy_(self._parameters(), pieces)
+            torch._foreach_copy_(weights, pieces)
 
 
 def _summed(

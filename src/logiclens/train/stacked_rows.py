@@ -15,8 +15,8 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.formula.counted import CountedRows, distinct
 from logiclens.train.objective import Batch, ClassWeight, Task, as_tensor
 
-FEW = 8
-"""Up to so many models are laid out where they are trained; of more, each by itself would keep a GPU waiting."""
+LARGE = 1 << 20
+"""Counts of more cells than that are laid out where they are trained on; fewer are sent there in one piece."""
 WORTH_SHARING = 1.5
 """Tables are laid over each other where together they have at most this many times the rows of the largest."""
 
@@ -54,9 +54,10 @@ class Told:
 class StackedRows:
     """The rows of all groups, side by side, and what each model is told of them.
 
-    The first `n_train` columns are those that models learn from; they and the others choose the epoch. `weight` is what a
-    yes counts in the loss, as a share of all; `count` what it counts in the accuracy, out of `whole`: for learning, and
-    for choosing. Where a class says no as well (`multilabel`), `weight_no` and `count_no` are what a no counts.
+    The first `n_train` columns are those that models learn from; they and the others choose the epoch. `weight` is
+    what a yes counts in the loss, as a share of all; `count` what it counts in the accuracy, out of `whole`: for
+    learning, and for choosing. Where a class says no as well (`multilabel`), `weight_no` and `count_no` are what a no
+    counts.
     """
 
     concepts: Float[Tensor, "group column concept"]
@@ -71,31 +72,42 @@ class StackedRows:
     def of(cls, groups: Sequence[Sequence[Told]], task: Task, device: torch.device) -> StackedRows:
         """The rows of `[group][model]` on a device; the models of a group are told of the same rows."""
         placed = [group[0].placed() for group in groups]
-        if len(groups) * len(groups[0]) <= FEW:
-            groups = [[told.to(device) for told in group] for group in groups]
+        # Models that are told the same are laid out once.
+        kinds: dict[tuple[int, ...], tuple[int, int, Told]] = {}
+        kind_of = []
+        for g, group in enumerate(groups):
+            for told in group:
+                key = (g, id(told.train), id(told.held), id(told.class_weight))
+                kind_of.append(kinds.setdefault(key, (len(kinds), g, told))[0])
+        like = groups[0][0].train
+        here = device if like.counts.numel() > LARGE else like.counts.device
         n_train = max(len(group[0].train) for group in groups)
         n_columns = max(n_train + n - len(group[0].train) for group, (_, n) in zip(groups, placed, strict=True))
-        like = groups[0][0].train
-        shape = (len(groups), len(groups[0]), 2, like.counts.shape[1], n_columns)
-        concepts = like.concepts.new_zeros(len(groups), n_columns, like.concepts.shape[1])
-        whole = like.counts.new_ones(shape[:3])
+        concepts = like.concepts.new_zeros(len(groups), n_columns, like.concepts.shape[1], device=here)
+        whole = like.counts.new_ones(len(kinds), 2, device=here)
         # Yes in the loss, yes in the accuracy, no in the loss, no in the accuracy.
-        parts = [like.counts.new_zeros(shape) for _ in range(2 if task == "multiclass" else 4)]
-        for g, (group, (held_at, _)) in enumerate(zip(groups, placed, strict=True)):
+        shape = (len(kinds), 2, like.counts.shape[1], n_columns)
+        parts = [like.counts.new_zeros(shape, device=here) for _ in range(2 if task == "multiclass" else 4)]
+        for kind, g, told in kinds.values():
+            told = told.to(here)
+            n_own, (held_at, _) = len(told.train), placed[g]
             # Columns behind those of a group's own training rows move behind the longest group's.
-            held_at = held_at + (held_at >= len(group[0].train)) * (n_train - len(group[0].train))
-            for side, batch, at in ((0, group[0].train, np.arange(len(group[0].train))), (1, group[0].held, held_at)):
+            held_at = held_at + (held_at >= n_own) * (n_train - n_own)
+            for side, batch, at in ((0, told.train, np.arange(n_own)), (1, told.held, held_at)):
                 if batch is None:
                     continue
-                columns = torch.from_numpy(at).to(concepts.device)
+                columns = torch.from_numpy(at).to(here)
                 concepts[g, columns] = batch.concepts
-                for k, told in enumerate(group):
-                    mine = told.train if side == 0 else told.held
-                    whole[g, k, side], *shares = _shares(mine or batch, told.class_weight, task, learned=side == 0)
-                    for part, counts in zip(parts, shares, strict=True):
-                        part[g, k, side, :, columns] = counts.t()
-        concepts, whole, *parts = (part.to(device) for part in (concepts, whole, *parts))
-        return cls(concepts, n_train, whole, *parts)
+                whole[kind, side], *shares = _shares(batch, told.class_weight, task, learned=side == 0)
+                for part, counts in zip(parts, shares, strict=True):
+                    part[kind, side, :, columns] = counts.t()
+        spread = torch.tensor(kind_of, device=device)
+        models = (len(groups), len(groups[0]))
+        whole, *parts = (
+            (part if len(kinds) == len(kind_of) else part[spread]).view(*models, *part.shape[1:])
+            for part in (part.to(device) for part in (whole, *parts))
+        )
+        return cls(concepts.to(device), n_train, whole, *parts)
 
 
 def _shares(batch: Batch, weighed: ClassWeight | None, task: Task, *, learned: bool) -> list[Tensor]:
