@@ -52,11 +52,11 @@ class Choice:
         if self.patience is not None:
             steps = np.arange(first, first + len(rank))[:, None, None]
             at_best = np.maximum.accumulate(np.where(better, steps, self.steps))
-            waited: NDArray[np.bool_] = np.logical_or.accumulate(steps - at_best >= self.patience)
+            waited = np.logical_or.accumulate(steps - at_best >= self.patience)
             better[1:] &= ~waited[:-1]
             better &= self.running
             self.running = np.logical_and(self.running, ~waited[-1])
-        improved: NDArray[np.bool_] = better.any(axis=0)
+        improved = np.logical_or.reduce(better, axis=0)
         at = len(better) - 1 - better[::-1].argmax(axis=0)
         self.rank = np.where(improved, np.take_along_axis(rank, at[None], axis=0)[0], self.rank)
         self.steps = np.where(improved, first + at, self.steps)
