@@ -153,12 +153,13 @@ def main() -> None:
     parser.add_argument("--concepts", type=Path, help="predicted concepts of the real tables, where they are kept")
     parser.add_argument("--only", choices=list(PARTS), nargs="*", default=list(PARTS), help="none: write what there is")
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--slow", action="store_true", help="torch_explain on CUB too, which takes it half an hour")
     given = parser.parse_args()
     quick = ["--quick"] if given.quick else []
     concepts = [] if given.concepts is None else ["--concepts", str(given.concepts)]
     options = {
         "peers": quick,
-        "fits": quick + concepts,
+        "fits": quick + concepts + ["--slow"] * given.slow,
         "growth": quick,
         "evaluation": ["--repeats", "3"] * given.quick,
     }
