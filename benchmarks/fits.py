@@ -231,8 +231,8 @@ def markdown(found: dict[str, Any]) -> str:
         parts.append(
             f"{sweep['models']} models on V-Dem (5 folds x 12 settings): {statistics.median(together):.2f} CPU s in "
             f"one pass, {statistics.median(apart):.2f} one after another: {sweep['ratio']:.1f}x "
-            f"({min(apart) / max(together):.1f}-{max(apart) / min(together):.1f}; asked: {sweep['asked']:g}x, {verdict})."
-            f" One after another by autograd: {sweep['autograd_s']:.1f} CPU s, "
+            f"({min(apart) / max(together):.1f}-{max(apart) / min(together):.1f}; asked: {sweep['asked']:g}x, "
+            f"{verdict}). One after another by autograd: {sweep['autograd_s']:.1f} CPU s, "
             f"{sweep['autograd_s'] / statistics.median(together):.0f}x."
         )
     return "\n\n".join(parts)
