@@ -18,6 +18,7 @@ from logiclens.data.concepts import checked_weight
 from logiclens.data.finding import CONSTANT, Finding, How
 from logiclens.data.parts import distinct_rows
 from logiclens.data.sources import opened, parted
+from logiclens.data.tally import Tally
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.formula.counted import counting_weight
 from logiclens.formula.groups import Groups
@@ -85,7 +86,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             each = [np.unique(labels[:, task], return_inverse=True) for task in range(labels.shape[1])]
             classes = np.stack([codes for _, codes in each], axis=1)
             n_classes = max(len(known) for known, _ in each)
-        elif any(_how(self.cuts, column) == "supervised" for column in columns):
+        elif any(_how(self.cuts, column.name) == "supervised" for column in columns):
             raise LogicLensError(
                 'cuts="supervised" requires y to be passed, but the target y is None; cuts="quantile" needs none.'
             )
@@ -99,12 +100,17 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self, columns: Sequence[Column], classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float64]
     ) -> Booleaniser:
         """Find the concepts of columns whose rows differ; `classes` holds class numbers `[rows, tasks]`."""
-        self._check_settings(columns)
         if len(weight) < 2:
             raise LogicLensError(f"cuts need several rows that differ, got {len(weight)} sample.")
-        found = Finding(classes, n_classes, counting_weight(weight), self.n_cuts, self.max_categories)
+        counts = counting_weight(weight)
+        return self.fit_tallies([Tally.of(column, classes, n_classes, counts) for column in columns])
+
+    def fit_tallies(self, columns: Sequence[Tally]) -> Booleaniser:
+        """Find the concepts of columns by how often each value goes with each class, wherever that was counted."""
+        self._check_settings(columns)
+        found = Finding(self.n_cuts, self.max_categories)
         for column in columns:
-            found.look_at(column, _how(self.cuts, column))
+            found.look_at(column, _how(self.cuts, column.name))
         if not found.predicates:
             raise LogicLensError(_nothing_left(found.dropped))
         self.cutting_ = found.cutting()
@@ -149,7 +155,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.cutting_.groups
 
-    def _check_settings(self, columns: Sequence[Column]) -> None:
+    def _check_settings(self, columns: Sequence[Tally]) -> None:
         if not isinstance(self.cuts, Mapping) and self.cuts not in HOW:
             raise LogicLensError(f"cuts must be one of {', '.join(HOW)}, or a dictionary, got {self.cuts!r}.")
         for name in ("n_cuts", "max_categories"):
@@ -187,6 +193,6 @@ def _nothing_left(dropped: Mapping[str, str]) -> str:
     return f"no column is left to tell rows apart: {name!r} is left out, since {reason}; give it cuts of its own."
 
 
-def _how(cuts: Any, column: Column) -> Any:
+def _how(cuts: Any, column: str) -> Any:
     """How a column is cut."""
-    return cuts.get(column.name, "supervised") if isinstance(cuts, Mapping) else cuts
+    return cuts.get(column, "supervised") if isinstance(cuts, Mapping) else cuts

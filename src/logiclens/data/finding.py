@@ -10,9 +10,8 @@ from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from logiclens.data.columns import Column, Kind
+from logiclens.data.columns import Kind
 from logiclens.data.cuts import (
     Histogram,
     quantile_cuts,
@@ -23,6 +22,7 @@ from logiclens.data.cuts import (
     uniform_cuts,
 )
 from logiclens.data.cutting import Cutting
+from logiclens.data.tally import Tally
 from logiclens.errors import LogicLensError
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate, Scalar
@@ -35,8 +35,6 @@ FEW_ROWS = 20
 CLOSE = 5
 """Whole numbers that name rows lie on average closer than this; only a part of the rows may be here."""
 _NAMED = re.compile(r"(?i:(?:^|[\W_])(?:id|nr|no|num|number|key|uid|uuid))$|[a-z](?:ID|Id|Nr|No)$")
-FEW_COPIES = 1.1
-"""Rows that are there more often than this, on average, are no rows of their own: nothing names them."""
 
 
 @dataclass
@@ -44,16 +42,10 @@ class Finding:
     """The concepts found so far, column by column.
 
     Args:
-        classes: class numbers `[rows, tasks]` of rows that differ.
-        n_classes: of the task that has most.
-        weight: how many rows each one counts for.
         n_cuts: of a column, or the most of them.
         max_categories: the most concepts for the categories of a column.
     """
 
-    classes: NDArray[np.intp]
-    n_classes: int
-    weight: NDArray[np.float64]
     n_cuts: int
     max_categories: int
     kinds: dict[str, Kind] = field(default_factory=dict)
@@ -68,7 +60,7 @@ class Finding:
         """All of them, as a value."""
         return Cutting(self.kinds, self.predicates, Groups(self.exclusive, self.implied), self.scales)
 
-    def look_at(self, column: Column, how: How | Sequence[Scalar]) -> None:
+    def look_at(self, column: Tally, how: How | Sequence[Scalar]) -> None:
         """Add the concepts of a column; where there are none, say why."""
         reason = self._add(column, how)
         if reason is None:
@@ -76,20 +68,19 @@ class Finding:
         else:
             self.dropped[column.name] = reason
 
-    def _add(self, column: Column, how: How | Sequence[Scalar]) -> str | None:
-        missing = column.missing
-        has_missing = bool(missing.any() and not missing.all())
-        if missing.all():
+    def _add(self, column: Tally, how: How | Sequence[Scalar]) -> str | None:
+        has_missing = column.has_missing
+        if column.n_rows == 0:
             return CONSTANT
         given = None if isinstance(how, str) else list(dict.fromkeys(how))
         if given == []:
             return "no cuts are given for it"
-        if given is None and _is_identifier(column, self.weight):
+        if given is None and _is_identifier(column):
             return "every row has another value, as an identifier has"
         if column.is_nominal:
             exclusive = self._categories(column, given, has_missing)
         elif column.kind == "boolean":
-            varies = len(np.unique(column.values[~missing])) > 1 or has_missing
+            varies = column.n_values > 1 or has_missing
             exclusive = [self._name(Predicate(column.name, "==", True), column.name)] if varies else []
         else:
             exclusive = self._cuts(column, how if given is None else given)
@@ -108,13 +99,13 @@ class Finding:
         self.predicates[name] = predicate
         return name
 
-    def _cuts(self, column: Column, how: How | Sequence[Scalar]) -> list[str]:
+    def _cuts(self, column: Tally, how: How | Sequence[Scalar]) -> list[str]:
         """Add the cuts of numbers or dates; the name of the lowest, which all others imply."""
-        histogram = Histogram.of(column.numbers, self.weight, self.classes, self.n_classes)
+        histogram = column.histogram
         if not isinstance(how, str):
             asked = sorted((_at(column, cut) for cut in how), key=lambda predicate: _seconds(predicate.value))
             names = [self._name(predicate) for predicate in asked]
-        elif len(histogram) < 2:
+        elif histogram is None or len(histogram) < 2:
             return []
         elif how == "soft":
             names = [self._rescaled(column, histogram)]
@@ -129,7 +120,7 @@ class Finding:
             self.implied.append(names)
         return names[:1]
 
-    def _rescaled(self, column: Column, histogram: Histogram) -> str:
+    def _rescaled(self, column: Tally, histogram: Histogram) -> str:
         """A concept that is the column itself, from its smallest to its largest value."""
         gap, half = histogram.gap(uniform_cuts(histogram, 1)[0]), (histogram.low[0] + histogram.high[-1]) / 2
         cut = short_date(*gap) if column.kind == "date" else short_number(*gap, near=float(half))
@@ -138,7 +129,7 @@ class Finding:
         self.scales[name] = (middle, reach)
         return name
 
-    def _categories(self, column: Column, given: list[Any] | None, has_missing: bool) -> list[str]:
+    def _categories(self, column: Tally, given: list[Any] | None, has_missing: bool) -> list[str]:
         """Add the categories of a column, in order."""
         if given is not None:
             if wrong := [cut for cut in given if isinstance(cut, str) != (column.kind == "text")]:
@@ -146,7 +137,7 @@ class Finding:
                 raise LogicLensError(f"the categories of {column.name!r} must be {kind}, got {wrong[0]!r}.")
             chosen = given
         else:
-            counts = self._counts(column)
+            counts = np.zeros((0, 1, 1)) if column.counts is None else column.counts
             size = counts[:, 0].sum(axis=1)
             present = np.flatnonzero(size)
             if len(present) < 2 and not has_missing:
@@ -156,7 +147,7 @@ class Finding:
                     f"the column {column.name!r} has {len(present):,} categories: the {self.max_categories} that tell "
                     "most become concepts, the others are in none of them."
                 )
-                told = told_by_each(counts) if self.n_classes > 1 else np.zeros(len(size))
+                told = told_by_each(counts) if counts.shape[2] > 1 else np.zeros(len(size))
                 # What tells most, then what is most frequent, then by name.
                 order = np.lexsort((np.arange(len(size)), -size, -np.round(told, 9)))
                 present = np.sort(order[: self.max_categories])
@@ -166,22 +157,8 @@ class Finding:
             chosen = [column.categories[i] for i in present]
         return [self._name(Predicate(column.name, "==", category)) for category in chosen]
 
-    def _counts(self, column: Column) -> NDArray[np.float64]:
-        """The weight of each class on each category, `[categories, tasks, classes]`."""
-        codes, n_categories = column.places, len(column.categories)
-        known = codes >= 0
-        each = [
-            np.bincount(
-                codes[known] * self.n_classes + self.classes[known, task],
-                self.weight[known],
-                minlength=n_categories * self.n_classes,
-            ).reshape(n_categories, self.n_classes)
-            for task in range(self.classes.shape[1])
-        ]
-        return np.stack(each, axis=1).astype(np.float64)
 
-
-def _between(column: Column, low: float, high: float) -> Predicate:
+def _between(column: Tally, low: float, high: float) -> Predicate:
     """The cut between two values, as a person would write it."""
     return Predicate(column.name, ">=", short_date(low, high) if column.kind == "date" else short_number(low, high))
 
@@ -193,7 +170,7 @@ def _seconds(value: Scalar) -> float:
     return float(value)
 
 
-def _at(column: Column, cut: Any) -> Predicate:
+def _at(column: Tally, cut: Any) -> Predicate:
     """The cut that a user asked for."""
     if column.kind == "date":
         if not isinstance(cut, str | date | np.datetime64):
@@ -204,17 +181,14 @@ def _at(column: Column, cut: Any) -> Predicate:
     return Predicate(column.name, ">=", float(cut))
 
 
-def _is_identifier(column: Column, weight: NDArray[np.float64]) -> bool:
+def _is_identifier(column: Tally) -> bool:
     """Whether a column names rows: text or whole numbers, close together or called so, no two of them equal."""
-    if (weight == np.round(weight)).all() and weight.sum() > FEW_COPIES * len(weight):
-        # Of rows that differ, a column that decides all others differs too: only copies tell it from a name.
+    # Of rows that differ, a column that decides all others differs too: only copies tell it from a name.
+    if column.copied or column.n_rows < FEW_ROWS or column.n_values < column.n_rows:
         return False
-    missing = column.missing
-    values = column.values[~missing]
-    # A gap makes whole numbers floats.
-    whole = column.whole or (column.kind == "number" and missing.any() and bool((values == np.round(values)).all()))
-    if len(values) < FEW_ROWS or not (column.is_nominal or whole):
+    if column.is_nominal:
+        return True
+    if not column.whole or column.histogram is None:
         return False
-    if len(np.unique(values)) < len(values):
-        return False
-    return column.is_nominal or float(np.ptp(values)) < CLOSE * len(values) or bool(_NAMED.search(column.name))
+    reach = float(column.histogram.high[-1] - column.histogram.low[0])
+    return reach < CLOSE * column.n_rows or bool(_NAMED.search(column.name))
