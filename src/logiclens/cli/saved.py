@@ -20,8 +20,6 @@ from logiclens.formula.folder import open_model
 from logiclens.formula.record import from_dict
 from logiclens.formula.ruleset import RuleSet
 
-_PLURAL = {"number": "numbers", "boolean": "truth values", "text": "text", "date": "dates"}
-
 
 class SavedModel:
     """A model folder. Neither torch nor scikit-learn is loaded unless a network decides."""
@@ -136,7 +134,7 @@ def check_kind(column: pd.Series, kind: str | None) -> None:
         first = known.index[int(pd.to_numeric(known, errors="coerce").isna().to_numpy().argmax())]
         hint = f": mend it, or say --missing {known[first]!r} if that means there is no value"
     raise LogicLensError(
-        f"the column {column.name!r} held {_PLURAL[kind]} in training and holds {_PLURAL[now]} now "
+        f"the column {column.name!r} held {PLURAL[kind]} in training and holds {PLURAL[now]} now "
         f"({text_of(known[first])!r} in row {int(str(first)) + 1}){hint}."
     )
 

@@ -88,7 +88,7 @@ class Column:
             return Column(self.name, kind, np.append(known, np.datetime64("NaT"))[self.values])
         row = int(np.flatnonzero(~self.missing)[0])
         raise LogicLensError(
-            f"the column {self.name!r} held {_PLURAL[kind]} in training and holds {_PLURAL[self.kind]} now "
+            f"the column {self.name!r} held {PLURAL[kind]} in training and holds {PLURAL[self.kind]} now "
             f"({self.cell(row)!r} in row {row})."
         )
 
@@ -112,7 +112,7 @@ class Column:
         return np.asarray(self.values == self.categories.index(predicate.value))
 
 
-_PLURAL: dict[Kind, str] = {"number": "numbers", "boolean": "truth values", "text": "text", "date": "dates"}
+PLURAL: dict[Kind, str] = {"number": "numbers", "boolean": "truth values", "text": "text", "date": "dates"}
 
 
 def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Column, ...]:
@@ -244,7 +244,7 @@ def _of_cells(name: str, cells: NDArray[np.object_]) -> Column:
     if len(kinds) > 1:
         first, second = itertools.islice(kinds.items(), 2)
         raise LogicLensError(
-            f"the column {name!r} mixes {_PLURAL[first[0]]} and {_PLURAL[second[0]]}: row {first[1]} holds "
+            f"the column {name!r} mixes {PLURAL[first[0]]} and {PLURAL[second[0]]}: row {first[1]} holds "
             f"{cells[first[1]]!r}, row {second[1]} {cells[second[1]]!r}."
         )
     kind: Kind = next(iter(kinds), "number")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
@@ -17,12 +18,15 @@ from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import as_named, check_column_names, column_names
 from logiclens.data.concepts import ConceptTable
 from logiclens.data.finding import How
+from logiclens.data.lake import in_engine, is_lake
 from logiclens.data.sources import parted
 from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.estimators.counted import prepare_in_engine
 from logiclens.estimators.folder import load_classifier, save_classifier
 from logiclens.estimators.inputs import seed_of
 from logiclens.estimators.notebook import Notebook
-from logiclens.estimators.prepare import Prepared, prepare
+from logiclens.estimators.prepare import prepare
+from logiclens.estimators.prepared import CutsOn, Prepared
 from logiclens.estimators.settings import booleaniser_of, check_settings
 from logiclens.estimators.training import Begun, Trained, train_all
 from logiclens.explain.certified import certify, explain_exact
@@ -60,6 +64,9 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         learning_rate: of AdamW.
         validation: the share of the rows that chooses the epoch.
         set_aside: the share of the rows that neither trains nor chooses anything, for `statistics()`.
+        cuts_on: the rows that cuts are found on. `"train"`: those that train, and no others. `"all"`: all of them, from
+            how often each value of a column goes with each class, after which rows are counted and what is counted is
+            split; tables in an engine are always cut so.
         class_weight: one factor per class (a list, or a dictionary from class to factor), or `"balanced"`.
         method: how formulas are chosen, `"minimal"` or `"paper"`.
         score_against: what candidate formulas are scored against, `"network"` or `"labels"`.
@@ -93,6 +100,7 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         learning_rate: float = 1e-2,
         validation: float = 0.2,
         set_aside: float = 0.0,
+        cuts_on: CutsOn = "train",
         class_weight: Sequence[float] | Mapping[Any, float] | Literal["balanced"] | None = None,
         method: Method = "minimal",
         score_against: ScoreAgainst = "network",
@@ -114,6 +122,7 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         self.learning_rate = learning_rate
         self.validation = validation
         self.set_aside = set_aside
+        self.cuts_on = cuts_on
         self.class_weight = class_weight
         self.method = method
         self.score_against = score_against
@@ -126,24 +135,30 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
+        target: str | None = None,
         held_out: tuple[Any, Any] | None = None,
     ) -> EntropyClassifier:
         """Train on a table `X` and labels `y`: one per row, or a 0/1 matrix of several.
 
-        `X` may also be the name of a CSV, Parquet or JSON lines file, and `y` the name of a column of `X`.
+        `X` may also be the name of a CSV, Parquet or JSON lines file, and `target` (or `y`) the name of a column of
+        `X`. A folder, a pattern such as `"lake/2026/*.parquet"`, or a table of Ibis is never read: the engine that
+        holds it, by default DuckDB, counts its rows (see `cuts_on`).
+
         A weight of 2 is the same as a row that is there twice; neither that nor the order of the rows changes anything.
         With `booleanise=None` the columns are concepts in [0, 1] (a DataFrame names them; a `ConceptTable` may declare
         groups). `held_out` are rows and labels that choose the epoch, in place of a share of the rows.
         """
-        begun = self._begin(X, y, sample_weight, held_out)
+        begun = self._begin(X, _one_of(y, target), sample_weight, held_out)
         return self._settle(begun, train_all([begun.training])[0])
 
     def _begin(self, X: Any, y: Any, sample_weight: ArrayLike | None, held_out: tuple[Any, Any] | None) -> BegunFit:
         """Check and cut the rows: all that has to be done before the network is trained."""
         check_settings(self)
+        if is_lake(X):
+            return self._begin_counting(in_engine(X), y, sample_weight, held_out)
         X, y = parted(X, y)
         seed = seed_of(self.random_state)
         cuts = booleaniser_of(self)
@@ -151,11 +166,33 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
             check_column_names([str(name) for name in column_names(X) or ()])
             validate_data(self, as_named(X), y, skip_check_array=True)
         ready = prepare(
-            X, y, sample_weight, held_out, booleaniser=cuts, shares=(self.set_aside, self.validation), seed=seed
+            X,
+            y,
+            sample_weight,
+            held_out,
+            booleaniser=cuts,
+            shares=(self.set_aside, self.validation),
+            seed=seed,
+            cuts_on=self.cuts_on,
         )
         if ready.booleaniser is not None:
             ready.booleaniser.warn(stacklevel=3)
         return BegunFit(X, y, ready, Begun(self, ready.classes, ready.train, ready.validation, seed))
+
+    def _begin_counting(self, table: Any, target: Any, sample_weight: Any, held_out: Any) -> BegunFit:
+        """Count the rows of a table in an engine."""
+        if sample_weight is not None or held_out is not None:
+            raise LogicLensError("rows in an engine are counted as they are: leave out sample_weight and held_out.")
+        seed = seed_of(self.random_state)
+        ready = prepare_in_engine(
+            table, target, booleaniser=booleaniser_of(self), shares=(self.set_aside, self.validation), seed=seed
+        )
+        names = pd.DataFrame(columns=pd.Index(ready.schema.columns, dtype=object))
+        validate_data(self, names, skip_check_array=True)
+        if ready.booleaniser is not None:
+            ready.booleaniser.warn(stacklevel=4)
+        labels = pd.Series([], name=target, dtype=object)
+        return BegunFit(names, labels, ready, Begun(self, ready.classes, ready.train, ready.validation, seed))
 
     def _settle(self, begun: BegunFit, trained: Trained) -> EntropyClassifier:
         """Take over the trained network, with all that belongs to it."""
@@ -241,6 +278,15 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = self.booleanise is not None
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _one_of(y: Any, target: str | None) -> Any:
+    if y is not None and target is not None:
+        raise LogicLensError("y and target are two names of one thing: pass one of them.")
+    if y is None and target is None:
+        # scikit-learn's words.
+        raise LogicLensError("requires y to be passed, but the target y is None: pass labels, or target='column'.")
+    return target if y is None else y
 
 
 def _n_columns(rows: Any) -> int:

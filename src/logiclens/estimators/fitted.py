@@ -16,7 +16,8 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.data.sources import opened
 from logiclens.errors import LogicLensError
 from logiclens.estimators.inputs import class_codes
-from logiclens.estimators.prepare import Schema, SetAside, as_frame
+from logiclens.estimators.prepare import as_frame
+from logiclens.estimators.prepared import Schema, SetAside
 from logiclens.explain.certificate import Certificate
 from logiclens.explain.extract import Reading, read
 from logiclens.formula.bits import PackedRows

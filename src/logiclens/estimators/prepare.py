@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,83 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import Column, column_names, columns_of
 from logiclens.data.concepts import ConceptTable, checked_weight
-from logiclens.data.cutting import Cutting
-from logiclens.data.parts import Copies, DistinctRows, distinct_rows, set_apart
-from logiclens.errors import LogicLensError
-from logiclens.estimators.inputs import Labels, bare_predicates, class_codes, known_labels, matched_columns
+from logiclens.data.parts import DistinctRows, distinct_rows, set_apart
+from logiclens.estimators.counted import prepare_counted
+from logiclens.estimators.inputs import Labels, bare_predicates, class_codes, known_labels
+from logiclens.estimators.prepared import CutsOn, Prepared, Schema, SetAside
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.train.objective import class_factors
-
-
-@dataclass(frozen=True)
-class Schema:
-    """What a trained network knows of its rows: concepts and their groups, classes, and how raw columns are cut.
-
-    `columns` are the raw columns in the order of training, `positional` says that they had no names of their own;
-    `cutting` is None where the columns are concepts.
-    """
-
-    names: tuple[str, ...]
-    class_names: tuple[str, ...]
-    groups: Groups
-    multilabel: bool
-    predicates: Mapping[str, Predicate]
-    cutting: Cutting | None = None
-    columns: tuple[str, ...] = ()
-    positional: bool = False
-
-    def named(self, columns: Sequence[Column]) -> Sequence[Column]:
-        """Columns under the names of training; by position where these had none, as in scikit-learn."""
-        if not self.positional:
-            return columns
-        return [replace(column, name=name) for column, name in zip(columns, self.columns, strict=True)]
-
-    def table(self, rows: Any, codes: Any = None) -> ConceptTable:
-        """Other rows as the concepts that the network was trained on."""
-        if self.cutting is not None and not isinstance(rows, ConceptTable):
-            rows = self.cutting.values(self.named(columns_of(rows, self.columns)))
-        else:
-            rows = matched_columns(rows, self.names)
-        groups = self.groups
-        return ConceptTable(rows, self.names, codes, self.class_names, groups.exclusive, implied=groups.implied)
-
-
-@dataclass(frozen=True, eq=False)
-class SetAside:
-    """Distinct rows that neither train nor choose anything: as concepts and raw columns, and where they stand."""
-
-    table: ConceptTable
-    columns: tuple[Column, ...] = field(repr=False)
-    copies: Copies = field(repr=False)
-
-    @property
-    def places(self) -> NDArray[np.intp]:
-        """The places of all copies in the table that was given."""
-        return self.copies.places
-
-    def column(self, name: str) -> NDArray[np.object_]:
-        """The values of a raw column, None where missing."""
-        for column in self.columns:
-            if column.name == name:
-                gone = column.missing.tolist()
-                cells = [None if gone[row] else column.cell(row) for row in range(len(column))]
-                return np.array(cells, dtype=object)
-        known = ", ".join(repr(column.name) for column in self.columns[:8])
-        raise LogicLensError(f"there is no column {name!r}; the columns are {known}.")
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """The distinct rows as concepts, the parts of them that train and that choose, and what is set aside."""
-
-    table: ConceptTable
-    train: ConceptTable
-    validation: ConceptTable | None
-    aside: SetAside | None
-    classes: NDArray[Any]
-    schema: Schema
-    booleaniser: Booleaniser | None
 
 
 def prepare(
@@ -101,6 +31,7 @@ def prepare(
     booleaniser: Booleaniser | None,
     shares: tuple[float, float],
     seed: int,
+    cuts_on: CutsOn = "train",
 ) -> Prepared:
     """Check everything that `fit` was given.
 
@@ -109,6 +40,11 @@ def prepare(
     raw = _Raw.of(rows, booleaniser is not None)
     weight = checked_weight(raw.weight if sample_weight is None else sample_weight, len(raw.columns[0]))
     known = known_labels(labels, weight)
+    if cuts_on == "all":
+        ready = prepare_counted(
+            raw.columns, known, weight, booleaniser=booleaniser, shares=shares, seed=seed, positional=raw.positional
+        )
+        return ready if held_out is None else _with_held_out(ready, held_out)
     kinds = known.codes.reshape(len(weight), -1)
     distinct = distinct_rows(raw.columns, kinds, weight, seed=seed)
     strata = None if known.codes.ndim == 2 else known.codes[distinct.first]

@@ -30,6 +30,8 @@ def check_settings(model: EntropyClassifier) -> None:
         share = getattr(model, name)
         if not isinstance(share, Real) or not 0 <= float(share) < 1:
             raise LogicLensError(f"{name} must be a share from 0 to below 1, got {share!r}.")
+    if model.cuts_on not in ("train", "all"):
+        raise LogicLensError(f"cuts_on must be 'train' or 'all', got {model.cuts_on!r}.")
     if model.method not in ("minimal", "paper"):
         raise LogicLensError(f"method must be 'minimal' or 'paper', got {model.method!r}.")
     if model.score_against not in ("network", "labels"):

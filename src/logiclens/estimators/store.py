@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file
 
 from logiclens.data.cutting import Cutting
 from logiclens.errors import LogicLensError
-from logiclens.estimators.prepare import Schema
+from logiclens.estimators.prepared import Schema
 from logiclens.explain.certificate import Certificate, check_seal
 from logiclens.formula.folder import (
     CERTIFICATE,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from logiclens.baselines.simplest import best_literal
 from logiclens.estimators.classifier import EntropyClassifier
-from logiclens.estimators.prepare import SetAside
+from logiclens.estimators.prepared import SetAside
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF

@@ -1,0 +1,175 @@
+"""Counting rows where the data live: a table of Ibis becomes counted rows, and only these travel.
+
+The concepts of a row are packed into a few whole numbers by the engine that holds the table, whichever that is, and it
+groups by them: what comes back are distinct rows with their counts.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.data.columns import PLURAL, Kind
+from logiclens.data.cutting import Cutting
+from logiclens.data.names import no_column
+from logiclens.errors import LogicLensError
+from logiclens.formula.counted import CountedRows
+from logiclens.formula.predicate import Predicate, moment
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+BITS = 62
+"""Concepts that are packed into one whole number of the engine; its highest bits stay free of the sign."""
+MOST_CLASSES = 1_000
+"""A target with more values than this is no class."""
+
+
+def is_engine_table(table: Any) -> bool:
+    """Whether a table is one of Ibis; nothing is imported to find out."""
+    return type(table).__module__.startswith("ibis.") and type(table).__name__ in ("Table", "CachedTable")
+
+
+def kind_of(table: ir.Table, name: str) -> Kind:
+    """What the values of a column are, by the type that the engine gives it."""
+    given = table.schema()[name]
+    if given.is_boolean():
+        return "boolean"
+    if given.is_numeric():
+        return "number"
+    if given.is_string():
+        return "text"
+    if given.is_date() or given.is_timestamp():
+        return "date"
+    raise LogicLensError(f"the column {name!r} holds {given}, which cannot be compared: leave it out.")
+
+
+def classes_of(table: ir.Table, target: str) -> tuple[list[Any], NDArray[np.float64]]:
+    """The classes of a target, in order, and how many rows each has; rows without one are refused."""
+    if target not in table.columns:
+        raise no_column(target, list(table.columns), "the table")
+    y = table[target]
+    found = table.group_by(y=y).agg(n=table.count()).limit(MOST_CLASSES + 2).to_pyarrow().to_pydict()
+    rows = dict(zip(found["y"], found["n"], strict=True))
+    gone = sum(n for value, n in rows.items() if value is None or value != value)
+    if gone:
+        raise LogicLensError(f"the target {target!r} is missing in {gone:,} rows: leave them out, or fill it.")
+    if not rows:
+        raise LogicLensError("the table has no rows.")
+    if len(rows) > MOST_CLASSES:
+        raise LogicLensError(f"the target {target!r} has more than {MOST_CLASSES:,} values: it names no classes.")
+    if len(rows) == 1:
+        raise LogicLensError(f"all rows have one class, {next(iter(rows))!r}: at least two classes are needed.")
+    if any(isinstance(value, float) and value != round(value) for value in rows):
+        raise LogicLensError(f"the target {target!r} holds numbers with decimals, no classes: cut them first.")
+    classes = sorted(rows)
+    return classes, np.array([rows[value] for value in classes], dtype=np.float64)
+
+
+def count_rows(
+    table: ir.Table,
+    cutting: Cutting,
+    target: str | None = None,
+    classes: Sequence[Any] = (),
+    *,
+    concepts: Sequence[str] | None = None,
+) -> CountedRows:
+    """The distinct rows of concepts in a table, with how many rows of each class fell on each.
+
+    Args:
+        table: of Ibis; nothing of it travels but the counts.
+        cutting: what each concept means, `booleaniser.cutting_`.
+        target: the column of classes; without one rows are only counted.
+        classes: in the order of the counts.
+        concepts: those to look at, all of the cutting if not said.
+    """
+    names = tuple(cutting.predicates if concepts is None else concepts)
+    words, counted = grouped(table, cutting, names, target, classes)
+    n_counts = max(1, len(classes))
+    parts = []
+    for batch in counted.to_pyarrow().to_batches(max_chunksize=1 << 20):
+        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+        bits = _unpacked(columns[:words], len(names))
+        counts = np.stack(columns[words : words + n_counts], axis=1).astype(np.float64)
+        parts.append(CountedRows.of(bits, names, counts, counts.sum(axis=1)))
+    if not parts:
+        raise LogicLensError("the table has no rows.")
+    return functools.reduce(CountedRows.merge, parts)
+
+
+def grouped(
+    table: ir.Table, cutting: Cutting, names: Sequence[str], target: str | None, classes: Sequence[Any]
+) -> tuple[int, ir.Table]:
+    """The GROUP BY that counts rows: so many columns of packed concepts, then one of counts for each class."""
+    import ibis
+
+    _check_columns(table, cutting, names)
+    words = {}
+    for start in range(0, max(1, len(names)), BITS):
+        bits = [
+            ibis.ifelse(holds(table, cutting.predicates[name], cutting.kinds), ibis.literal(1 << place, "int64"), 0)
+            for place, name in enumerate(names[start : start + BITS])
+        ]
+        words[f"w{start // BITS}"] = functools.reduce(operator.add, bits) if bits else ibis.literal(0, "int64")
+    chosen = {**words} if target is None else {**words, "y": table[target]}
+    packed = table.select(**chosen)
+    counts = (
+        {"n0": packed.count()}
+        if target is None
+        else {f"n{k}": (packed.y == value).cast("int64").sum() for k, value in enumerate(classes)}
+    )
+    return len(words), packed.group_by(list(words)).agg(**counts)
+
+
+def holds(table: ir.Table, predicate: Predicate, kinds: Mapping[str, Kind]) -> ir.BooleanValue:
+    """A predicate as an expression that is never null: false where the value is missing."""
+    import ibis
+
+    column, kind = table[predicate.column], kinds[predicate.column]
+    known = there(column)
+    if predicate.operator == "missing":
+        return ~known
+    value: Any = predicate.value
+    if kind == "text":
+        return known & (column == value)
+    if kind == "date":
+        compared, value = column.cast("timestamp"), ibis.literal(moment(str(value)), "timestamp")
+    elif kind == "boolean" and column.type().is_boolean():
+        return known & (column if value is True else ~column)
+    else:
+        compared, value = column.cast("float64"), float(value)
+    # A gap is not compared: some engines take NaN for the largest number, and null for neither true nor false.
+    return ibis.ifelse(known, _COMPARE[predicate.operator](compared, value), False)
+
+
+_COMPARE: dict[str, Any] = {
+    ">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt, "==": operator.eq,
+}  # fmt: skip
+
+
+def there(column: Any) -> Any:
+    """Where a column has a value: not null, and no NaN."""
+    return column.notnull() & ~column.isnan() if column.type().is_floating() else column.notnull()
+
+
+def _check_columns(table: ir.Table, cutting: Cutting, names: Iterable[str]) -> None:
+    for name in names:
+        column = cutting.predicates[name].column
+        if column not in table.columns:
+            raise LogicLensError(f"the table lacks the column {column!r} that {name!r} is about.")
+        kind, now = cutting.kinds[column], kind_of(table, column)
+        if kind != now and {kind, now} != {"number", "boolean"}:
+            raise LogicLensError(f"the column {column!r} held {PLURAL[kind]} in training and holds {PLURAL[now]} now.")
+
+
+def _unpacked(words: Sequence[NDArray[np.int64]], n_concepts: int) -> NDArray[np.bool_]:
+    """The concepts that the engine packed into whole numbers."""
+    bits = np.empty((len(words[0]), n_concepts), dtype=np.bool_)
+    for place in range(n_concepts):
+        bits[:, place] = words[place // BITS] >> (place % BITS) & 1
+    return bits

@@ -1,0 +1,172 @@
+"""Lakes: files too many or too large to be read, as a table of an engine that looks into them where they are."""
+
+from __future__ import annotations
+
+import glob
+import importlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from logiclens.data.engine import is_engine_table
+from logiclens.errors import LogicLensError
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+Engine: TypeAlias = Literal["duckdb", "spark"]
+ENGINES: tuple[Engine, ...] = ("duckdb", "spark")
+_READERS = {
+    ".parquet": "read_parquet", ".pq": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json",
+    ".jsonl": "read_json", ".ndjson": "read_json",
+}  # fmt: skip
+_PACKED = (".gz", ".zst")
+_SQLITE = (".sqlite", ".sqlite3", ".db")
+
+
+def is_lake(source: Any) -> bool:
+    """Whether rows are to be counted where they are: a table of Ibis, a folder, or a pattern such as `2026/*.parquet`.
+
+    A single file is read.
+    """
+    if is_engine_table(source):
+        return True
+    if not isinstance(source, str | os.PathLike):
+        return False
+    path = os.fspath(source)
+    return not os.path.isfile(path) and (glob.has_magic(path) or os.path.isdir(path))
+
+
+def in_engine(source: Any, engine: Engine = "duckdb", *, memory: str | None = None, threads: int | None = None) -> Any:
+    """A source as a table of Ibis; one that is a table already stays where it is.
+
+    Args:
+        source: the name of a file, a pattern, a folder of files of one kind, or a table of Ibis.
+        engine: `"duckdb"`, in this process, or `"spark"`: the session that is there, or that `SPARK_REMOTE` names, or
+            a local one.
+        memory: the most that DuckDB may take before it uses the disk, such as `"4GB"`.
+        threads: of DuckDB; one for each core if not said.
+    """
+    if is_engine_table(source):
+        return source
+    if engine not in ENGINES:
+        raise LogicLensError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}.")
+    files, kind = _files(os.fspath(source))
+    connection = _duckdb(memory, threads) if engine == "duckdb" else _spark()
+    if kind in _SQLITE:
+        return _of_sqlite(connection, files[0], engine)
+    if kind == ".parquet":
+        check_parquet(files)
+    return _read(connection, _READERS[kind], files, engine)
+
+
+def check_parquet(files: list[str]) -> None:
+    """Refuse a file that is no Parquet, or in which a column has another type than in the first, by its name."""
+    parquet = importlib.import_module("pyarrow.parquet")
+    first: dict[str, Any] = {}
+    for file in files:
+        try:
+            schema = parquet.read_schema(file)
+        except Exception as error:
+            raise LogicLensError(f"{file} cannot be read as Parquet: {_first_line(error)}") from None
+        types = dict(zip(schema.names, schema.types, strict=True))
+        first = first or types
+        for name in first:
+            if name not in types:
+                raise LogicLensError(f"{file} lacks the column {name!r} that {files[0]} has.")
+            if types[name] != first[name] and "null" not in (str(types[name]), str(first[name])):
+                raise LogicLensError(
+                    f"the column {name!r} holds {types[name]} in {file} and {first[name]} in {files[0]}: write it as "
+                    "one type."
+                )
+        if new := [name for name in types if name not in first]:
+            raise LogicLensError(f"{file} has a column {new[0]!r} that {files[0]} lacks.")
+
+
+def _files(source: str) -> tuple[list[str], str]:
+    """The files of a source, in order, and what kind they are."""
+    path = Path(source)
+    if path.is_dir():
+        found = [str(file) for file in sorted(path.rglob("*")) if file.is_file() and file.name[0] not in "._"]
+    else:
+        found = sorted(glob.glob(source, recursive=True)) if glob.has_magic(source) and not path.is_file() else [source]
+        found = [file for file in found if os.path.isfile(file)]
+    if not found:
+        raise LogicLensError(f"{source} names no file.")
+    kinds = {_kind(file) for file in found}
+    if len(kinds) > 1:
+        raise LogicLensError(f"{source} holds files of several kinds ({', '.join(sorted(kinds))}): name one of them.")
+    kind = kinds.pop()
+    if kind not in _READERS and kind not in _SQLITE:
+        known = ", ".join((*_READERS, *_SQLITE))
+        raise LogicLensError(f"{found[0]} is of no kind that an engine reads ({known}).")
+    if kind in _SQLITE and len(found) > 1:
+        raise LogicLensError(f"{source} holds several databases: name one of them.")
+    return found, ".parquet" if kind == ".pq" else kind
+
+
+def _kind(file: str) -> str:
+    path = Path(file)
+    return (Path(path.stem) if path.suffix in _PACKED else path).suffix.lower()
+
+
+def _read(connection: Any, reader: str, files: list[str], engine: Engine) -> ir.Table:
+    try:
+        if engine == "spark" and reader == "read_csv":
+            return connection.read_csv(files, header=True, inferSchema=True)
+        return getattr(connection, reader)(files)
+    except LogicLensError:
+        raise
+    except Exception as error:
+        raise LogicLensError(f"{engine} cannot read {files[0]}: {_first_line(error)}") from None
+
+
+def _of_sqlite(connection: Any, file: str, engine: Engine) -> ir.Table:
+    if engine != "duckdb":
+        raise LogicLensError(f"{file} is a SQLite database, which DuckDB reads: use engine duckdb.")
+    import ibis
+
+    database = ibis.sqlite.connect(file)
+    names = database.list_tables()
+    if len(names) != 1:
+        listed = ", ".join(repr(name) for name in names) or "none"
+        raise LogicLensError(
+            f"{file} must hold one table, got {listed}: pass ibis.sqlite.connect({file!r}).table(...) instead."
+        )
+    return database.table(names[0])
+
+
+def _duckdb(memory: str | None, threads: int | None) -> Any:
+    ibis = _imported("ibis", "scale", "counting in DuckDB")
+    _imported("duckdb", "scale", "counting in DuckDB")
+    settings: dict[str, Any] = {} if threads is None else {"threads": threads}
+    if memory is not None:
+        settings["memory_limit"] = memory
+    try:
+        return ibis.duckdb.connect(**settings)
+    except Exception as error:
+        raise LogicLensError(f"DuckDB does not take these settings: {_first_line(error)}") from None
+
+
+def _spark() -> Any:
+    ibis = _imported("ibis", "spark", "counting in Spark")
+    _imported("pyspark", "spark", "counting in Spark")
+    from pyspark.sql import SparkSession
+
+    try:
+        session = SparkSession.getActiveSession() or SparkSession.builder.appName("logiclens").getOrCreate()
+    except Exception as error:
+        raise LogicLensError(f"Spark does not start: {_first_line(error)} It needs Java, or SPARK_REMOTE.") from None
+    return ibis.pyspark.connect(session)
+
+
+def _imported(name: str, extra: str, purpose: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise LogicLensError(f"{purpose} needs {name}: pip install 'logiclens[{extra}]'.") from None
+
+
+def _first_line(error: Exception) -> str:
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return line if line.endswith(".") else line + "."

@@ -1,0 +1,123 @@
+"""Rows that are counted before they are split: the same whether they are in memory or in an engine.
+
+Cuts are found from tallies of all rows, which is one look at each column; the rows are counted as concepts, and the
+counted rows are split in an order of their own. Cuts have then seen the rows that are set aside, but no more of them
+than how often each value goes with each class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.data.booleanise import Booleaniser
+from logiclens.data.columns import Column
+from logiclens.data.concepts import ConceptTable
+from logiclens.data.engine import classes_of, count_rows
+from logiclens.data.parts import Copies, row_hashes, set_apart
+from logiclens.data.tally import Tally
+from logiclens.data.tallying import tallies
+from logiclens.errors import LogicLensError
+from logiclens.estimators.inputs import Labels
+from logiclens.estimators.prepared import Prepared, Schema, SetAside
+from logiclens.formula.counted import CountedRows, counting_weight
+from logiclens.train.progress import Progress
+
+
+def prepare_in_engine(
+    table: Any, target: str | None, *, booleaniser: Booleaniser | None, shares: tuple[float, float], seed: int
+) -> Prepared:
+    """Count a table of Ibis, as `prepare_counted` counts rows in memory."""
+    if not isinstance(target, str):
+        raise LogicLensError("a table in an engine needs the name of its target: fit(table, target=...).")
+    check_countable(booleaniser)
+    classes, n_of_class = classes_of(table, target)
+    columns = [name for name in table.columns if name != target]
+    if not columns:
+        raise LogicLensError(f"the table has no column beside the target {target!r}.")
+    found: list[Tally] = []
+    with Progress(len(columns) + 1, "counting") as progress:
+        for tally in tallies(table, columns, target, classes, n_of_class):
+            found.append(tally)
+            progress.update(len(found), tally.name)
+        assert booleaniser is not None
+        fitted = booleaniser.fit_tallies(found)
+        progress.update(len(columns), "distinct rows")
+        counted = count_rows(table, fitted.cutting_, target, classes)
+    known = Labels(np.zeros(0, dtype=np.intp), np.array(classes), tuple(str(value) for value in classes))
+    return split_counted(counted, fitted, known, tuple(columns), shares=shares, seed=seed)
+
+
+def prepare_counted(
+    columns: Sequence[Column],
+    known: Labels,
+    weight: NDArray[np.float64],
+    *,
+    booleaniser: Booleaniser | None,
+    shares: tuple[float, float],
+    seed: int,
+    positional: bool = False,
+) -> Prepared:
+    """Find cuts on all rows in memory, count these, and split what was counted."""
+    check_countable(booleaniser)
+    if known.codes.ndim == 2:
+        raise LogicLensError('cuts_on="all" counts rows of one class each: several labels need cuts_on="train".')
+    assert booleaniser is not None
+    there = weight > 0
+    parts = [column.take(there) for column in columns]
+    codes, n_classes = known.codes[there], len(known.classes)
+    each = counting_weight(weight[there])
+    fitted = booleaniser.fit_tallies([Tally.of(part, codes[:, None], n_classes, each) for part in parts])
+    counts = np.eye(n_classes)[codes] * weight[there][:, None]
+    counted = CountedRows.of(fitted.cutting_.values(parts), tuple(fitted.predicates_), counts, weight[there])
+    names = tuple(column.name for column in columns)
+    return split_counted(counted, fitted, known, names, shares=shares, seed=seed, positional=positional)
+
+
+def check_countable(booleaniser: Booleaniser | None) -> None:
+    """Refuse what cannot be counted: columns that are no Boolean concepts."""
+    if booleaniser is None:
+        raise LogicLensError("rows are counted as concepts, which raw columns have to be cut into: set booleanise.")
+    given = booleaniser.cuts.values() if isinstance(booleaniser.cuts, Mapping) else [booleaniser.cuts]
+    if any(isinstance(how, str) and how == "soft" for how in given):
+        raise LogicLensError('rows of "soft" concepts differ all, so that there is nothing to count: cut the columns.')
+
+
+def split_counted(
+    counted: CountedRows,
+    fitted: Booleaniser,
+    known: Labels,
+    columns: tuple[str, ...],
+    *,
+    shares: tuple[float, float],
+    seed: int,
+    positional: bool = False,
+) -> Prepared:
+    """Rows that train, that choose and that are set aside, in an order that depends on what was counted alone."""
+    place, codes = np.nonzero(counted.counts)
+    weight = counted.counts[place, codes]
+    order = np.argsort(row_hashes([], *counted.keys[place].view(np.int64).T, codes, seed=seed), kind="stable")
+    place, codes, weight = place[order], codes[order], weight[order]
+    aside = set_apart(codes, weight, shares[0])
+    held = set_apart(codes, weight - aside, shares[1])
+    cutting = fitted.cutting_
+    schema = Schema(
+        counted.names, known.names, cutting.groups, False, cutting.predicates, cutting, columns, positional
+    )  # fmt: skip
+    groups = schema.groups
+    everything = ConceptTable(
+        counted.bits()[place], counted.names, codes, known.names, groups.exclusive, weight, groups.implied
+    )
+    none = np.zeros(0, dtype=np.intp)
+    return Prepared(
+        everything.weighing(weight - aside),
+        everything.weighing(weight - aside - held),
+        everything.weighing(held) if held.any() else None,
+        SetAside(everything.weighing(aside), (), Copies(none, none, np.zeros(0))) if aside.any() else None,
+        known.classes,
+        schema,
+        fitted,
+    )

@@ -1,0 +1,92 @@
+"""What is known once rows are checked and cut: the schema of the concepts, and the parts of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.data.booleanise import Booleaniser
+from logiclens.data.columns import Column, columns_of
+from logiclens.data.concepts import ConceptTable
+from logiclens.data.cutting import Cutting
+from logiclens.data.parts import Copies
+from logiclens.errors import LogicLensError
+from logiclens.estimators.inputs import matched_columns
+from logiclens.formula.groups import Groups
+from logiclens.formula.predicate import Predicate
+
+CutsOn: TypeAlias = Literal["train", "all"]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a trained network knows of its rows: concepts and their groups, classes, and how raw columns are cut.
+
+    `columns` are the raw columns in the order of training, `positional` says that they had no names of their own;
+    `cutting` is None where the columns are concepts.
+    """
+
+    names: tuple[str, ...]
+    class_names: tuple[str, ...]
+    groups: Groups
+    multilabel: bool
+    predicates: Mapping[str, Predicate]
+    cutting: Cutting | None = None
+    columns: tuple[str, ...] = ()
+    positional: bool = False
+
+    def named(self, columns: Sequence[Column]) -> Sequence[Column]:
+        """Columns under the names of training; by position where these had none, as in scikit-learn."""
+        if not self.positional:
+            return columns
+        return [replace(column, name=name) for column, name in zip(columns, self.columns, strict=True)]
+
+    def table(self, rows: Any, codes: Any = None) -> ConceptTable:
+        """Other rows as the concepts that the network was trained on."""
+        if self.cutting is not None and not isinstance(rows, ConceptTable):
+            rows = self.cutting.values(self.named(columns_of(rows, self.columns)))
+        else:
+            rows = matched_columns(rows, self.names)
+        groups = self.groups
+        return ConceptTable(rows, self.names, codes, self.class_names, groups.exclusive, implied=groups.implied)
+
+
+@dataclass(frozen=True, eq=False)
+class SetAside:
+    """Distinct rows that neither train nor choose anything: as concepts and raw columns, and where they stand."""
+
+    table: ConceptTable
+    columns: tuple[Column, ...] = field(repr=False)
+    copies: Copies = field(repr=False)
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """The places of all copies in the table that was given."""
+        return self.copies.places
+
+    def column(self, name: str) -> NDArray[np.object_]:
+        """The values of a raw column, None where missing."""
+        for column in self.columns:
+            if column.name == name:
+                gone = column.missing.tolist()
+                cells = [None if gone[row] else column.cell(row) for row in range(len(column))]
+                return np.array(cells, dtype=object)
+        known = ", ".join(repr(column.name) for column in self.columns[:8])
+        raise LogicLensError(f"there is no column {name!r}; the columns are {known}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The distinct rows as concepts, the parts of them that train and that choose, and what is set aside."""
+
+    table: ConceptTable
+    train: ConceptTable
+    validation: ConceptTable | None
+    aside: SetAside | None
+    classes: NDArray[Any]
+    schema: Schema
+    booleaniser: Booleaniser | None
