@@ -112,7 +112,7 @@ class Column:
         return np.asarray(self.values == self.categories.index(predicate.value))
 
 
-PLURAL: dict[Kind, str] = {"number": "numbers", "boolean": "truth values", "text": "text", "date": "dates"}
+PLURAL: Mapping[str, str] = {"number": "numbers", "boolean": "truth values", "text": "text", "date": "dates"}
 
 
 def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Column, ...]:

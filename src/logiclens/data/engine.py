@@ -49,8 +49,8 @@ def kind_of(table: ir.Table, name: str) -> Kind:
     raise LogicLensError(f"the column {name!r} holds {given}, which cannot be compared: leave it out.")
 
 
-def classes_of(table: ir.Table, target: str) -> tuple[list[Any], NDArray[np.float64]]:
-    """The classes of a target, in order, and how many rows each has; rows without one are refused."""
+def classes_of(table: ir.Table, target: str, least: int = 2) -> tuple[list[Any], NDArray[np.float64]]:
+    """The classes of a target, in order, and how many rows each has; rows without one, and too few, are refused."""
     if target not in table.columns:
         raise no_column(target, list(table.columns), "the table")
     y = table[target]
@@ -63,7 +63,7 @@ def classes_of(table: ir.Table, target: str) -> tuple[list[Any], NDArray[np.floa
         raise LogicLensError("the table has no rows.")
     if len(rows) > MOST_CLASSES:
         raise LogicLensError(f"the target {target!r} has more than {MOST_CLASSES:,} values: it names no classes.")
-    if len(rows) == 1:
+    if len(rows) < least:
         raise LogicLensError(f"all rows have one class, {next(iter(rows))!r}: at least two classes are needed.")
     if any(isinstance(value, float) and value != round(value) for value in rows):
         raise LogicLensError(f"the target {target!r} holds numbers with decimals, no classes: cut them first.")
@@ -78,6 +78,7 @@ def count_rows(
     classes: Sequence[Any] = (),
     *,
     concepts: Sequence[str] | None = None,
+    at_most: int | None = None,
 ) -> CountedRows:
     """The distinct rows of concepts in a table, with how many rows of each class fell on each.
 
@@ -87,25 +88,63 @@ def count_rows(
         target: the column of classes; without one rows are only counted.
         classes: in the order of the counts.
         concepts: those to look at, all of the cutting if not said.
+        at_most: the most distinct rows that may travel; `TooManyRows` where there are more.
     """
     names = tuple(cutting.predicates if concepts is None else concepts)
-    words, counted = grouped(table, cutting, names, target, classes)
-    n_counts = max(1, len(classes))
-    parts = []
-    for batch in counted.to_pyarrow().to_batches(max_chunksize=1 << 20):
-        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
-        bits = _unpacked(columns[:words], len(names))
-        counts = np.stack(columns[words : words + n_counts], axis=1).astype(np.float64)
-        parts.append(CountedRows.of(bits, names, counts, counts.sum(axis=1)))
-    if not parts:
+    [(_, counted)] = count_groups(table, cutting, target, classes, concepts=names, at_most=at_most)
+    return counted
+
+
+class TooManyRows(LogicLensError):
+    """More distinct rows than may travel."""
+
+
+def count_groups(
+    table: ir.Table,
+    cutting: Cutting,
+    target: str | None,
+    classes: Sequence[Any],
+    *,
+    concepts: Sequence[str],
+    by: str | None = None,
+    at_most: int | None = None,
+) -> list[tuple[Any, CountedRows]]:
+    """Counted rows for each value of a column `by`, in its order; without one, a single entry for None."""
+    words, query = grouped(table, cutting, concepts, target, classes, by)
+    if at_most is not None:
+        query = query.limit(at_most + 1)
+    found = query.to_pyarrow()
+    if len(found) == 0:
         raise LogicLensError("the table has no rows.")
-    return functools.reduce(CountedRows.merge, parts)
+    if at_most is not None and len(found) > at_most:
+        raise TooManyRows(f"the table has more than {at_most:,} distinct rows of {len(concepts)} concepts.")
+    columns = [column.to_numpy() for column in found.columns[: words + max(1, len(classes))]]
+    bits = _unpacked(columns[:words], len(concepts))
+    counts = np.stack(columns[words:], axis=1).astype(np.float64)
+    if by is None:
+        return [(None, CountedRows.of(bits, concepts, counts, counts.sum(axis=1)))]
+    values = found.columns[-1].to_pylist()
+    places: dict[Any, list[int]] = {}
+    for place, value in enumerate(values):
+        places.setdefault(value, []).append(place)
+    return [
+        (value, CountedRows.of(bits[rows], concepts, counts[rows], counts[rows].sum(axis=1)))
+        for value, rows in sorted(places.items(), key=lambda item: (item[0] is None, item[0]))
+    ]
 
 
 def grouped(
-    table: ir.Table, cutting: Cutting, names: Sequence[str], target: str | None, classes: Sequence[Any]
+    table: ir.Table,
+    cutting: Cutting,
+    names: Sequence[str],
+    target: str | None,
+    classes: Sequence[Any],
+    by: str | None = None,
 ) -> tuple[int, ir.Table]:
-    """The GROUP BY that counts rows: so many columns of packed concepts, then one of counts for each class."""
+    """The GROUP BY that counts rows: so many columns of packed concepts, one of counts for each class, and `by`.
+
+    A column of dates is taken by month.
+    """
     import ibis
 
     _check_columns(table, cutting, names)
@@ -116,14 +155,17 @@ def grouped(
             for place, name in enumerate(names[start : start + BITS])
         ]
         words[f"w{start // BITS}"] = functools.reduce(operator.add, bits) if bits else ibis.literal(0, "int64")
-    chosen = {**words} if target is None else {**words, "y": table[target]}
-    packed = table.select(**chosen)
+    more = {} if target is None else {"y": table[target]}
+    if by is not None:
+        more["g"] = _period(table, by)
+    packed = table.select(**words, **more)
     counts = (
         {"n0": packed.count()}
         if target is None
         else {f"n{k}": (packed.y == value).cast("int64").sum() for k, value in enumerate(classes)}
     )
-    return len(words), packed.group_by(list(words)).agg(**counts)
+    keys = [*words] if by is None else [*words, "g"]
+    return len(words), packed.group_by(keys).agg(**counts).select(*words, *counts, *keys[len(words) :])
 
 
 def holds(table: ir.Table, predicate: Predicate, kinds: Mapping[str, Kind]) -> ir.BooleanValue:
@@ -153,8 +195,20 @@ _COMPARE: dict[str, Any] = {
 
 
 def there(column: Any) -> Any:
-    """Where a column has a value: not null, and no NaN."""
-    return column.notnull() & ~column.isnan() if column.type().is_floating() else column.notnull()
+    """Where a column has a value: not null, and no NaN, which some engines do not know."""
+    import ibis.expr.operations as ops
+
+    if column.type().is_floating() and column.get_backend().has_operation(ops.IsNan):
+        return column.notnull() & ~column.isnan()
+    return column.notnull()
+
+
+def _period(table: ir.Table, by: str) -> Any:
+    """What rows are told apart by: the values of a column, the months of dates."""
+    if by not in table.columns:
+        raise no_column(by, list(table.columns), "the table")
+    column = table[by]
+    return column.cast("timestamp").strftime("%Y-%m") if kind_of(table, by) == "date" else column
 
 
 def _check_columns(table: ir.Table, cutting: Cutting, names: Iterable[str]) -> None:

@@ -63,24 +63,29 @@ def in_engine(source: Any, engine: Engine = "duckdb", *, memory: str | None = No
 def check_parquet(files: list[str]) -> None:
     """Refuse a file that is no Parquet, or in which a column has another type than in the first, by its name."""
     parquet = importlib.import_module("pyarrow.parquet")
-    first: dict[str, Any] = {}
+    first: dict[str, str] = {}
     for file in files:
         try:
             schema = parquet.read_schema(file)
         except Exception as error:
             raise LogicLensError(f"{file} cannot be read as Parquet: {_first_line(error)}") from None
-        types = dict(zip(schema.names, schema.types, strict=True))
+        types = {name: _plain(kind) for name, kind in zip(schema.names, schema.types, strict=True)}
         first = first or types
         for name in first:
             if name not in types:
                 raise LogicLensError(f"{file} lacks the column {name!r} that {files[0]} has.")
-            if types[name] != first[name] and "null" not in (str(types[name]), str(first[name])):
+            if types[name] != first[name] and "null" not in (types[name], first[name]):
                 raise LogicLensError(
                     f"the column {name!r} holds {types[name]} in {file} and {first[name]} in {files[0]}: write it as "
                     "one type."
                 )
         if new := [name for name in types if name not in first]:
             raise LogicLensError(f"{file} has a column {new[0]!r} that {files[0]} lacks.")
+
+
+def _plain(kind: Any) -> str:
+    """A type of Arrow, whichever way its values are laid out."""
+    return str(getattr(kind, "value_type", kind)).removeprefix("large_")
 
 
 def _files(source: str) -> tuple[list[str], str]:

@@ -24,6 +24,7 @@ from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators.counted import prepare_in_engine
 from logiclens.estimators.folder import load_classifier, save_classifier
 from logiclens.estimators.inputs import seed_of
+from logiclens.estimators.lakes import predict_into, score_in_engine
 from logiclens.estimators.notebook import Notebook
 from logiclens.estimators.prepare import prepare
 from logiclens.estimators.prepared import CutsOn, Prepared
@@ -223,8 +224,10 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row; for several labels a 0/1 matrix. With `exact`, what the rules say.
 
-        Where nobody decides (`resolve="none"`), the class is None.
+        Where nobody decides (`resolve="none"`), the class is None. For a table in an engine see `predict_into`.
         """
+        if is_lake(X):
+            raise LogicLensError("answers for a table in an engine are not collected: use predict_into(table, out).")
         if self._is_exact:
             return self._rules.predict(self._packed(X))
         reading = self.read(X)
@@ -232,6 +235,15 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
             return reading.yes.astype(np.int64)
         labels: NDArray[Any] = self.classes_[reading.logits.argmax(axis=1)]
         return labels
+
+    def predict_into(self, X: Any, out: str | Path, *, name: str = "prediction") -> Path | str:
+        """Write a table with one column more, the class that the rules give each row, by the engine that holds it.
+
+        `X` is a folder, a pattern, or a table of Ibis; `out` is a Parquet file, or the name of a new table in the
+        engine. The rules answer, as SQL: without `exact` they are about the network, and can differ from it.
+        """
+        self._check_fitted()
+        return predict_into(self.rules_, X, out, name=name)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes_`.
@@ -245,6 +257,8 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The share of rows that are classed right; a row that nobody decides is not."""
+        if is_lake(X):
+            return score_in_engine(self, X, y)
         X, y = parted(X, y)
         answers = self.predict(X)
         truth = np.asarray(y)

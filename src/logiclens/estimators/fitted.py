@@ -13,9 +13,11 @@ from sklearn.utils.validation import check_array, validate_data
 from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import as_named, column_names
 from logiclens.data.concepts import ConceptTable
+from logiclens.data.lake import is_lake
 from logiclens.data.sources import opened
 from logiclens.errors import LogicLensError
 from logiclens.estimators.inputs import class_codes
+from logiclens.estimators.lakes import table_in_engine
 from logiclens.estimators.prepare import as_frame
 from logiclens.estimators.prepared import Schema, SetAside
 from logiclens.explain.certificate import Certificate
@@ -90,6 +92,8 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
 
     def _table(self, rows: Any, labels: Any = None) -> ConceptTable:
         self._check_fitted()
+        if is_lake(rows):
+            return table_in_engine(self, rows, labels)
         codes = None if labels is None else class_codes(labels, self.schema_.multilabel, self.classes_)
         rows = opened(rows, self.schema_.columns or self.schema_.names)
         if self.schema_.cutting is not None and not isinstance(rows, ConceptTable):

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from logiclens.data.columns import column_names
+from logiclens.data.lake import is_lake
 from logiclens.data.sources import parted
 from logiclens.errors import LogicLensError
+from logiclens.estimators.lakes import statistics_in_engine
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.ruleset import RuleSet
 from logiclens.metrics.statistics import RuleStatistics, rule_statistics
@@ -21,6 +23,8 @@ def statistics_of(model: EntropyClassifier, rows: Any, labels: Any, *, by: Any, 
     """The statistics of the rules on rows that were set aside, or that a caller hands over."""
     rules = model.rules_
     if rows is not None:
+        if is_lake(rows):
+            return statistics_in_engine(model, rows, labels, by)
         rows, labels = parted(rows, labels)
         if labels is None:
             raise LogicLensError("statistics of other rows need their labels: statistics(rows, labels).")

@@ -1,0 +1,284 @@
+"""Counting in an engine: the cuts, counts and formulas that the same rows give in memory."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import ibis
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logiclens import EntropyClassifier
+from logiclens.data.booleanise import Booleaniser
+from logiclens.data.columns import columns_of
+from logiclens.data.engine import TooManyRows, classes_of, count_rows
+from logiclens.data.lake import in_engine, is_lake
+from logiclens.data.tally import Tally
+from logiclens.data.tallying import tallies
+from logiclens.errors import LogicLensError
+from logiclens.formula.counted import CountedRows
+
+
+def frame(n: int = 400, seed: int = 0) -> pd.DataFrame:
+    """Every kind of column, with gaps, and a target that depends on three of them."""
+    rng = np.random.default_rng(seed)
+    made = pd.DataFrame({
+        "age": rng.normal(50, 15, n).round(1),
+        "fine": rng.normal(size=n),
+        "visits": rng.integers(0, 9, n),
+        "stays": pd.array(rng.integers(0, 4, n), dtype="Int64"),
+        "flag": rng.random(n) < 0.3,
+        "unit": rng.choice(np.array(["CCU", "MICU", "SICU", "it's \"x\""], dtype=object), n),
+        "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900 * 24, n), "h"),
+    })  # fmt: skip
+    ill = (made.age > 60) & (made.unit == "MICU") | (made.visits > 6)
+    made["y"] = np.where(ill ^ (rng.random(n) < 0.05), "ill", "well")
+    for name in ("age", "stays", "unit", "since"):
+        made.loc[rng.random(n) < 0.05, name] = None
+    made.loc[rng.random(n) < 0.1, "fine"] = 0.0
+    made.loc[rng.random(n) < 0.1, "fine"] = -0.0
+    return made
+
+
+def in_duckdb(table: pd.DataFrame):
+    connection = ibis.duckdb.connect()
+    return connection.create_table("rows", pa.Table.from_pandas(table, preserve_index=False))
+
+
+def both(table: pd.DataFrame, cuts: Booleaniser | None = None) -> tuple[Booleaniser, Booleaniser]:
+    """What is found in memory, and in the engine."""
+    there = in_duckdb(table)
+    classes, n_of_class = classes_of(there, "y")
+    names = [name for name in table.columns if name != "y"]
+    codes = np.searchsorted(classes, table["y"].to_numpy())[:, None]
+    here = [Tally.of(c, codes, len(classes), np.ones(len(table))) for c in columns_of(table[names])]
+    cuts = cuts or Booleaniser()
+    found = Booleaniser(**cuts.get_params()).fit_tallies(list(tallies(there, names, "y", classes, n_of_class)))
+    assert count_rows(there, found.cutting_, "y", classes) == CountedRows.of(
+        found.cutting_.values(columns_of(table[names])), list(found.predicates_), np.eye(len(classes))[codes[:, 0]]
+    )
+    return Booleaniser(**cuts.get_params()).fit_tallies(here), found
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from(["supervised", "quantile", "uniform"]), st.integers(30, 300))
+def test_cuts_and_counts_are_those_of_memory(seed, how, n):
+    here, there = both(frame(n, seed), Booleaniser(how))
+    assert dict(here.predicates_) == dict(there.predicates_)
+    assert here.groups_ == there.groups_
+    assert here.dropped_ == there.dropped_
+
+
+def test_bins_of_many_values_are_those_of_memory():
+    table = frame(5_000)
+    assert table["fine"].nunique() > 3_000
+    here, there = both(table)
+    assert dict(here.predicates_) == dict(there.predicates_)
+
+
+def test_identifiers_and_many_categories_are_treated_alike():
+    table = frame(300)
+    table["patient_id"] = np.arange(300) * 3
+    table["note"] = [f"text {i}" for i in range(300)]
+    table["place"] = [f"place {i % 50}" for i in range(300)]
+    here, there = both(table)
+    assert {"patient_id", "note"} <= set(here.dropped_)
+    assert here.dropped_ == there.dropped_
+    assert here.notes_ == there.notes_
+    assert dict(here.predicates_) == dict(there.predicates_)
+
+
+def test_more_concepts_than_a_word_holds():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({f"x{j}": rng.random(200) < 0.5 for j in range(130)})
+    table["y"] = np.where(table.x0 ^ table.x129, "a", "b")
+    here, there = both(table)
+    assert len(there.predicates_) == 130
+    assert here.groups_ == there.groups_
+
+
+@pytest.fixture
+def lake(tmp_path):
+    table = frame(2_000)
+    for k in range(4):
+        table.iloc[k::4].to_parquet(tmp_path / f"part{k}.parquet", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def model(lake):
+    return EntropyClassifier(epochs=60, set_aside=0.2).fit(f"{lake}/*.parquet", target="y")
+
+
+def test_a_model_of_a_lake_is_the_model_of_its_rows(lake, model):
+    table = frame(2_000)
+    twin = EntropyClassifier(epochs=60, set_aside=0.2, cuts_on="all").fit(table.drop(columns="y"), table.y)
+    assert model.table_.counted() == twin.table_.counted()
+    assert model.set_aside_.table.counted() == twin.set_aside_.table.counted()
+    assert str(model.explain()) == str(twin.explain())
+    assert model.parts_ == twin.parts_
+    assert model.n_rows_ == 2_000
+    assert list(model.classes_) == ["ill", "well"]
+    assert list(model.predict(table.drop(columns="y"))) == list(twin.predict(table.drop(columns="y")))
+    assert str(model.statistics()) == str(twin.statistics())
+
+
+@pytest.mark.parametrize("kind", ["folder", "ibis", "csv", "json", "sqlite"])
+def test_any_source_gives_the_same_rules(lake, model, kind, tmp_path):
+    table = frame(2_000)
+    source = lake
+    if kind == "ibis":
+        source = in_duckdb(table)
+    elif kind == "csv":
+        (tmp_path / "csv").mkdir()
+        table.to_csv(tmp_path / "csv" / "rows.csv", index=False)
+        source = tmp_path / "csv"
+    elif kind == "json":
+        (tmp_path / "json").mkdir()
+        table.to_json(tmp_path / "json" / "rows.jsonl", orient="records", lines=True, date_format="iso")
+        source = tmp_path / "json"
+    elif kind == "sqlite":
+        with sqlite3.connect(tmp_path / "rows.db") as database:
+            table.drop(columns="since").to_sql("rows", database, index=False)
+        source = in_engine(tmp_path / "rows.db")
+    twin = EntropyClassifier(epochs=60, set_aside=0.2).fit(source, target="y")
+    if kind in ("folder", "ibis"):
+        assert twin.table_.counted() == model.table_.counted()
+    assert twin.n_rows_ == 2_000
+    assert twin.score(source, "y") > 0.9
+
+
+def test_scores_and_statistics_are_those_of_the_rows(lake, model):
+    table = frame(2_000)
+    rows, pattern = table.drop(columns="y"), f"{lake}/*.parquet"
+    assert model.score(pattern, "y") == pytest.approx(model.score(rows, table.y))
+    there = model.statistics(pattern, "y", by="unit").records()
+    here = model.statistics(rows, table.y, by="unit").records()
+    assert [r["subgroup"] for r in there] == [r["subgroup"] for r in here]
+    for one, other in zip(there, here, strict=True):
+        assert one["fires_in_class"] == other["fires_in_class"]
+        assert one["confidence"] == pytest.approx(other["confidence"], nan_ok=True)
+    assert str(model.explain(pattern)) == str(model.explain(rows))
+
+
+def test_drift_is_told_month_by_month(lake, model):
+    table = frame(2_000)
+    found = model.statistics(f"{lake}/*.parquet", "y", by="since")
+    months = table.since.dt.strftime("%Y-%m")
+    assert set(found.subgroups) == {*months.dropna(), "missing"}
+    assert found.subgroups["2020-03"][0].whole.support.total == (months == "2020-03").sum()
+
+
+def test_answers_are_written_by_the_engine(lake, model, tmp_path):
+    table = frame(2_000)
+    out = tmp_path / "answers.parquet"
+    written = model.predict_into(f"{lake}/part*.parquet", out)
+    assert written == out
+    answers = pd.read_parquet(out)
+    assert len(answers) == 2_000
+    assert list(answers.prediction) == list(model.rules_.predict(answers.drop(columns=["y", "prediction"])))
+    there = in_duckdb(table)
+    assert model.predict_into(there, "answered") == "answered"
+    assert there.get_backend().table("answered").count().execute() == 2_000
+    with pytest.raises(LogicLensError, match="not collected: use predict_into"):
+        model.predict(f"{lake}/*.parquet")
+
+
+def test_what_is_no_lake_is_read(tmp_path, lake):
+    assert not is_lake(lake / "part0.parquet")
+    assert not is_lake(frame(5))
+    assert is_lake(lake)
+    assert is_lake(str(lake / "*.parquet"))
+
+
+@pytest.mark.parametrize(("spoil", "message"), [
+    ("corrupt", r"part2.parquet cannot be read as Parquet"),
+    ("type", r"the column 'visits' holds string in .*part2.parquet and int64 in .*part0.parquet"),
+    ("lacking", r"part2.parquet lacks the column 'visits' that .*part0.parquet has"),
+    ("more", r"part2.parquet has a column 'new' that .*part0.parquet lacks"),
+])  # fmt: skip
+def test_a_file_that_does_not_fit_is_named(lake, spoil, message):
+    file = lake / "part2.parquet"
+    table = pd.read_parquet(file)
+    if spoil == "corrupt":
+        file.write_bytes(file.read_bytes()[:-100])
+    elif spoil == "type":
+        table.assign(visits=table.visits.astype(str)).to_parquet(file, index=False)
+    elif spoil == "lacking":
+        table.drop(columns="visits").to_parquet(file, index=False)
+    else:
+        table.assign(new=1).to_parquet(file, index=False)
+    with pytest.raises(LogicLensError, match=message):
+        EntropyClassifier().fit(f"{lake}/*.parquet", target="y")
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"target": "z"}, "'z'"),
+    ({"target": None}, "requires y to be passed"),
+    ({"target": "age"}, "missing in"),
+    ({"target": "visits", "booleanise": "soft"}, "nothing to count"),
+    ({"target": "y", "booleanise": None}, "set booleanise"),
+    ({"target": "y", "sample_weight": [1.0]}, "leave out sample_weight"),
+])  # fmt: skip
+def test_what_cannot_be_counted_is_refused(lake, change, message):
+    fitting = {key: value for key, value in change.items() if key in ("target", "sample_weight")}
+    settings = {key: value for key, value in change.items() if key not in fitting}
+    with pytest.raises(LogicLensError, match=message):
+        EntropyClassifier(**settings).fit(f"{lake}/*.parquet", **fitting)
+
+
+def test_targets_that_are_no_classes_are_refused(tmp_path):
+    rows = frame(30).assign(half=0.5, one="same", many=np.arange(30) / 7)
+    there = in_duckdb(rows)
+    for target, message in (("one", "all rows have one class"), ("many", "numbers with decimals")):
+        with pytest.raises(LogicLensError, match=message):
+            classes_of(there, target)
+    with pytest.raises(LogicLensError, match="no rows"):
+        classes_of(there.limit(0), "y")
+    with pytest.raises(LogicLensError, match="names no file"):
+        in_engine(f"{tmp_path}/*.parquet")
+    with pytest.raises(LogicLensError, match="engine must be one of"):
+        in_engine(tmp_path, "sparkle")
+
+
+def test_infinite_numbers_are_refused():
+    rows = frame(30)
+    rows.loc[3, "fine"] = np.inf
+    with pytest.raises(LogicLensError, match="'fine' is infinite"):
+        both(rows)
+
+
+def test_no_more_rows_travel_than_may():
+    rows = frame(300)
+    there = in_duckdb(rows)
+    classes, n_of_class = classes_of(there, "y")
+    found = Booleaniser().fit_tallies(list(tallies(there, [c for c in rows if c != "y"], "y", classes, n_of_class)))
+    n = len(count_rows(there, found.cutting_, "y", classes))
+    assert len(count_rows(there, found.cutting_, "y", classes, at_most=n)) == n
+    with pytest.raises(TooManyRows, match=f"more than {n - 1} distinct rows"):
+        count_rows(there, found.cutting_, "y", classes, at_most=n - 1)
+
+
+def test_a_table_of_another_kind_is_refused_by_its_column(model, lake):
+    rows = frame(50).assign(visits="many")
+    with pytest.raises(LogicLensError, match="'visits' held numbers in training and holds text now"):
+        model.score(in_duckdb(rows), "y")
+    with pytest.raises(LogicLensError, match="lacks the column"):
+        model.score(in_duckdb(frame(50).drop(columns="visits")), "y")
+    with pytest.raises(LogicLensError, match="'dead' was not among the training labels"):
+        model.score(in_duckdb(frame(50).assign(y="dead")), "y")
+
+
+def test_parquet_files_of_nulls_fit_any_type(lake):
+    table = pd.read_parquet(lake / "part2.parquet")
+    nulls = pa.Table.from_pandas(table.drop(columns="unit"), preserve_index=False)
+    pq.write_table(
+        nulls.append_column("unit", pa.nulls(len(table))).select(list(table.columns)), lake / "part2.parquet"
+    )
+    fitted = EntropyClassifier(epochs=20).fit(f"{lake}/*.parquet", target="y")
+    assert fitted.n_rows_ == 2_000
