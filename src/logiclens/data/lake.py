@@ -117,13 +117,22 @@ def _kind(file: str) -> str:
 
 def _read(connection: Any, reader: str, files: list[str], engine: Engine) -> ir.Table:
     try:
-        if engine == "spark" and reader == "read_csv":
-            return connection.read_csv(files, header=True, inferSchema=True)
-        return getattr(connection, reader)(files)
+        return _of_spark(connection, reader, files) if engine == "spark" else getattr(connection, reader)(files)
     except LogicLensError:
         raise
     except Exception as error:
         raise LogicLensError(f"{engine} cannot read {files[0]}: {_first_line(error)}") from None
+
+
+def _of_spark(connection: Any, reader: str, files: list[str]) -> ir.Table:
+    read = connection._session.read
+    if reader == "read_parquet":
+        frame = read.parquet(*files)
+    else:
+        frame = read.csv(files, header=True, inferSchema=True) if reader == "read_csv" else read.json(files)
+    name = f"logiclens_{os.urandom(6).hex()}"
+    frame.createOrReplaceTempView(name)
+    return connection.table(name)
 
 
 def _of_sqlite(connection: Any, file: str, engine: Engine) -> ir.Table:
