@@ -73,7 +73,7 @@ def test_a_target_that_is_no_list_of_classes(values, message, tmp_path):
         ("nowhere.csv", "there is no file nowhere.csv; did you mean somewhere.csv?"),
         ("lost/x.csv", "there is no file lost/x.csv, and no folder lost either."),
         ("notes.docx", "notes.docx is of no known format: its name must end in one of .csv"),
-        (".", ". is a folder: name a file in it."),
+        (".", ". holds files of several kinds ("),
         ("broken.parquet", "broken.parquet is not a whole Parquet file"),
         ("broken.jsonl", "line 1 of broken.jsonl is not JSON"),
         ("latin.csv", "latin.csv is not UTF-8: byte 0xe9 at position 2"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 
 import ibis
@@ -20,7 +21,7 @@ from logiclens.data.engine import TooManyRows, classes_of, count_rows
 from logiclens.data.lake import in_engine, is_lake
 from logiclens.data.tally import Tally
 from logiclens.data.tallying import tallies
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.formula.counted import CountedRows
 
 
@@ -282,3 +283,29 @@ def test_parquet_files_of_nulls_fit_any_type(lake):
     )
     fitted = EntropyClassifier(epochs=20).fit(f"{lake}/*.parquet", target="y")
     assert fitted.n_rows_ == 2_000
+
+
+def test_beyond_the_budget_concepts_are_chosen_on_a_sample_and_all_rows_are_counted(monkeypatch):
+    monkeypatch.setattr("logiclens.estimators.budget.SAMPLE", 1_000)
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({f"x{j:02}": rng.random(4_000) < 0.5 for j in range(16)})
+    rows["y"] = np.where(rows.x03 & rows.x07 | rows.x11, "yes", "no")
+    with pytest.warns(LogicLensWarning, match="more than 500 distinct rows of 16 concepts") as told:
+        model = EntropyClassifier(epochs=60, set_aside=0.25, max_distinct=500).fit(in_duckdb(rows), target="y")
+    note = next(str(one.message) for one in told if "distinct rows" in str(one.message))
+    assert "x11 100%" in note
+    assert "all 4,000 rows are counted" in note
+    assert 900 < int(re.search(r"a sample of ([\d,]+)", note)[1].replace(",", "")) < 1_100
+    assert {"x03", "x07", "x11"} <= set(model.schema_.names)
+    assert model.n_rows_ == 4_000
+    kept = list(model.schema_.names)
+    here = CountedRows.of(rows[kept].to_numpy(), kept, np.eye(2)[(rows.y == "yes").astype(int)])
+    assert model.table_.counted().merge(model.set_aside_.table.counted()) == here
+    assert set(model.explain()["yes"].formula.concepts) == {"x03", "x07", "x11"}
+    assert model.score(in_duckdb(rows), "y") == 1.0
+
+
+@pytest.mark.parametrize("budget", [1, 0.5, True])
+def test_a_budget_is_a_whole_number(budget):
+    with pytest.raises(LogicLensError, match="max_distinct must be a whole number from 2 on"):
+        EntropyClassifier(max_distinct=budget).fit(in_duckdb(frame(50)), target="y")

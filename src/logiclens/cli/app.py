@@ -17,6 +17,7 @@ from logiclens.cli.options import (
     Cuts,
     Data,
     Delimiter,
+    Engine,
     Form,
     Json,
     Method,
@@ -124,6 +125,13 @@ def explain(
         Method, typer.Option(metavar="HOW", help="Choose formulas: minimal, or as the paper does.")
     ] = Method.minimal,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the parts and the initial weights.")] = 0,
+    engine: Annotated[
+        Engine | None,
+        typer.Option(metavar="NAME", help="Count rows where they are: duckdb (patterns, folders) or spark."),
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="The most that DuckDB takes before it uses the disk: 4GB.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """From a table to rules.
@@ -140,7 +148,9 @@ def explain(
       logiclens explain credit.parquet --target status --positive default --by sex
       zcat visits.csv.gz | logiclens explain - --target outcome --json result.json
       logiclens explain patients.csv --target died --stability 20 --report rules.html
+      logiclens explain 'lake/2026/*.parquet' --target churned --engine duckdb --memory 4GB
     """
+    from logiclens.cli.lake import names_several, open_lake
     from logiclens.cli.reading import Reading
     from logiclens.cli.tables import Asked, check_by, read_problem
     from logiclens.cli.wanted import Wanted
@@ -149,18 +159,26 @@ def explain(
     wanted.check(exact=exact, data=data)
     if weight is not None and folds:
         raise LogicLensError("cross-validation counts every row once: leave out --folds or --weight.")
-    problem = None
+    problem = lake = None
     if data is None:
-        if any(given for given in (target, positive, drop, weight, delimiter, missing)):
+        if any(given for given in (target, positive, drop, weight, delimiter, missing, engine, memory)):
             raise LogicLensError("the bundled example takes no such options: name your table, logiclens explain DATA.")
     elif target is None:
         raise LogicLensError("which column is to be explained? Say --target COLUMN.")
+    elif engine is not None or names_several(data):
+        refused = {"--by": by, "--weight": weight, "--folds": folds, "--delimiter": delimiter, "--missing": missing}
+        if wrong := [option for option, given in refused.items() if given]:
+            raise LogicLensError(f"rows that an engine counts take no {wrong[0]}.")
+        lake = open_lake(
+            data, target, engine="duckdb" if engine is None else engine.value, memory=memory, positive=positive,
+            drop=tuple(drop or ()),
+        )  # fmt: skip
     else:
         # Before anything heavy is loaded: what is wrong with a table is told at once.
         reading = Reading(data, delimiter, tuple(missing or ()))
         problem = read_problem(reading, Asked(target, positive, tuple(drop or ()), weight))
         check_by(problem, by)
-    from logiclens.cli.explain import explain_table
+    from logiclens.cli.explain import explain_lake, explain_table
     from logiclens.estimators.classifier import EntropyClassifier
 
     model = EntropyClassifier(
@@ -172,7 +190,10 @@ def explain(
         set_aside=set_aside,
         random_state=seed,
     )
-    explain_table(problem, model, wanted, quiet=quiet)
+    if lake is not None:
+        explain_lake(lake, model, wanted, quiet=quiet)
+    else:
+        explain_table(problem, model, wanted, quiet=quiet)
 
 
 @app.command(cls=Command, short_help="The class of each row of a table.")

@@ -6,6 +6,7 @@ import shlex
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from logiclens.cli.lake import Lake
 from logiclens.cli.output import Printer, uninterrupted, write_json, write_text
 from logiclens.cli.sheet import print_metrics, print_sheet
 from logiclens.cli.tables import Problem, check_by, subgroups
@@ -46,22 +48,52 @@ def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wan
     folds = _cross_validate(problem, model, n_folds) if n_folds else None
     begun = time.perf_counter()
     model.fit(problem.frame, problem.target, problem.weight)
+    tell(
+        model, _source(problem), wanted, printer, begun=begun, by=subgroups(problem, wanted.by), notes=problem.notes,
+        folds=folds,
+    )  # fmt: skip
+
+
+def explain_lake(lake: Lake, model: EntropyClassifier, wanted: Wanted, *, quiet: bool) -> None:
+    """The same for a table in an engine, whose rows are counted there."""
+    if quiet:
+        silence()
+    _check(wanted)
+    printer = Printer(quiet=quiet or wanted.takes_standard_output, notes=not quiet)
+    begun = time.perf_counter()
+    model.fit(lake.table, target=lake.target)
+    source = Source(lake.name, model.n_rows_, len(model.schema_.columns), lake.target, None, command_line(sys.argv))
+    tell(model, source, wanted, printer, begun=begun, notes=lake.notes)
+
+
+def tell(
+    model: EntropyClassifier,
+    source: Source,
+    wanted: Wanted,
+    printer: Printer,
+    *,
+    begun: float,
+    by: Any = None,
+    notes: Sequence[str] = (),
+    folds: CrossValidation | None = None,
+) -> None:
+    """Explain a fitted model, measure it on the rows that were set aside, write what was asked for, and print."""
     if model.set_aside_ is None:
         raise LogicLensError(
-            f"of {len(problem.frame)} rows the share that --set-aside asks for is none: there is nothing to measure on."
+            f"of {model.n_rows_} rows the share that --set-aside asks for is none: there is nothing to measure on."
         )
     fitted = time.perf_counter()
     explanation = model.explain(stability=wanted.stability, stable=wanted.stable)
     seconds = {"fit": fitted - begun, "explain": time.perf_counter() - fitted}
-    result = result_of(model, explanation, _source(problem), by=subgroups(problem, wanted.by))
-    result["notes"] = [*problem.notes, *result["notes"]]
+    result = result_of(model, explanation, source, by=by)
+    result["notes"] = [*notes, *result["notes"]]
     # Before anything is printed: whoever reads the output may stop reading.
     told = _write(model, explanation.rules, result, wanted, {"seconds": seconds, "cross_validation": _metrics(folds)})
     if wanted.takes_standard_output:
         for note in result["notes"]:
             printer.note(f"note: {note}")
     if folds is not None:
-        print_metrics(printer, folds.metrics(), n_folds)
+        print_metrics(printer, folds.metrics(), wanted.folds or BUNDLED_FOLDS)
     print_sheet(printer, result)
     for line in told:
         printer.note(line)

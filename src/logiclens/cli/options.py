@@ -35,6 +35,13 @@ class Method(StrEnum):
     paper = "paper"
 
 
+class Engine(StrEnum):
+    """Who counts rows that are not read."""
+
+    duckdb = "duckdb"
+    spark = "spark"
+
+
 class Cuts(StrEnum):
     """How numbers and dates are cut."""
 

@@ -21,6 +21,7 @@ from logiclens.data.finding import How
 from logiclens.data.lake import in_engine, is_lake
 from logiclens.data.sources import parted
 from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.estimators.budget import RESAMPLES
 from logiclens.estimators.counted import prepare_in_engine
 from logiclens.estimators.folder import load_classifier, save_classifier
 from logiclens.estimators.inputs import seed_of
@@ -29,7 +30,7 @@ from logiclens.estimators.notebook import Notebook
 from logiclens.estimators.prepare import prepare
 from logiclens.estimators.prepared import CutsOn, Prepared
 from logiclens.estimators.settings import booleaniser_of, check_settings
-from logiclens.estimators.training import Begun, Trained, train_all
+from logiclens.estimators.training import Begun, Trained, concept_frequencies, train_all
 from logiclens.explain.certified import certify, explain_exact
 from logiclens.explain.classwise import Method, ScoreAgainst
 from logiclens.formula.ruleset import Resolve, RuleSet
@@ -68,6 +69,8 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         cuts_on: the rows that cuts are found on. `"train"`: those that train, and no others. `"all"`: all of them, from
             how often each value of a column goes with each class, after which rows are counted and what is counted is
             split; tables in an engine are always cut so.
+        max_distinct: of a table in an engine, the most distinct rows that are taken from it. Where there are more,
+            concepts are chosen on a sample, which is said, and all rows are counted by these.
         class_weight: one factor per class (a list, or a dictionary from class to factor), or `"balanced"`.
         method: how formulas are chosen, `"minimal"` or `"paper"`.
         score_against: what candidate formulas are scored against, `"network"` or `"labels"`.
@@ -102,6 +105,7 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         validation: float = 0.2,
         set_aside: float = 0.0,
         cuts_on: CutsOn = "train",
+        max_distinct: int = 1_000_000,
         class_weight: Sequence[float] | Mapping[Any, float] | Literal["balanced"] | None = None,
         method: Method = "minimal",
         score_against: ScoreAgainst = "network",
@@ -124,6 +128,7 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         self.validation = validation
         self.set_aside = set_aside
         self.cuts_on = cuts_on
+        self.max_distinct = max_distinct
         self.class_weight = class_weight
         self.method = method
         self.score_against = score_against
@@ -186,7 +191,13 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
             raise LogicLensError("rows in an engine are counted as they are: leave out sample_weight and held_out.")
         seed = seed_of(self.random_state)
         ready = prepare_in_engine(
-            table, target, booleaniser=booleaniser_of(self), shares=(self.set_aside, self.validation), seed=seed
+            table,
+            target,
+            booleaniser=booleaniser_of(self),
+            shares=(self.set_aside, self.validation),
+            seed=seed,
+            budget=self.max_distinct,
+            recurring=lambda rows, classes: concept_frequencies(self, classes, rows, RESAMPLES, seed),
         )
         names = pd.DataFrame(columns=pd.Index(ready.schema.columns, dtype=object))
         validate_data(self, names, skip_check_array=True)

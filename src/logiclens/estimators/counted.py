@@ -7,7 +7,7 @@ than how often each value goes with each class.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,21 +16,34 @@ from numpy.typing import NDArray
 from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import Column
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.engine import classes_of, count_rows
+from logiclens.data.engine import classes_of
 from logiclens.data.parts import Copies, row_hashes, set_apart
 from logiclens.data.tally import Tally
 from logiclens.data.tallying import tallies
 from logiclens.errors import LogicLensError
+from logiclens.estimators.budget import within_budget
 from logiclens.estimators.inputs import Labels
 from logiclens.estimators.prepared import Prepared, Schema, SetAside
 from logiclens.formula.counted import CountedRows, counting_weight
+from logiclens.formula.groups import Groups
 from logiclens.train.progress import Progress
 
 
 def prepare_in_engine(
-    table: Any, target: str | None, *, booleaniser: Booleaniser | None, shares: tuple[float, float], seed: int
+    table: Any,
+    target: str | None,
+    *,
+    booleaniser: Booleaniser | None,
+    shares: tuple[float, float],
+    seed: int,
+    budget: int,
+    recurring: Callable[[ConceptTable, NDArray[Any]], Mapping[str, float]],
 ) -> Prepared:
-    """Count a table of Ibis, as `prepare_counted` counts rows in memory."""
+    """Count a table of Ibis, as `prepare_counted` counts rows in memory.
+
+    With more than `budget` distinct rows, concepts are chosen on a sample by `recurring`: how often each is chosen on
+    resamples of a table.
+    """
     if not isinstance(target, str):
         raise LogicLensError("a table in an engine needs the name of its target: fit(table, target=...).")
     check_countable(booleaniser)
@@ -46,9 +59,15 @@ def prepare_in_engine(
         assert booleaniser is not None
         fitted = booleaniser.fit_tallies(found)
         progress.update(len(columns), "distinct rows")
-        counted = count_rows(table, fitted.cutting_, target, classes)
-    known = Labels(np.zeros(0, dtype=np.intp), np.array(classes), tuple(str(value) for value in classes))
-    return split_counted(counted, fitted, known, tuple(columns), shares=shares, seed=seed)
+        known = Labels(np.zeros(0, dtype=np.intp), np.array(classes), tuple(str(value) for value in classes))
+        within = within_budget(
+            table, fitted.cutting_, target, classes, n_rows=int(n_of_class.sum()), budget=budget, seed=seed,
+            recurring=lambda counted: recurring(_as_table(counted, fitted.groups_, known)[0], known.classes),
+        )  # fmt: skip
+    fitted.cutting_ = within.cutting
+    if within.note is not None:
+        fitted.notes_ = (*fitted.notes_, within.note)
+    return split_counted(within.counted, fitted, known, tuple(columns), shares=shares, seed=seed)
 
 
 def prepare_counted(
@@ -97,20 +116,16 @@ def split_counted(
     positional: bool = False,
 ) -> Prepared:
     """Rows that train, that choose and that are set aside, in an order that depends on what was counted alone."""
-    place, codes = np.nonzero(counted.counts)
-    weight = counted.counts[place, codes]
-    order = np.argsort(row_hashes([], *counted.keys[place].view(np.int64).T, codes, seed=seed), kind="stable")
-    place, codes, weight = place[order], codes[order], weight[order]
+    everything, keys = _as_table(counted, fitted.groups_, known)
+    codes, weight = np.asarray(everything.labels), everything.weight
+    order = np.argsort(row_hashes([], *keys.T, codes, seed=seed), kind="stable")
+    everything, codes, weight = everything.take(order), codes[order], weight[order]
     aside = set_apart(codes, weight, shares[0])
     held = set_apart(codes, weight - aside, shares[1])
     cutting = fitted.cutting_
     schema = Schema(
         counted.names, known.names, cutting.groups, False, cutting.predicates, cutting, columns, positional
     )  # fmt: skip
-    groups = schema.groups
-    everything = ConceptTable(
-        counted.bits()[place], counted.names, codes, known.names, groups.exclusive, weight, groups.implied
-    )
     none = np.zeros(0, dtype=np.intp)
     return Prepared(
         everything.weighing(weight - aside),
@@ -121,3 +136,12 @@ def split_counted(
         schema,
         fitted,
     )
+
+
+def _as_table(counted: CountedRows, groups: Groups, known: Labels) -> tuple[ConceptTable, NDArray[np.int64]]:
+    """Counted rows as rows of one class each with their weight, and the packed concepts of each."""
+    place, codes = np.nonzero(counted.counts)
+    weight = counted.counts[place, codes]
+    bits = counted.bits()[place]
+    table = ConceptTable(bits, counted.names, codes, known.names, groups.exclusive, weight, groups.implied)
+    return table, counted.keys[place].view(np.int64)

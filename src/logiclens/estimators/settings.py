@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +32,8 @@ def check_settings(model: EntropyClassifier) -> None:
             raise LogicLensError(f"{name} must be a share from 0 to below 1, got {share!r}.")
     if model.cuts_on not in ("train", "all"):
         raise LogicLensError(f"cuts_on must be 'train' or 'all', got {model.cuts_on!r}.")
+    if not isinstance(model.max_distinct, Integral) or isinstance(model.max_distinct, bool) or model.max_distinct < 2:
+        raise LogicLensError(f"max_distinct must be a whole number from 2 on, got {model.max_distinct!r}.")
     if model.method not in ("minimal", "paper"):
         raise LogicLensError(f"method must be 'minimal' or 'paper', got {model.method!r}.")
     if model.score_against not in ("network", "labels"):

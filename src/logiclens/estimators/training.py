@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -137,6 +138,16 @@ def resampled_formulas(
             for trained, drawn in zip(train_all(begun, progress=False), tables, strict=True):
                 yield _formulas(model, trained, drawn)
             progress.update(min(first + AT_A_TIME, n_resamples))
+
+
+def concept_frequencies(
+    model: EntropyClassifier, classes: NDArray[np.generic], table: ConceptTable, n_resamples: int, seed: int
+) -> dict[str, float]:
+    """The share of resamples in which the formula of any class uses each concept that is used at all."""
+    used: Counter[str] = Counter()
+    for formulas in resampled_formulas(model, classes, table, n_resamples, seed):
+        used.update({concept for formula in formulas for concept in formula.concepts})
+    return {concept: n / n_resamples for concept, n in used.items()}
 
 
 def _formulas(model: EntropyClassifier, trained: Trained, rows: ConceptTable) -> tuple[DNF, ...]:

@@ -1,0 +1,76 @@
+"""Too many distinct rows: concepts are chosen on a sample, and what was chosen is counted on all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from logiclens.data.cutting import Cutting
+from logiclens.data.engine import TooManyRows, count_rows
+from logiclens.formula.counted import CountedRows
+
+SAMPLE = 50_000
+"""The rows, about, that concepts are chosen on."""
+RESAMPLES = 10
+"""How often these are drawn again, to see which concepts recur."""
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """Counted rows that are within the budget, the cutting of their concepts, and what was done to get there."""
+
+    counted: CountedRows
+    cutting: Cutting
+    note: str | None = None
+
+
+def within_budget(
+    table: Any,
+    cutting: Cutting,
+    target: str,
+    classes: Sequence[Any],
+    *,
+    n_rows: int,
+    budget: int,
+    recurring: Callable[[CountedRows], Mapping[str, float]],
+    seed: int,
+) -> Within:
+    """Count all rows of a table; with fewer concepts where their distinct rows would be more than the budget.
+
+    `recurring` tells from counted rows of a sample how often each concept is chosen on resamples of it.
+    """
+    try:
+        return Within(count_rows(table, cutting, target, classes, at_most=budget), cutting)
+    except TooManyRows:
+        pass
+    sample = table if n_rows <= SAMPLE else table.sample(SAMPLE / n_rows, seed=seed)
+    looked_at = count_rows(sample, cutting, target, classes)
+    frequency = recurring(looked_at)
+    places = {name: place for place, name in enumerate(cutting.predicates)}
+    chosen = sorted((name for name in places if frequency.get(name, 0) > 0), key=lambda name: -frequency[name])
+    # A network that leans on nothing still needs something to look at.
+    kept = chosen or list(places)[:1]
+    while True:
+        names = tuple(sorted(kept, key=places.__getitem__))
+        fewer = only(cutting, names)
+        try:
+            counted = count_rows(table, fewer, target, classes, at_most=budget)
+            break
+        except TooManyRows:
+            kept = kept[: max(1, len(kept) * 2 // 3)]
+    told = ", ".join(f"{name} {frequency.get(name, 0):.0%}" for name in chosen) or "none is"
+    note = (
+        f"the table has more than {budget:,} distinct rows of {len(places)} concepts: concepts were chosen on a sample "
+        f"of {int(looked_at.total.sum()):,} of its {n_rows:,} rows, by how often each is used in {RESAMPLES} resamples "
+        f"of it ({told}); {len(names)} were kept, and of these all {n_rows:,} rows are counted."
+    )
+    return Within(counted, fewer, note)
+
+
+def only(cutting: Cutting, names: Sequence[str]) -> Cutting:
+    """A cutting with some of its concepts."""
+    predicates = {name: cutting.predicates[name] for name in names}
+    columns = {predicate.column for predicate in predicates.values()}
+    kinds = {column: kind for column, kind in cutting.kinds.items() if column in columns}
+    return replace(cutting, kinds=kinds, predicates=predicates, groups=cutting.groups.among(names))
