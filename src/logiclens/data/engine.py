@@ -169,24 +169,26 @@ def grouped(
 
 
 def holds(table: ir.Table, predicate: Predicate, kinds: Mapping[str, Kind]) -> ir.BooleanValue:
-    """A predicate as an expression that is never null: false where the value is missing."""
+    """A predicate as an expression; where the value is missing it is false or null, which a CASE takes for false."""
     import ibis
 
     column, kind = table[predicate.column], kinds[predicate.column]
-    known = there(column)
     if predicate.operator == "missing":
-        return ~known
+        return ~there(column)
     value: Any = predicate.value
     if kind == "text":
-        return known & (column == value)
+        return column == value
     if kind == "date":
-        compared, value = column.cast("timestamp"), ibis.literal(moment(str(value)), "timestamp")
-    elif kind == "boolean" and column.type().is_boolean():
-        return known & (column if value is True else ~column)
-    else:
-        compared, value = column.cast("float64"), float(value)
-    # A gap is not compared: some engines take NaN for the largest number, and null for neither true nor false.
-    return ibis.ifelse(known, _COMPARE[predicate.operator](compared, value), False)
+        return _COMPARE[predicate.operator](column.cast("timestamp"), ibis.literal(moment(str(value)), "timestamp"))
+    if kind == "boolean" and column.type().is_boolean():
+        return column if value is True else ~column
+    number = float(value)
+    if column.type().is_integer() and column.type().nbytes < 8 and number == round(number):
+        # What a float holds exactly need not become one.
+        return _COMPARE[predicate.operator](column, int(number))
+    held = _COMPARE[predicate.operator](column.cast("float64"), number)
+    # Some engines take NaN for the largest number.
+    return held & there(column) if column.type().is_floating() else held
 
 
 _COMPARE: dict[str, Any] = {
