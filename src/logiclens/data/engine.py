@@ -150,11 +150,12 @@ def grouped(
     _check_columns(table, cutting, names)
     words = {}
     for start in range(0, max(1, len(names)), BITS):
-        bits = [
-            ibis.ifelse(holds(table, cutting.predicates[name], cutting.kinds), ibis.literal(1 << place, "int64"), 0)
-            for place, name in enumerate(names[start : start + BITS])
-        ]
-        words[f"w{start // BITS}"] = functools.reduce(operator.add, bits) if bits else ibis.literal(0, "int64")
+        by_column: dict[str, list[tuple[int, Predicate]]] = {}
+        for place, name in enumerate(names[start : start + BITS]):
+            predicate = cutting.predicates[name]
+            by_column.setdefault(predicate.column, []).append((1 << place, predicate))
+        codes = [_code(table, cutting.kinds, bits) for bits in by_column.values()]
+        words[f"w{start // BITS}"] = functools.reduce(operator.add, codes) if codes else ibis.literal(0, "int64")
     more = {} if target is None else {"y": table[target]}
     if by is not None:
         more["g"] = _period(table, by)
@@ -168,8 +169,46 @@ def grouped(
     return len(words), packed.group_by(keys).agg(**counts).select(*words, *counts, *keys[len(words) :])
 
 
-def holds(table: ir.Table, predicate: Predicate, kinds: Mapping[str, Kind]) -> ir.BooleanValue:
-    """A predicate as an expression; where the value is missing it is false or null, which a CASE takes for false."""
+def _code(table: ir.Table, kinds: Mapping[str, Kind], bits: Sequence[tuple[int, Predicate]]) -> Any:
+    """The bits of all concepts of one column, as one CASE: an engine then looks at each value once."""
+    import ibis
+
+    column = table[bits[0][1].column]
+    gone = sum(bit for bit, predicate in bits if predicate.operator == "missing")
+    others = [(bit, predicate) for bit, predicate in bits if predicate.operator != "missing"]
+    operators = {predicate.operator for _, predicate in others}
+    if operators == {">="}:
+        # From the highest cut down: a value that reaches one reaches all below it.
+        others.sort(key=lambda one: _order(one[1]), reverse=True)
+        cases = [(predicate, sum(bit for bit, _ in others[place:])) for place, (_, predicate) in enumerate(others)]
+    elif operators <= {"=="}:
+        cases = [(predicate, bit) for bit, predicate in others]
+    else:
+        each = [ibis.ifelse(holds(table, one, kinds), _whole(bit), _whole(0)) for bit, one in bits]
+        return functools.reduce(operator.add, each)
+    branches = [(holds(table, predicate, kinds, guarded=True), _whole(mask)) for predicate, mask in cases]
+    # Some engines take NaN for the largest number.
+    guard = [(~there(column), _whole(gone))] if gone or column.type().is_floating() else []
+    return ibis.cases(*guard, *branches, else_=_whole(0))
+
+
+def _order(predicate: Predicate) -> Any:
+    return moment(str(predicate.value)) if predicate.is_date else predicate.value
+
+
+def _whole(number: int) -> Any:
+    import ibis
+
+    return ibis.literal(number, "int64")
+
+
+def holds(
+    table: ir.Table, predicate: Predicate, kinds: Mapping[str, Kind], *, guarded: bool = False
+) -> ir.BooleanValue:
+    """A predicate as an expression; where the value is missing it is false or null, which a CASE takes for false.
+
+    With `guarded` it is not asked where the value is NaN.
+    """
     import ibis
 
     column, kind = table[predicate.column], kinds[predicate.column]
@@ -187,8 +226,7 @@ def holds(table: ir.Table, predicate: Predicate, kinds: Mapping[str, Kind]) -> i
         # What a float holds exactly need not become one.
         return _COMPARE[predicate.operator](column, int(number))
     held = _COMPARE[predicate.operator](column.cast("float64"), number)
-    # Some engines take NaN for the largest number.
-    return held & there(column) if column.type().is_floating() else held
+    return held & there(column) if column.type().is_floating() and not guarded else held
 
 
 _COMPARE: dict[str, Any] = {
