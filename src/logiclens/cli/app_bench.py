@@ -50,6 +50,12 @@ Cache: TypeAlias = Annotated[
 Epochs: TypeAlias = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Of image encoders, in place of their own number.")
 ]
+Backend: TypeAlias = Annotated[
+    str, typer.Option(metavar="NAME", help="Who does the runs: local (processes here) or dask (a cluster).")
+]
+Scheduler: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="URL", envvar="DASK_SCHEDULER_ADDRESS", help="Of a Dask cluster.")
+]
 OUT = Path("bench")
 
 
@@ -71,6 +77,8 @@ def run(
     retry: Retry = False,
     cache: Cache = None,
     epochs: Epochs = None,
+    backend: Backend = "local",
+    scheduler: Scheduler = None,
     seed: Seed = 42,
     quiet: Quiet = False,
 ) -> None:
@@ -85,7 +93,7 @@ def run(
     """
     from logiclens.cli.bench import Asked, run_bench
 
-    asked = Asked(out, protocol, data, cache, folds, seed, jobs, limit, retry, epochs)
+    asked = Asked(out, protocol, data, cache, folds, seed, jobs, limit, retry, epochs, backend, scheduler)
     run_bench(asked, tasks or (), methods or (), quick=quick, quiet=quiet)
 
 
@@ -104,6 +112,8 @@ def sweep(
     limit: Limit = None,
     retry: Retry = False,
     cache: Cache = None,
+    backend: Backend = "local",
+    scheduler: Scheduler = None,
     seed: Seed = 42,
     quiet: Quiet = False,
 ) -> None:
@@ -114,7 +124,7 @@ def sweep(
     """
     from logiclens.cli.bench import Asked, numbers, run_sweep
 
-    asked = Asked(out, protocol, data, cache, folds, seed, jobs, limit, retry)
+    asked = Asked(out, protocol, data, cache, folds, seed, jobs, limit, retry, None, backend, scheduler)
     run_sweep(asked, task, numbers("--taus", taus), numbers("--lambdas", lambdas), quiet=quiet)
 
 

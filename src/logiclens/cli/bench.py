@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ COLUMNS = {
     "seconds": ("seconds", 1.0),
 }
 """What the short table shows: metric, heading, factor."""
+SCHEDULER = "DASK_SCHEDULER_ADDRESS"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,20 @@ class Asked:
     limit: float | None = None
     retry: bool = False
     epochs: int | None = None
+    backend: str = "local"
+    scheduler: str | None = None
+
+    def engine(self) -> AbstractContextManager[None]:
+        """Who does the runs inside: this machine, or a cluster."""
+        from logiclens.experiments.engines import dask_cluster
+
+        if self.backend not in ("local", "dask"):
+            raise LogicLensError(f"--backend must be local or dask, got {self.backend!r}.")
+        if self.backend == "dask":
+            return dask_cluster(self.scheduler)
+        if self.scheduler is not None and not os.environ.get(SCHEDULER):
+            raise LogicLensError("--scheduler is the address of a Dask cluster: say --backend dask too.")
+        return nullcontext()
 
     @property
     def source(self) -> Source:
@@ -75,7 +91,7 @@ class Asked:
                 "there is nothing to run: either none of these methods is for these tasks (soft, joint and direct need "
                 "predicted concepts), or the paper has no such experiment and --protocol must be clean."
             )
-        return Plan(runs, self.source, self.protocols, self.jobs or os.cpu_count() or 1, self.limit, self.retry)
+        return Plan(runs, self.source, self.protocols, self.jobs, self.limit, self.retry)
 
 
 def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, quick: bool, quiet: bool) -> None:
@@ -95,7 +111,8 @@ def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, qui
     plan = asked.plan(runs + (toy_runs(N_SEEDS) if TOY in wanted else ()))
     for left in _left_out(chosen, asked.protocols):
         Printer(quiet=quiet).note(left)
-    _carry_out(plan, asked.out, quiet=quiet)
+    with asked.engine():
+        _carry_out(plan, asked.out, quiet=quiet)
 
 
 def run_sweep(
@@ -107,7 +124,8 @@ def run_sweep(
 
     (chosen,) = named_tasks([task])
     runs = sweep_runs(chosen, asked.protocols, asked.folds, temperatures, penalties)
-    _carry_out(asked.plan(runs), asked.out, quiet=quiet)
+    with asked.engine():
+        _carry_out(asked.plan(runs), asked.out, quiet=quiet)
 
 
 def run_encode(asked: Asked, tasks: Sequence[str], *, quiet: bool) -> None:

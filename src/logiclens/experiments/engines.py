@@ -1,0 +1,167 @@
+"""Jobs on a cluster: what an active `joblib.parallel_config` names does them, Dask for one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Generic
+
+import joblib
+from joblib.parallel import get_active_backend
+
+from logiclens import __version__
+from logiclens.errors import LogicLensError
+from logiclens.experiments.jobs import Job, Outcome, answered, outcome_of, sentence
+
+PATIENCE = 10.0
+"""Seconds to wait for a scheduler, and then for its first worker."""
+_turn = threading.Lock()
+
+
+def engine() -> str | None:
+    """The name of the active joblib backend; None where it is local processes, which we start ourselves.
+
+    >>> with joblib.parallel_config("threading"):
+    ...     engine()
+    'threading'
+    >>> engine()
+    """
+    backend, _ = get_active_backend()
+    name = type(backend).__name__
+    if name in ("LokyBackend", "MultiprocessingBackend"):
+        return None
+    return name.removesuffix("Backend").removesuffix("Distributed").lower()
+
+
+def capacity() -> int | None:
+    """How many jobs the engine takes at a time just now; None for local processes."""
+    return None if engine() is None else max(1, joblib.effective_n_jobs(-1))
+
+
+class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
+    """Whoever the active joblib backend sends jobs to.
+
+    A worker that dies is the engine's to replace: Dask gives its jobs to another. What it gives up is told as failed.
+    """
+
+    def __init__(
+        self, work: Callable[[Job], Any], name: str, *, n_workers: int | None = None, limit: float | None = None
+    ) -> None:
+        """Begin with no job sent."""
+        if limit is not None:
+            raise LogicLensError(
+                f"a limit of seconds for each run can be kept in local processes only, and the engine is {name}: "
+                "leave out --limit, or the engine."
+            )
+        self.work, self.name, self.n_workers = work, name, n_workers
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[Outcome[Job]]:
+        """Yield what became of each job as it ends."""
+        if not jobs:
+            return
+        backend, _ = get_active_backend()
+        if self.name == "dask":
+            backend = _reporting(backend)
+        # One job a batch, so that each is written down, and lost, by itself.
+        parallel = joblib.Parallel(
+            n_jobs=-1,
+            backend=backend,
+            return_as="generator_unordered",
+            batch_size=1,
+            pre_dispatch="all" if self.n_workers is None else self.n_workers,
+        )
+        try:
+            for place, answer, seconds in parallel(
+                joblib.delayed(_answer)(self.work, place, job) for place, job in enumerate(jobs)
+            ):
+                yield outcome_of(jobs[place], answer, seconds)
+        except LogicLensError:
+            raise
+        except Exception as error:
+            raise LogicLensError(
+                f"the engine {self.name} gave up: {sentence(error).rstrip('.')}. What has ended is kept; start again "
+                "to go on."
+            ) from error
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held: the workers are the engine's."""
+
+
+def _answer(work: Callable[[Job], Any], place: int, job: Job) -> tuple[int, tuple[str, Any], float]:
+    """On a worker: one job at a time in a process, because networks that were trained are kept for the next one."""
+    with _turn, joblib.parallel_config("sequential"):
+        begun = time.monotonic()
+        answer = answered(work, job)
+        return place, answer, time.monotonic() - begun
+
+
+def _reporting(backend: Any) -> Any:
+    """The Dask backend, telling of jobs that the scheduler gave up: joblib's own would wait for them for ever."""
+
+    class Reporting(type(backend)):  # type: ignore[misc]
+        def submit(self, func: Any, callback: Any = None) -> Any:
+            future = super().submit(func, callback)
+
+            def report(ended: Any) -> None:
+                if (error := ended.exception()) is not None:
+                    _, (_, place, _), _ = func.items[0]
+                    callback([(place, ("failed", _given_up(error)), 0.0)])
+
+            future.add_done_callback(report)
+            return future
+
+    return Reporting(client=backend.client, wait_for_workers_timeout=PATIENCE)
+
+
+def _given_up(error: BaseException) -> str:
+    if type(error).__name__ == "KilledWorker":
+        return "each worker that was given it died; Dask gives up after a few"
+    return sentence(error)
+
+
+@contextmanager
+def dask_cluster(address: str | None) -> Iterator[None]:
+    """Let the workers of a Dask scheduler do the jobs inside."""
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise LogicLensError(
+            "--backend dask needs the package 'distributed', which is not installed: "
+            "pip install 'logiclens[distributed]'."
+        ) from None
+    if not address:
+        raise LogicLensError(
+            "--backend dask needs the address of a scheduler: --scheduler tcp://host:8786, or DASK_SCHEDULER_ADDRESS."
+        )
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TimeoutError) as error:
+        raise LogicLensError(f"no Dask scheduler answers at {address}: {sentence(error).rstrip('.')}.") from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise LogicLensError(
+                f"the Dask scheduler at {address} has no workers: start some, dask worker {address} --nthreads 1."
+            ) from None
+        _check_workers(client)
+        with joblib.parallel_config("dask", client=client, wait_for_workers_timeout=PATIENCE):
+            yield
+
+
+def _check_workers(client: Any) -> None:
+    """Refuse workers of another version: their results would stand among ours."""
+    try:
+        versions = set(client.run(_version).values())
+    except Exception as error:
+        raise LogicLensError(f"a Dask worker cannot load logiclens: {sentence(error).rstrip('.')}.") from None
+    if others := versions - {__version__}:
+        raise LogicLensError(
+            f"this is logiclens {__version__}, and Dask workers have {', '.join(sorted(others))}: install the same."
+        )
+
+
+def _version() -> str:
+    return __version__
