@@ -52,7 +52,7 @@ class Asked:
 
     def engine(self) -> AbstractContextManager[None]:
         """Who does the runs inside: this machine, or a cluster."""
-        from logiclens.experiments.engines import dask_cluster
+        from logiclens.experiments.dask import dask_cluster
 
         if self.backend not in ("local", "dask"):
             raise LogicLensError(f"--backend must be local or dask, got {self.backend!r}.")

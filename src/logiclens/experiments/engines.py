@@ -5,18 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, Generic
 
 import joblib
 from joblib.parallel import get_active_backend
 
-from logiclens import __version__
 from logiclens.errors import LogicLensError
-from logiclens.experiments.jobs import Job, Outcome, answered, outcome_of, sentence
+from logiclens.experiments.dask import reporting, words
+from logiclens.experiments.jobs import Job, Outcome, answered, outcome_of
 
-PATIENCE = 10.0
-"""Seconds to wait for a scheduler, and then for its first worker."""
 _turn = threading.Lock()
 
 
@@ -63,7 +61,7 @@ class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
             return
         backend, _ = get_active_backend()
         if self.name == "dask":
-            backend = _reporting(backend)
+            backend = reporting(backend)
         # One job a batch, so that each is written down, and lost, by itself.
         parallel = joblib.Parallel(
             n_jobs=-1,
@@ -81,8 +79,7 @@ class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
             raise
         except Exception as error:
             raise LogicLensError(
-                f"the engine {self.name} gave up: {sentence(error).rstrip('.')}. What has ended is kept; start again "
-                "to go on."
+                f"the engine {self.name} gave up: {words(error)}. What has ended is kept; start again to go on."
             ) from error
 
     def __exit__(self, *_: object) -> None:
@@ -95,73 +92,3 @@ def _answer(work: Callable[[Job], Any], place: int, job: Job) -> tuple[int, tupl
         begun = time.monotonic()
         answer = answered(work, job)
         return place, answer, time.monotonic() - begun
-
-
-def _reporting(backend: Any) -> Any:
-    """The Dask backend, telling of jobs that the scheduler gave up: joblib's own would wait for them for ever."""
-
-    class Reporting(type(backend)):  # type: ignore[misc]
-        def submit(self, func: Any, callback: Any = None) -> Any:
-            future = super().submit(func, callback)
-
-            def report(ended: Any) -> None:
-                if (error := ended.exception()) is not None:
-                    _, (_, place, _), _ = func.items[0]
-                    callback([(place, ("failed", _given_up(error)), 0.0)])
-
-            future.add_done_callback(report)
-            return future
-
-    return Reporting(client=backend.client, wait_for_workers_timeout=PATIENCE)
-
-
-def _given_up(error: BaseException) -> str:
-    if type(error).__name__ == "KilledWorker":
-        return "each worker that was given it died; Dask gives up after a few"
-    return sentence(error)
-
-
-@contextmanager
-def dask_cluster(address: str | None) -> Iterator[None]:
-    """Let the workers of a Dask scheduler do the jobs inside."""
-    try:
-        from distributed import Client
-    except ModuleNotFoundError:
-        raise LogicLensError(
-            "--backend dask needs the package 'distributed', which is not installed: "
-            "pip install 'logiclens[distributed]'."
-        ) from None
-    if not address:
-        raise LogicLensError(
-            "--backend dask needs the address of a scheduler: --scheduler tcp://host:8786, or DASK_SCHEDULER_ADDRESS."
-        )
-    try:
-        client = Client(address, timeout=PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, TimeoutError) as error:
-        raise LogicLensError(f"no Dask scheduler answers at {address}: {sentence(error).rstrip('.')}.") from None
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=PATIENCE)
-        except TimeoutError:
-            raise LogicLensError(
-                f"the Dask scheduler at {address} has no workers: start some, dask worker {address} --nthreads 1."
-            ) from None
-        _check_workers(client)
-        with joblib.parallel_config("dask", client=client, wait_for_workers_timeout=PATIENCE):
-            yield
-
-
-def _check_workers(client: Any) -> None:
-    """Refuse workers of another version: their results would stand among ours."""
-    try:
-        versions = set(client.run(_version).values())
-    except Exception as error:
-        raise LogicLensError(f"a Dask worker cannot load logiclens: {sentence(error).rstrip('.')}.") from None
-    if others := versions - {__version__}:
-        raise LogicLensError(
-            f"this is logiclens {__version__}, and Dask workers have {', '.join(sorted(others))}: install the same."
-        )
-
-
-def _version() -> str:
-    return __version__
