@@ -26,7 +26,7 @@ def reporting(backend: Any) -> Any:
     class Reporting(type(backend)):  # type: ignore[misc]
         def effective_n_jobs(self, n_jobs: int) -> int:
             # With one, joblib would do the jobs here and not there; and others may join later.
-            return max(2, super().effective_n_jobs(n_jobs))
+            return max(2, int(super().effective_n_jobs(n_jobs)))
 
         def submit(self, func: Any, callback: Any = None) -> Any:
             future = super().submit(func, callback)
@@ -64,7 +64,8 @@ def dask_cluster(address: str | None) -> Iterator[None]:
             "pip install 'logiclens[distributed]'."
         ) from None
     # What goes wrong is told in a sentence of ours.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     if not address:
         raise LogicLensError(
             "--backend dask needs the address of a scheduler: --scheduler tcp://host:8786, or DASK_SCHEDULER_ADDRESS."

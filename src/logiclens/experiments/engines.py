@@ -75,8 +75,6 @@ class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
                 joblib.delayed(_answer)(self.work, place, job) for place, job in enumerate(jobs)
             ):
                 yield outcome_of(jobs[place], answer, seconds)
-        except LogicLensError:
-            raise
         except Exception as error:
             raise LogicLensError(
                 f"the engine {self.name} gave up: {words(error)}. What has ended is kept; start again to go on."
