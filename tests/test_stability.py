@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,7 +115,7 @@ def test_resamples_have_as_many_rows_and_every_class():
     rng = np.random.default_rng(0)
     table = ConceptTable([[0], [1], [1]], labels=[0, 1, 2], weight=[50, 40, 1])
     for _ in range(50):
-        drawn = _drawn(table, rng)
+        drawn = table.weighing(_drawn(table, rng))
         # One row more where the class with a single row was not drawn.
         assert drawn.weight.sum() in (91, 92)
         assert set(drawn.labels.tolist()) == {0, 1, 2}
@@ -124,10 +125,20 @@ def test_resamples_have_as_many_rows_and_every_class():
 def test_weights_that_are_no_counts_are_kept_in_resamples():
     rng = np.random.default_rng(0)
     table = ConceptTable([[0], [1], [1], [0]], labels=[0, 1, 0, 1], weight=[0.5, 1.5, 2.5, 0.25])
-    drawn = [_drawn(table, rng) for _ in range(300)]
+    drawn = [table.weighing(_drawn(table, rng)) for _ in range(300)]
     mean = np.mean([part.weight.sum() for part in drawn])
     assert mean == pytest.approx(table.weight.sum(), rel=0.15)
     for part in drawn:
         for value, label, weight in zip(part.values[:, 0], part.labels, part.weight, strict=True):
             [own] = table.weight[(table.values[:, 0] == value) & (table.labels == label)]
             assert (weight / own) == round(weight / own)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_resamples_explained_side_by_side_are_the_same(model, n_jobs):
+    """Parts of another size are sent, and come back in order."""
+    alone = model.explain(stability=7).stability
+    with joblib.parallel_config("threading", n_jobs=n_jobs):
+        together = model.explain(stability=7).stability
+    assert together == alone
+    assert together.n_resamples == 7
