@@ -139,7 +139,7 @@ def run_encode(asked: Asked, tasks: Sequence[str], *, quiet: bool) -> None:
         if not task.encoded:
             raise LogicLensError(f"the concepts of {task.name} are given: there is nothing to predict.")
         check(task.dataset, asked.data)
-    prepare_all(chosen, asked.protocols, asked.source, asked.jobs or 1, _Shown(quiet).tell)
+    prepare_all(chosen, asked.protocols, asked.source, asked.jobs or 1, Shown(quiet).tell)
 
 
 def write_report(folder: Path, *, quiet: bool) -> None:
@@ -158,7 +158,7 @@ def _carry_out(plan: Plan, out: Path, *, quiet: bool) -> None:
     from logiclens.experiments.bench import bench
     from logiclens.experiments.results import Results
 
-    shown = _Shown(quiet)
+    shown = Shown(quiet)
     try:
         results = bench(plan, out, shown.tell)
     finally:
@@ -185,14 +185,16 @@ def _left_out(tasks: Sequence[Task], protocols: Sequence[Protocol]) -> Iterable[
                 yield f"{task.name}, {protocol}: left out, the paper has no such experiment."
 
 
-class _Shown:
+class Shown:
     """Progress: one line that is drawn over on a terminal, and in a pipe a line for each run that did not end well."""
 
     def __init__(self, quiet: bool) -> None:
+        """Begin with no line."""
         self.printer = Printer(quiet=quiet)
         self.draws = sys.stderr.isatty() and not quiet
 
     def tell(self, step: Step) -> None:
+        """Note that a run has ended."""
         if self.draws:
             left = "" if step.left is None else f", about {_duration(step.left)} left"
             sys.stderr.write(f"\r\x1b[2K{step.done} of {step.total} done{left}; last: {step.label}")

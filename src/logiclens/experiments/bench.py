@@ -186,12 +186,14 @@ def prepare_all(
     source: Source,
     n_workers: int | None,
     tell: Callable[[Step], None] = lambda _step: None,
+    *,
+    classes: bool = True,
 ) -> None:
-    """Predict the concepts of every fold and, for images, their classes."""
+    """Predict the concepts of every fold and, for images, their classes, unless these are not wanted."""
     jobs = [
-        _preparation(task, protocol, fold, classes=classes)
-        for task, protocol, fold, classes in product(tasks, protocols, range(source.n_folds), (False, True))
-        if has_protocol(task, protocol) and (not classes or METHODS["direct"].suits(task))
+        _preparation(task, protocol, fold, classes=direct)
+        for task, protocol, fold, direct in product(tasks, protocols, range(source.n_folds), (False, True))
+        if has_protocol(task, protocol) and (not direct or (classes and METHODS["direct"].suits(task)))
     ]
     for job, status in _predict(list(dict.fromkeys(jobs)), source, n_workers, tell):
         if status != OK:
