@@ -47,6 +47,7 @@ class Wanted:
 
 def run_search(asked: Asked, task: str, wanted: Wanted, *, quiet: bool) -> None:
     """Carry out the trials that are missing, then print the front."""
+    from logiclens.data.datasets import check
     from logiclens.experiments.header import STUDY
     from logiclens.experiments.protocols import has_protocol
     from logiclens.experiments.search import Search, search
@@ -59,15 +60,15 @@ def run_search(asked: Asked, task: str, wanted: Wanted, *, quiet: bool) -> None:
     if not has_protocol(chosen, protocol):
         raise LogicLensError(f"the paper has no experiment {chosen.name!r}: search under --protocol clean.")
     source = asked.source
-    storage = wanted.storage
-    if storage is None:
-        if asked.out.exists() and not asked.out.is_dir():
-            raise LogicLensError(f"{asked.out} is a file: name a folder with --out, or a database with --storage.")
-        asked.out.mkdir(parents=True, exist_ok=True)
-        storage = f"sqlite:///{asked.out / STUDY}"
+    check(chosen.dataset, source.data)
+    if asked.out.exists() and not asked.out.is_dir():
+        raise LogicLensError(f"{asked.out} is a file: name a folder with --out, or a database with --storage.")
+    storage = wanted.storage or f"sqlite:///{asked.out / STUDY}"
     study = wanted.study or f"{chosen.name}, {protocol}"
     shown = Shown(quiet)
     with asked.engine():
+        if wanted.storage is None:
+            asked.out.mkdir(parents=True, exist_ok=True)
         try:
             found = search(
                 Search(

@@ -13,7 +13,7 @@ from logiclens import __version__
 from logiclens.errors import LogicLensError
 from logiclens.experiments.jobs import sentence
 
-PATIENCE = 10.0
+PATIENCE = 20.0
 """Seconds to wait for a scheduler, and then for its first worker."""
 
 

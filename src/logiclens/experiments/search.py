@@ -20,7 +20,6 @@ from logiclens import __version__
 from logiclens.data.bins import BinnedConcepts
 from logiclens.data.booleanise import Booleaniser
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.datasets import check
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.experiments.bench import Step, prepare_all
 from logiclens.experiments.engines import capacity
@@ -111,7 +110,6 @@ def search(wanted: Search, tell: Callable[[Step], None] = lambda _step: None) ->
     Trials are drawn in rounds of `n_workers`, so that for one process and one number the same seed finds the same.
     """
     task, source = wanted.task, wanted.source
-    check(task.dataset, source.data)
     study = SharedStudy(
         wanted.storage, wanted.study,
         header=wanted.header, directions=tuple(OBJECTIVES.values()), seed=source.seed,
