@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from logiclens.estimators import EntropyClassifier
 from logiclens.estimators.training import _drawn
 from logiclens.explain.stability import RECURS, selection_frequencies
 from logiclens.formula import DNF, parse
+from tests.cli_runs import logiclens, refused
 
 RNG = np.random.default_rng(3)
 N = 400
@@ -142,3 +145,19 @@ def test_resamples_explained_side_by_side_are_the_same(model, n_jobs):
         together = model.explain(stability=7).stability
     assert together == alone
     assert together.n_resamples == 7
+
+
+@pytest.mark.slow
+def test_the_command_line_has_resamples_done_by_processes(tmp_path):
+    frame = FRAME.assign(state=LABELS)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    arguments = ("explain", "data.csv", "--target", "state", "--stability", "4", "--json")
+    for name, options in (("alone", ()), ("together", ("--jobs", "2"))):
+        run = logiclens(*arguments, name, *options, cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+    alone, together = (json.loads((tmp_path / name).read_text())["stability"] for name in ("alone", "together"))
+    assert together == alone
+    assert together["resamples"] == 4
+    assert refused("explain", "data.csv", "--target", "state", "--jobs", "2", cwd=tmp_path) == (
+        "--jobs and --backend are for resamples: say how many, for example --stability 20."
+    )

@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from logiclens.cli.engine import Backend, Scheduler
 from logiclens.cli.options import Command, Quiet, WithDefault
 
 bench_app = typer.Typer(
@@ -50,12 +51,6 @@ Cache: TypeAlias = Annotated[
 ]
 Epochs: TypeAlias = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Of image encoders, in place of their own number.")
-]
-Backend: TypeAlias = Annotated[
-    str, typer.Option(metavar="NAME", help="Who does the runs: local (processes here) or dask (a cluster).")
-]
-Scheduler: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="URL", envvar="DASK_SCHEDULER_ADDRESS", help="Of a Dask cluster.")
 ]
 OUT = Path("bench")
 TAUS, LAMBDAS = "4,5,6", "1e-6,1e-5,1e-4,1e-3"

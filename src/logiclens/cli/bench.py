@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from logiclens.cli.engine import engine
 from logiclens.cli.output import Printer
 from logiclens.errors import LogicLensError
 
@@ -30,7 +30,6 @@ COLUMNS = {
     "seconds": ("seconds", 1.0),
 }
 """What the short table shows: metric, heading, factor."""
-SCHEDULER = "DASK_SCHEDULER_ADDRESS"
 
 
 @dataclass(frozen=True)
@@ -51,16 +50,8 @@ class Asked:
     scheduler: str | None = None
 
     def engine(self) -> AbstractContextManager[None]:
-        """Who does the runs inside: this machine, or a cluster."""
-        from logiclens.experiments.dask import dask_cluster
-
-        if self.backend not in ("local", "dask"):
-            raise LogicLensError(f"--backend must be local or dask, got {self.backend!r}.")
-        if self.backend == "dask":
-            return dask_cluster(self.scheduler)
-        if self.scheduler is not None and not os.environ.get(SCHEDULER):
-            raise LogicLensError("--scheduler is the address of a Dask cluster: say --backend dask too.")
-        return nullcontext()
+        """Who does the runs inside."""
+        return engine(self.backend, self.scheduler)
 
     @property
     def source(self) -> Source:
