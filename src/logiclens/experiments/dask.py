@@ -15,6 +15,8 @@ from logiclens.experiments.jobs import sentence
 
 PATIENCE = 20.0
 """Seconds to wait for a scheduler, and then for its first worker."""
+DIED = ("failed", "each worker that was given it died; Dask gives up after a few")
+"""The answer of a job that was given up."""
 
 
 def reporting(backend: Any) -> Any:
@@ -46,7 +48,7 @@ def words(error: BaseException) -> str:
     """What Dask says in a paragraph."""
     match type(error).__name__:
         case "KilledWorker":
-            return "each worker that was given it died; Dask gives up after a few"
+            return DIED[1]
         case "FutureCancelledError":
             return "its scheduler went away"
         case _:

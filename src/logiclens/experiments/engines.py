@@ -6,16 +6,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Generic
+from typing import Any, Generic, TypeAlias
 
 import joblib
 from joblib.parallel import get_active_backend
 
 from logiclens.errors import LogicLensError
-from logiclens.experiments.dask import reporting, words
+from logiclens.experiments.dask import DIED, reporting, words
 from logiclens.experiments.jobs import Job, Outcome, answered, outcome_of
 
 _turn = threading.Lock()
+_Answer: TypeAlias = tuple[int, tuple[str, Any], float]
 
 
 def engine() -> str | None:
@@ -57,7 +58,19 @@ class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome[Job]]:
         """Yield what became of each job as it ends."""
-        if not jobs:
+        died = []
+        for place, answer, seconds in self._answers(range(len(jobs)), jobs):
+            if answer == DIED:
+                died.append(place)
+            else:
+                yield outcome_of(jobs[place], answer, seconds)
+        # Who dies of a job takes those that wait beside it along: alone, each shows whether it is the one.
+        for one in died:
+            for place, answer, seconds in self._answers([one], jobs):
+                yield outcome_of(jobs[place], answer, seconds)
+
+    def _answers(self, places: Sequence[int], jobs: Sequence[Job]) -> Iterator[_Answer]:
+        if not places:
             return
         backend, _ = get_active_backend()
         if self.name == "dask":
@@ -71,10 +84,7 @@ class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
             pre_dispatch="all" if self.n_workers is None else self.n_workers,
         )
         try:
-            for place, answer, seconds in parallel(
-                joblib.delayed(_answer)(self.work, place, job) for place, job in enumerate(jobs)
-            ):
-                yield outcome_of(jobs[place], answer, seconds)
+            yield from parallel(joblib.delayed(_answer)(self.work, place, jobs[place]) for place in places)
         except Exception as error:
             raise LogicLensError(
                 f"the engine {self.name} gave up: {words(error)}. What has ended is kept; start again to go on."
@@ -84,7 +94,7 @@ class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
         """Nothing is held: the workers are the engine's."""
 
 
-def _answer(work: Callable[[Job], Any], place: int, job: Job) -> tuple[int, tuple[str, Any], float]:
+def _answer(work: Callable[[Job], Any], place: int, job: Job) -> _Answer:
     """On a worker: one job at a time in a process, because networks that were trained are kept for the next one."""
     with _turn, joblib.parallel_config("sequential"):
         begun = time.monotonic()
