@@ -32,6 +32,7 @@ from logiclens.experiments.search import (
 )
 from logiclens.experiments.studies import SharedStudy, Tried
 from logiclens.experiments.tasks import TASKS
+from tests.encoded_problem import encoded_problem
 
 QUICK = Setting(1.0, 1e-4, (10,))
 
@@ -168,3 +169,21 @@ def test_the_front_is_a_table_with_the_most_accurate_first() -> None:
 def test_options_that_mean_nothing_together_are_refused(wanted: Wanted, sentence: str) -> None:
     with pytest.raises(LogicLensError, match=sentence):
         wanted.check()
+
+
+def test_predicted_concepts_are_made_once_before_the_trials(source: Source, tmp_path: Path, monkeypatch: Any) -> None:
+    problem = encoded_problem()
+    for module in ("folddata", "search"):
+        monkeypatch.setattr(f"logiclens.experiments.{module}.dataset_of", lambda _name, _folder: problem)
+    steps: list[Any] = []
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    with joblib.parallel_config("threading", n_jobs=1):
+        found = search(Search(TASKS["vdem"], "clean", source, 1, url, "s", n_workers=1), steps.append)
+    assert [step.label for step in steps] == [
+        "concepts of vdem, clean, fold 0",
+        "concepts of vdem, clean, fold 1",
+        "trial 0",
+    ]
+    assert (found.n_tried, found.n_failed) == (1, 0)
+    # Nothing is cut: the concepts are annotations.
+    assert set(found.front[0].params) == {"tau", "lambda", "hidden"}
