@@ -17,12 +17,12 @@ from logiclens.experiments import bench as bench_module
 from logiclens.experiments.bench import Pace, Plan, Step, bench, runs_of, toy_runs, work
 from logiclens.experiments.folddata import Source, fold_data
 from logiclens.experiments.header import Header, locked, open_folder
+from logiclens.experiments.jobs import Outcome
 from logiclens.experiments.measure import measured, stated
 from logiclens.experiments.methods import GROUPS, METHODS, named_methods
 from logiclens.experiments.results import Run, append_run, read_results
 from logiclens.experiments.sweep import sweep_run, sweep_runs
 from logiclens.experiments.tasks import TASKS, named_tasks
-from logiclens.experiments.workers import Outcome
 from logiclens.formula.text import parse
 
 SMALL = "iris"

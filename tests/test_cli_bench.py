@@ -18,7 +18,8 @@ COMMAND = [sys.executable, "-c", "from logiclens.cli import main; main()", "benc
 
 
 def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if name != "LOGICLENS_DATA"}
+    ours = ("LOGICLENS_DATA", "DASK_SCHEDULER_ADDRESS")
+    clean = {name: value for name, value in os.environ.items() if name not in ours}
     return subprocess.run(
         [*COMMAND, *arguments], cwd=cwd, env={**clean, **environment}, capture_output=True, text=True, timeout=300
     )
@@ -89,6 +90,13 @@ def test_folders_of_another_protocol_or_version_are_refused(done, tmp_path: Path
         (("iris", "--methods", ","), "--methods names none"),
         (("iris", "--out", "/dev/null"), "/dev/null is a file: name a folder"),
         (("encode", "vdem"), "no folder was given"),
+        (("iris", "--backend", "slurm"), "--backend must be local or dask, got 'slurm'."),
+        (("iris", "--backend", "dask"), "--backend dask needs the address of a scheduler"),
+        (("iris", "--scheduler", "tcp://127.0.0.1:9"), "say --backend dask too."),
+        (("sweep", "iris", "--trials", "3"), "--trials is for a search: say --search optuna too."),
+        (("sweep", "vdem", "--search", "optuna"), "no folder was given"),
+        (("sweep", "iris", "--search", "optuna", "--protocol", "paper"), "the paper has no experiment 'iris'"),
+        (("sweep", "iris", "--search", "optuna", "--storage", "nowhere"), "--storage takes the address of a database"),
     ],
 )
 def test_what_is_asked_wrongly_gets_one_sentence(tmp_path: Path, arguments: tuple[str, ...], sentence: str) -> None:

@@ -137,7 +137,7 @@ def test_a_table_of_one_identifier_says_so():
 
 def test_resamples_of_many_rare_classes_end():
     table = ConceptTable(np.eye(30), labels=np.arange(30))
-    drawn = _drawn(table, np.random.default_rng(0))
+    drawn = table.weighing(_drawn(table, np.random.default_rng(0)))
     assert set(drawn.labels.tolist()) == set(range(30))
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +15,7 @@ from logiclens.estimators import EntropyClassifier
 from logiclens.estimators.training import _drawn
 from logiclens.explain.stability import RECURS, selection_frequencies
 from logiclens.formula import DNF, parse
+from tests.cli_runs import logiclens, refused
 
 RNG = np.random.default_rng(3)
 N = 400
@@ -114,7 +118,7 @@ def test_resamples_have_as_many_rows_and_every_class():
     rng = np.random.default_rng(0)
     table = ConceptTable([[0], [1], [1]], labels=[0, 1, 2], weight=[50, 40, 1])
     for _ in range(50):
-        drawn = _drawn(table, rng)
+        drawn = table.weighing(_drawn(table, rng))
         # One row more where the class with a single row was not drawn.
         assert drawn.weight.sum() in (91, 92)
         assert set(drawn.labels.tolist()) == {0, 1, 2}
@@ -124,10 +128,36 @@ def test_resamples_have_as_many_rows_and_every_class():
 def test_weights_that_are_no_counts_are_kept_in_resamples():
     rng = np.random.default_rng(0)
     table = ConceptTable([[0], [1], [1], [0]], labels=[0, 1, 0, 1], weight=[0.5, 1.5, 2.5, 0.25])
-    drawn = [_drawn(table, rng) for _ in range(300)]
+    drawn = [table.weighing(_drawn(table, rng)) for _ in range(300)]
     mean = np.mean([part.weight.sum() for part in drawn])
     assert mean == pytest.approx(table.weight.sum(), rel=0.15)
     for part in drawn:
         for value, label, weight in zip(part.values[:, 0], part.labels, part.weight, strict=True):
             [own] = table.weight[(table.values[:, 0] == value) & (table.labels == label)]
             assert (weight / own) == round(weight / own)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_resamples_explained_side_by_side_are_the_same(model, n_jobs):
+    """Parts of another size are sent, and come back in order."""
+    alone = model.explain(stability=7).stability
+    with joblib.parallel_config("threading", n_jobs=n_jobs):
+        together = model.explain(stability=7).stability
+    assert together == alone
+    assert together.n_resamples == 7
+
+
+@pytest.mark.slow
+def test_the_command_line_has_resamples_done_by_processes(tmp_path):
+    frame = FRAME.assign(state=LABELS)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    arguments = ("explain", "data.csv", "--target", "state", "--stability", "4", "--json")
+    for name, options in (("alone", ()), ("together", ("--jobs", "2"))):
+        run = logiclens(*arguments, name, *options, cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+    alone, together = (json.loads((tmp_path / name).read_text())["stability"] for name in ("alone", "together"))
+    assert together == alone
+    assert together["resamples"] == 4
+    assert refused("explain", "data.csv", "--target", "state", "--jobs", "2", cwd=tmp_path) == (
+        "--jobs and --backend are for resamples: say how many, for example --stability 20."
+    )

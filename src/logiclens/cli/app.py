@@ -9,6 +9,7 @@ import typer
 
 from logiclens import __version__
 from logiclens.cli.app_bench import bench_app
+from logiclens.cli.cluster import Backend, Scheduler, cluster
 from logiclens.cli.options import (
     FOLDER,
     TABLE,
@@ -98,6 +99,11 @@ def explain(
         int | None, typer.Option(metavar="N", min=2, help="Train again on N resamples: which parts recur?")
     ] = None,
     stable: Annotated[bool, typer.Option("--stable", help="With --stability: rules made of what recurs.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="With --stability: so many processes; 1 if not said.")
+    ] = None,
+    backend: Backend = "local",
+    scheduler: Scheduler = None,
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; may be repeated.")
     ] = None,
@@ -155,7 +161,7 @@ def explain(
     from logiclens.cli.tables import Asked, check_by, read_problem
     from logiclens.cli.wanted import Wanted
 
-    wanted = Wanted(folds or 0, stability, stable, by, save, report, json)
+    wanted = Wanted(folds or 0, stability, stable, by, save, report, json, jobs, backend)
     wanted.check(exact=exact, data=data)
     if weight is not None and folds:
         raise LogicLensError("cross-validation counts every row once: leave out --folds or --weight.")
@@ -190,10 +196,11 @@ def explain(
         set_aside=set_aside,
         random_state=seed,
     )
-    if lake is not None:
-        explain_lake(lake, model, wanted, quiet=quiet)
-    else:
-        explain_table(problem, model, wanted, quiet=quiet)
+    with cluster(backend, scheduler, jobs):
+        if lake is not None:
+            explain_lake(lake, model, wanted, quiet=quiet)
+        else:
+            explain_table(problem, model, wanted, quiet=quiet)
 
 
 @app.command(cls=Command, short_help="The class of each row of a table.")

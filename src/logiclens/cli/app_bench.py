@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from logiclens.cli.cluster import Backend, Scheduler
 from logiclens.cli.options import Command, Quiet, WithDefault
 
 bench_app = typer.Typer(
@@ -20,6 +21,7 @@ Run methods on tasks (`run` need not be written), then make the tables:
   logiclens bench --quick --data DATA --out quick
   logiclens bench mimic2 vdem --data DATA --methods ours,tree,brl --out results
   logiclens bench sweep vdem --data DATA --out results
+  logiclens bench sweep iris --search optuna --trials 30 --out results
   logiclens bench report results
 
 \b
@@ -51,6 +53,8 @@ Epochs: TypeAlias = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Of image encoders, in place of their own number.")
 ]
 OUT = Path("bench")
+TAUS, LAMBDAS = "4,5,6", "1e-6,1e-5,1e-4,1e-3"
+"""The paper's grid for V-Dem."""
 
 
 @bench_app.command(cls=Command, short_help="Run methods on tasks.")
@@ -71,6 +75,8 @@ def run(
     retry: Retry = False,
     cache: Cache = None,
     epochs: Epochs = None,
+    backend: Backend = "local",
+    scheduler: Scheduler = None,
     seed: Seed = 42,
     quiet: Quiet = False,
 ) -> None:
@@ -85,25 +91,38 @@ def run(
     """
     from logiclens.cli.bench import Asked, run_bench
 
-    asked = Asked(out, protocol, data, cache, folds, seed, jobs, limit, retry, epochs)
+    asked = Asked(out, protocol, data, cache, folds, seed, jobs, limit, retry, epochs, backend, scheduler)
     run_bench(asked, tasks or (), methods or (), quick=quick, quiet=quiet)
 
 
-@bench_app.command(cls=Command, short_help="Try a grid of temperature and penalty.")
+@bench_app.command(cls=Command, short_help="Try a grid of temperature and penalty, or search.")
 def sweep(
     task: Annotated[str, typer.Argument(metavar="TASK")] = "vdem",
     data: Data = None,
     out: Out = OUT,
     protocol: Protocol = "clean",
-    taus: Annotated[str, typer.Option(metavar="NUMBERS", help="Temperatures, with commas.")] = "4,5,6",
+    taus: Annotated[str, typer.Option(metavar="NUMBERS", help="Temperatures, with commas.")] = TAUS,
     lambdas: Annotated[
         str, typer.Option(metavar="NUMBERS", help="Weights of the entropy loss, with commas.")
-    ] = "1e-6,1e-5,1e-4,1e-3",
+    ] = LAMBDAS,
+    search: Annotated[str | None, typer.Option(metavar="NAME", help="Search instead of a grid: optuna.")] = None,
+    trials: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of a search, in all, those done before too; 30 if not said.")
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Of a search: sqlite:///FILE, postgresql://...; OUT/search.db if not said."),
+    ] = None,
+    study: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a search in its storage; of the task if not said.")
+    ] = None,
     folds: Folds = 5,
     jobs: Jobs = None,
     limit: Limit = None,
     retry: Retry = False,
     cache: Cache = None,
+    backend: Backend = "local",
+    scheduler: Scheduler = None,
     seed: Seed = 42,
     quiet: Quiet = False,
 ) -> None:
@@ -111,10 +130,20 @@ def sweep(
 
     The best has the largest sum of model accuracy and explanation accuracy on validation rows, as in the paper; test
     rows only tell how good it is.
+
+    With --search optuna temperature, penalty, hidden widths and cuts are searched, for model accuracy, explanation
+    accuracy and few literals at once, on validation rows alone. Any number of processes may work on one study, and one
+    that was stopped goes on where it was.
     """
     from logiclens.cli.bench import Asked, numbers, run_sweep
+    from logiclens.cli.search import Wanted, run_search
 
-    asked = Asked(out, protocol, data, cache, folds, seed, jobs, limit, retry)
+    wanted = Wanted(search, trials, storage, study, grid=(taus, lambdas) != (TAUS, LAMBDAS), retry=retry)
+    wanted.check()
+    asked = Asked(out, protocol, data, cache, folds, seed, jobs, limit, retry, None, backend, scheduler)
+    if search is not None:
+        run_search(asked, task, wanted, quiet=quiet)
+        return
     run_sweep(asked, task, numbers("--taus", taus), numbers("--lambdas", lambdas), quiet=quiet)
 
 

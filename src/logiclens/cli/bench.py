@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from logiclens.cli.cluster import cluster
 from logiclens.cli.output import Printer
 from logiclens.errors import LogicLensError
 
@@ -45,6 +46,12 @@ class Asked:
     limit: float | None = None
     retry: bool = False
     epochs: int | None = None
+    backend: str = "local"
+    scheduler: str | None = None
+
+    def cluster(self) -> AbstractContextManager[None]:
+        """Who does the runs inside."""
+        return cluster(self.backend, self.scheduler)
 
     @property
     def source(self) -> Source:
@@ -75,7 +82,7 @@ class Asked:
                 "there is nothing to run: either none of these methods is for these tasks (soft, joint and direct need "
                 "predicted concepts), or the paper has no such experiment and --protocol must be clean."
             )
-        return Plan(runs, self.source, self.protocols, self.jobs or os.cpu_count() or 1, self.limit, self.retry)
+        return Plan(runs, self.source, self.protocols, self.jobs, self.limit, self.retry)
 
 
 def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, quick: bool, quiet: bool) -> None:
@@ -95,7 +102,8 @@ def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, qui
     plan = asked.plan(runs + (toy_runs(N_SEEDS) if TOY in wanted else ()))
     for left in _left_out(chosen, asked.protocols):
         Printer(quiet=quiet).note(left)
-    _carry_out(plan, asked.out, quiet=quiet)
+    with asked.cluster():
+        _carry_out(plan, asked.out, quiet=quiet)
 
 
 def run_sweep(
@@ -107,7 +115,8 @@ def run_sweep(
 
     (chosen,) = named_tasks([task])
     runs = sweep_runs(chosen, asked.protocols, asked.folds, temperatures, penalties)
-    _carry_out(asked.plan(runs), asked.out, quiet=quiet)
+    with asked.cluster():
+        _carry_out(asked.plan(runs), asked.out, quiet=quiet)
 
 
 def run_encode(asked: Asked, tasks: Sequence[str], *, quiet: bool) -> None:
@@ -121,7 +130,7 @@ def run_encode(asked: Asked, tasks: Sequence[str], *, quiet: bool) -> None:
         if not task.encoded:
             raise LogicLensError(f"the concepts of {task.name} are given: there is nothing to predict.")
         check(task.dataset, asked.data)
-    prepare_all(chosen, asked.protocols, asked.source, asked.jobs or 1, _Shown(quiet).tell)
+    prepare_all(chosen, asked.protocols, asked.source, asked.jobs or 1, Shown(quiet).tell)
 
 
 def write_report(folder: Path, *, quiet: bool) -> None:
@@ -140,7 +149,7 @@ def _carry_out(plan: Plan, out: Path, *, quiet: bool) -> None:
     from logiclens.experiments.bench import bench
     from logiclens.experiments.results import Results
 
-    shown = _Shown(quiet)
+    shown = Shown(quiet)
     try:
         results = bench(plan, out, shown.tell)
     finally:
@@ -167,14 +176,16 @@ def _left_out(tasks: Sequence[Task], protocols: Sequence[Protocol]) -> Iterable[
                 yield f"{task.name}, {protocol}: left out, the paper has no such experiment."
 
 
-class _Shown:
+class Shown:
     """Progress: one line that is drawn over on a terminal, and in a pipe a line for each run that did not end well."""
 
     def __init__(self, quiet: bool) -> None:
+        """Begin with no line."""
         self.printer = Printer(quiet=quiet)
         self.draws = sys.stderr.isatty() and not quiet
 
     def tell(self, step: Step) -> None:
+        """Note that a run has ended."""
         if self.draws:
             left = "" if step.left is None else f", about {_duration(step.left)} left"
             sys.stderr.write(f"\r\x1b[2K{step.done} of {step.total} done{left}; last: {step.label}")

@@ -20,6 +20,8 @@ class Wanted:
     save: Path | None = None
     report: str | None = None
     json: str | None = None
+    jobs: int | None = None
+    backend: str = "local"
 
     def check(self, *, exact: bool, data: str | None) -> None:
         """Refuse, before any work, what could not be made or written after it, and the table itself as a result."""
@@ -27,6 +29,8 @@ class Wanted:
             raise LogicLensError("--stable needs resamples: say how many, for example --stability 20.")
         if self.stable and exact:
             raise LogicLensError("the rules of --exact are certified as they are: leave out --stable.")
+        if self.stability is None and (self.jobs is not None or self.backend != "local"):
+            raise LogicLensError("--jobs and --backend are for resamples: say how many, for example --stability 20.")
         check_outputs(self.report, self.json, data=data)
         check_page_name(self.report)
 

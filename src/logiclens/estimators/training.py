@@ -7,11 +7,14 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
+import joblib
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.data.parts import set_apart
@@ -119,25 +122,53 @@ def _settled(begun: Begun, network: EntropyNet, result: TrainResult) -> Trained:
     return Trained(network, result, make_exact(network, weighed, held, exact_config(begun.model, begun.seed)))
 
 
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """One resample: how often each row was drawn, and the seed of its network."""
+
+    weight: NDArray[np.float64]
+    seed: int
+
+
 def resampled_formulas(
     model: EntropyClassifier, classes: NDArray[np.generic], table: ConceptTable, n_resamples: int, seed: int
 ) -> Iterator[tuple[DNF, ...]]:
-    """The formulas of the same model trained on rows drawn again with replacement, as often as asked for."""
+    """The formulas of the same model trained on rows drawn again with replacement, as often as asked for.
+
+    In this process or, inside a `joblib.parallel_config`, wherever that sends them.
+    """
     rng = np.random.default_rng(seed)
-    with Progress(n_resamples, "resamples") as progress, warnings.catch_warnings():
+    draws = (Draw(_drawn(table, rng), int(rng.integers(2**32))) for _ in range(n_resamples))
+    n_jobs = max(1, joblib.effective_n_jobs(None))
+    size = min(AT_A_TIME, math.ceil(n_resamples / n_jobs))
+    # What was fitted is not needed there.
+    settings = clone(model) if n_jobs > 1 else model
+    parts = (list(islice(draws, size)) for _ in range(0, n_resamples, size))
+    parallel = joblib.Parallel(return_as="generator")
+    with Progress(n_resamples, "resamples") as progress:
+        done = 0
+        for formulas in parallel(joblib.delayed(drawn_formulas)(settings, classes, table, part) for part in parts):
+            done += len(formulas)
+            progress.update(done)
+            yield from formulas
+
+
+def drawn_formulas(
+    model: EntropyClassifier, classes: NDArray[np.generic], table: ConceptTable, draws: Sequence[Draw]
+) -> list[tuple[DNF, ...]]:
+    """The formulas of resamples whose networks are trained in one pass."""
+    begun, tables = [], []
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogicLensWarning)
-        for first in range(0, n_resamples, AT_A_TIME):
-            begun, tables = [], []
-            for _ in range(first, min(first + AT_A_TIME, n_resamples)):
-                drawn = _drawn(table, rng)
-                strata = None if drawn.is_multilabel else np.asarray(drawn.labels)
-                held = set_apart(strata, drawn.weight, model.validation)
-                rows, validation = drawn.weighing(drawn.weight - held), drawn.weighing(held) if held.any() else None
-                begun.append(Begun(model, classes, rows, validation, int(rng.integers(2**32))))
-                tables.append(drawn)
-            for trained, drawn in zip(train_all(begun, progress=False), tables, strict=True):
-                yield _formulas(model, trained, drawn)
-            progress.update(min(first + AT_A_TIME, n_resamples))
+        for draw in draws:
+            drawn = table.weighing(draw.weight)
+            strata = None if drawn.is_multilabel else np.asarray(drawn.labels)
+            held = set_apart(strata, drawn.weight, model.validation)
+            rows, validation = drawn.weighing(drawn.weight - held), drawn.weighing(held) if held.any() else None
+            begun.append(Begun(model, classes, rows, validation, draw.seed))
+            tables.append(drawn)
+        trained = train_all(begun, progress=False)
+        return [_formulas(model, one, drawn) for one, drawn in zip(trained, tables, strict=True)]
 
 
 def concept_frequencies(
@@ -159,8 +190,8 @@ def _formulas(model: EntropyClassifier, trained: Trained, rows: ConceptTable) ->
     return explanation.formulas
 
 
-def _drawn(table: ConceptTable, rng: np.random.Generator) -> ConceptTable:
-    """As many rows as there are, drawn with replacement; a class that is not drawn keeps one of its rows."""
+def _drawn(table: ConceptTable, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Weights of as many rows as there are, drawn with replacement; a class that is not drawn keeps one of its rows."""
     weight = table.weight
     whole = (weight == np.round(weight)).all()
     if whole:
@@ -172,4 +203,4 @@ def _drawn(table: ConceptTable, rng: np.random.Generator) -> ConceptTable:
         if column.any() and not drawn[column].any():
             kept = rng.choice(np.flatnonzero(column))
             drawn[kept] = 1 if whole else weight[kept]
-    return table.weighing(drawn)
+    return drawn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,9 +13,11 @@ from pathlib import Path
 
 from logiclens.data.datasets import check
 from logiclens.errors import LogicLensError
+from logiclens.experiments.backends import capacity
 from logiclens.experiments.encoding import predicted_classes, predicted_concepts
 from logiclens.experiments.folddata import Source, encoded_rows, fold_data
 from logiclens.experiments.header import Header, begun, locked, open_folder
+from logiclens.experiments.jobs import Outcome
 from logiclens.experiments.measure import measured, stated
 from logiclens.experiments.methods import METHODS, Method
 from logiclens.experiments.ours import device_name
@@ -32,7 +35,7 @@ from logiclens.experiments.results import (
 from logiclens.experiments.sweep import sweep_run
 from logiclens.experiments.tasks import TASKS, Task
 from logiclens.experiments.toy_runs import TOY_MODELS, toy_run
-from logiclens.experiments.workers import Outcome, run_jobs
+from logiclens.experiments.workers import run_jobs
 
 Metrics = list[tuple[str, str]]
 LAST_TEST = ("model_accuracy", "explanation_accuracy", "fidelity")
@@ -47,7 +50,7 @@ class Plan:
         runs: every run, in the order of the table.
         source: where rows come from.
         protocols: those of the folder.
-        n_workers: how many runs at a time.
+        n_workers: how many runs at a time; None for one on each core, or as many as a cluster takes.
         limit: seconds a run may take; None for as long as it takes.
         retry: whether runs that failed, were stopped or skipped before are run again.
     """
@@ -55,7 +58,7 @@ class Plan:
     runs: tuple[Run, ...]
     source: Source
     protocols: tuple[Protocol, ...]
-    n_workers: int = 1
+    n_workers: int | None = 1
     limit: float | None = None
     retry: bool = False
 
@@ -147,9 +150,9 @@ def _carry_out(plan: Plan, folder: Path, tell: Callable[[Step], None]) -> Result
         if (reason := failed.get(_needs(run))) is not None:
             append_run(folder, run, (), reason)
     waiting = [run for run in waiting if _needs(run) not in failed]
-    pace = Pace(len(waiting), plan.n_workers)
-    outcomes = run_jobs(waiting, partial(work, plan.source, grid=plan.grid), n_workers=plan.n_workers, limit=plan.limit)
-    for outcome in outcomes:
+    pace = Pace(len(waiting), plan.n_workers or capacity() or os.cpu_count() or 1)
+    work_on = partial(work, plan.source.absolute(), grid=plan.grid)
+    for outcome in run_jobs(waiting, work_on, n_workers=plan.n_workers, limit=plan.limit):
         append_run(folder, outcome.job, outcome.value or (), outcome.status)
         tell(pace.step(outcome, waiting))
     return read_results(folder)
@@ -181,14 +184,16 @@ def prepare_all(
     tasks: Sequence[Task],
     protocols: Sequence[Protocol],
     source: Source,
-    n_workers: int,
+    n_workers: int | None,
     tell: Callable[[Step], None] = lambda _step: None,
+    *,
+    classes: bool = True,
 ) -> None:
-    """Predict the concepts of every fold and, for images, their classes."""
+    """Predict the concepts of every fold and, for images, their classes, unless these are not wanted."""
     jobs = [
-        _preparation(task, protocol, fold, classes=classes)
-        for task, protocol, fold, classes in product(tasks, protocols, range(source.n_folds), (False, True))
-        if has_protocol(task, protocol) and (not classes or METHODS["direct"].suits(task))
+        _preparation(task, protocol, fold, classes=direct)
+        for task, protocol, fold, direct in product(tasks, protocols, range(source.n_folds), (False, True))
+        if has_protocol(task, protocol) and (not direct or (classes and METHODS["direct"].suits(task)))
     ]
     for job, status in _predict(list(dict.fromkeys(jobs)), source, n_workers, tell):
         if status != OK:
@@ -202,17 +207,17 @@ def _preparation(task: Task, protocol: Protocol, fold: int, *, classes: bool) ->
 
 
 def _predict(
-    jobs: Sequence[Preparation], source: Source, n_workers: int, tell: Callable[[Step], None]
+    jobs: Sequence[Preparation], source: Source, n_workers: int | None, tell: Callable[[Step], None]
 ) -> Iterator[tuple[Preparation, str]]:
-    work_on = partial(prepare, source, n_workers)
+    work_on = partial(prepare, source.absolute(), n_workers)
     for done, outcome in enumerate(run_jobs(jobs, work_on, n_workers=n_workers), start=1):
         tell(Step(outcome.job.label, outcome.status, done, len(jobs), None))
         yield outcome.job, outcome.status
 
 
-def prepare(source: Source, n_workers: int, job: Preparation) -> None:
+def prepare(source: Source, n_workers: int | None, job: Preparation) -> None:
     """Make the predicted concepts and classes of a fold, or find that they are there."""
-    if n_workers > 1:
+    if n_workers != 1:
         _use_one_thread()
     dataset, rows, encoding = encoded_rows(source, TASKS[job.task], job.protocol, job.fold)
     (predicted_classes if job.classes else predicted_concepts)(encoding, dataset, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -33,6 +33,10 @@ class Source:
     n_folds: int = 5
     seed: int = 42
     encoder_epochs: int | None = None
+
+    def absolute(self) -> Source:
+        """The same folders for a worker that runs elsewhere."""
+        return replace(self, data=None if self.data is None else self.data.absolute(), cache=self.cache.absolute())
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,8 @@ from logiclens.errors import LogicLensError
 
 FILE = "bench.json"
 LOCK = ".lock"
+STUDY = "search.db"
+"""Where a search in a folder is kept, if nothing else is said."""
 SCHEMA = 1
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "imodels", "wittgenstein", "mlxtend")
 
@@ -44,8 +46,8 @@ def open_folder(folder: Path, header: Header) -> None:
     if folder.exists() and not folder.is_dir():
         raise LogicLensError(f"{folder} is a file: name a folder for the results with --out.")
     if not path.exists():
-        # Concepts may have been predicted into it before.
-        if folder.exists() and any(entry.name != "concepts" for entry in folder.iterdir()):
+        # Concepts may have been predicted into it before, and settings searched for.
+        if folder.exists() and any(entry.name not in ("concepts", STUDY) for entry in folder.iterdir()):
             raise LogicLensError(f"{folder} is not empty and holds no {FILE} of a bench: name another folder.")
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -8,24 +8,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
-from logiclens.baselines.packages import MissingPackage
+from logiclens.experiments.backends import JoblibWorkers, active_backend
+from logiclens.experiments.jobs import Job, Outcome, answered, outcome_of
 from logiclens.experiments.results import OK
-
-Job = TypeVar("Job")
-
-
-@dataclass(frozen=True)
-class Outcome(Generic[Job]):
-    """What became of a job: its value where the status is "ok", and else the reason in words."""
-
-    job: Job
-    status: str
-    value: Any
-    seconds: float
 
 
 class _Worker(Generic[Job]):
@@ -56,42 +45,80 @@ class _Worker(Generic[Job]):
         self.pipe.close()
 
 
+class LocalWorkers(AbstractContextManager["LocalWorkers[Any]"], Generic[Job]):
+    """Processes on this machine, each with one job at a time; kept for further jobs until they are stopped."""
+
+    def __init__(
+        self,
+        work: Callable[[Job], Any],
+        *,
+        n_workers: int | None = None,
+        limit: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin with no process."""
+        self.work, self.n_workers, self.limit, self.clock = work, n_workers or os.cpu_count() or 1, limit, clock
+        self.crew: list[_Worker[Job]] = []
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[Outcome[Job]]:
+        """Yield what became of each job as it ends."""
+        waiting, crew, clock = list(reversed(jobs)), self.crew, self.clock
+        while waiting or any(worker.job is not None for worker in crew):
+            idle = sum(worker.job is None for worker in crew)
+            while len(crew) < self.n_workers and idle < len(waiting):
+                crew.append(_Worker(self.work))
+                idle += 1
+            for worker in crew:
+                if worker.job is None and waiting:
+                    worker.give(waiting.pop())
+            busy = [worker for worker in crew if worker.job is not None]
+            heard = wait([worker.pipe for worker in busy], timeout=_patience(busy, self.limit, clock()))
+            for worker in busy:
+                if (job := worker.job) is None:
+                    continue
+                heard_of = worker.pipe in heard
+                outcome = _heard(worker, job, clock) if heard_of else _overdue(worker, job, self.limit, clock())
+                if outcome is not None:
+                    if outcome.status != OK and not worker.process.is_alive():
+                        crew.remove(worker)
+                    yield outcome
+
+    def __exit__(self, *_: object) -> None:
+        """Stop everything."""
+        for worker in self.crew:
+            worker.stop()
+        self.crew.clear()
+
+
+def workers(
+    work: Callable[[Job], Any],
+    *,
+    n_workers: int | None = None,
+    limit: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> LocalWorkers[Job] | JoblibWorkers[Job]:
+    """Those who do `work`: processes of this machine or, inside a `joblib.parallel_config`, what that names."""
+    if (name := active_backend()) is None:
+        return LocalWorkers(work, n_workers=n_workers, limit=limit, clock=clock)
+    return JoblibWorkers(work, name, n_workers=n_workers, limit=limit)
+
+
 def run_jobs(
     jobs: Sequence[Job],
     work: Callable[[Job], Any],
     *,
-    n_workers: int,
+    n_workers: int | None = None,
     limit: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Outcome[Job]]:
     """Do `work` on every job, `n_workers` at a time, and yield what became of each as it ends.
 
-    `work` and the jobs are sent to other processes, so they must be picklable. The limit in seconds counts from when a
-    process begins with the job, not from when that process was started. Closing the iterator stops everything.
+    `work` and the jobs are sent to other processes, so they must be picklable. Without a number there is a process for
+    each core, or as many jobs at a time as a cluster takes. The limit in seconds counts from when a process begins with
+    the job, not from when that process was started. Closing the iterator stops everything.
     """
-    waiting = list(reversed(jobs))
-    crew: list[_Worker[Job]] = []
-    try:
-        while waiting or any(worker.job is not None for worker in crew):
-            while waiting and len(crew) < min(n_workers, len(waiting) + len(crew)):
-                crew.append(_Worker(work))
-            for worker in crew:
-                if worker.job is None and waiting:
-                    worker.give(waiting.pop())
-            busy = [worker for worker in crew if worker.job is not None]
-            heard = wait([worker.pipe for worker in busy], timeout=_patience(busy, limit, clock()))
-            for worker in busy:
-                if (job := worker.job) is None:
-                    continue
-                heard_of = worker.pipe in heard
-                outcome = _heard(worker, job, clock) if heard_of else _overdue(worker, job, limit, clock())
-                if outcome is not None:
-                    if outcome.status != OK and not worker.process.is_alive():
-                        crew.remove(worker)
-                    yield outcome
-    finally:
-        for worker in crew:
-            worker.stop()
+    with workers(work, n_workers=n_workers, limit=limit, clock=clock) as crew:
+        yield from crew.run(jobs)
 
 
 def _patience(busy: Sequence[_Worker[Job]], limit: float | None, now: float) -> float | None:
@@ -112,8 +139,7 @@ def _heard(worker: _Worker[Job], job: Job, clock: Callable[[], float]) -> Outcom
         worker.begun = clock()
         return None
     worker.job = None
-    status = OK if kind == OK else f"{kind}: {value}"
-    return Outcome(job, status, value if kind == OK else None, _since(worker, clock()))
+    return outcome_of(job, (kind, value), _since(worker, clock()))
 
 
 def _overdue(worker: _Worker[Job], job: Job, limit: float | None, now: float) -> Outcome[Job] | None:
@@ -149,13 +175,7 @@ def _serve(pipe: Connection, work: Callable[[Job], Any]) -> None:
         except EOFError:
             return
         pipe.send(("begun", None))
-        try:
-            answer = (OK, work(job))
-        except MissingPackage as error:
-            answer = ("skipped", _sentence(error))
-        except Exception as error:
-            answer = ("failed", _sentence(error))
-        pipe.send(answer)
+        pipe.send(answered(work, job))
 
 
 def _end_with_parent() -> None:
@@ -164,9 +184,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         wait([parent.sentinel])
         os.killpg(os.getpgrp(), signal.SIGKILL)
-
-
-def _sentence(error: Exception) -> str:
-    """One line: results are read in tables."""
-    text = " ".join(str(error).split()) or "no message"
-    return text if isinstance(error, MissingPackage) else f"{type(error).__name__}: {text}"
