@@ -1,0 +1,109 @@
+"""Spark counts what DuckDB counts, and a worker that is killed in the middle of it changes nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+
+import ibis
+import numpy as np
+import pandas as pd
+import pytest
+
+from logiclens import EntropyClassifier
+from logiclens.data.engine import classes_of, count_rows
+from logiclens.data.lake import in_engine
+from tests.test_engine import frame
+
+pyspark = pytest.importorskip("pyspark", reason="needs pyspark")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("java") is None and "JAVA_HOME" not in os.environ, reason="Spark needs Java"),
+]
+
+
+def session(master: str):
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master).appName("tests").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.sql.shuffle.partitions", "4").config("spark.driver.bindAddress", "127.0.0.1")
+    return builder.config("spark.driver.host", "127.0.0.1").config("spark.executor.memory", "512m").getOrCreate()
+
+
+@pytest.fixture
+def lake(tmp_path):
+    table = frame(2_000)
+    for k in range(4):
+        table.iloc[k::4].to_parquet(tmp_path / f"part{k}.parquet", index=False, coerce_timestamps="us")
+    return f"{tmp_path}/*.parquet"
+
+
+@pytest.fixture
+def local() -> Iterator[object]:
+    spark = session("local[2]")
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture
+def cluster() -> Iterator[object]:
+    """Two workers in processes of their own."""
+    spark = session("local-cluster[2,1,1024]")
+    yield spark
+    spark.stop()
+
+
+def test_spark_counts_what_duckdb_counts(lake, local, tmp_path):
+    there = in_engine(lake, "spark")
+    model = EntropyClassifier(epochs=60, set_aside=0.2).fit(there, target="y")
+    twin = EntropyClassifier(epochs=60, set_aside=0.2).fit(lake, target="y")
+    assert model.table_.counted() == twin.table_.counted()
+    assert str(model.explain()) == str(twin.explain())
+    assert model.score(there, "y") == twin.score(lake, "y")
+    assert model.statistics(there, "y", by="since").to_dict() == twin.statistics(lake, "y", by="since").to_dict()
+    out = model.predict_into(there, tmp_path / "answers.parquet")
+    answers = pd.read_parquet(out)
+    assert len(answers) == 2_000
+    assert list(answers.prediction) == list(model.rules_.predict(answers.drop(columns=["y", "prediction"])))
+
+
+def test_a_worker_that_is_killed_while_it_counts_changes_nothing(tmp_path, cluster):
+    rng = np.random.default_rng(0)
+    for k in range(12):
+        rows = pd.DataFrame({f"x{j}": rng.integers(0, 4, 200_000).astype(np.int32) for j in range(12)})
+        rows["y"] = np.where((rows.x0 > 1) & (rows.x1 > 2), "a", "b")
+        rows.to_parquet(tmp_path / f"part{k:02}.parquet", index=False)
+    pattern = f"{tmp_path}/*.parquet"
+    fitted = EntropyClassifier(epochs=5).fit(
+        ibis.duckdb.connect().read_parquet(f"{tmp_path}/part00.parquet"), target="y"
+    )
+    cutting = fitted.schema_.cutting
+    table = in_engine(pattern, "spark")
+    classes, _ = classes_of(table, "y")
+    expected = count_rows(in_engine(pattern), cutting, "y", classes)
+    killed: list[int] = []
+    ended = threading.Event()
+
+    def kill_one() -> None:
+        time.sleep(0.5)
+        found = subprocess.run(
+            ["pgrep", "-f", "CoarseGrainedExecutorBackend"], capture_output=True, text=True, check=False
+        )
+        if pids := found.stdout.split():
+            os.kill(int(pids[0]), signal.SIGKILL)
+            if not ended.is_set():
+                killed.append(int(pids[0]))
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    counted = count_rows(table, cutting, "y", classes)
+    ended.set()
+    killer.join()
+    # While it was counting, not after.
+    assert killed
+    assert counted == expected
