@@ -309,3 +309,79 @@ def test_beyond_the_budget_concepts_are_chosen_on_a_sample_and_all_rows_are_coun
 def test_a_budget_is_a_whole_number(budget):
     with pytest.raises(LogicLensError, match="max_distinct must be a whole number from 2 on"):
         EntropyClassifier(max_distinct=budget).fit(in_duckdb(frame(50)), target="y")
+
+
+def test_names_that_look_like_patterns_are_names(tmp_path):
+    for name, n in (("a[1].parquet", 40), ("a1.parquet", 10)):
+        frame(n).to_parquet(tmp_path / name, index=False)
+    assert in_engine(tmp_path).count().execute() == 50
+
+
+def test_text_files_write_gaps_as_they_do_in_memory(tmp_path):
+    (tmp_path / "rows.csv").write_text('x,note,y\n1,"say ""hi"", ok",a\n2,NA,b\n,n/a,a\nNA,plain,b\n', encoding="utf-8")
+    table = in_engine(tmp_path)
+    assert str(table.schema()["x"]) == "int64"
+    found = table.to_pyarrow().to_pydict()
+    assert found["x"] == [1, 2, None, None]
+    assert found["note"] == ['say "hi", ok', None, None, "plain"]
+
+
+@pytest.mark.parametrize("value", [1e19, -1e300, 2.0**63])
+def test_numbers_beyond_whole_ones_are_cut_alike(value):
+    rows = frame(200)
+    rows.loc[::7, "fine"] = value
+    here, there = both(rows)
+    assert dict(here.predicates_) == dict(there.predicates_)
+
+
+def test_columns_may_be_called_like_ours():
+    rows = frame(200).rename(
+        columns={"age": "v", "fine": "n", "visits": "n0", "stays": "w0", "flag": "g", "unit": "bin"}
+    )
+    here, there = both(rows.assign(**{"two words": rows.n0, 'quo"ted': rows.v, "select": rows.g}))
+    assert dict(here.predicates_) == dict(there.predicates_)
+
+
+def test_targets_of_other_types_are_classes_or_refused():
+    rows = frame(200)
+    whole = EntropyClassifier(epochs=5).fit(in_duckdb(rows.assign(y=(rows.y == "ill"))), target="y")
+    assert whole.classes_.tolist() == [False, True]
+    numbers = EntropyClassifier(epochs=5).fit(in_duckdb(rows.assign(y=(rows.y == "ill").astype(int) + 1)), target="y")
+    assert numbers.classes_.tolist() == [1, 2]
+    for bad in (np.inf, 0.5):
+        with pytest.raises(LogicLensError, match="numbers with decimals"):
+            classes_of(in_duckdb(rows.assign(y=np.where(rows.y == "ill", bad, 1.0))), "y")
+    with pytest.raises(LogicLensError, match="which cannot be compared"):
+        classes_of(in_duckdb(rows.assign(y=[[1]] * 200)), "y")
+
+
+def test_answers_are_never_lost_or_written_over_what_is_read(lake, model, tmp_path):
+    with pytest.raises(LogicLensError, match=r"into a Parquet file: call it .*answers.parquet"):
+        model.predict_into(lake, tmp_path / "answers.csv")
+    with pytest.raises(LogicLensError, match="is among the files that are read"):
+        model.predict_into(lake, lake / "part0.parquet")
+    (tmp_path / "folder.parquet").mkdir()
+    with pytest.raises(LogicLensError, match="is a folder already"):
+        model.predict_into(lake, tmp_path / "folder.parquet")
+    there = in_duckdb(frame(50))
+    with pytest.raises(LogicLensError, match="rows was not written"):
+        model.predict_into(there, "rows")
+    with pytest.raises(LogicLensError, match="holds other values than the rules are about"):
+        model.predict_into(in_duckdb(frame(50).assign(visits="many")), "answers")
+    with pytest.raises(LogicLensError, match="was not written"):
+        model.predict_into(there, tmp_path / "nowhere" / "answers.parquet")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "folder.parquet",
+        *(f"part{k}.parquet" for k in range(4)),
+    ]
+
+
+def test_a_disk_that_is_full_leaves_nothing_behind(lake, model, tmp_path, monkeypatch):
+    def fail(answered, path):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ibis.expr.types.core.Expr.to_parquet", fail)
+    with pytest.raises(LogicLensError, match=r"answers.parquet was not written: .*No space left on device"):
+        model.predict_into(lake, tmp_path / "answers.parquet")
+    assert not [path for path in tmp_path.iterdir() if "answers" in path.name]

@@ -45,13 +45,19 @@ def open_lake(
     table = table.drop(*drop) if drop else table
     notes = [f"rows were counted by {engine}: cuts were found on all of them, also on those set aside."]
     if positive is not None:
-        table = table.mutate(**{target: _against_others(table[target], positive)})
+        table = table.mutate(**{target: _against_others(table, target, positive)})
     return Lake(table, data, target, tuple(notes))
 
 
-def _against_others(column: Any, positive: str) -> Any:
-    """One value of the target against all others, which keep their gaps."""
+def _against_others(table: Any, target: str, positive: str) -> Any:
+    """One value of the target, by how it is printed, against all others."""
     import ibis
 
-    same = column.cast("string") == positive
-    return ibis.ifelse(column.isnull(), ibis.null("string"), ibis.ifelse(same, positive, f"not {positive}"))
+    from logiclens.data.engine import classes_of
+
+    classes, _ = classes_of(table, target)
+    chosen = [value for value in classes if str(value) == positive]
+    if not chosen:
+        known = ", ".join(repr(str(value)) for value in classes[:8])
+        raise LogicLensError(f"{positive!r} is not a value of {target!r}; the values are {known}.")
+    return ibis.ifelse(table[target] == chosen[0], positive, f"not {positive}")

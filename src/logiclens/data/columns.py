@@ -203,7 +203,11 @@ def _of_series(name: str, series: Any) -> Column:
     if kind == nw.Boolean:
         return Column(name, "boolean", series.cast(nw.Float64).to_numpy().astype(np.float64))
     if kind.is_numeric():
-        values = series.cast(nw.Float64).to_numpy().astype(np.float64)
+        try:
+            values = series.cast(nw.Float64).to_numpy().astype(np.float64)
+        except ValueError:
+            # Arrow refuses whole numbers that a float does not hold to the last digit.
+            values = np.array([np.nan if cell is None else float(cell) for cell in series.to_list()], dtype=np.float64)
         return _number(name, values, whole=kind.is_integer())
     if isinstance(kind, nw.Datetime) or kind in (nw.Date, nw.Datetime):
         if getattr(kind, "time_zone", None) is not None:

@@ -53,8 +53,9 @@ def classes_of(table: ir.Table, target: str, least: int = 2) -> tuple[list[Any],
     """The classes of a target, in order, and how many rows each has; rows without one, and too few, are refused."""
     if target not in table.columns:
         raise no_column(target, list(table.columns), "the table")
-    y = table[target]
-    found = table.group_by(y=y).agg(n=table.count()).limit(MOST_CLASSES + 2).to_pyarrow().to_pydict()
+    kind_of(table, target)
+    counted = table.group_by(y=table[target]).agg(n=table.count()).limit(MOST_CLASSES + 2)
+    found = fetched(counted).to_pydict()
     rows = dict(zip(found["y"], found["n"], strict=True))
     gone = sum(n for value, n in rows.items() if value is None or value != value)
     if gone:
@@ -65,7 +66,7 @@ def classes_of(table: ir.Table, target: str, least: int = 2) -> tuple[list[Any],
         raise LogicLensError(f"the target {target!r} has more than {MOST_CLASSES:,} values: it names no classes.")
     if len(rows) < least:
         raise LogicLensError(f"all rows have one class, {next(iter(rows))!r}: at least two classes are needed.")
-    if any(isinstance(value, float) and value != round(value) for value in rows):
+    if any(isinstance(value, float) and not value.is_integer() for value in rows):
         raise LogicLensError(f"the target {target!r} holds numbers with decimals, no classes: cut them first.")
     classes = sorted(rows)
     return classes, np.array([rows[value] for value in classes], dtype=np.float64)
@@ -95,6 +96,15 @@ def count_rows(
     return counted
 
 
+def fetched(query: ir.Table) -> Any:
+    """What a query finds, as a table of Arrow; where the engine fails, what it says in one line."""
+    try:
+        return query.to_pyarrow()
+    except Exception as error:
+        line = " ".join((str(error).strip() or type(error).__name__).split())
+        raise LogicLensError(f"{query.get_backend().name} cannot count this table: {line[:400]}") from error
+
+
 class TooManyRows(LogicLensError):
     """More distinct rows than may travel."""
 
@@ -113,7 +123,7 @@ def count_groups(
     words, query = grouped(table, cutting, concepts, target, classes, by)
     if at_most is not None:
         query = query.limit(at_most + 1)
-    found = query.to_pyarrow()
+    found = fetched(query)
     if len(found) == 0:
         raise LogicLensError("the table has no rows.")
     if at_most is not None and len(found) > at_most:

@@ -143,8 +143,9 @@ class Finding:
             if len(present) < 2 and not has_missing:
                 return []
             if len(present) > self.max_categories:
+                n_categories = max(len(present), column.n_values)
                 self.notes.append(
-                    f"the column {column.name!r} has {len(present):,} categories: the {self.max_categories} that tell "
+                    f"the column {column.name!r} has {n_categories:,} categories: the {self.max_categories} that tell "
                     "most become concepts, the others are in none of them."
                 )
                 told = told_by_each(counts) if counts.shape[2] > 1 else np.zeros(len(size))

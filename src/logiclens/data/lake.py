@@ -21,6 +21,11 @@ _READERS = {
     ".jsonl": "read_json", ".ndjson": "read_json",
 }  # fmt: skip
 _PACKED = (".gz", ".zst")
+MISSING = (
+    "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL",
+    "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+"""What a text file writes for a missing value, as pandas knows it, beside nothing at all."""
 _SQLITE = (".sqlite", ".sqlite3", ".db")
 
 
@@ -88,6 +93,11 @@ def _plain(kind: Any) -> str:
     return str(getattr(kind, "value_type", kind)).removeprefix("large_")
 
 
+def files_of(source: str | os.PathLike[str]) -> list[str]:
+    """The files of a source, in order."""
+    return _files(os.fspath(source))[0]
+
+
 def _files(source: str) -> tuple[list[str], str]:
     """The files of a source, in order, and what kind they are."""
     path = Path(source)
@@ -117,7 +127,13 @@ def _kind(file: str) -> str:
 
 def _read(connection: Any, reader: str, files: list[str], engine: Engine) -> ir.Table:
     try:
-        return _of_spark(connection, reader, files) if engine == "spark" else getattr(connection, reader)(files)
+        if engine == "spark":
+            return _of_spark(connection, reader, files)
+        # Names are patterns to DuckDB.
+        named = [glob.escape(file) for file in files]
+        if reader == "read_csv":
+            return connection.read_csv(named, nullstr=["", *MISSING], header=True)
+        return getattr(connection, reader)(named)
     except LogicLensError:
         raise
     except Exception as error:
@@ -126,10 +142,20 @@ def _read(connection: Any, reader: str, files: list[str], engine: Engine) -> ir.
 
 def _of_spark(connection: Any, reader: str, files: list[str]) -> ir.Table:
     read = connection._session.read
+    parts = Path(files[0]).parts
+    keyed = [place for place, part in enumerate(parts) if "=" in part]
+    if keyed:
+        # Folders such as year=2026 hold a column.
+        read = read.option("basePath", str(Path(*parts[: keyed[0]])))
     if reader == "read_parquet":
         frame = read.parquet(*files)
+    elif reader == "read_csv":
+        separator = "\t" if _kind(files[0]) == ".tsv" else ","
+        frame = read.csv(
+            files, sep=separator, header=True, inferSchema=True, escape='"', multiLine=True, nullValue="NA"
+        )  # fmt: skip
     else:
-        frame = read.csv(files, header=True, inferSchema=True) if reader == "read_csv" else read.json(files)
+        frame = read.json(files)
     name = f"logiclens_{os.urandom(6).hex()}"
     frame.createOrReplaceTempView(name)
     return connection.table(name)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from logiclens.data.columns import Kind
 from logiclens.data.cuts import MOST_BINS, Histogram
-from logiclens.data.engine import kind_of, there
+from logiclens.data.engine import fetched, kind_of, there
 from logiclens.data.tally import Tally
 from logiclens.errors import LogicLensError
 from logiclens.formula.predicate import times_of
@@ -68,15 +68,10 @@ def _numbers(
     share = placed.before.cast("float64") / placed.n_rows.cast("float64") * float(MOST_BINS)
     merged = ibis.least(share.floor().cast("int64"), ibis.literal(MOST_BINS - 1, "int64"))
     binned = placed.mutate(bin=ibis.ifelse(placed.n_values > MOST_BINS, merged, placed.place.cast("int64")))
-    uneven = (binned.v != binned.v.floor()).cast("int64").sum() if kind == "number" else ibis.literal(0, "int64")
+    uneven = (binned.v % 1.0 != 0.0).cast("int64").sum() if kind == "number" else ibis.literal(0, "int64")
     counts = {f"n{k}": binned[f"n{k}"].sum() for k in range(len(classes))}
-    found = (
-        binned.group_by("bin")
-        .agg(low=binned.v.min(), high=binned.v.max(), n_values=binned.n_values.max(), uneven=uneven, **counts)
-        .order_by("bin")
-        .to_pyarrow()
-        .to_pydict()
-    )
+    told = {"low": binned.v.min(), "high": binned.v.max(), "n_values": binned.n_values.max(), "uneven": uneven}
+    found = fetched(binned.group_by("bin").agg(**told, **counts).order_by("bin")).to_pydict()
     low, high = (_as_floats(found[side], kind, name) for side in ("low", "high"))
     if np.isinf(low).any() or np.isinf(high).any():
         raise LogicLensError(
@@ -106,7 +101,7 @@ def _text(
     values = _by_value(table, name, kind, target, classes)
     whole_table = ibis.window()
     sized = values.mutate(n_values=values.count().over(whole_table), n_rows=values.n.sum().over(whole_table))
-    found = sized.order_by(sized.n.desc(), sized.v.asc()).limit(MOST_CATEGORIES).to_pyarrow().to_pydict()
+    found = fetched(sized.order_by(sized.n.desc(), sized.v.asc()).limit(MOST_CATEGORIES)).to_pydict()
     order = sorted(range(len(found["v"])), key=found["v"].__getitem__)
     counts = np.array([found[f"n{k}"] for k in range(len(classes))], dtype=np.float64).T.reshape(-1, 1, len(classes))
     known = counts.sum(axis=(0, 1))
@@ -127,7 +122,7 @@ def _known_of_class(table: ir.Table, name: str, target: str, classes: Sequence[A
     """How many rows of each class have a value."""
     known = table.filter(there(table[name]))
     found = known.agg(**{f"n{k}": (known[target] == value).cast("int64").sum() for k, value in enumerate(classes)})
-    return np.array([column[0] for column in found.to_pyarrow().to_pydict().values()], dtype=np.float64)
+    return np.array([column[0] for column in fetched(found).to_pydict().values()], dtype=np.float64)
 
 
 def _as_floats(values: Sequence[Any], kind: Kind, name: str) -> NDArray[np.float64]:

@@ -44,7 +44,7 @@ def within_budget(
         return Within(count_rows(table, cutting, target, classes, at_most=budget), cutting)
     except TooManyRows:
         pass
-    sample = table if n_rows <= SAMPLE else table.sample(SAMPLE / n_rows, seed=seed)
+    sample = table if n_rows <= SAMPLE else _sampled(table, SAMPLE / n_rows, seed)
     looked_at = count_rows(sample, cutting, target, classes)
     frequency = recurring(looked_at)
     places = {name: place for place, name in enumerate(cutting.predicates)}
@@ -66,6 +66,19 @@ def within_budget(
         f"of it ({told}); {len(names)} were kept, and of these all {n_rows:,} rows are counted."
     )
     return Within(counted, fewer, note)
+
+
+def _sampled(table: Any, share: float, seed: int) -> Any:
+    """A share of the rows; not every engine takes a seed."""
+    import ibis.expr.operations as ops
+    from ibis.common.exceptions import IbisError
+
+    seeded = table.sample(share, seed=seed)
+    try:
+        table.get_backend().compile(seeded)
+    except IbisError:
+        return table.sample(share) if table.get_backend().has_operation(ops.RandomScalar) else table.limit(SAMPLE)
+    return seeded
 
 
 def only(cutting: Cutting, names: Sequence[str]) -> Cutting:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.engine import classes_of, count_groups
-from logiclens.data.lake import in_engine
+from logiclens.data.engine import classes_of, count_groups, is_engine_table, kind_of
+from logiclens.data.lake import files_of, in_engine
 from logiclens.errors import LogicLensError
 from logiclens.export.sql import to_sql
 from logiclens.formula.bits import PackedRows
@@ -107,23 +107,44 @@ def predict_into(rules: RuleSet, source: Any, out: str | os.PathLike[str], *, na
 
     `out` is a Parquet file (a folder of them in Spark), or else the name of a new table in the engine.
     """
+    path = Path(out)
+    if path.suffix != ".parquet" and not is_engine_table(source):
+        raise LogicLensError(f"answers go into a Parquet file: call it {path.with_suffix('.parquet')}.")
+    if path.suffix == ".parquet":
+        _check_free(path, source)
     table = in_engine(source)
     engine = table.get_backend()
     if name in table.columns:
         raise LogicLensError(f"the table has a column {name!r} already: give the prediction another name.")
-    lacking = [column for column in rules.columns if column not in table.columns]
-    if lacking:
-        raise LogicLensError(f"the table lacks the column {lacking[0]!r} that the rules are about.")
+    for predicate in map(rules.predicate, rules.concepts):
+        if predicate.column not in table.columns:
+            raise LogicLensError(f"the table lacks the column {predicate.column!r} that the rules are about.")
+        text = isinstance(predicate.value, str) and not predicate.is_date
+        if predicate.operator != "missing" and text != (kind_of(table, predicate.column) == "text"):
+            raise LogicLensError(f"the column {predicate.column!r} holds other values than the rules are about.")
     boolean = [column for column in rules.columns if table.schema()[column].is_boolean()]
     rows = f"logiclens_rows_{os.urandom(6).hex()}"
     select = to_sql(rules, table=rows, dialect=_dialect(engine), name=name, boolean=boolean)
-    answered = engine.sql(f"WITH {rows} AS ({engine.compile(table)})\n{select}")
-    path = Path(out)
-    if path.suffix != ".parquet":
+    try:
+        answered = engine.sql(f"WITH {rows} AS ({engine.compile(table)})\n{select}")
+        if path.suffix == ".parquet":
+            _written(engine, answered, path)
+            return path
         engine.create_table(os.fspath(out), answered)
-        return os.fspath(out)
-    _written(engine, answered, path)
-    return path
+    except LogicLensError:
+        raise
+    except Exception as error:
+        line = " ".join((str(error).strip() or type(error).__name__).split())
+        raise LogicLensError(f"{os.fspath(out)} was not written: {line[:400]}") from error
+    return os.fspath(out)
+
+
+def _check_free(path: Path, source: Any) -> None:
+    """Refuse to write over a folder, or over what is read."""
+    if path.is_dir():
+        raise LogicLensError(f"{path} is a folder already: give the answers another name.")
+    if not is_engine_table(source) and path.resolve() in [Path(file).resolve() for file in files_of(source)]:
+        raise LogicLensError(f"{path} is among the files that are read: give the answers another name.")
 
 
 def _dialect(engine: Any) -> str:
@@ -138,12 +159,7 @@ def _written(engine: Any, answered: Any, path: Path) -> None:
             engine._session.sql(answered.compile()).write.parquet(str(aside))
         else:
             answered.to_parquet(aside)
-        if path.is_dir():
-            shutil.rmtree(path)
         os.replace(aside, path)
-    except BaseException as error:
+    except BaseException:
         shutil.rmtree(aside, ignore_errors=True) if aside.is_dir() else aside.unlink(missing_ok=True)
-        if isinstance(error, Exception) and not isinstance(error, LogicLensError):
-            line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise LogicLensError(f"{path} was not written: {line}") from None
         raise

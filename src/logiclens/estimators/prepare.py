@@ -14,6 +14,7 @@ from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import Column, column_names, columns_of
 from logiclens.data.concepts import ConceptTable, checked_weight
 from logiclens.data.parts import DistinctRows, distinct_rows, set_apart
+from logiclens.errors import LogicLensError
 from logiclens.estimators.counted import prepare_counted
 from logiclens.estimators.inputs import Labels, bare_predicates, class_codes, known_labels
 from logiclens.estimators.prepared import CutsOn, Prepared, Schema, SetAside
@@ -39,6 +40,9 @@ def prepare(
     """
     raw = _Raw.of(rows, booleaniser is not None)
     weight = checked_weight(raw.weight if sample_weight is None else sample_weight, len(raw.columns[0]))
+    if len(weight) == 0:
+        # The first words are scikit-learn's.
+        raise LogicLensError("Found array with 0 sample(s) while a minimum of 1 is required: the table has no rows.")
     known = known_labels(labels, weight)
     if cuts_on == "all":
         ready = prepare_counted(
