@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from logiclens.data.names import PLURAL
 from logiclens.errors import LogicLensError
 from logiclens.formula.predicate import Predicate, Scalar, is_missing, times_of
 
@@ -110,9 +111,6 @@ class Column:
         if predicate.operator != "==" or predicate.value not in self.categories:
             return np.zeros(len(self), dtype=np.bool_)
         return np.asarray(self.values == self.categories.index(predicate.value))
-
-
-PLURAL: Mapping[str, str] = {"number": "numbers", "boolean": "truth values", "text": "text", "date": "dates"}
 
 
 def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Column, ...]:

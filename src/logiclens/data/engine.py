@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.columns import PLURAL, Kind
+from logiclens.data.columns import Kind
 from logiclens.data.cutting import Cutting
-from logiclens.data.names import no_column
+from logiclens.data.names import PLURAL, no_column
 from logiclens.errors import LogicLensError
 from logiclens.formula.counted import CountedRows
 from logiclens.formula.predicate import Predicate, moment

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from logiclens.errors import LogicLensError
+
+PLURAL: Mapping[str, str] = {"number": "numbers", "boolean": "truth values", "text": "text", "date": "dates"}
+"""What the kinds of columns are called."""
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:
