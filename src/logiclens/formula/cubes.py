@@ -111,7 +111,9 @@ class CubeArray:
         """Both lists of cubes, without repetitions."""
         both = self.append(other)
         used, value = both.used, both.value & both.used
-        _, first = np.unique(np.concatenate([used, value], axis=1), axis=0, return_index=True)
+        # Eight literals to a byte: what is compared is an eighth.
+        keys = np.packbits(np.concatenate([used, value], axis=1), axis=1)
+        _, first = np.unique(keys, axis=0, return_index=True)
         first.sort()
         return CubeArray(used[first], value[first])
 
