@@ -37,10 +37,19 @@ def tallies(
 
 def _by_value(table: ir.Table, name: str, kind: Kind, target: str, classes: Sequence[Any]) -> ir.Table:
     """How often each value goes with each class: columns v, n0, n1, … and their sum n."""
+    import ibis
+
     column = table[name]
-    known = table.filter(there(column)).select(v=_comparable(column, kind), y=table[target])
-    counts = {f"n{k}": (known.y == value).cast("int64").sum() for k, value in enumerate(classes)}
-    return known.group_by("v").agg(n=known.count(), **counts)
+    known = table.filter(there(column)).select(v=column, y=table[target])
+    if column.type().is_floating():
+        # Most values may differ: one grouping is enough.
+        each = known.mutate(v=_comparable(known.v, kind), n=ibis.literal(1, "int64"))
+    else:
+        # Values as they are, and the class beside them, are what an engine counts fastest; the rest is small.
+        pairs = known.group_by(["v", "y"]).agg(n=known.count())
+        each = pairs.mutate(v=_comparable(pairs.v, kind))
+    counts = {f"n{k}": ibis.ifelse(each.y == value, each.n, 0).sum() for k, value in enumerate(classes)}
+    return each.group_by("v").agg(n=each.n.sum(), **counts)
 
 
 def _comparable(column: Any, kind: Kind) -> Any:
