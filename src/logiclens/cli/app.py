@@ -156,10 +156,11 @@ def explain(
       logiclens explain patients.csv --target died --stability 20 --report rules.html
       logiclens explain 'lake/2026/*.parquet' --target churned --engine duckdb --memory 4GB
     """
-    from logiclens.cli.lake import names_several, open_lake
+    from logiclens.cli.lake import open_lake
     from logiclens.cli.reading import Reading
     from logiclens.cli.tables import Asked, check_by, read_problem
     from logiclens.cli.wanted import Wanted
+    from logiclens.data.names import names_several
 
     wanted = Wanted(folds or 0, stability, stable, by, save, report, json, jobs, backend)
     wanted.check(exact=exact, data=data)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,11 +21,6 @@ class Lake:
     name: str
     target: str
     notes: tuple[str, ...]
-
-
-def names_several(data: str) -> bool:
-    """Whether what is named is a folder or a pattern, which an engine looks into."""
-    return not os.path.isfile(data) and (os.path.isdir(data) or glob.has_magic(data))
 
 
 def open_lake(

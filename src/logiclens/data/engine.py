@@ -101,8 +101,13 @@ def fetched(query: ir.Table) -> Any:
     try:
         return query.to_pyarrow()
     except Exception as error:
-        line = " ".join((str(error).strip() or type(error).__name__).split())
-        raise LogicLensError(f"{query.get_backend().name} cannot count this table: {line[:400]}") from error
+        raise LogicLensError(f"{query.get_backend().name} cannot count this table: {in_a_line(error)}") from error
+
+
+def in_a_line(error: Exception) -> str:
+    """What an engine says of a failure, which may be pages."""
+    line = " ".join((str(error).strip() or type(error).__name__).split())[:400]
+    return line if line.endswith(".") else line + "."
 
 
 class TooManyRows(LogicLensError):

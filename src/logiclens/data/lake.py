@@ -8,7 +8,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from logiclens.data.engine import is_engine_table
+from logiclens.data.engine import in_a_line, is_engine_table
+from logiclens.data.names import names_several
 from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
@@ -36,10 +37,7 @@ def is_lake(source: Any) -> bool:
     """
     if is_engine_table(source):
         return True
-    if not isinstance(source, str | os.PathLike):
-        return False
-    path = os.fspath(source)
-    return not os.path.isfile(path) and (glob.has_magic(path) or os.path.isdir(path))
+    return isinstance(source, str | os.PathLike) and names_several(os.fspath(source))
 
 
 def in_engine(source: Any, engine: Engine = "duckdb", *, memory: str | None = None, threads: int | None = None) -> Any:
@@ -73,7 +71,7 @@ def check_parquet(files: list[str]) -> None:
         try:
             schema = parquet.read_schema(file)
         except Exception as error:
-            raise LogicLensError(f"{file} cannot be read as Parquet: {_first_line(error)}") from None
+            raise LogicLensError(f"{file} cannot be read as Parquet: {in_a_line(error)}") from None
         types = {name: _plain(kind) for name, kind in zip(schema.names, schema.types, strict=True)}
         first = first or types
         for name in first:
@@ -137,7 +135,7 @@ def _read(connection: Any, reader: str, files: list[str], engine: Engine) -> ir.
     except LogicLensError:
         raise
     except Exception as error:
-        raise LogicLensError(f"{engine} cannot read {files[0]}: {_first_line(error)}") from None
+        raise LogicLensError(f"{engine} cannot read {files[0]}: {in_a_line(error)}") from None
 
 
 def _of_spark(connection: Any, reader: str, files: list[str]) -> ir.Table:
@@ -185,7 +183,7 @@ def _duckdb(memory: str | None, threads: int | None) -> Any:
     try:
         return ibis.duckdb.connect(**settings)
     except Exception as error:
-        raise LogicLensError(f"DuckDB does not take these settings: {_first_line(error)}") from None
+        raise LogicLensError(f"DuckDB does not take these settings: {in_a_line(error)}") from None
 
 
 def _spark() -> Any:
@@ -196,7 +194,7 @@ def _spark() -> Any:
     try:
         session = SparkSession.getActiveSession() or SparkSession.builder.appName("logiclens").getOrCreate()
     except Exception as error:
-        raise LogicLensError(f"Spark does not start: {_first_line(error)} It needs Java, or SPARK_REMOTE.") from None
+        raise LogicLensError(f"Spark does not start: {in_a_line(error)} It needs Java, or SPARK_REMOTE.") from None
     return ibis.pyspark.connect(session)
 
 
@@ -205,8 +203,3 @@ def _imported(name: str, extra: str, purpose: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise LogicLensError(f"{purpose} needs {name}: pip install 'logiclens[{extra}]'.") from None
-
-
-def _first_line(error: Exception) -> str:
-    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return line if line.endswith(".") else line + "."

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import glob
+import os
 from collections.abc import Mapping, Sequence
 
 from logiclens.errors import LogicLensError
 
 PLURAL: Mapping[str, str] = {"number": "numbers", "boolean": "truth values", "text": "text", "date": "dates"}
 """What the kinds of columns are called."""
+
+
+def names_several(path: str) -> bool:
+    """Whether a path is a folder or a pattern such as `2026/*.parquet`, and not a single file."""
+    return not os.path.isfile(path) and (os.path.isdir(path) or glob.has_magic(path))
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:

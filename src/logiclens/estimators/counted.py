@@ -46,7 +46,7 @@ def prepare_in_engine(
     """
     if not isinstance(target, str):
         raise LogicLensError("a table in an engine needs the name of its target: fit(table, target=...).")
-    check_countable(booleaniser)
+    cuts = countable(booleaniser)
     classes, n_of_class = classes_of(table, target)
     columns = [name for name in table.columns if name != target]
     if not columns:
@@ -56,8 +56,7 @@ def prepare_in_engine(
         for tally in tallies(table, columns, target, classes, n_of_class):
             found.append(tally)
             progress.update(len(found), tally.name)
-        assert booleaniser is not None
-        fitted = booleaniser.fit_tallies(found)
+        fitted = cuts.fit_tallies(found)
         progress.update(len(columns), "distinct rows")
         known = Labels(np.zeros(0, dtype=np.intp), np.array(classes), tuple(str(value) for value in classes))
         within = within_budget(
@@ -81,28 +80,28 @@ def prepare_counted(
     positional: bool = False,
 ) -> Prepared:
     """Find cuts on all rows in memory, count these, and split what was counted."""
-    check_countable(booleaniser)
+    cuts = countable(booleaniser)
     if known.codes.ndim == 2:
         raise LogicLensError('cuts_on="all" counts rows of one class each: several labels need cuts_on="train".')
-    assert booleaniser is not None
     there = weight > 0
     parts = [column.take(there) for column in columns]
     codes, n_classes = known.codes[there], len(known.classes)
     each = counting_weight(weight[there])
-    fitted = booleaniser.fit_tallies([Tally.of(part, codes[:, None], n_classes, each) for part in parts])
+    fitted = cuts.fit_tallies([Tally.of(part, codes[:, None], n_classes, each) for part in parts])
     counts = np.eye(n_classes)[codes] * weight[there][:, None]
     counted = CountedRows.of(fitted.cutting_.values(parts), tuple(fitted.predicates_), counts, weight[there])
     names = tuple(column.name for column in columns)
     return split_counted(counted, fitted, known, names, shares=shares, seed=seed, positional=positional)
 
 
-def check_countable(booleaniser: Booleaniser | None) -> None:
-    """Refuse what cannot be counted: columns that are no Boolean concepts."""
+def countable(booleaniser: Booleaniser | None) -> Booleaniser:
+    """What cuts columns into Boolean concepts; anything else cannot be counted and is refused."""
     if booleaniser is None:
         raise LogicLensError("rows are counted as concepts, which raw columns have to be cut into: set booleanise.")
     given = booleaniser.cuts.values() if isinstance(booleaniser.cuts, Mapping) else [booleaniser.cuts]
     if any(isinstance(how, str) and how == "soft" for how in given):
         raise LogicLensError('rows of "soft" concepts differ all, so that there is nothing to count: cut the columns.')
+    return booleaniser
 
 
 def split_counted(

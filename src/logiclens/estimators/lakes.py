@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.engine import classes_of, count_groups, is_engine_table, kind_of
+from logiclens.data.engine import classes_of, count_groups, in_a_line, is_engine_table, kind_of
 from logiclens.data.lake import files_of, in_engine
 from logiclens.errors import LogicLensError
 from logiclens.export.sql import to_sql
@@ -134,8 +134,7 @@ def predict_into(rules: RuleSet, source: Any, out: str | os.PathLike[str], *, na
     except LogicLensError:
         raise
     except Exception as error:
-        line = " ".join((str(error).strip() or type(error).__name__).split())
-        raise LogicLensError(f"{os.fspath(out)} was not written: {line[:400]}") from error
+        raise LogicLensError(f"{os.fspath(out)} was not written: {in_a_line(error)}") from error
     return os.fspath(out)
 
 
