@@ -385,3 +385,15 @@ def test_a_disk_that_is_full_leaves_nothing_behind(lake, model, tmp_path, monkey
     with pytest.raises(LogicLensError, match=r"answers.parquet was not written: .*No space left on device"):
         model.predict_into(lake, tmp_path / "answers.parquet")
     assert not [path for path in tmp_path.iterdir() if "answers" in path.name]
+
+
+@pytest.mark.parametrize("n", [900, 1_500])
+def test_histograms_are_those_of_memory_bin_by_bin(n):
+    rows = frame(n)[["fine", "y"]]
+    there = in_duckdb(rows)
+    classes, n_of_class = classes_of(there, "y")
+    [found] = tallies(there, ["fine"], "y", classes, n_of_class)
+    codes = np.searchsorted(classes, rows["y"].to_numpy())[:, None]
+    here = Tally.of(columns_of(rows[["fine"]])[0], codes, 2, np.ones(n))
+    for part in ("low", "high", "counts"):
+        assert np.array_equal(getattr(found.histogram, part), getattr(here.histogram, part))
