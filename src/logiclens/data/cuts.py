@@ -49,9 +49,8 @@ class Histogram:
         low = high = distinct
         if len(distinct) > MOST_BINS:
             total = np.cumsum(np.bincount(place, weight))
-            bins = np.minimum((total / total[-1] * MOST_BINS).astype(np.intp), MOST_BINS - 1)
             # What ends a bin by its weight still belongs to it.
-            bins = np.unique(np.concatenate([[0], bins[:-1]]), return_inverse=True)[1]
+            bins = np.unique(bins_of(np.append(0.0, total[:-1]), total[-1]), return_inverse=True)[1]
             first = np.flatnonzero(np.diff(bins, prepend=-1))
             low, high = distinct[first], distinct[np.append(first[1:], len(distinct)) - 1]
             place = bins[place]
@@ -65,6 +64,12 @@ class Histogram:
     def gap(self, place: int) -> tuple[float, float]:
         """Between which two values a cut in front of the bin `place` lies."""
         return float(self.high[place - 1]), float(self.low[place])
+
+
+def bins_of(before: NDArray[np.float64], weight: float) -> NDArray[np.intp]:
+    """The bin of each value when there are too many of them, by the weight of what is `before` it."""
+    bins: NDArray[np.intp] = np.minimum((before / weight * MOST_BINS).astype(np.intp), MOST_BINS - 1)
+    return bins
 
 
 def supervised_cuts(histogram: Histogram, most: int) -> tuple[int, ...]:

@@ -125,40 +125,57 @@ def count_groups(
     at_most: int | None = None,
 ) -> list[tuple[Any, CountedRows]]:
     """Counted rows for each value of a column `by`, in its order; without one, a single entry for None."""
-    words, query = grouped(table, cutting, concepts, target, classes, by)
+    query = grouped(table, cutting, concepts, target, by)
     if at_most is not None:
-        query = query.limit(at_most + 1)
+        # A row of concepts comes once for each class that it has.
+        query = query.limit(at_most * max(1, len(classes)) + 1)
     found = fetched(query)
     if len(found) == 0:
         raise LogicLensError("the table has no rows.")
-    if at_most is not None and len(found) > at_most:
-        raise TooManyRows(f"the table has more than {at_most:,} distinct rows of {len(concepts)} concepts.")
-    columns = [column.to_numpy() for column in found.columns[: words + max(1, len(classes))]]
-    bits = _unpacked(columns[:words], len(concepts))
-    counts = np.stack(columns[words:], axis=1).astype(np.float64)
-    if by is None:
-        return [(None, CountedRows.of(bits, concepts, counts, counts.sum(axis=1)))]
-    values = found.columns[-1].to_pylist()
+    words = [found[name].to_numpy() for name in found.column_names if name.startswith("w")]
+    bits = _unpacked(words, len(concepts))
+    n = found["n"].to_numpy().astype(np.float64)
+    codes = np.zeros(len(n), dtype=np.intp) if target is None else codes_of(found["y"], classes)
+    values = [None] * len(n) if by is None else found["g"].to_pylist()
     places: dict[Any, list[int]] = {}
     for place, value in enumerate(values):
         places.setdefault(value, []).append(place)
-    return [
-        (value, CountedRows.of(bits[rows], concepts, counts[rows], counts[rows].sum(axis=1)))
+    counted = [
+        (value, _counted(bits[rows], concepts, codes[rows], n[rows], max(1, len(classes))))
         for value, rows in sorted(places.items(), key=lambda item: (item[0] is None, item[0]))
     ]
+    if at_most is not None and sum(len(rows) for _, rows in counted) > at_most:
+        raise TooManyRows(f"the table has more than {at_most:,} distinct rows of {len(concepts)} concepts.")
+    return counted
+
+
+def _counted(
+    bits: NDArray[np.bool_], names: Sequence[str], codes: NDArray[np.intp], n: NDArray[np.float64], n_classes: int
+) -> CountedRows:
+    counts = np.zeros((len(n), n_classes))
+    counts[np.arange(len(n)), codes] = n
+    return CountedRows.of(bits, names, counts, n)
+
+
+def codes_of(labels: Any, classes: Sequence[Any]) -> NDArray[np.intp]:
+    """The numbers of the classes in a column of Arrow."""
+    encoded = labels.combine_chunks().dictionary_encode()
+    places = {value: place for place, value in enumerate(classes)}
+    known = np.array([places[value] for value in encoded.dictionary.to_pylist()], dtype=np.intp)
+    codes: NDArray[np.intp] = known[encoded.indices.to_numpy()]
+    return codes
 
 
 def grouped(
     table: ir.Table,
     cutting: Cutting,
     names: Sequence[str],
-    target: str | None,
-    classes: Sequence[Any],
+    target: str | None = None,
     by: str | None = None,
-) -> tuple[int, ir.Table]:
-    """The GROUP BY that counts rows: so many columns of packed concepts, one of counts for each class, and `by`.
+) -> ir.Table:
+    """The GROUP BY that counts rows: packed concepts w0, w1, …, the target y, the subgroup g, and their count n.
 
-    A column of dates is taken by month.
+    A column of dates tells rows apart by month.
     """
     import ibis
 
@@ -175,13 +192,7 @@ def grouped(
     if by is not None:
         more["g"] = _period(table, by)
     packed = table.select(**words, **more)
-    counts = (
-        {"n0": packed.count()}
-        if target is None
-        else {f"n{k}": (packed.y == value).cast("int64").sum() for k, value in enumerate(classes)}
-    )
-    keys = [*words] if by is None else [*words, "g"]
-    return len(words), packed.group_by(keys).agg(**counts).select(*words, *counts, *keys[len(words) :])
+    return packed.group_by([*words, *more]).agg(n=packed.count())
 
 
 def _code(table: ir.Table, kinds: Mapping[str, Kind], bits: Sequence[tuple[int, Predicate]]) -> Any:
@@ -240,8 +251,18 @@ def holds(
     if column.type().is_integer() and column.type().nbytes < 8 and number == round(number):
         # What a float holds exactly need not become one.
         return _COMPARE[predicate.operator](column, int(number))
-    held = _COMPARE[predicate.operator](column.cast("float64"), number)
+    held = _COMPARE[predicate.operator](column.cast("float64"), as_double(number))
     return held & there(column) if column.type().is_floating() and not guarded else held
+
+
+def as_double(number: float) -> Any:
+    """A number of an expression, to its last bit.
+
+    Engines read decimals with up to 15 digits as the nearest double, and longer ones only where they are text.
+    """
+    import ibis
+
+    return number if float(f"{number:.15g}") == number else ibis.literal(repr(number)).cast("float64")
 
 
 _COMPARE: dict[str, Any] = {

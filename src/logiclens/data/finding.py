@@ -114,11 +114,23 @@ class Finding:
             return [self._name(Predicate(column.name, "==", 1))]
         else:
             finder = {"supervised": supervised_cuts, "quantile": quantile_cuts, "uniform": uniform_cuts}[how]
-            gaps = (histogram.gap(place) for place in finder(histogram, self.n_cuts))
-            names = [self._name(_between(column, low, high)) for low, high in gaps]
+            places = finder(histogram, self.n_cuts)
+            names = [self._name(_between(column, *histogram.gap(place))) for place in places]
+            self._tell_loose(column, places, names)
         if len(names) > 1:
             self.implied.append(names)
         return names[:1]
+
+    def _tell_loose(self, column: Tally, places: Sequence[int], names: Sequence[str]) -> None:
+        """Say of each cut how far it may be from where all values in order would put it."""
+        if column.loose is None:
+            return
+        off = [(name, column.loose[place]) for place, name in zip(places, names, strict=True) if column.loose[place]]
+        if off:
+            told = ", ".join(f"{name} by at most {rows / column.n_rows:.2%} of the rows" for name, rows in off)
+            self.notes.append(
+                f"the column {column.name!r} has too many values for exact cuts, which may be off: {told}."
+            )
 
     def _rescaled(self, column: Tally, histogram: Histogram) -> str:
         """A concept that is the column itself, from its smallest to its largest value."""

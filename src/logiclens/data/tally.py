@@ -24,11 +24,12 @@ class Tally:
         kind: what its values are.
         missing: the weight of each class where there is no value, `[tasks, classes]`.
         n_rows: the rows with a value.
-        n_values: the distinct values among them.
+        n_values: the distinct values among them; at least so many, where nothing depends on it.
         histogram: of numbers, dates and truth values, in the order of their size.
         categories: the values that have no order, where there are any.
         counts: the weight of each class on each category, `[categories, tasks, classes]`.
         whole: whether numbers are whole.
+        loose: how many rows the lower border of each bin may be off, where values are too many to be told apart.
         copied: whether most rows are copies of others, so that values that are all different are no sign of a name.
     """
 
@@ -41,6 +42,7 @@ class Tally:
     categories: tuple[Scalar, ...] = ()
     counts: NDArray[np.float64] | None = None
     whole: bool = False
+    loose: NDArray[np.float64] | None = None
     copied: bool = False
 
     @property

@@ -1,7 +1,7 @@
 """Tallies made by an engine: how often each value of a column goes with each class, without the values of the rows.
 
-A column of numbers comes back as at most 1,024 bins, the same that are made in memory, and a column of text as at most
-10,000 categories. Each column is read once, together with the target.
+A column of few numbers comes back value by value, one of many as at most 1,024 bins, the same that are made in memory,
+and a column of text as at most 10,000 categories.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.columns import Kind
-from logiclens.data.cuts import MOST_BINS, Histogram
-from logiclens.data.engine import fetched, kind_of, there
+from logiclens.data.engine import fetched, there
+from logiclens.data.looking import NARROW, Column, Parting, ranges
+from logiclens.data.refining import Stretches
 from logiclens.data.tally import Tally
-from logiclens.errors import LogicLensError
-from logiclens.formula.predicate import times_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -30,112 +28,83 @@ def tallies(
     table: ir.Table, columns: Sequence[str], target: str, classes: Sequence[Any], n_of_class: NDArray[np.float64]
 ) -> Iterator[Tally]:
     """The tally of each column, one after another; `n_of_class` is how many rows each class has."""
-    for name in columns:
-        kind = kind_of(table, name)
-        yield (_text if kind == "text" else _numbers)(table, name, kind, target, classes, n_of_class)
+    looked_at = [Column(table, name, target, classes) for name in columns]
+    sides = ranges([column for column in looked_at if column.kind != "text" and not column.is_narrow])
+    for column in looked_at:
+        if column.kind == "text":
+            yield _of_text(column, n_of_class)
+        else:
+            yield _of_numbers(column, sides.get(column.name), n_of_class)
 
 
-def _by_value(table: ir.Table, name: str, kind: Kind, target: str, classes: Sequence[Any]) -> ir.Table:
-    """How often each value goes with each class: columns v, n0, n1, … and their sum n."""
-    import ibis
-
-    column = table[name]
-    known = table.filter(there(column)).select(v=column, y=table[target])
-    if column.type().is_floating():
-        # Most values may differ: one grouping is enough.
-        each = known.mutate(v=_comparable(known.v, kind), n=ibis.literal(1, "int64"))
-    else:
-        # Values as they are, and the class beside them, are what an engine counts fastest; the rest is small.
-        pairs = known.group_by(["v", "y"]).agg(n=known.count())
-        each = pairs.mutate(v=_comparable(pairs.v, kind))
-    counts = {f"n{k}": ibis.ifelse(each.y == value, each.n, 0).sum() for k, value in enumerate(classes)}
-    return each.group_by("v").agg(n=each.n.sum(), **counts)
-
-
-def _comparable(column: Any, kind: Kind) -> Any:
-    """A column as the values that are compared: numbers as floats, as they are in memory."""
-    if kind == "date":
-        return column.cast("timestamp")
-    # + 0.0 makes −0.0 equal to 0.0.
-    return column if kind == "text" else column.cast("float64") + 0.0
-
-
-def _numbers(
-    table: ir.Table, name: str, kind: Kind, target: str, classes: Sequence[Any], n_of_class: NDArray[np.float64]
-) -> Tally:
+def _of_numbers(column: Column, side: tuple[float, float] | None, n_of_class: NDArray[np.float64]) -> Tally:
     """Numbers, dates and truth values: the bins of `Histogram.of`, to the last row."""
-    import ibis
-
-    values = _by_value(table, name, kind, target, classes)
-    in_order, whole_table = ibis.window(order_by="v", preceding=None, following=0), ibis.window()
-    placed = values.mutate(
-        before=values.n.sum().over(in_order) - values.n,
-        place=ibis.row_number().over(ibis.window(order_by="v")),
-        n_values=values.count().over(whole_table),
-        n_rows=values.n.sum().over(whole_table),
+    if side is not None and not (column.type.is_integer() and side[1] - side[0] <= NARROW):
+        stretches = Parting(column, *side).stretches()
+    else:
+        stretches = column.by_value()
+    missing = n_of_class - stretches.counts.sum(axis=0)
+    histogram, loose = stretches.histogram()
+    whole = column.kind == "number" and (
+        column.type.is_integer() or (bool(missing.any()) and _is_whole(column, stretches))
     )
-    share = placed.before.cast("float64") / placed.n_rows.cast("float64") * float(MOST_BINS)
-    merged = ibis.least(share.floor().cast("int64"), ibis.literal(MOST_BINS - 1, "int64"))
-    binned = placed.mutate(bin=ibis.ifelse(placed.n_values > MOST_BINS, merged, placed.place.cast("int64")))
-    uneven = (binned.v % 1.0 != 0.0).cast("int64").sum() if kind == "number" else ibis.literal(0, "int64")
-    counts = {f"n{k}": binned[f"n{k}"].sum() for k in range(len(classes))}
-    told = {"low": binned.v.min(), "high": binned.v.max(), "n_values": binned.n_values.max(), "uneven": uneven}
-    found = fetched(binned.group_by("bin").agg(**told, **counts).order_by("bin")).to_pydict()
-    low, high = (_as_floats(found[side], kind, name) for side in ("low", "high"))
-    if np.isinf(low).any() or np.isinf(high).any():
-        raise LogicLensError(
-            f"the column {name!r} is infinite (inf) in some rows: put the largest sensible number or a missing value."
-        )
-    per_class = np.array([found[count] for count in counts], dtype=np.float64).T.reshape(len(low), 1, len(classes))
-    missing = n_of_class - per_class.sum(axis=(0, 1))
-    # A gap makes whole numbers floats.
-    even = kind == "number" and bool(missing.any()) and not any(found["uneven"])
     return Tally(
-        name,
-        kind,
+        column.name,
+        column.kind,
         missing[None],
-        int(per_class.sum()),
-        found["n_values"][0] if found["n_values"] else 0,
-        Histogram(low, high, per_class),
-        whole=table[name].type().is_integer() or even,
+        int(stretches.counts.sum()),
+        _n_values(column, stretches, whole),
+        histogram,
+        whole=whole,
+        loose=loose if loose.any() else None,
     )
 
 
-def _text(
-    table: ir.Table, name: str, kind: Kind, target: str, classes: Sequence[Any], n_of_class: NDArray[np.float64]
-) -> Tally:
+def _is_whole(column: Column, stretches: Stretches) -> bool:
+    """Whether numbers with gaps are whole ones, which a gap makes floats."""
+    ends = np.concatenate([stretches.low, stretches.high])
+    if (ends != np.round(ends)).any():
+        return False
+    return not stretches.has_several.any() or column.is_whole()
+
+
+def _n_values(column: Column, stretches: Stretches, whole: bool) -> int:
+    """How many values there are; at least so many, where they are certainly fewer than the rows or no whole numbers."""
+    room = stretches.high - stretches.low + 1
+    if not stretches.has_several.any() or not whole or (stretches.rows > room).any():
+        return stretches.least_values
+    return column.n_values()
+
+
+def _of_text(column: Column, n_of_class: NDArray[np.float64]) -> Tally:
     """Categories, the most frequent ones where there are very many."""
     import ibis
 
-    values = _by_value(table, name, kind, target, classes)
+    rows = column.rows()
+    pairs = rows.group_by(["v", "y"]).agg(n=rows.count())
+    counts = {f"n{k}": ibis.ifelse(pairs.y == value, pairs.n, 0).sum() for k, value in enumerate(column.classes)}
+    values = pairs.group_by("v").agg(n=pairs.n.sum(), **counts)
     whole_table = ibis.window()
     sized = values.mutate(n_values=values.count().over(whole_table), n_rows=values.n.sum().over(whole_table))
     found = fetched(sized.order_by(sized.n.desc(), sized.v.asc()).limit(MOST_CATEGORIES)).to_pydict()
     order = sorted(range(len(found["v"])), key=found["v"].__getitem__)
-    counts = np.array([found[f"n{k}"] for k in range(len(classes))], dtype=np.float64).T.reshape(-1, 1, len(classes))
-    known = counts.sum(axis=(0, 1))
+    per_class = np.array([found[name] for name in counts], dtype=np.float64).T.reshape(-1, 1, len(column.classes))
+    known = per_class.sum(axis=(0, 1))
     if found["n_values"] and found["n_values"][0] > len(order):
-        known = _known_of_class(table, name, target, classes)
+        known = _known_of_class(column)
     return Tally(
-        name,
-        kind,
+        column.name,
+        column.kind,
         (n_of_class - known)[None],
         found["n_rows"][0] if order else 0,
         found["n_values"][0] if order else 0,
         categories=tuple(found["v"][place] for place in order),
-        counts=counts[order],
+        counts=per_class[order],
     )
 
 
-def _known_of_class(table: ir.Table, name: str, target: str, classes: Sequence[Any]) -> NDArray[np.float64]:
+def _known_of_class(column: Column) -> NDArray[np.float64]:
     """How many rows of each class have a value."""
-    known = table.filter(there(table[name]))
-    found = known.agg(**{f"n{k}": (known[target] == value).cast("int64").sum() for k, value in enumerate(classes)})
-    return np.array([column[0] for column in fetched(found).to_pydict().values()], dtype=np.float64)
-
-
-def _as_floats(values: Sequence[Any], kind: Kind, name: str) -> NDArray[np.float64]:
-    """Values as the numbers that a histogram holds: seconds for dates."""
-    if kind == "date":
-        return np.asarray(times_of(list(values), name).astype(np.int64) / 1e6)
-    return np.array(values, dtype=np.float64)
+    known = column.table.filter(there(column.table[column.name]))
+    each = {f"n{k}": (known[column.target] == value).cast("int64").sum() for k, value in enumerate(column.classes)}
+    return np.array([count[0] for count in fetched(known.agg(**each)).to_pydict().values()], dtype=np.float64)

@@ -1,0 +1,193 @@
+"""Looking at a column in an engine: each look is one GROUP BY, and only counts of values or of stretches travel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.data.columns import Kind
+from logiclens.data.engine import as_double, codes_of, fetched, kind_of, there
+from logiclens.data.formats import pyarrow_module
+from logiclens.data.refining import FEW_VALUES, PARTS, Stretches, refined
+from logiclens.errors import LogicLensError
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+NARROW = 65_536
+"""Whole numbers in a range of this width are counted value by value."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table in an engine, beside the target."""
+
+    table: ir.Table
+    name: str
+    target: str
+    classes: Sequence[Any]
+
+    @property
+    def kind(self) -> Kind:
+        """What the values are."""
+        return kind_of(self.table, self.name)
+
+    @property
+    def type(self) -> Any:
+        """The type that the engine gives them."""
+        return self.table.schema()[self.name]
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the type holds few values."""
+        given = self.type
+        return bool(given.is_boolean() or given.is_date() or (given.is_integer() and given.nbytes <= 2))
+
+    def rows(self) -> ir.Table:
+        """The rows with a value v, as the engine holds it, and their class y."""
+        column = self.table[self.name]
+        return self.table.filter(there(column)).select(v=column, y=self.table[self.target])
+
+    def comparable(self) -> ir.Table:
+        """The same with values as they are compared: numbers as floats, as they are in memory."""
+        rows = self.rows()
+        if self.kind == "date":
+            return rows.mutate(v=rows.v.cast("timestamp"))
+        # + 0.0 makes −0.0 equal to 0.0.
+        return rows.mutate(v=rows.v.cast("float64") + 0.0)
+
+    def by_value(self) -> Stretches:
+        """Count value by value."""
+        rows = self.rows()
+        return self.stretches(fetched(rows.group_by(["v", "y"]).agg(n=rows.count())))
+
+    def stretches(self, found: Any) -> Stretches:
+        """What an engine counted: for each class y how many rows n have a value v, or one from low to high."""
+        if "v" in found.column_names:
+            low = high = _as_floats(found["v"])
+            key = np.unique(low, return_inverse=True)[1]
+        else:
+            low, high = _as_floats(found["low"]), _as_floats(found["high"])
+            key = found["p"].to_numpy()
+        n = found["n"].to_numpy().astype(np.float64)
+        return Stretches.of(key, low, high, codes_of(found["y"], self.classes), n, len(self.classes))
+
+    def n_values(self) -> int:
+        """How many different values there are."""
+        rows = self.comparable()
+        return int(fetched(rows.agg(n=rows.v.nunique()))["n"][0].as_py())
+
+    def is_whole(self) -> bool:
+        """Whether all numbers are whole, whatever their type."""
+        rows = self.comparable()
+        return not fetched(rows.agg(uneven=(rows.v % 1.0 != 0.0).any()))["uneven"][0].as_py()
+
+
+@dataclass
+class Parting:
+    """A column of many values, from `low` to `high`, that is counted in parts, and parts of parts."""
+
+    column: Column
+    low: float
+    high: float
+    levels: list[Any] = field(default_factory=list)
+    """For each look after the first: which stretches were parted, and how."""
+
+    @property
+    def unit(self) -> float:
+        """What values are multiplied with, so that the range is finite."""
+        return 1.0 if np.isfinite(self.high - self.low) else 0.5
+
+    def stretches(self) -> Stretches:
+        """As many looks as it takes."""
+        return refined(self._counted(), self._again, self._by_value)
+
+    def _again(self, opened: Stretches, n_parts: NDArray[np.int64]) -> Stretches:
+        """Count some stretches in so many parts each."""
+        self.levels.append(self._level(opened, n_parts))
+        return self._counted()
+
+    def _by_value(self, opened: Stretches) -> Stretches | None:
+        """Count some stretches value by value; None where they have too many."""
+        self.levels.append(self._level(opened, np.ones(len(opened), dtype=np.int64)))
+        rows = self._placed()
+        found = fetched(rows.group_by(["v", "y"]).agg(n=rows.count()).limit(FEW_VALUES + 1))
+        return None if len(found) > FEW_VALUES else self.column.stretches(found)
+
+    def _level(self, opened: Stretches, n_parts: NDArray[np.int64]) -> Any:
+        import ibis
+
+        low = opened.low * self.unit
+        told = {"key": opened.key, "start": low, "width": opened.high * self.unit - low, "parts": n_parts,
+                "offset": np.cumsum(n_parts) - n_parts}  # fmt: skip
+        return ibis.memtable(pyarrow_module("pyarrow").table(told))
+
+    def _counted(self) -> Stretches:
+        rows = self._placed()
+        told = {"low": rows.v.min(), "high": rows.v.max(), "n": rows.count()}
+        return self.column.stretches(fetched(rows.group_by(["p", "y"]).agg(**told)))
+
+    def _placed(self) -> ir.Table:
+        """The rows of the stretches that are looked at, with the number p of the part that each value is in."""
+        rows = self.column.comparable()
+        # Of moments the seconds are enough to part them.
+        place = rows.v.epoch_seconds().cast("float64") if self.column.kind == "date" else rows.v
+        rows = rows.mutate(k=place if self.unit == 1.0 else place * self.unit)
+        start = self.low * self.unit
+        share = (rows.k - as_double(start)) / as_double(self.high * self.unit - start)
+        rows = rows.mutate(p=_part(share, float(PARTS)))
+        for level in self.levels:
+            joined = rows.inner_join(level, [("p", "key")]).select("v", "y", "k", *level.columns)
+            part = _part((joined.k - joined.start) / joined.width, joined.parts.cast("float64"))
+            rows = joined.select("v", "y", "k", p=part + joined.offset)
+        return rows
+
+
+def ranges(columns: Sequence[Column]) -> dict[str, tuple[float, float]]:
+    """The smallest and the largest value of each column that has values, in one look; infinite ones are refused."""
+    if not columns:
+        return {}
+    told: dict[str, Any] = {}
+    for place, column in enumerate(columns):
+        given = column.table[column.name]
+        value = given.cast("timestamp" if column.kind == "date" else "float64")
+        known = there(given)
+        told |= {f"low{place}": value.min(where=known), f"high{place}": value.max(where=known)}
+    found = fetched(columns[0].table.agg(**told))
+    known_ones = [place for place in range(len(columns)) if found[f"low{place}"].null_count == 0]
+    sides = {
+        columns[place].name: (float(_as_floats(found[f"low{place}"])[0]), float(_as_floats(found[f"high{place}"])[0]))
+        for place in known_ones
+    }
+    for name, side in sides.items():
+        if np.isinf(side).any():
+            raise LogicLensError(
+                f"the column {name!r} is infinite (inf) in some rows: put the largest sensible number or a missing "
+                "value."
+            )
+    return sides
+
+
+def _part(share: Any, parts: Any) -> Any:
+    """Which of so many parts of a stretch a value is in, by its share of the way through it."""
+    import ibis
+
+    # The largest value belongs to the last part; before the start lies what was rounded.
+    inside = ibis.least(ibis.greatest(share * parts, 0.0), parts - 1.0)
+    return inside.floor().cast("int64")
+
+
+def _as_floats(values: Any) -> NDArray[np.float64]:
+    """A column of Arrow as the numbers that a histogram holds: seconds for dates."""
+    pa = pyarrow_module("pyarrow")
+    given = values.type
+    if pa.types.is_date(given) or pa.types.is_timestamp(given):
+        micros = values.cast(pa.timestamp("us", getattr(given, "tz", None)), safe=False).cast(pa.int64())
+        return np.asarray(micros.to_numpy() / 1e6)
+    if pa.types.is_boolean(given):
+        values = values.cast(pa.int8())
+    return np.asarray(values.cast(pa.float64(), safe=False).to_numpy() + 0.0)
