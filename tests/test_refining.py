@@ -124,3 +124,28 @@ def test_identifiers_are_known_among_whole_numbers_of_many_values(few_parts):
     for values, all_different in ((numbers, True), (names, False), (numbers * 1_000_003, True)):
         here, there = both(values)
         assert (there.n_values == there.n_rows) == (here.n_values == here.n_rows) == all_different
+
+
+def test_columns_of_few_values_are_counted_together(monkeypatch):
+    rows = pd.DataFrame({f"x{j}": RNG.integers(-2, 3, 500) for j in range(9)})
+    rows["gaps"] = pd.array(RNG.integers(0, 3, 500), dtype="Int64")
+    rows.loc[::7, "gaps"] = None
+    rows["flag"] = RNG.random(500) < 0.5
+    rows["day"] = pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(RNG.integers(0, 9, 500), "D")).dt.date
+    rows["none"] = pd.array([None] * 500, dtype="Int64")
+    rows["nan"] = np.nan
+    y = np.where(RNG.random(500) < 0.5, "a", "b")
+    arrow = pa.Table.from_pandas(rows.assign(y=y), preserve_index=False)
+    # Of pandas NaN is a gap, of an engine it is a number.
+    place = arrow.column_names.index("nan")
+    arrow = arrow.set_column(place, "nan", pa.array(np.full(500, np.nan), from_pandas=False))
+    table = ibis.duckdb.connect().create_table("rows", arrow)
+    classes, n_of_class = classes_of(table, "y")
+    looks = []
+    asked = looking.fetched
+    monkeypatch.setattr(looking, "fetched", lambda query: looks.append(query) or asked(query))
+    there = list(tallies(table, list(rows), "y", classes, n_of_class))
+    # Two for the ranges, of which one is among what is no NaN; 6 ** 6 rows are few, 6 ** 7 are not.
+    assert len(looks) == 2 + 2
+    for column, found in zip(columns_of(rows), there, strict=True):
+        check(Tally.of(column, (y == "b").astype(np.intp)[:, None], 2, np.ones(500)), found)

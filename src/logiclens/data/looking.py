@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 NARROW = 65_536
-"""Whole numbers in a range of this width are counted value by value."""
+"""Columns that together have room for so many rows are counted together, value by value."""
+DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,13 @@ class Column:
         """The type that the engine gives them."""
         return self.table.schema()[self.name]
 
-    @property
-    def is_narrow(self) -> bool:
-        """Whether the type holds few values."""
-        given = self.type
-        return bool(given.is_boolean() or given.is_date() or (given.is_integer() and given.nbytes <= 2))
+    def room(self, side: tuple[float, float] | None) -> float:
+        """How many values there can be from the smallest to the largest, and a gap."""
+        if self.type.is_boolean():
+            return 3
+        if side is None or not (self.type.is_integer() or self.type.is_date()):
+            return np.inf
+        return (side[1] - side[0]) / (DAY if self.type.is_date() else 1.0) + 2
 
     def rows(self) -> ir.Table:
         """The rows with a value v, as the engine holds it, and their class y."""
@@ -59,11 +62,6 @@ class Column:
             return rows.mutate(v=rows.v.cast("timestamp"))
         # + 0.0 makes −0.0 equal to 0.0.
         return rows.mutate(v=rows.v.cast("float64") + 0.0)
-
-    def by_value(self) -> Stretches:
-        """Count value by value."""
-        rows = self.rows()
-        return self.stretches(fetched(rows.group_by(["v", "y"]).agg(n=rows.count())))
 
     def stretches(self, found: Any) -> Stretches:
         """What an engine counted: for each class y how many rows n have a value v, or one from low to high."""
@@ -147,29 +145,69 @@ class Parting:
         return rows
 
 
+def by_value(columns: Sequence[Column]) -> list[Stretches]:
+    """Count columns that have few values each, all of them in one look."""
+    table = columns[0].table
+    names = [f"v{place}" for place in range(len(columns))]
+    each = {name: table[column.name] for name, column in zip(names, columns, strict=True)}
+    rows = table.select(**each, y=table[columns[0].target])
+    found = fetched(rows.group_by([*names, "y"]).agg(n=rows.count()))
+    counted = []
+    for name, column in zip(names, columns, strict=True):
+        known = found.filter(found[name].is_valid())
+        counted.append(column.stretches(known.select([name, "y", "n"]).rename_columns(["v", "y", "n"])))
+    return counted
+
+
+def bundles(columns: Sequence[Column], sides: Mapping[str, tuple[float, float]]) -> list[list[Column]]:
+    """Columns of few values, those together that have few together."""
+    made: list[list[Column]] = []
+    left = 0.0
+    for column in columns:
+        room = column.room(sides.get(column.name))
+        if room > NARROW:
+            continue
+        if room > left:
+            made.append([])
+            left = NARROW
+        made[-1].append(column)
+        left /= room
+    return made
+
+
 def ranges(columns: Sequence[Column]) -> dict[str, tuple[float, float]]:
     """The smallest and the largest value of each column that has values, in one look; infinite ones are refused."""
-    if not columns:
-        return {}
-    told: dict[str, Any] = {}
-    for place, column in enumerate(columns):
-        given = column.table[column.name]
-        value = given.cast("timestamp" if column.kind == "date" else "float64")
-        known = there(given)
-        told |= {f"low{place}": value.min(where=known), f"high{place}": value.max(where=known)}
-    found = fetched(columns[0].table.agg(**told))
-    known_ones = [place for place in range(len(columns)) if found[f"low{place}"].null_count == 0]
-    sides = {
-        columns[place].name: (float(_as_floats(found[f"low{place}"])[0]), float(_as_floats(found[f"high{place}"])[0]))
-        for place in known_ones
-    }
-    for name, side in sides.items():
+    found = _sides(columns, known=False)
+    # Some engines take NaN for the largest number, and looking for it takes its time.
+    if unclear := [column for column in columns if np.isnan(found.get(column.name, (0.0, 0.0))).any()]:
+        for column in unclear:
+            del found[column.name]
+        found |= _sides(unclear, known=True)
+    for name, side in found.items():
         if np.isinf(side).any():
             raise LogicLensError(
                 f"the column {name!r} is infinite (inf) in some rows: put the largest sensible number or a missing "
                 "value."
             )
-    return sides
+    return found
+
+
+def _sides(columns: Sequence[Column], *, known: bool) -> dict[str, tuple[float, float]]:
+    """The smallest and the largest value of each column that has any; with `known` among those that are no NaN."""
+    if not columns:
+        return {}
+    told: dict[str, Any] = {}
+    for place, column in enumerate(columns):
+        value = column.table[column.name]
+        where = there(value) if known else None
+        told |= {f"low{place}": value.min(where=where), f"high{place}": value.max(where=where)}
+    found = fetched(columns[0].table.agg(**told))
+    each = {}
+    for place, column in enumerate(columns):
+        low, high = found[f"low{place}"], found[f"high{place}"]
+        if low.null_count == 0:
+            each[column.name] = (float(_as_floats(low)[0]), float(_as_floats(high)[0]))
+    return each
 
 
 def _part(share: Any, parts: Any) -> Any:

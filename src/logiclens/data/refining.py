@@ -43,6 +43,12 @@ class Stretches:
         return len(self.low)
 
     @classmethod
+    def none(cls, n_classes: int) -> Stretches:
+        """Of a column that has no values."""
+        nothing = np.zeros(0)
+        return cls(nothing.astype(np.int64), nothing, nothing, np.zeros((0, n_classes)))
+
+    @classmethod
     def of(
         cls,
         key: NDArray[np.int64],

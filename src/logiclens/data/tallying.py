@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.data.engine import fetched, there
-from logiclens.data.looking import NARROW, Column, Parting, ranges
+from logiclens.data.looking import Column, Parting, bundles, by_value, ranges
 from logiclens.data.refining import Stretches
 from logiclens.data.tally import Tally
 
@@ -29,20 +29,27 @@ def tallies(
 ) -> Iterator[Tally]:
     """The tally of each column, one after another; `n_of_class` is how many rows each class has."""
     looked_at = [Column(table, name, target, classes) for name in columns]
-    sides = ranges([column for column in looked_at if column.kind != "text" and not column.is_narrow])
+    sides = ranges([column for column in looked_at if column.kind in ("number", "date")])
+    together = {column.name: bundle for bundle in bundles(looked_at, sides) for column in bundle}
+    counted: dict[str, Stretches] = {}
     for column in looked_at:
         if column.kind == "text":
             yield _of_text(column, n_of_class)
-        else:
-            yield _of_numbers(column, sides.get(column.name), n_of_class)
+            continue
+        if column.name not in counted:
+            counted |= _counted(column, together.get(column.name), sides.get(column.name))
+        yield _of_numbers(column, counted.pop(column.name), n_of_class)
 
 
-def _of_numbers(column: Column, side: tuple[float, float] | None, n_of_class: NDArray[np.float64]) -> Tally:
+def _counted(column: Column, bundle: Sequence[Column] | None, side: tuple[float, float] | None) -> dict[str, Stretches]:
+    """A column, and those that are counted together with it."""
+    if bundle is not None:
+        return dict(zip([one.name for one in bundle], by_value(bundle), strict=True))
+    return {column.name: Stretches.none(len(column.classes)) if side is None else Parting(column, *side).stretches()}
+
+
+def _of_numbers(column: Column, stretches: Stretches, n_of_class: NDArray[np.float64]) -> Tally:
     """Numbers, dates and truth values: the bins of `Histogram.of`, to the last row."""
-    if side is not None and not (column.type.is_integer() and side[1] - side[0] <= NARROW):
-        stretches = Parting(column, *side).stretches()
-    else:
-        stretches = column.by_value()
     missing = n_of_class - stretches.counts.sum(axis=0)
     histogram, loose = stretches.histogram()
     whole = column.kind == "number" and (
