@@ -58,6 +58,7 @@ def generate(folder: Path, n_rows: int, *, worst: bool) -> None:
 
 def ours(pattern: str, threads: int, engine: str) -> int:
     from logiclens.data.booleanise import Booleaniser
+    from logiclens.data.condensing import kept
     from logiclens.data.engine import classes_of, count_rows
     from logiclens.data.lake import in_engine
     from logiclens.data.tallying import tallies
@@ -65,8 +66,9 @@ def ours(pattern: str, threads: int, engine: str) -> int:
     table = in_engine(pattern, engine, threads=threads)
     classes, n_of_class = classes_of(table, "y")
     names = [name for name in table.columns if name != "y"]
-    found = Booleaniser().fit_tallies(list(tallies(table, names, "y", classes, n_of_class)))
-    return len(count_rows(table, found.cutting_, "y", classes))
+    with kept(table, [*names, "y"]) as rows:
+        found = Booleaniser().fit_tallies(list(tallies(rows, names, "y", classes, n_of_class)))
+        return len(count_rows(rows, found.cutting_, "y", classes))
 
 
 def count(pattern: str, threads: int, engine: str) -> int:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 BITS = 62
 """Concepts that are packed into one whole number of the engine; its highest bits stay free of the sign."""
+COUNT = "logiclens_count"
+"""The column of a table of distinct rows that tells how often each is there."""
 MOST_CLASSES = 1_000
 """A target with more values than this is no class."""
 
@@ -49,12 +51,23 @@ def kind_of(table: ir.Table, name: str) -> Kind:
     raise LogicLensError(f"the column {name!r} holds {given}, which cannot be compared: leave it out.")
 
 
+def counting(table: ir.Table) -> dict[str, Any]:
+    """The column that tells how often a row is there, where there is one; for selecting it beside others."""
+    return {COUNT: table[COUNT]} if COUNT in table.columns else {}
+
+
+def how_many(table: ir.Table) -> Any:
+    """The number of rows, also of a table in which each stands for several."""
+    return table[COUNT].sum() if COUNT in table.columns else table.count()
+
+
 def classes_of(table: ir.Table, target: str, least: int = 2) -> tuple[list[Any], NDArray[np.float64]]:
     """The classes of a target, in order, and how many rows each has; rows without one, and too few, are refused."""
     if target not in table.columns:
         raise no_column(target, list(table.columns), "the table")
     kind_of(table, target)
-    counted = table.group_by(y=table[target]).agg(n=table.count()).limit(MOST_CLASSES + 2)
+    labels = table.select(y=table[target], **counting(table))
+    counted = labels.group_by("y").agg(n=how_many(labels)).limit(MOST_CLASSES + 2)
     found = fetched(counted).to_pydict()
     rows = dict(zip(found["y"], found["n"], strict=True))
     gone = sum(n for value, n in rows.items() if value is None or value != value)
@@ -191,8 +204,8 @@ def grouped(
     more = {} if target is None else {"y": table[target]}
     if by is not None:
         more["g"] = _period(table, by)
-    packed = table.select(**words, **more)
-    return packed.group_by([*words, *more]).agg(n=packed.count())
+    packed = table.select(**words, **more, **counting(table))
+    return packed.group_by([*words, *more]).agg(n=how_many(packed))
 
 
 def _code(table: ir.Table, kinds: Mapping[str, Kind], bits: Sequence[tuple[int, Predicate]]) -> Any:

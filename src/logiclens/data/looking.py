@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.data.columns import Kind
-from logiclens.data.engine import as_double, codes_of, fetched, kind_of, there
+from logiclens.data.engine import as_double, codes_of, counting, fetched, how_many, kind_of, there
 from logiclens.data.formats import pyarrow_module
 from logiclens.data.refining import FEW_VALUES, PARTS, Stretches, refined
 from logiclens.errors import LogicLensError
@@ -53,7 +53,7 @@ class Column:
     def rows(self) -> ir.Table:
         """The rows with a value v, as the engine holds it, and their class y."""
         column = self.table[self.name]
-        return self.table.filter(there(column)).select(v=column, y=self.table[self.target])
+        return self.table.filter(there(column)).select(v=column, y=self.table[self.target], **counting(self.table))
 
     def comparable(self) -> ir.Table:
         """The same with values as they are compared: numbers as floats, as they are in memory."""
@@ -113,7 +113,7 @@ class Parting:
         """Count some stretches value by value; None where they have too many."""
         self.levels.append(self._level(opened, np.ones(len(opened), dtype=np.int64)))
         rows = self._placed()
-        found = fetched(rows.group_by(["v", "y"]).agg(n=rows.count()).limit(FEW_VALUES + 1))
+        found = fetched(rows.group_by(["v", "y"]).agg(n=how_many(rows)).limit(FEW_VALUES + 1))
         return None if len(found) > FEW_VALUES else self.column.stretches(found)
 
     def _level(self, opened: Stretches, n_parts: NDArray[np.int64]) -> Any:
@@ -126,7 +126,7 @@ class Parting:
 
     def _counted(self) -> Stretches:
         rows = self._placed()
-        told = {"low": rows.v.min(), "high": rows.v.max(), "n": rows.count()}
+        told = {"low": rows.v.min(), "high": rows.v.max(), "n": how_many(rows)}
         return self.column.stretches(fetched(rows.group_by(["p", "y"]).agg(**told)))
 
     def _placed(self) -> ir.Table:
@@ -139,9 +139,10 @@ class Parting:
         share = (rows.k - as_double(start)) / as_double(self.high * self.unit - start)
         rows = rows.mutate(p=_part(share, float(PARTS)))
         for level in self.levels:
-            joined = rows.inner_join(level, [("p", "key")]).select("v", "y", "k", *level.columns)
+            kept = ["v", "y", "k", *counting(rows)]
+            joined = rows.inner_join(level, [("p", "key")]).select(*kept, *level.columns)
             part = _part((joined.k - joined.start) / joined.width, joined.parts.cast("float64"))
-            rows = joined.select("v", "y", "k", p=part + joined.offset)
+            rows = joined.select(*kept, p=part + joined.offset)
         return rows
 
 
@@ -150,8 +151,8 @@ def by_value(columns: Sequence[Column]) -> list[Stretches]:
     table = columns[0].table
     names = [f"v{place}" for place in range(len(columns))]
     each = {name: table[column.name] for name, column in zip(names, columns, strict=True)}
-    rows = table.select(**each, y=table[columns[0].target])
-    found = fetched(rows.group_by([*names, "y"]).agg(n=rows.count()))
+    rows = table.select(**each, y=table[columns[0].target], **counting(table))
+    found = fetched(rows.group_by([*names, "y"]).agg(n=how_many(rows)))
     counted = []
     for name, column in zip(names, columns, strict=True):
         known = found.filter(found[name].is_valid())

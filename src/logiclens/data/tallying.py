@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.engine import fetched, there
+from logiclens.data.engine import codes_of, fetched, how_many
 from logiclens.data.looking import Column, Parting, bundles, by_value, ranges
 from logiclens.data.refining import Stretches
 from logiclens.data.tally import Tally
@@ -88,7 +88,7 @@ def _of_text(column: Column, n_of_class: NDArray[np.float64]) -> Tally:
     import ibis
 
     rows = column.rows()
-    pairs = rows.group_by(["v", "y"]).agg(n=rows.count())
+    pairs = rows.group_by(["v", "y"]).agg(n=how_many(rows))
     counts = {f"n{k}": ibis.ifelse(pairs.y == value, pairs.n, 0).sum() for k, value in enumerate(column.classes)}
     values = pairs.group_by("v").agg(n=pairs.n.sum(), **counts)
     whole_table = ibis.window()
@@ -112,6 +112,8 @@ def _of_text(column: Column, n_of_class: NDArray[np.float64]) -> Tally:
 
 def _known_of_class(column: Column) -> NDArray[np.float64]:
     """How many rows of each class have a value."""
-    known = column.table.filter(there(column.table[column.name]))
-    each = {f"n{k}": (known[column.target] == value).cast("int64").sum() for k, value in enumerate(column.classes)}
-    return np.array([count[0] for count in fetched(known.agg(**each)).to_pydict().values()], dtype=np.float64)
+    rows = column.rows()
+    found = fetched(rows.group_by("y").agg(n=how_many(rows)))
+    known = np.zeros(len(column.classes))
+    known[codes_of(found["y"], column.classes)] = found["n"].to_numpy()
+    return known

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from logiclens.data.cutting import Cutting
-from logiclens.data.engine import TooManyRows, count_rows
+from logiclens.data.engine import TooManyRows, count_rows, fetched
 from logiclens.formula.counted import CountedRows
 
 SAMPLE = 50_000
@@ -44,7 +44,7 @@ def within_budget(
         return Within(count_rows(table, cutting, target, classes, at_most=budget), cutting)
     except TooManyRows:
         pass
-    sample = table if n_rows <= SAMPLE else _sampled(table, SAMPLE / n_rows, seed)
+    sample = _sampled(table, seed)
     looked_at = count_rows(sample, cutting, target, classes)
     frequency = recurring(looked_at)
     places = {name: place for place, name in enumerate(cutting.predicates)}
@@ -68,11 +68,14 @@ def within_budget(
     return Within(counted, fewer, note)
 
 
-def _sampled(table: Any, share: float, seed: int) -> Any:
-    """A share of the rows; not every engine takes a seed."""
+def _sampled(table: Any, seed: int) -> Any:
+    """A share of the rows, each with what it counts for; not every engine takes a seed."""
     import ibis.expr.operations as ops
     from ibis.common.exceptions import IbisError
 
+    share = SAMPLE / max(1, fetched(table.agg(n=table.count()))["n"][0].as_py())
+    if share >= 1:
+        return table
     seeded = table.sample(share, seed=seed)
     try:
         table.get_backend().compile(seeded)

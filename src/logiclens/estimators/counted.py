@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import Column
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.engine import classes_of
+from logiclens.data.condensing import kept
+from logiclens.data.engine import classes_of, kind_of
 from logiclens.data.parts import Copies, row_hashes, set_apart
 from logiclens.data.tally import Tally
 from logiclens.data.tallying import tallies
@@ -51,8 +52,10 @@ def prepare_in_engine(
     columns = [name for name in table.columns if name != target]
     if not columns:
         raise LogicLensError(f"the table has no column beside the target {target!r}.")
+    for name in columns:
+        kind_of(table, name)
     found: list[Tally] = []
-    with Progress(len(columns) + 1, "counting") as progress:
+    with Progress(len(columns) + 1, "counting") as progress, kept(table, [*columns, target]) as table:
         for tally in tallies(table, columns, target, classes, n_of_class):
             found.append(tally)
             progress.update(len(found), tally.name)
