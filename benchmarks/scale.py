@@ -1,18 +1,27 @@
 """Counting rows where they are: rows a second and peak memory, beside a plain GROUP BY, pandas and polars.
 
-    .venv/bin/python benchmarks/scale.py --rows 1e6 1e7 --json benchmarks/results/scale.json
+    .venv/bin/python benchmarks/scale.py --rows 1e6 1e7 1e8 --measured 1e6 1e7 --worst 1e6 1e7 --spark \\
+        --json benchmarks/results/scale.json
 
-Parquet files of 30 columns are made once, drawn from a stated number of distinct rows (or, `--worst`, with none twice).
-Each measurement is a process of its own: `ours` is all that `fit` does before it trains, tallies of every column and
-the counted rows; `count` is the counting alone, which a plain GROUP BY of the same columns in DuckDB is the floor of.
+Parquet files of 30 columns and a target are made once, in three forms:
+
+- `few`: drawn from 10,000 distinct rows, with 5% of the labels turned, so that about 20,000 distinct rows are there;
+- `measured`: the same with noise on ten columns of floats, so that no row is there twice, yet concepts repeat;
+- `worst`: every column drawn alone, so that no two rows have the same concepts.
+
+Each measurement is a process of its own, whose libraries are loaded before the clock starts; all are taken in turn, so
+often as `--repeats` says, and the median is told with the spread. `prepare` is all that `fit` does before it trains:
+ranges, tallies, cuts and counted rows, or in the worst case the choice of concepts too. `count` is `count_rows` alone,
+with the cuts of all rows. The floor of both is a plain GROUP BY of the same columns in DuckDB.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
-import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,171 +33,259 @@ from typing import Any
 import numpy as np
 from layout import aligned
 
-COLUMNS = 30
 PART = 1_000_000
 DISTINCT = 10_000
 FLOOR = 1.5
 """The most times a plain GROUP BY that counting may take."""
+NOISE = 0.01
+LIBRARIES = {
+    "prepare": ("ibis", "ibis.backends.duckdb", "logiclens.estimators.classifier"),
+    "count": ("ibis", "ibis.backends.duckdb", "logiclens.estimators.classifier"),
+    "group by": ("duckdb", "pyarrow"),
+    "pandas": ("pandas", "pyarrow.parquet"),
+    "polars": ("polars",),
+}
 
 
-def generate(folder: Path, n_rows: int, *, worst: bool) -> None:
-    """Parquet files of a million rows: 20 columns of few values, 10 of truth values, and a target."""
+def generate(folder: Path, n_rows: int, form: str) -> None:
+    """Parquet files of a million rows: 10 columns of floats, 10 of few whole numbers, 10 of truth values, a target."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     rng = np.random.default_rng(0)
     folder.mkdir(parents=True, exist_ok=True)
-    numbers = rng.integers(0, 6, (DISTINCT, 20)).astype(np.int16)
-    flags = rng.random((DISTINCT, 10)) < 0.3
-    ill = (numbers[:, 0] > 3) & flags[:, 0] | (numbers[:, 1] > 4)
+    few = {f"n{j:02}": rng.integers(0, 6, DISTINCT).astype(np.int16) for j in range(10)}
+    few |= {f"m{j:02}": rng.integers(0, 6, DISTINCT) / 2 for j in range(10)}
+    few |= {f"f{j:02}": rng.random(DISTINCT) < 0.3 for j in range(10)}
     for part in range(-(-n_rows // PART)):
         n = min(PART, n_rows - part * PART)
         place = rng.integers(0, DISTINCT, n)
-        columns: dict[str, Any] = {f"n{j:02}": numbers[place, j] for j in range(20)}
-        columns |= {f"f{j:02}": flags[place, j] for j in range(10)}
-        if worst:
-            columns = {name: rng.integers(0, 6, n).astype(np.int16) if name[0] == "n" else rng.random(n) < 0.3
-                       for name in columns}  # fmt: skip
-            answer = (columns["n00"] > 3) & columns["f00"] | (columns["n01"] > 4)
-        else:
-            answer = ill[place]
+        columns: dict[str, Any] = {
+            name: rng.permutation(np.resize(values, n)) if form == "worst" else values[place]
+            for name, values in few.items()
+        }
+        answer = (columns["n00"] > 3) & columns["f00"] | (columns["m01"] > 2)
+        if form == "measured":
+            columns |= {name: columns[name] + rng.normal(0, NOISE, n) for name in columns if name[0] == "m"}
         columns["y"] = np.where(answer ^ (rng.random(n) < 0.05), "ill", "well")
         pq.write_table(pa.table(columns), folder / f"part{part:04}.parquet")
 
 
-def ours(pattern: str, threads: int, engine: str) -> int:
+class Table:
+    """What is counted: files, by an engine, with so many threads."""
+
+    def __init__(self, pattern: str, threads: int, engine: str) -> None:
+        self.pattern, self.threads, self.engine = pattern, threads, engine
+
+    def opened(self) -> Any:
+        """As a table of Ibis."""
+        from logiclens.data.lake import in_engine
+
+        return in_engine(self.pattern, self.engine, threads=self.threads)  # type: ignore[arg-type]
+
+
+def prepare(table: Table) -> Callable[[], int]:
+    """All that `fit` does before it trains."""
+    from logiclens.estimators.classifier import EntropyClassifier
+
+    return lambda: len(EntropyClassifier()._begin_counting(table.opened(), "y", None, None).ready.table.counted())
+
+
+def count(table: Table) -> Callable[[], int]:
+    """Counting alone, with cuts that were found before the clock starts."""
     from logiclens.data.booleanise import Booleaniser
     from logiclens.data.condensing import kept
     from logiclens.data.engine import classes_of, count_rows
-    from logiclens.data.lake import in_engine
     from logiclens.data.tallying import tallies
 
-    table = in_engine(pattern, engine, threads=threads)
-    classes, n_of_class = classes_of(table, "y")
-    names = [name for name in table.columns if name != "y"]
-    with kept(table, [*names, "y"]) as rows:
+    there = table.opened()
+    classes, n_of_class = classes_of(there, "y")
+    names = [name for name in there.columns if name != "y"]
+    with kept(there, [*names, "y"]) as rows:
         found = Booleaniser().fit_tallies(list(tallies(rows, names, "y", classes, n_of_class)))
-        return len(count_rows(rows, found.cutting_, "y", classes))
+    return lambda: len(count_rows(there, found.cutting_, "y", classes))
 
 
-def count(pattern: str, threads: int, engine: str) -> int:
-    """Counting alone, with cuts that were found on the first file."""
-    import pandas as pd
-
-    from logiclens.data.booleanise import Booleaniser
-    from logiclens.data.engine import count_rows
-    from logiclens.data.lake import in_engine
-
-    first = pd.read_parquet(sorted(Path(pattern).parent.glob("*.parquet"))[0]).head(20_000)
-    found = Booleaniser().fit(first.drop(columns="y"), first["y"])
-    global begun
-    begun = clocks()
-    table = in_engine(pattern, engine, threads=threads)
-    return len(count_rows(table, found.cutting_, "y", ["ill", "well"]))
-
-
-def group_by(pattern: str, threads: int, engine: str) -> int:
+def group_by(table: Table) -> Callable[[], int]:
+    """A plain GROUP BY of all columns."""
     import duckdb
 
-    connection = duckdb.connect(config={"threads": threads})
-    return len(connection.execute(f"SELECT *, count(*) AS n FROM '{pattern}' GROUP BY ALL").fetch_arrow_table())
+    connection = duckdb.connect(config={"threads": table.threads})
+    query = f"SELECT *, count(*) AS n FROM '{table.pattern}' GROUP BY ALL"
+    return lambda: len(connection.execute(query).to_arrow_table())
 
 
-def by_pandas(pattern: str, threads: int, engine: str) -> int:
+def by_pandas(table: Table) -> Callable[[], int]:
+    """Read everything, then group."""
     import pandas as pd
 
-    whole = pd.concat([pd.read_parquet(file) for file in sorted(Path(pattern).parent.glob("*.parquet"))])
-    return len(whole.groupby(list(whole.columns), sort=False).size())
+    def work() -> int:
+        whole = pd.concat([pd.read_parquet(file) for file in sorted(Path(table.pattern).parent.glob("*.parquet"))])
+        return len(whole.groupby(list(whole.columns), sort=False).size())
+
+    return work
 
 
-def by_polars(pattern: str, threads: int, engine: str) -> int:
+def by_polars(table: Table) -> Callable[[], int]:
+    """Scan lazily, and group while streaming."""
     import polars as pl
 
-    lazy = pl.scan_parquet(pattern)
-    return len(lazy.group_by(pl.all()).len().collect(engine="streaming"))
+    return lambda: len(pl.scan_parquet(table.pattern).group_by(pl.all()).len().collect(engine="streaming"))
 
 
-WORK: dict[str, Callable[[str, int, str], int]] = {
-    "ours": ours, "count": count, "group by": group_by, "pandas": by_pandas, "polars": by_polars,
+WORK: dict[str, Callable[[Table], Callable[[], int]]] = {
+    "group by": group_by, "count": count, "prepare": prepare, "pandas": by_pandas, "polars": by_polars,
 }  # fmt: skip
-begun: tuple[float, float] = (0.0, 0.0)
 
 
-def clocks() -> tuple[float, float]:
-    return time.perf_counter(), time.process_time()
+def peak_mb() -> float:
+    """The most memory that this process, and those that it started, had at a time; the sum of their peaks."""
+    pids, total = [os.getpid()], 0.0
+    while pids:
+        pid = pids.pop()
+        try:
+            told = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+            pids += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split())
+        except OSError:
+            continue
+        total += float(told.split("VmHWM:")[1].split()[0]) / 1024
+    return total
 
 
-def work(name: str, pattern: str, threads: int, engine: str) -> None:
+def work(name: str, table: Table) -> None:
     """One measurement, told on the last line of output."""
-    global begun
-    begun = clocks()
-    distinct = WORK[name](pattern, threads, engine)
-    wall, cpu = (now - then for now, then in zip(clocks(), begun, strict=True))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"distinct": distinct, "wall_s": wall, "cpu_s": cpu, "peak_mb": peak}))
+    for module in LIBRARIES[name]:
+        importlib.import_module(module)
+    before = peak_mb()
+    todo = WORK[name](table)
+    begun = time.perf_counter(), time.process_time()
+    distinct = todo()
+    wall, cpu = time.perf_counter() - begun[0], time.process_time() - begun[1]
+    print(json.dumps({"distinct": distinct, "wall_s": wall, "cpu_s": cpu, "peak_mb": peak_mb(), "before_mb": before}))
 
 
-def measured(name: str, pattern: str, threads: int, engine: str) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--work", name, pattern, str(threads), engine]
-    environment = {**os.environ, "POLARS_MAX_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+def measured(name: str, table: Table, limit: float) -> dict[str, Any]:
+    """Run one measurement in a process of its own."""
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        __file__,
+        "--work",
+        name,
+        table.pattern,
+        str(table.threads),
+        table.engine,
+    ]
+    threads = str(table.threads)
+    environment = {**os.environ, "POLARS_MAX_THREADS": threads, "OMP_NUM_THREADS": threads, "ARROW_IO_THREADS": threads}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"ended after {limit:.0f} s"}
     if done.returncode != 0:
-        return {"failed": (done.stderr.strip().splitlines() or ["ended"])[-1][:200]}
+        reason = (done.stderr.strip().splitlines() or ["no word"])[-1][:120]
+        return {"failed": f"killed by signal {-done.returncode}" if done.returncode < 0 else reason}
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
+def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The median of several runs, with the spread of their times."""
+    done = [run for run in runs if "failed" not in run]
+    if not done:
+        return runs[0]
+    merged = {key: statistics.median(run[key] for run in done) for key in done[0]}
+    walls = [run["wall_s"] for run in done]
+    return {**merged, "distinct": done[0]["distinct"], "fastest_s": min(walls), "slowest_s": max(walls)}
+
+
 def markdown(found: list[dict[str, Any]]) -> str:
     """One row for each measurement, with its ratio to the plain GROUP BY of the same rows and threads."""
-    floors = {(one["rows"], one["worst"], one["threads"]): one for one in found if one["what"] == "group by"}
-    rows = [["rows", "distinct", "engine", "threads", "what", "wall s", "rows a second", "of a GROUP BY", "peak MB"]]
+    floors = {
+        (one["form"], one["rows"], one["threads"]): one.get("wall_s") for one in found if one["what"] == "group by"
+    }
+    rows = [
+        ["form", "rows", "what", "engine", "threads", "distinct", "seconds", "rows a second", "of a GROUP BY", "MB"]
+    ]
     for one in found:
-        told = [f"{one['rows']:.0e}", "", one["engine"], str(one["threads"]), one["what"]]
+        told = [one["form"], f"{one['rows']:.0e}", one["what"], one["engine"], str(one["threads"])]
         if "failed" in one:
-            rows.append([*told, one["failed"], "", "", ""])
+            rows.append([*told, one["failed"], "", "", "", ""])
             continue
-        floor = floors.get((one["rows"], one["worst"], one["threads"]), {}).get("wall_s")
-        told[1] = f"{one['distinct']:,}"
-        ratio = "" if floor is None else f"{one['wall_s'] / floor:.2f}x"
-        rows.append(
-            [*told, f"{one['wall_s']:.2f}", f"{one['rows'] / one['wall_s']:,.0f}", ratio, f"{one['peak_mb']:.0f}"]
-        )
+        floor = floors.get((one["form"], one["rows"], one["threads"]))
+        spread = f"{one['wall_s']:.2f} ({one['fastest_s']:.2f}-{one['slowest_s']:.2f})"
+        ratio = "" if floor is None else f"{one['wall_s'] / floor:.2f}"
+        speed = f"{one['rows'] / one['wall_s'] / 1e6:.2f} M"
+        rows.append([*told, f"{one['distinct']:,.0f}", spread, speed, ratio, f"{one['peak_mb']:.0f}"])
     return aligned(rows)
+
+
+def verdict(found: list[dict[str, Any]]) -> str:
+    """Whether counting is within its floor, and what memory does as rows grow."""
+    floors = {
+        (one["form"], one["rows"], one["threads"]): one.get("wall_s") for one in found if one["what"] == "group by"
+    }
+    lines = []
+    for what in ("count", "prepare"):
+        ratios = {
+            (one["form"], one["rows"], one["threads"]): one["wall_s"] / floor
+            for one in found
+            if one["what"] == what and one["engine"] == "duckdb" and "wall_s" in one
+            and (floor := floors.get((one["form"], one["rows"], one["threads"])))
+        }  # fmt: skip
+        beyond = [f"{form} {rows:.0e}, {threads} threads: {ratio:.2f}" for (form, rows, threads), ratio in ratios.items()
+                  if ratio > FLOOR]  # fmt: skip
+        lines.append(f"{what}: {len(ratios) - len(beyond)} of {len(ratios)} within {FLOOR} of a GROUP BY"
+                     + (f"; beyond: {'; '.join(beyond)}" if beyond else ""))  # fmt: skip
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)
-    parser.add_argument("--rows", type=float, nargs="*", default=[1e6, 1e7])
-    parser.add_argument("--worst", type=float, nargs="*", default=[1e6], help="rows of which none is there twice")
-    parser.add_argument("--spark", action="store_true", help="local Spark too")
+    for form, default in (("few", [1e6, 1e7]), ("measured", [1e6]), ("worst", [1e6])):
+        parser.add_argument(f"--{form}", type=float, nargs="*", default=default, metavar="ROWS")
+    parser.add_argument(
+        "--spark", type=float, nargs="*", default=[], metavar="ROWS", help="of `few`, on local Spark too"
+    )
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--limit", type=float, default=900, help="seconds that one measurement may take")
     parser.add_argument("--folder", type=Path, help="where the files are made and kept; a temporary one if not said")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     if given.work:
         name, pattern, threads, engine = given.work
-        work(name, pattern, int(threads), engine)
+        work(name, Table(pattern, int(threads), engine))
         return
     found = []
     with tempfile.TemporaryDirectory() as scratch:
-        for n_rows, worst in [*((int(n), False) for n in given.rows), *((int(n), True) for n in given.worst)]:
-            folder = (given.folder or Path(scratch)) / f"{'worst' if worst else 'rows'}{n_rows}"
-            if not folder.exists():
-                generate(folder, n_rows, worst=worst)
-            pattern = str(folder / "*.parquet")
-            jobs = [(name, threads, "duckdb") for threads in (1, 2) for name in WORK]
-            jobs += [(name, 2, "spark") for name in ("ours", "count")] if given.spark else []
-            for name, threads, engine in jobs:
-                if name == "pandas" and n_rows > 10_000_000:
-                    continue
-                one = measured(name, pattern, threads, engine)
-                found.append(
-                    {"rows": n_rows, "worst": worst, "what": name, "threads": threads, "engine": engine, **one}
-                )
-                print(found[-1], file=sys.stderr, flush=True)
-    if given.json is not None:
-        given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        for form in ("few", "measured", "worst"):
+            for n_rows in map(int, getattr(given, form)):
+                folder = (given.folder or Path(scratch)) / f"{form}{n_rows}"
+                if not folder.exists():
+                    generate(folder, n_rows, form)
+                jobs = [
+                    (name, threads, "duckdb") for threads in (1, 2) for name in WORK if (name, threads) != ("pandas", 2)
+                ]
+                if form == "few" and n_rows in map(int, given.spark):
+                    jobs += [(name, 2, "spark") for name in ("count", "prepare")]
+                runs: dict[tuple[str, int, str], list[dict[str, Any]]] = {job: [] for job in jobs}
+                for _ in range(given.repeats):
+                    for job, seen in runs.items():
+                        if seen and "failed" in seen[-1]:
+                            continue
+                        name, threads, engine = job
+                        seen.append(measured(name, Table(str(folder / "*.parquet"), threads, engine), given.limit))
+                        print(form, n_rows, *job, seen[-1], file=sys.stderr, flush=True)
+                for (name, threads, engine), seen in runs.items():
+                    shown = name if name in ("pandas", "polars") else engine
+                    found.append({"form": form, "rows": n_rows, "what": name, "engine": shown, "threads": threads,
+                                  **together(seen)})  # fmt: skip
+                if given.json is not None:
+                    given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(markdown(found))
+    print(verdict(found))
 
 
 if __name__ == "__main__":

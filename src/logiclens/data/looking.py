@@ -119,10 +119,18 @@ class Parting:
     def _level(self, opened: Stretches, n_parts: NDArray[np.int64]) -> Any:
         import ibis
 
-        low = opened.low * self.unit
-        told = {"key": opened.key, "start": low, "width": opened.high * self.unit - low, "parts": n_parts,
-                "offset": np.cumsum(n_parts) - n_parts}  # fmt: skip
+        start, width = self._stretch(opened.low, opened.high)
+        told = {"key": opened.key, "start": start, "width": width, "parts": n_parts.astype(np.float64),
+                "offset": np.cumsum(n_parts + 1) - n_parts}  # fmt: skip
         return ibis.memtable(pyarrow_module("pyarrow").table(told))
+
+    def _stretch(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """Where stretches start, among what is parted, and how wide they are."""
+        # Of moments the seconds are parted: the first one may have begun before the first moment.
+        start = np.floor(low) if self.column.kind == "date" else low * self.unit
+        width = high * self.unit - start
+        # A column of one value is not parted.
+        return start, np.where(width > 0, width, 1.0)
 
     def _counted(self) -> Stretches:
         rows = self._placed()
@@ -132,16 +140,14 @@ class Parting:
     def _placed(self) -> ir.Table:
         """The rows of the stretches that are looked at, with the number p of the part that each value is in."""
         rows = self.column.comparable()
-        # Of moments the seconds are enough to part them.
         place = rows.v.epoch_seconds().cast("float64") if self.column.kind == "date" else rows.v
         rows = rows.mutate(k=place if self.unit == 1.0 else place * self.unit)
-        start = self.low * self.unit
-        share = (rows.k - as_double(start)) / as_double(self.high * self.unit - start)
-        rows = rows.mutate(p=_part(share, float(PARTS)))
+        start, width = map(float, self._stretch(np.float64(self.low), np.float64(self.high)))
+        rows = rows.mutate(p=_part((rows.k - as_double(start)) / as_double(width), float(PARTS)))
         for level in self.levels:
             kept = ["v", "y", "k", *counting(rows)]
             joined = rows.inner_join(level, [("p", "key")]).select(*kept, *level.columns)
-            part = _part((joined.k - joined.start) / joined.width, joined.parts.cast("float64"))
+            part = _part((joined.k - joined.start) / joined.width, joined.parts)
             rows = joined.select(*kept, p=part + joined.offset)
         return rows
 
@@ -212,12 +218,8 @@ def _sides(columns: Sequence[Column], *, known: bool) -> dict[str, tuple[float, 
 
 
 def _part(share: Any, parts: Any) -> Any:
-    """Which of so many parts of a stretch a value is in, by its share of the way through it."""
-    import ibis
-
-    # The largest value belongs to the last part; before the start lies what was rounded.
-    inside = ibis.least(ibis.greatest(share * parts, 0.0), parts - 1.0)
-    return inside.floor().cast("int64")
+    """Which of so many parts of a stretch a value is in, by its share of the way through it; the largest is alone."""
+    return (share * parts).floor().cast("int64")
 
 
 def _as_floats(values: Any) -> NDArray[np.float64]:
