@@ -10,7 +10,8 @@ import pytest
 
 from logiclens import EntropyClassifier
 from logiclens.data import condensing
-from logiclens.data.engine import COUNT, classes_of, count_rows
+from logiclens.data.asking import COUNT
+from logiclens.data.engine import classes_of, count_rows
 from logiclens.data.tallying import tallies
 from tests.test_engine import frame
 

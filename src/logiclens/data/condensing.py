@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from logiclens.data.engine import COUNT, fetched
+from logiclens.data.asking import COUNT, fetched
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -48,7 +48,7 @@ def kept(table: ir.Table, columns: Sequence[str]) -> Iterator[ir.Table]:
 def _repeats(rows: ir.Table) -> bool:
     """Whether the next row has probably been seen before: by how many of the first ones are there once (Good, 1953)."""
     first = rows.limit(LOOKED_AT)
-    each = first.group_by(list(rows.columns)).agg(n=first.count())
+    each = first.group_by(list(rows.columns)).agg(**{COUNT: first.count()}).select(n=COUNT)
     found = fetched(each.agg(once=(each.n == 1).sum(), n=each.n.sum())).to_pydict()
     once, n = found["once"][0], found["n"][0]
     return bool(n) and once <= NEW * n

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from logiclens.data.asking import COUNT, as_double, codes_of, counting, fetched, how_many, kind_of, there
 from logiclens.data.columns import Kind
+from logiclens.data.condensing import condensed
 from logiclens.data.cutting import Cutting
 from logiclens.data.names import PLURAL, no_column
 from logiclens.errors import LogicLensError
@@ -24,41 +26,12 @@ from logiclens.formula.predicate import Predicate, moment
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+    from logiclens.data.booleanise import Booleaniser
+
 BITS = 62
 """Concepts that are packed into one whole number of the engine; its highest bits stay free of the sign."""
-COUNT = "logiclens_count"
-"""The column of a table of distinct rows that tells how often each is there."""
 MOST_CLASSES = 1_000
 """A target with more values than this is no class."""
-
-
-def is_engine_table(table: Any) -> bool:
-    """Whether a table is one of Ibis; nothing is imported to find out."""
-    return type(table).__module__.startswith("ibis.") and type(table).__name__ in ("Table", "CachedTable")
-
-
-def kind_of(table: ir.Table, name: str) -> Kind:
-    """What the values of a column are, by the type that the engine gives it."""
-    given = table.schema()[name]
-    if given.is_boolean():
-        return "boolean"
-    if given.is_numeric():
-        return "number"
-    if given.is_string():
-        return "text"
-    if given.is_date() or given.is_timestamp():
-        return "date"
-    raise LogicLensError(f"the column {name!r} holds {given}, which cannot be compared: leave it out.")
-
-
-def counting(table: ir.Table) -> dict[str, Any]:
-    """The column that tells how often a row is there, where there is one; for selecting it beside others."""
-    return {COUNT: table[COUNT]} if COUNT in table.columns else {}
-
-
-def how_many(table: ir.Table) -> Any:
-    """The number of rows, also of a table in which each stands for several."""
-    return table[COUNT].sum() if COUNT in table.columns else table.count()
 
 
 def classes_of(table: ir.Table, target: str, least: int = 2) -> tuple[list[Any], NDArray[np.float64]]:
@@ -87,9 +60,9 @@ def classes_of(table: ir.Table, target: str, least: int = 2) -> tuple[list[Any],
 
 def count_rows(
     table: ir.Table,
-    cutting: Cutting,
+    booleaniser: Booleaniser | Cutting,
     target: str | None = None,
-    classes: Sequence[Any] = (),
+    classes: Sequence[Any] | None = None,
     *,
     concepts: Sequence[str] | None = None,
     at_most: int | None = None,
@@ -98,29 +71,18 @@ def count_rows(
 
     Args:
         table: of Ibis; nothing of it travels but the counts.
-        cutting: what each concept means, `booleaniser.cutting_`.
+        booleaniser: fitted; or what each concept means, its `cutting_`.
         target: the column of classes; without one rows are only counted.
-        classes: in the order of the counts.
+        classes: in the order of the counts; those of the target in their own order if not said.
         concepts: those to look at, all of the cutting if not said.
         at_most: the most distinct rows that may travel; `TooManyRows` where there are more.
     """
+    cutting: Cutting = getattr(booleaniser, "cutting_", booleaniser)
     names = tuple(cutting.predicates if concepts is None else concepts)
+    if classes is None:
+        classes = () if target is None else classes_of(table, target, least=1)[0]
     [(_, counted)] = count_groups(table, cutting, target, classes, concepts=names, at_most=at_most)
     return counted
-
-
-def fetched(query: ir.Table) -> Any:
-    """What a query finds, as a table of Arrow; where the engine fails, what it says in one line."""
-    try:
-        return query.to_pyarrow()
-    except Exception as error:
-        raise LogicLensError(f"{query.get_backend().name} cannot count this table: {in_a_line(error)}") from error
-
-
-def in_a_line(error: Exception) -> str:
-    """What an engine says of a failure, which may be pages."""
-    line = " ".join((str(error).strip() or type(error).__name__).split())[:400]
-    return line if line.endswith(".") else line + "."
 
 
 class TooManyRows(LogicLensError):
@@ -138,6 +100,12 @@ def count_groups(
     at_most: int | None = None,
 ) -> list[tuple[Any, CountedRows]]:
     """Counted rows for each value of a column `by`, in its order; without one, a single entry for None."""
+    _check_columns(table, cutting, concepts)
+    if by is not None and by not in table.columns:
+        raise no_column(by, list(table.columns), "the table")
+    if COUNT not in table.columns:
+        columns = [cutting.predicates[name].column for name in concepts] + [name for name in (target, by) if name]
+        table = condensed(table, list(dict.fromkeys(columns)))
     query = grouped(table, cutting, concepts, target, by)
     if at_most is not None:
         # A row of concepts comes once for each class that it has.
@@ -170,15 +138,6 @@ def _counted(
     return CountedRows.of(bits, names, counts, n)
 
 
-def codes_of(labels: Any, classes: Sequence[Any]) -> NDArray[np.intp]:
-    """The numbers of the classes in a column of Arrow."""
-    encoded = labels.combine_chunks().dictionary_encode()
-    places = {value: place for place, value in enumerate(classes)}
-    known = np.array([places[value] for value in encoded.dictionary.to_pylist()], dtype=np.intp)
-    codes: NDArray[np.intp] = known[encoded.indices.to_numpy()]
-    return codes
-
-
 def grouped(
     table: ir.Table,
     cutting: Cutting,
@@ -192,7 +151,6 @@ def grouped(
     """
     import ibis
 
-    _check_columns(table, cutting, names)
     words = {}
     for start in range(0, max(1, len(names)), BITS):
         by_column: dict[str, list[tuple[int, Predicate]]] = {}
@@ -268,34 +226,13 @@ def holds(
     return held & there(column) if column.type().is_floating() and not guarded else held
 
 
-def as_double(number: float) -> Any:
-    """A number of an expression, to its last bit.
-
-    Engines read decimals with up to 15 digits as the nearest double, and longer ones only where they are text.
-    """
-    import ibis
-
-    return number if float(f"{number:.15g}") == number else ibis.literal(repr(number)).cast("float64")
-
-
 _COMPARE: dict[str, Any] = {
     ">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt, "==": operator.eq,
 }  # fmt: skip
 
 
-def there(column: Any) -> Any:
-    """Where a column has a value: not null, and no NaN, which some engines do not know."""
-    import ibis.expr.operations as ops
-
-    if column.type().is_floating() and column.get_backend().has_operation(ops.IsNan):
-        return column.notnull() & ~column.isnan()
-    return column.notnull()
-
-
 def _period(table: ir.Table, by: str) -> Any:
     """What rows are told apart by: the values of a column, the months of dates."""
-    if by not in table.columns:
-        raise no_column(by, list(table.columns), "the table")
     column = table[by]
     return column.cast("timestamp").strftime("%Y-%m") if kind_of(table, by) == "date" else column
 

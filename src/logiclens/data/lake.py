@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from logiclens.data.engine import in_a_line, is_engine_table
+from logiclens.data.asking import in_a_line, is_engine_table
 from logiclens.data.names import names_several
 from logiclens.errors import LogicLensError
 

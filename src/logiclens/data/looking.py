@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from logiclens.data.asking import as_double, codes_of, counting, fetched, how_many, kind_of, there
 from logiclens.data.columns import Kind
-from logiclens.data.engine import as_double, codes_of, counting, fetched, how_many, kind_of, there
 from logiclens.data.formats import pyarrow_module
 from logiclens.data.refining import FEW_VALUES, PARTS, Stretches, refined
 from logiclens.errors import LogicLensError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.engine import codes_of, fetched, how_many
+from logiclens.data.asking import codes_of, fetched, how_many
 from logiclens.data.looking import Column, Parting, bundles, by_value, ranges
 from logiclens.data.refining import Stretches
 from logiclens.data.tally import Tally

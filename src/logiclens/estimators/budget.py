@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from logiclens.data.asking import fetched
 from logiclens.data.cutting import Cutting
-from logiclens.data.engine import TooManyRows, count_rows, fetched
+from logiclens.data.engine import TooManyRows, count_rows
 from logiclens.formula.counted import CountedRows
 
 SAMPLE = 50_000

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from logiclens.data.asking import kind_of
 from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import Column
 from logiclens.data.concepts import ConceptTable
 from logiclens.data.condensing import kept
-from logiclens.data.engine import classes_of, kind_of
+from logiclens.data.engine import classes_of
 from logiclens.data.parts import Copies, row_hashes, set_apart
 from logiclens.data.tally import Tally
 from logiclens.data.tallying import tallies

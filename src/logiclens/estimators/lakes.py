@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from logiclens.data.asking import in_a_line, is_engine_table, kind_of
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.engine import classes_of, count_groups, in_a_line, is_engine_table, kind_of
+from logiclens.data.engine import classes_of, count_groups
 from logiclens.data.lake import files_of, in_engine
 from logiclens.errors import LogicLensError
 from logiclens.export.sql import to_sql

@@ -1,0 +1,89 @@
+"""Asking an engine: what its tables hold, and what a query finds, or why it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.data.columns import Kind
+from logiclens.errors import LogicLensError
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+COUNT = "logiclens_count"
+"""The column of a table of distinct rows that tells how often each is there."""
+
+
+def is_engine_table(table: Any) -> bool:
+    """Whether a table is one of Ibis; nothing is imported to find out."""
+    return type(table).__module__.startswith("ibis.") and type(table).__name__ in ("Table", "CachedTable")
+
+
+def kind_of(table: ir.Table, name: str) -> Kind:
+    """What the values of a column are, by the type that the engine gives it."""
+    given = table.schema()[name]
+    if given.is_boolean():
+        return "boolean"
+    if given.is_numeric():
+        return "number"
+    if given.is_string():
+        return "text"
+    if given.is_date() or given.is_timestamp():
+        return "date"
+    raise LogicLensError(f"the column {name!r} holds {given}, which cannot be compared: leave it out.")
+
+
+def there(column: Any) -> Any:
+    """Where a column has a value: not null, and no NaN, which some engines do not know."""
+    import ibis.expr.operations as ops
+
+    if column.type().is_floating() and column.get_backend().has_operation(ops.IsNan):
+        return column.notnull() & ~column.isnan()
+    return column.notnull()
+
+
+def as_double(number: float) -> Any:
+    """A number of an expression, to its last bit.
+
+    Engines read decimals with up to 15 digits as the nearest double, and longer ones only where they are text.
+    """
+    import ibis
+
+    return number if float(f"{number:.15g}") == number else ibis.literal(repr(number)).cast("float64")
+
+
+def counting(table: ir.Table) -> dict[str, Any]:
+    """The column that tells how often a row is there, where there is one; for selecting it beside others."""
+    return {COUNT: table[COUNT]} if COUNT in table.columns else {}
+
+
+def how_many(table: ir.Table) -> Any:
+    """The number of rows, also of a table in which each stands for several."""
+    return table[COUNT].sum() if COUNT in table.columns else table.count()
+
+
+def fetched(query: ir.Table) -> Any:
+    """What a query finds, as a table of Arrow; where the engine fails, what it says in one line."""
+    try:
+        return query.to_pyarrow()
+    except Exception as error:
+        raise LogicLensError(f"{query.get_backend().name} cannot count this table: {in_a_line(error)}") from error
+
+
+def in_a_line(error: Exception) -> str:
+    """What an engine says of a failure, which may be pages."""
+    line = " ".join((str(error).strip() or type(error).__name__).split())[:400]
+    return line if line.endswith(".") else line + "."
+
+
+def codes_of(labels: Any, classes: Sequence[Any]) -> NDArray[np.intp]:
+    """The numbers of the classes in a column of Arrow."""
+    encoded = labels.combine_chunks().dictionary_encode()
+    places = {value: place for place, value in enumerate(classes)}
+    known = np.array([places[value] for value in encoded.dictionary.to_pylist()], dtype=np.intp)
+    codes: NDArray[np.intp] = known[encoded.indices.to_numpy()]
+    return codes
