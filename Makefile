@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: setup reference demo test test-browser test-all lint format bench-speed bench-check bench-baseline bench-exact bench-table \
+.PHONY: setup reference demo test test-browser test-all lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-scale \
 	bench-paper clean
 
 setup: $(READY)
@@ -67,6 +67,12 @@ bench-table: setup
 	$(BIN)/python benchmarks/defaults.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/startup.py
+
+# Counting in engines beside a plain GROUP BY, pandas and polars, into benchmarks/results and docs/scale.md; an hour, and 4 GB of disk.
+bench-scale: setup
+	$(BIN)/python benchmarks/scale.py --few 1e6 1e7 1e8 --measured 1e6 1e7 --worst 1e6 1e7 --spark 1e6 1e7 1e8 \
+	  --json benchmarks/results/scale.json
+	$(BIN)/python benchmarks/scale_page.py
 
 # The paper's tables and figures beside every peer, into benchmarks/results (needs LOGICLENS_DATA; images need a GPU).
 # It goes on where it was stopped; a new run needs an empty folder.

@@ -18,9 +18,12 @@ with the cuts of all rows. The floor of both is a plain GROUP BY of the same col
 from __future__ import annotations
 
 import argparse
+import datetime
 import importlib
+import importlib.metadata
 import json
 import os
+import platform
 import statistics
 import subprocess
 import sys
@@ -31,12 +34,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from layout import aligned
+from scale_page import FORMS, table_of, verdict
 
 PART = 1_000_000
 DISTINCT = 10_000
-FLOOR = 1.5
-"""The most times a plain GROUP BY that counting may take."""
 NOISE = 0.01
 LIBRARIES = {
     "prepare": ("ibis", "ibis.backends.duckdb", "logiclens.estimators.classifier"),
@@ -200,45 +201,16 @@ def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
     return {**merged, "distinct": done[0]["distinct"], "fastest_s": min(walls), "slowest_s": max(walls)}
 
 
-def markdown(found: list[dict[str, Any]]) -> str:
-    """One row for each measurement, with its ratio to the plain GROUP BY of the same rows and threads."""
-    floors = {
-        (one["form"], one["rows"], one["threads"]): one.get("wall_s") for one in found if one["what"] == "group by"
+def made_with() -> dict[str, Any]:
+    """What the numbers depend on beside the code."""
+    versions = {
+        name: importlib.metadata.version(name) for name in ("duckdb", "ibis-framework", "pandas", "polars", "pyspark")
     }
-    rows = [
-        ["form", "rows", "what", "engine", "threads", "distinct", "seconds", "rows a second", "of a GROUP BY", "MB"]
-    ]
-    for one in found:
-        told = [one["form"], f"{one['rows']:.0e}", one["what"], one["engine"], str(one["threads"])]
-        if "failed" in one:
-            rows.append([*told, one["failed"], "", "", "", ""])
-            continue
-        floor = floors.get((one["form"], one["rows"], one["threads"]))
-        spread = f"{one['wall_s']:.2f} ({one['fastest_s']:.2f}-{one['slowest_s']:.2f})"
-        ratio = "" if floor is None else f"{one['wall_s'] / floor:.2f}"
-        speed = f"{one['rows'] / one['wall_s'] / 1e6:.2f} M"
-        rows.append([*told, f"{one['distinct']:,.0f}", spread, speed, ratio, f"{one['peak_mb']:.0f}"])
-    return aligned(rows)
-
-
-def verdict(found: list[dict[str, Any]]) -> str:
-    """Whether counting is within its floor, and what memory does as rows grow."""
-    floors = {
-        (one["form"], one["rows"], one["threads"]): one.get("wall_s") for one in found if one["what"] == "group by"
+    return {
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{os.cpu_count()} cores ({platform.machine()}, {platform.system()})",
+        "versions": versions,
     }
-    lines = []
-    for what in ("count", "prepare"):
-        ratios = {
-            (one["form"], one["rows"], one["threads"]): one["wall_s"] / floor
-            for one in found
-            if one["what"] == what and one["engine"] == "duckdb" and "wall_s" in one
-            and (floor := floors.get((one["form"], one["rows"], one["threads"])))
-        }  # fmt: skip
-        told = {key: ratio for key, ratio in ratios.items() if ratio > FLOOR}
-        beyond = [f"{form} {rows:.0e}, {threads} threads: {ratio:.2f}" for (form, rows, threads), ratio in told.items()]
-        lines.append(f"{what}: {len(ratios) - len(beyond)} of {len(ratios)} within {FLOOR} of a GROUP BY"
-                     + (f"; beyond: {'; '.join(beyond)}" if beyond else ""))  # fmt: skip
-    return "\n".join(lines)
 
 
 def main() -> None:
@@ -246,46 +218,55 @@ def main() -> None:
     parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)
     for form, default in (("few", [1e6, 1e7]), ("measured", [1e6]), ("worst", [1e6])):
         parser.add_argument(f"--{form}", type=float, nargs="*", default=default, metavar="ROWS")
-    parser.add_argument(
-        "--spark", type=float, nargs="*", default=[], metavar="ROWS", help="of `few`, on local Spark too"
-    )
+    parser.add_argument("--spark", type=float, nargs="*", default=[], metavar="ROWS", help="of `few`, on Spark too")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--limit", type=float, default=900, help="seconds that one measurement may take")
     parser.add_argument("--folder", type=Path, help="where the files are made and kept; a temporary one if not said")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="write the measurements, in place of those of the same form and rows")
     given = parser.parse_args()
     if given.work:
         name, pattern, threads, engine = given.work
         work(name, Table(pattern, int(threads), engine))
         return
-    found = []
+    found: list[dict[str, Any]] = []
+    if given.json is not None and given.json.exists():
+        found = json.loads(given.json.read_text(encoding="utf-8"))["measurements"]
     with tempfile.TemporaryDirectory() as scratch:
-        for form in ("few", "measured", "worst"):
+        for form in FORMS:
             for n_rows in map(int, getattr(given, form)):
                 folder = (given.folder or Path(scratch)) / f"{form}{n_rows}"
                 if not folder.exists():
                     generate(folder, n_rows, form)
-                jobs = [
-                    (name, threads, "duckdb") for threads in (1, 2) for name in WORK if (name, threads) != ("pandas", 2)
-                ]
-                if form == "few" and n_rows in map(int, given.spark):
-                    jobs += [(name, 2, "spark") for name in ("count", "prepare")]
-                runs: dict[tuple[str, int, str], list[dict[str, Any]]] = {job: [] for job in jobs}
-                for _ in range(given.repeats):
-                    for job, seen in runs.items():
-                        if seen and "failed" in seen[-1]:
-                            continue
-                        name, threads, engine = job
-                        seen.append(measured(name, Table(str(folder / "*.parquet"), threads, engine), given.limit))
-                        print(form, n_rows, *job, seen[-1], file=sys.stderr, flush=True)
-                for (name, threads, engine), seen in runs.items():
-                    shown = name if name in ("pandas", "polars") else engine
-                    found.append({"form": form, "rows": n_rows, "what": name, "engine": shown, "threads": threads,
-                                  **together(seen)})  # fmt: skip
+                on_spark = form == "few" and n_rows in map(int, given.spark)
+                new = one_table(form, n_rows, folder, on_spark=on_spark, repeats=given.repeats, limit=given.limit)
+                found = [one for one in found if (one["form"], one["rows"]) != (form, n_rows)] + new
+                found.sort(key=lambda one: (FORMS.index(one["form"]), one["rows"]))
                 if given.json is not None:
-                    given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(markdown(found))
+                    told = {**made_with(), "measurements": found}
+                    given.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    print(table_of(found))
     print(verdict(found))
+
+
+def one_table(
+    form: str, n_rows: int, folder: Path, *, on_spark: bool, repeats: int, limit: float
+) -> list[dict[str, Any]]:
+    """Every measurement of one table, taken in turn."""
+    jobs = [(name, threads, "duckdb") for threads in (1, 2) for name in WORK if (name, threads) != ("pandas", 2)]
+    jobs += [(name, 2, "spark") for name in ("count", "prepare") if on_spark]
+    runs: dict[tuple[str, int, str], list[dict[str, Any]]] = {job: [] for job in jobs}
+    for _ in range(repeats):
+        for job, seen in runs.items():
+            if not seen or "failed" not in seen[-1]:
+                name, threads, engine = job
+                seen.append(measured(name, Table(str(folder / "*.parquet"), threads, engine), limit))
+                print(form, n_rows, *job, seen[-1], file=sys.stderr, flush=True)
+    n_bytes = sum(file.stat().st_size for file in folder.iterdir())
+    return [
+        {"form": form, "rows": n_rows, "bytes": n_bytes, "what": name, "threads": threads,
+         "engine": name if name in ("pandas", "polars") else engine, **together(seen)}
+        for (name, threads, engine), seen in runs.items()
+    ]  # fmt: skip
 
 
 if __name__ == "__main__":

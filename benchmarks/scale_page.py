@@ -1,0 +1,136 @@
+"""The measured part of docs/scale.md, from `benchmarks/results/scale.json`: a table, and a cluster worked out on paper.
+
+.venv/bin/python benchmarks/scale_page.py
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from layout import aligned
+
+ROOT = Path(__file__).parent.parent
+RESULTS, PAGE = ROOT / "benchmarks" / "results" / "scale.json", ROOT / "docs" / "scale.md"
+BEGIN, END = "<!-- measured -->\n", "<!-- /measured -->\n"
+FORMS = ("few", "measured", "worst")
+FLOOR = 1.5
+"""The most times a plain GROUP BY that counting may take."""
+ROWS, NODES, CORES = 10**11, 100, 16
+PRICE = 0.77
+"""Dollars that a machine of so many cores costs an hour, about, from whoever lets one."""
+TASK = 128 * 2**20
+"""Bytes of a file that Spark gives one task."""
+FIELD = 8
+"""Bytes that Spark needs for one field of a row that it moves."""
+FIELDS = 33
+"""Thirty columns, the target, a count and a header."""
+
+
+def table_of(found: list[dict[str, Any]]) -> str:
+    """One row for each measurement, with its ratio to the plain GROUP BY of the same rows and threads."""
+    floors = _floors(found)
+    rows = [["form", "rows", "what", "engine", "threads", "distinct", "seconds", "rows a second", "GROUP BYs", "MB"]]
+    for one in found:
+        told = [one["form"], f"{one['rows']:.0e}".replace("e+0", "e"), one["what"], one["engine"], str(one["threads"])]
+        if "failed" in one:
+            rows.append([*told, "", one["failed"], "", "", ""])
+            continue
+        floor = floors.get((one["form"], one["rows"], one["threads"]))
+        spread = f"{one['wall_s']:.2f} ({one['fastest_s']:.2f}-{one['slowest_s']:.2f})"
+        ratio = "" if floor is None else f"{one['wall_s'] / floor:.2f}"
+        speed = f"{one['rows'] / one['wall_s'] / 1e6:.2f} M"
+        rows.append([*told, f"{one['distinct']:,.0f}", spread, speed, ratio, f"{one['peak_mb']:.0f}"])
+    return aligned(rows)
+
+
+def verdict(found: list[dict[str, Any]]) -> str:
+    """Whether counting is within its floor."""
+    floors = _floors(found)
+    lines = []
+    for what in ("count", "prepare"):
+        ratios = {
+            f"{one['form']}, {one['rows']:.0e} rows, {one['threads']} threads": one["wall_s"] / floor
+            for one in found
+            if one["what"] == what and one["engine"] == "duckdb" and "wall_s" in one
+            and (floor := floors.get((one["form"], one["rows"], one["threads"])))
+        }  # fmt: skip
+        beyond = [f"{where}: {ratio:.2f}" for where, ratio in ratios.items() if ratio > FLOOR]
+        told = f"; beyond it {'; '.join(beyond)}" if beyond else ""
+        lines.append(f"`{what}`: {len(ratios) - len(beyond)} of {len(ratios)} within {FLOOR} times a GROUP BY{told}.")
+    return "\n".join(lines)
+
+
+def _floors(found: list[dict[str, Any]]) -> dict[tuple[str, int, int], float | None]:
+    return {(one["form"], one["rows"], one["threads"]): one.get("wall_s") for one in found if one["what"] == "group by"}
+
+
+def _done(found: list[dict[str, Any]], what: str, engine: str) -> list[dict[str, Any]]:
+    """The measurements of `few` that ended."""
+    wanted = ("few", what, engine)
+    return [one for one in found if (one["form"], one["what"], one["engine"]) == wanted and "wall_s" in one]
+
+
+def largest(found: list[dict[str, Any]], what: str, engine: str) -> dict[str, Any]:
+    """The measurement of `few` with most rows."""
+    return max(_done(found, what, engine), key=lambda one: (one["rows"], one["threads"]))
+
+
+def memory(found: list[dict[str, Any]]) -> str:
+    """What memory does as rows grow."""
+    done = [one for one in _done(found, "prepare", "duckdb") if one["threads"] == 1]
+    told = ", ".join(f"{one['peak_mb']:.0f} MB of {one['rows']:.0e} rows".replace("e+0", "e") for one in done)
+    return f"At the same number of distinct rows memory does not grow with rows: one thread took at most {told}."
+
+
+def paper(found: list[dict[str, Any]]) -> str:
+    """A hundred billion rows on a hundred machines, worked out from what was measured here."""
+    one = largest(found, "prepare", "spark")
+    n_bytes = one["bytes"] / one["rows"]
+    rate = one["rows"] / one["wall_s"] / one["threads"]
+    read, tasks = n_bytes * ROWS, n_bytes * ROWS / TASK
+    distinct = largest(found, "group by", "duckdb")["distinct"]
+    moved, home = tasks * distinct * FIELDS * FIELD, distinct * 4 * FIELD
+    seconds = ROWS / (rate * NODES * CORES)
+    cost = seconds / 3600 * NODES * PRICE
+    rows = [
+        ["what", "how", "how much"],
+        ["bytes read", f"10¹¹ rows × {n_bytes:.1f} bytes a row, once", f"{read / 1e12:.1f} TB"],
+        ["tasks", f"parts of files of {TASK // 2**20} MB", f"{tasks:,.0f}"],
+        ["bytes moved between machines", f"{tasks:,.0f} tasks × at most {distinct:,.0f} distinct rows × "
+         f"{FIELDS * FIELD} bytes", f"{moved / 1e9:,.0f} GB"],
+        ["bytes that come home", f"{distinct:,.0f} distinct rows × {4 * FIELD} bytes", f"{home / 1e6:.1f} MB"],
+        ["time", f"10¹¹ rows ÷ ({rate / 1e6:.2f} million rows a second and core × {NODES} × {CORES} cores)",
+         f"{seconds / 60:.1f} minutes"],
+        ["cost", f"{NODES} machines at ${PRICE} an hour", f"${cost:.2f}"],
+    ]  # fmt: skip
+    return aligned(rows)
+
+
+def measured_part(told: dict[str, Any]) -> str:
+    """What stands between the marks of the page."""
+    found = told["measurements"]
+    versions = ", ".join(f"{name} {version}" for name, version in told["versions"].items())
+    return "\n\n".join([
+        f"{told['machine']}; {versions}; {told['date']}. Medians, with the fastest and the slowest run.",
+        table_of(found), verdict(found).replace("\n", " "), memory(found),
+        "### A hundred billion rows, on paper",
+        f"{NODES} machines of {CORES} cores, 30 columns, few distinct rows, at the speed that Spark has here:",
+        paper(found),
+    ]) + "\n"  # fmt: skip
+
+
+def page_with(page: str, told: dict[str, Any]) -> str:
+    """The page with what was measured in its place."""
+    before, rest = page.split(BEGIN)
+    return before + BEGIN + "\n" + measured_part(told) + "\n" + END + rest.split(END)[1]
+
+
+def main() -> None:
+    told = json.loads(RESULTS.read_text(encoding="utf-8"))
+    PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), told), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
