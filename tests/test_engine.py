@@ -397,3 +397,52 @@ def test_histograms_are_those_of_memory_bin_by_bin(n):
     here = Tally.of(columns_of(rows[["fine"]])[0], codes, 2, np.ones(n))
     for part in ("low", "high", "counts"):
         assert np.array_equal(getattr(found.histogram, part), getattr(here.histogram, part))
+
+
+def test_no_row_is_in_two_parts(lake):
+    ready = EntropyClassifier(set_aside=0.25)._begin_counting(in_engine(lake), "y", None, None).ready
+    assert ready.train.counted().merge(ready.validation.counted()) == ready.table.counted()
+    table = frame(2_000)
+    bits = ready.schema.cutting.values(columns_of(table.drop(columns="y")))
+    everything = CountedRows.of(bits, ready.schema.names, np.eye(2)[(table.y == "well").astype(int)])
+    assert ready.table.counted().merge(ready.aside.table.counted()) == everything
+    assert (ready.train.n_counted, ready.validation.n_counted) == (1_200, 300)
+
+
+def test_a_file_that_is_read_is_known_by_any_name(lake, model, monkeypatch):
+    monkeypatch.chdir(lake)
+    for name in ("part0.parquet", f"../{lake.name}/part0.parquet"):
+        with pytest.raises(LogicLensError, match="is among the files that are read"):
+            model.predict_into(lake, name)
+
+
+def test_nan_is_above_no_cut_where_training_had_none():
+    rows = frame(400).drop(columns=["stays", "unit", "since"]).dropna()
+    model = EntropyClassifier(epochs=60).fit(in_duckdb(rows), target="y")
+    assert any(predicate.column == "age" for predicate in model.schema_.predicates.values())
+    rows["age"] = np.where(np.arange(len(rows)) % 3 == 0, np.nan, rows["age"])
+    arrow = pa.table({name: pa.array(rows[name].to_numpy(), from_pandas=False) for name in rows})
+    there = ibis.duckdb.connect().create_table("rows", arrow)
+    assert there.age.isnan().sum().execute() > 100
+    cutting = model.schema_.cutting
+    here = CountedRows.of(cutting.values(columns_of(rows.drop(columns="y"))), list(cutting.predicates))
+    assert count_rows(there, cutting) == here
+    assert model.score(there, "y") == model.score(rows.drop(columns="y"), rows.y)
+
+
+def test_cuts_are_compared_to_the_last_digit():
+    low, high = -0.9011201503953836, -0.9011201503953835
+    rows = frame(200).assign(close=np.where(np.arange(200) % 2, high, low))
+    rows["y"] = np.where(rows.close == high, "ill", "well")
+    here, there = both(rows)
+    assert f"close >= {high}" in there.predicates_
+    assert dict(here.predicates_) == dict(there.predicates_)
+
+
+def test_count_rows_takes_a_booleaniser_and_finds_the_classes():
+    rows = frame(300)
+    cuts = Booleaniser().fit(rows.drop(columns="y"), rows.y)
+    counted = count_rows(in_duckdb(rows), cuts, "y")
+    bits, codes = cuts.transform(rows.drop(columns="y")), (rows.y == "well").astype(int)
+    assert counted == CountedRows.of(bits, list(cuts.predicates_), np.eye(2)[codes])
+    assert count_rows(in_duckdb(rows), cuts) == CountedRows.of(bits, list(cuts.predicates_))
