@@ -173,7 +173,7 @@ def grouped(
         words[f"w{start // BITS}"] = functools.reduce(operator.add, codes) if codes else ibis.literal(0, "int64")
     more = {} if target is None else {"y": table[target]}
     if by is not None:
-        more["g"] = _period(table, by)
+        more["g"] = period(table, by)
     packed = table.select(**words, **more)
     counts = (
         {"n0": packed.count()}
@@ -258,7 +258,7 @@ def there(column: Any) -> Any:
     return column.notnull()
 
 
-def _period(table: ir.Table, by: str) -> Any:
+def period(table: ir.Table, by: str) -> Any:
     """What rows are told apart by: the values of a column, the months of dates."""
     if by not in table.columns:
         raise no_column(by, list(table.columns), "the table")
