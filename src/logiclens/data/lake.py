@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from logiclens.data.engine import in_a_line, is_engine_table
-from logiclens.data.names import names_several
+from logiclens.data.names import DATABASES, names_several
 from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ LOOKED_AT = 20_480
 """Rows that tell what the texts of a column are, as many as DuckDB looks at to tell its type."""
 FILE = "__logiclens_file__"
 """The column that says which file a row came from, in a table that was opened with `per_file`."""
-_SQLITE = (".sqlite", ".sqlite3", ".db")
 
 
 def is_lake(source: Any) -> bool:
@@ -75,7 +74,7 @@ def in_engine(
         raise LogicLensError("memory and threads are told to DuckDB; Spark has settings of its own for them.")
     files, kind = _files(os.fspath(source))
     connection = _duckdb(memory, threads) if engine == "duckdb" else _spark()
-    if kind in _SQLITE:
+    if kind in DATABASES:
         if per_file:
             raise LogicLensError(f"{files[0]} is a database, whose rows come from no files to tell apart.")
         return _of_sqlite(connection, files[0], engine)
@@ -135,10 +134,10 @@ def _files(source: str) -> tuple[list[str], str]:
             f"{source} holds files of several kinds ({listed}): name those of one, as in '{folder / '*'}{one}'."
         )
     kind = kinds.pop()
-    if kind not in _READERS and kind not in _SQLITE:
-        known = ", ".join((*_READERS, *_SQLITE))
+    if kind not in _READERS and kind not in DATABASES:
+        known = ", ".join((*_READERS, *DATABASES))
         raise LogicLensError(f"{found[0]} is of no kind that an engine reads ({known}).")
-    if kind in _SQLITE and len(found) > 1:
+    if kind in DATABASES and len(found) > 1:
         raise LogicLensError(f"{source} holds several databases: name one of them.")
     return found, ".parquet" if kind == ".pq" else kind
 
