@@ -1,9 +1,12 @@
-"""`logiclens explain` on tables that an engine counts."""
+"""`logiclens explain`, `score` and `predict` on tables that an engine counts, beside the same rows in one file."""
 
 from __future__ import annotations
 
 import json
+import re
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from tests.cli_runs import logiclens, refused
@@ -13,10 +16,43 @@ from tests.test_engine import frame
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lake")
-    table = frame(2_000)
+    table = frame(2_000).assign(nothing=np.nan, often=lambda rows: rows.visits)
     for k in range(3):
         table.iloc[k::3].to_parquet(folder / f"part{k}.parquet", index=False)
+    table.to_parquet(folder / "whole.parquet", index=False)
     return folder
+
+
+@pytest.fixture(scope="module")
+def new(tmp_path_factory):
+    """Other rows, some without a class: as three files, and as one."""
+    folder = tmp_path_factory.mktemp("new")
+    (folder / "lake").mkdir()
+    table = frame(900, seed=1).assign(nothing=np.nan, often=lambda rows: rows.visits)
+    table.loc[::50, "y"] = None
+    for k in range(3):
+        table.iloc[300 * k : 300 * (k + 1)].to_parquet(folder / "lake" / f"part{k}.parquet", index=False)
+    table.to_parquet(folder / "whole.parquet", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module", params=["soft", "exact"])
+def model(request, lake):
+    """A model of a lake."""
+    exact = ["--exact"] if request.param == "exact" else []
+    run = logiclens(
+        "explain", "part*.parquet", "--target", "y", "--drop", "nothing", *exact, "--save", request.param, "-q",
+        cwd=lake,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return lake / request.param
+
+
+def told(*arguments, cwd):
+    """What a command writes for a program."""
+    run = logiclens(*arguments, "--json", "-", cwd=cwd)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
 
 
 def test_a_pattern_is_counted_and_explained(lake):
@@ -29,7 +65,7 @@ def test_a_pattern_is_counted_and_explained(lake):
     result = json.loads(run.stdout)
     assert result["data"]["rows"] == 2_000
     assert result["parts"] == {"train": 1_200, "validation": 300, "set_aside": 500}
-    assert result["data"]["columns"] == 6
+    assert result["data"]["columns"] == 8
     assert sum(sum(row) for row in result["confusion"]["counts"]) == 500
     assert "<html" in (lake / "rules.html").read_text(encoding="utf-8")
     again = logiclens("score", "model", "part0.parquet", cwd=lake)
@@ -44,16 +80,162 @@ def test_one_value_of_the_target_against_the_others(lake):
 
 @pytest.mark.parametrize(("options", "message"), [
     (["--target", "z"], "part*.parquet has no column 'z'"),
-    (["--target", "y", "--drop", "nothing"], "part*.parquet has no column 'nothing'"),
+    (["--target", "y", "--drop", "nought"], "part*.parquet has no column 'nought'"),
     (["--target", "y", "--drop", "y"], "the target 'y' cannot be left out"),
-    (["--target", "y", "--by", "unit"], "rows that an engine counts take no --by"),
+    (["--target", "y", "--by", "unit"], "rows that an engine counts are set aside without their columns, so that --by"),
+    (["--target", "y", "--weight", "age"], "rows that an engine counts take no --weight"),
     (["--target", "y", "--positive", "dead"], "'dead' is not a value of 'y'; the values are 'ill', 'well'"),
     (["--target", "y", "--cuts", "soft"], 'rows of "soft" concepts differ all'),
     (["--target", "y", "--memory", "much"], "DuckDB does not take these settings"),
-    (["--target", "age"], "the target 'age' is missing in"),
+    (["--target", "y", "--engine", "spark", "--memory", "4GB"], "memory and threads are told to DuckDB"),
+    (["--target", "age"], "the target 'age' holds numbers with decimals"),
+    (["--target", "nothing"], "the target 'nothing' has no value in any row"),
 ])  # fmt: skip
 def test_what_cannot_be_counted_is_told_in_a_sentence(lake, options, message):
     assert refused("explain", "part*.parquet", *options, cwd=lake).startswith(message)
+
+
+def same(there, here):
+    """Two scores, apart from what the rows are called."""
+    for one in (there, here):
+        for key in ("data", "sha256"):
+            del one[key]
+        del one["statistics"]["source"]
+    assert there == here
+
+
+def test_a_score_is_that_of_the_same_rows_in_a_file(model, new):
+    there, here = told("score", model, "lake", cwd=new), told("score", model, "whole.parquet", cwd=new)
+    assert there["rows"] == 882
+    assert there["left_out"] == 18
+    same(there, here)
+
+
+@pytest.mark.parametrize("column", ["unit", "since"])
+def test_subgroups_are_those_of_the_same_rows_in_a_file(model, new, column):
+    there = told("score", model, "lake/*.parquet", "--by", column, "--memory", "1GB", cwd=new)
+    here = told("score", model, "whole.parquet", "--by", column, cwd=new)
+    assert len(here["statistics"]["subgroups"]) > 1
+    same(there, here)
+
+
+def test_a_score_file_by_file_is_that_of_each_file(model, new):
+    there = told("score", model, "lake", "--per-file", cwd=new)["statistics"]
+    assert there["by"] == "file"
+    assert [group["name"] for group in there["subgroups"]] == [f"part{k}.parquet" for k in range(3)]
+    for group in there["subgroups"]:
+        here = told("score", model, f"lake/{group['name']}", cwd=new)
+        assert group["classes"] == here["statistics"]["classes"]
+    run = logiclens("score", model, "lake", "--per-file", cwd=new)
+    assert "where the file is part1.parquet\n  ill: fires on " in run.stdout
+    assert run.stderr == ""
+
+
+def test_one_value_against_the_others_is_scored(lake, new):
+    run = logiclens(
+        "explain", "part*.parquet", "--target", "often", "--positive", "7", "--drop", "nothing", "--save", "seven",
+        "-q", cwd=lake,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    there, here = (told("score", lake / "seven", data, cwd=new) for data in ("lake", "whole.parquet"))
+    assert there["accuracy"]["value"] == 1
+    assert [one["name"] for one in there["statistics"]["classes"]] == ["7", "not 7"]
+    same(there, here)
+
+
+def test_answers_are_those_of_the_same_rows_in_a_file(model, new, tmp_path):
+    run = logiclens("predict", model, "lake", "-o", tmp_path / "answers.parquet", "--memory", "1GB", cwd=new)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == ""
+    told = "" if model.name == "exact" else "note: the rules answer, as SQL; they are about the network, and can "
+    assert run.stderr.startswith(f"{told}differ from it.\n" * bool(told) + "900 rows are in ")
+    run = logiclens("predict", model, "whole.parquet", "--rules", "-o", tmp_path / "file.csv", cwd=new)
+    assert run.returncode == 0, run.stderr
+    rows, answers = pd.read_parquet(new / "whole.parquet"), pd.read_parquet(tmp_path / "answers.parquet")
+    assert list(answers.columns) == [*rows.columns, "predicted y"]
+    pd.testing.assert_frame_equal(answers[list(rows.columns)], rows, check_dtype=False)
+    assert list(answers["predicted y"]) == list(pd.read_csv(tmp_path / "file.csv")["predicted y"])
+
+
+def test_columns_to_keep_stand_beside_the_answers_of_an_engine(model, new, tmp_path):
+    out = tmp_path / "answers.parquet"
+    run = logiclens(
+        "predict", model, "lake/*.parquet", "--rules", "--keep", "age", "--keep", "unit", "--keep", "age", "-o", out,
+        cwd=new,
+    )  # fmt: skip
+    assert run.stderr == f"900 rows are in {out}.\n"
+    assert list(pd.read_parquet(out).columns) == ["age", "unit", "predicted y"]
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["score", "lake", "--target", "z"], "lake has no column 'z'; its columns are"),
+    (["score", "lake", "--by", "unitt"], "lake has no column 'unitt'; did you mean 'unit'?"),
+    (["score", "lake", "--by", "unit", "--per-file"], "rows are told apart by a column or by their files: leave out"),
+    (["score", "lake", "--target", "visits"], "the class '0' of 'visits' is not one of the model's: 'ill', 'well'."),
+    (["score", "lake", "--target", "nothing"], "the target 'nothing' has no value in any row."),
+    (["score", "lake", "--delimiter", ";"], "rows that an engine counts take no --delimiter."),
+    (["score", "lake", "--memory", "banana"], "DuckDB does not take these settings: Parser Error: Memory must have"),
+    (["score", "whole.parquet", "--memory", "4GB"], "--memory is for rows that DuckDB counts: say --engine duckdb"),
+    (["score", "whole.parquet", "--per-file"], "--per-file tells the files of a folder or a pattern apart: name"),
+    (["score", "rows.db"], "rows.db is a database, which is not read but counted: say --engine duckdb."),
+    (["score", "empty"], "empty is a folder without files."),
+    (["predict", "lake"], "rows that an engine answers go into a Parquet file: say -o answers.parquet."),
+    (["predict", "lake", "-o", "answers.csv"], "rows that an engine answers go into a Parquet file: say -o"),
+    (["predict", "lake", "-o", "a.parquet", "--why"], "rows that an engine answers take no --why."),
+    (["predict", "lake", "-o", "a.parquet", "--json", "-"], "rows that an engine answers take no --json."),
+    (["predict", "lake", "-o", "a.parquet", "--keep", "agee"], "lake has no column 'agee' to keep; did you mean"),
+    (["predict", "lake", "-o", "lake/part0.parquet"], "lake/part0.parquet would lie among the files that are read: "),
+    (["predict", "lake/*.parquet", "-o", "lake/a.parquet"], "lake/a.parquet would lie among the files that are read"),
+    (["predict", "**/*.parquet", "-o", "lake/a.parquet"], "lake/a.parquet would lie among the files that are read"),
+    (["predict", "lake", "-o", "nowhere/a.parquet"], "cannot write nowhere/a.parquet: there is no folder"),
+    (["predict", "part*.parquet", "-o", "a.parquet"], "part*.parquet names no file."),
+])  # fmt: skip
+def test_what_a_saved_model_cannot_do_is_told_in_a_sentence(lake, new, arguments, message):
+    if not (lake / "soft").is_dir():
+        logiclens("explain", "part*.parquet", "--target", "y", "--drop", "nothing", "--save", "soft", "-q", cwd=lake)
+    (new / "empty").mkdir(exist_ok=True)
+    command, *rest = arguments
+    assert refused(command, lake / "soft", *rest, cwd=new).startswith(message)
+    assert sorted(path.name for path in new.iterdir()) == ["empty", "lake", "whole.parquet"]
+
+
+def test_rows_that_lack_a_column_of_the_rules(model, new, tmp_path):
+    pd.read_parquet(new / "whole.parquet").drop(columns=["age", "often"]).to_parquet(tmp_path / "rows.parquet")
+    message = refused("predict", model, "*.parquet", "-o", "answers/a.parquet", cwd=tmp_path)
+    assert message.startswith("cannot write answers/a.parquet: there is no folder")
+    (tmp_path / "answers").mkdir()
+    message = refused("predict", model, "*.parquet", "--rules", "-o", "answers/a.parquet", cwd=tmp_path)
+    assert re.match(r"\*\.parquet has no column '(age|often)', which the rules need; ", message)
+    assert re.match("the table lacks the column '(age|often)'", refused("score", model, "*.parquet", cwd=tmp_path))
+
+
+def test_a_comparison_reads_one_file(model, new):
+    assert refused("diff", model, model, "--data", "lake", cwd=new).startswith(
+        "lake is a folder or a pattern: name one"
+    )
+    assert refused("diff", model, model, "--data", "lake/*", cwd=new).startswith(
+        "lake/* is a folder or a pattern: name"
+    )
+
+
+def test_models_of_lakes_and_of_files_take_each_other_s_rows(lake, new, tmp_path):
+    rows = frame(900, seed=1)
+    (tmp_path / "csv").mkdir()
+    for k in range(3):
+        rows.iloc[k::3].replace({"y": {"ill": "yes", "well": "no"}}).to_csv(tmp_path / "csv" / f"{k}.csv", index=False)
+    for data, name in (("csv", "of_lake"), ("csv/0.csv", "of_file")):
+        run = logiclens("explain", data, "--target", "y", "--save", name, "-q", cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+    for name in ("of_lake", "of_file"):
+        there, here = (told("score", name, data, cwd=tmp_path) for data in ("csv/[1].csv", "csv/1.csv"))
+        assert [one["name"] for one in there["statistics"]["classes"]] == ["no", "yes"]
+        same(there, here)
+
+
+def test_rows_without_a_class_are_left_out_of_a_lake(new):
+    result = told("explain", "lake", "--target", "y", "--drop", "nothing", cwd=new)
+    assert result["data"]["rows"] == 882
+    assert "18 rows have no value of 'y' and are left out." in result["notes"]
 
 
 def test_a_pattern_that_names_nothing(lake):

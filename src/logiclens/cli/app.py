@@ -9,19 +9,17 @@ import typer
 
 from logiclens import __version__
 from logiclens.cli.app_bench import bench_app
-from logiclens.cli.cluster import Backend, Scheduler, cluster
+from logiclens.cli.app_explain import explain
 from logiclens.cli.options import (
     FOLDER,
-    TABLE,
     By,
     Command,
-    Cuts,
     Data,
     Delimiter,
     Engine,
     Form,
     Json,
-    Method,
+    Memory,
     Missing,
     Model,
     NoNotes,
@@ -81,127 +79,7 @@ def _options(
         typer.echo(context.get_help())
 
 
-@app.command(cls=Command, short_help="From a table to rules.")
-def explain(
-    data: Annotated[
-        str | None, typer.Argument(metavar="DATA", help=f"{TABLE} Without: a bundled example.", show_default=False)
-    ] = None,
-    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column to explain.")] = None,
-    positive: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="Explain this value of the target against all others.")
-    ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Make the rules the model, with a proof.")] = False,
-    report: Annotated[str | None, typer.Option(metavar="FILE", help="Write one HTML page.")] = None,
-    save: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the model in a folder.")] = None,
-    json: Json = None,
-    by: By = None,
-    stability: Annotated[
-        int | None, typer.Option(metavar="N", min=2, help="Train again on N resamples: which parts recur?")
-    ] = None,
-    stable: Annotated[bool, typer.Option("--stable", help="With --stability: rules made of what recurs.")] = False,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="With --stability: so many processes; 1 if not said.")
-    ] = None,
-    backend: Backend = "local",
-    scheduler: Scheduler = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; may be repeated.")
-    ] = None,
-    weight: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="How much each row counts, as in a survey.")
-    ] = None,
-    balanced: Annotated[
-        bool, typer.Option("--balanced", help="Let every class weigh the same, however rare it is.")
-    ] = False,
-    cuts: Annotated[
-        Cuts, typer.Option(metavar="HOW", help="Cut numbers and dates: supervised, quantile, uniform, soft.")
-    ] = Cuts.supervised,
-    max_literals: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Most conditions a class; 9 with --exact, else 40.")
-    ] = None,
-    set_aside: Annotated[
-        float, typer.Option(metavar="SHARE", min=0.01, max=0.9, help="Share of the rows to measure on.")
-    ] = 0.25,
-    folds: Annotated[
-        int | None, typer.Option(metavar="N", min=2, max=20, help="Cross-validate first; 5 for the example.")
-    ] = None,
-    delimiter: Delimiter = None,
-    missing: Missing = None,
-    method: Annotated[
-        Method, typer.Option(metavar="HOW", help="Choose formulas: minimal, or as the paper does.")
-    ] = Method.minimal,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the parts and the initial weights.")] = 0,
-    engine: Annotated[
-        Engine | None,
-        typer.Option(metavar="NAME", help="Count rows where they are: duckdb (patterns, folders) or spark."),
-    ] = None,
-    memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="The most that DuckDB takes before it uses the disk: 4GB.")
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
-    """From a table to rules.
-
-    Numbers and dates are cut where it matters, categories and gaps become conditions; a network learns the target and
-    states its reasons as one formula for each class. A quarter of the rows is set aside before anything is looked at,
-    and every number printed is measured on these. Columns that name rows, such as a patient number, are left out.
-
-    \b
-    Examples:
-      logiclens explain
-      logiclens explain patients.csv --target died
-      logiclens explain patients.csv --target died --exact --save model
-      logiclens explain credit.parquet --target status --positive default --by sex
-      zcat visits.csv.gz | logiclens explain - --target outcome --json result.json
-      logiclens explain patients.csv --target died --stability 20 --report rules.html
-      logiclens explain 'lake/2026/*.parquet' --target churned --engine duckdb --memory 4GB
-    """
-    from logiclens.cli.lake import open_lake
-    from logiclens.cli.reading import Reading
-    from logiclens.cli.tables import Asked, check_by, read_problem
-    from logiclens.cli.wanted import Wanted
-    from logiclens.data.names import names_several
-
-    wanted = Wanted(folds or 0, stability, stable, by, save, report, json, jobs, backend)
-    wanted.check(exact=exact, data=data)
-    if weight is not None and folds:
-        raise LogicLensError("cross-validation counts every row once: leave out --folds or --weight.")
-    problem = lake = None
-    if data is None:
-        if any(given for given in (target, positive, drop, weight, delimiter, missing, engine, memory)):
-            raise LogicLensError("the bundled example takes no such options: name your table, logiclens explain DATA.")
-    elif target is None:
-        raise LogicLensError("which column is to be explained? Say --target COLUMN.")
-    elif engine is not None or names_several(data):
-        refused = {"--by": by, "--weight": weight, "--folds": folds, "--delimiter": delimiter, "--missing": missing}
-        if wrong := [option for option, given in refused.items() if given]:
-            raise LogicLensError(f"rows that an engine counts take no {wrong[0]}.")
-        lake = open_lake(
-            data, target, engine="duckdb" if engine is None else engine.value, memory=memory, positive=positive,
-            drop=tuple(drop or ()),
-        )  # fmt: skip
-    else:
-        # Before anything heavy is loaded: what is wrong with a table is told at once.
-        reading = Reading(data, delimiter, tuple(missing or ()))
-        problem = read_problem(reading, Asked(target, positive, tuple(drop or ()), weight))
-        check_by(problem, by)
-    from logiclens.cli.explain import explain_lake, explain_table
-    from logiclens.estimators.classifier import EntropyClassifier
-
-    model = EntropyClassifier(
-        cuts.value,
-        exact=exact,
-        max_literals=max_literals,
-        class_weight="balanced" if balanced else None,
-        method=method.value,
-        set_aside=set_aside,
-        random_state=seed,
-    )
-    with cluster(backend, scheduler, jobs):
-        if lake is not None:
-            explain_lake(lake, model, wanted, quiet=quiet)
-        else:
-            explain_table(problem, model, wanted, quiet=quiet)
+app.command(cls=Command, short_help="From a table to rules.")(explain)
 
 
 @app.command(cls=Command, short_help="The class of each row of a table.")
@@ -219,6 +97,8 @@ def predict(
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
+    engine: Engine = None,
+    memory: Memory = None,
     quiet: NoNotes = False,
 ) -> None:
     """The class of each row of a table, with how far it can be trusted.
@@ -226,15 +106,24 @@ def predict(
     Columns are found by name; others are ignored, and one that is missing is named. A category that the model has not
     seen belongs to none that it knows, and a missing value is above no cut: such rows are answered all the same.
 
+    Files in a folder or behind a pattern are not read: the rules answer, as SQL that an engine runs, and it writes
+    Parquet with all columns of the table, or those of --keep, and the class.
+
     \b
     Examples:
       logiclens predict model new.csv
       logiclens predict model new.csv --why --keep patient_id -o predictions.csv
       cat new.csv | logiclens predict model - --json -
+      logiclens predict model 'lake/2027/*.parquet' -o answers.parquet --memory 4GB
     """
-    from logiclens.cli.predict import predict_table
+    from logiclens.cli.lake import counting
+    from logiclens.cli.predict import predict_lake, predict_table
     from logiclens.cli.reading import Reading
 
+    refused = {"--why": why, "--json": json, "--delimiter": delimiter, "--missing": missing}
+    if (asked := counting(data, engine, memory, refused, what="answers")) is not None:
+        predict_lake(model, asked, keep=keep or (), by_rules=rules, out=out, quiet=quiet)
+        return
     reading = Reading(data, delimiter, tuple(missing or ()))
     predict_table(model, reading, why=why, keep=keep or (), by_rules=rules, out=out, json=json, quiet=quiet)
 
@@ -247,23 +136,35 @@ def score(
         str | None, typer.Option(metavar="COLUMN", help="If it has another name than in training.")
     ] = None,
     by: By = None,
+    per_file: Annotated[bool, typer.Option("--per-file", help="Show the rules for each file of a lake.")] = False,
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
+    engine: Engine = None,
+    memory: Memory = None,
     quiet: Quiet = False,
 ) -> None:
     """How good a saved model and its rules are on a table with known classes.
 
-    The numbers say how the model does on new rows only if it was not trained on these.
+    The numbers say how the model does on new rows only if it was not trained on these. Files in a folder or behind a
+    pattern are not read but counted by an engine.
 
     \b
     Examples:
       logiclens score model next_year.csv
       logiclens score model next_year.csv --by sex --json score.json
+      logiclens score model 'lake/2027/*.parquet' --per-file
     """
+    from logiclens.cli.lake import counting
     from logiclens.cli.reading import Reading
-    from logiclens.cli.score import score_table
+    from logiclens.cli.score import score_lake, score_table
 
+    asked = counting(data, engine, memory, {"--delimiter": delimiter, "--missing": missing})
+    if asked is not None:
+        score_lake(model, asked, target=target, by=by, per_file=per_file, json=json, quiet=quiet)
+        return
+    if per_file:
+        raise LogicLensError("--per-file tells the files of a folder or a pattern apart: name these, or use --by.")
     reading = Reading(data, delimiter, tuple(missing or ()))
     score_table(model, reading, target=target, by=by, json=json, quiet=quiet)
 

@@ -35,7 +35,7 @@ class Method(StrEnum):
     paper = "paper"
 
 
-class Engine(StrEnum):
+class Engines(StrEnum):
     """Who counts rows that are not read."""
 
     duckdb = "duckdb"
@@ -63,7 +63,10 @@ class Form(StrEnum):
     pmml = "pmml"
 
 
-TABLE = "A table: CSV, TSV, Parquet or JSON lines (also .gz), or - for standard input."
+TABLE = (
+    "A table: CSV, TSV, Parquet or JSON lines (also .gz), or - for standard input; a folder or a pattern of such files "
+    "is not read but counted."
+)
 FOLDER = "A model folder, as `logiclens explain --save` writes it."
 
 Data: TypeAlias = Annotated[str, typer.Argument(metavar="DATA", help=TABLE, show_default=False)]
@@ -73,10 +76,19 @@ Json: TypeAlias = Annotated[
 ]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 NoNotes: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and no notes.")]
-By: TypeAlias = Annotated[str | None, typer.Option(metavar="COLUMN", help="Show the rules for each value of a column.")]
+By: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Show the rules for each value of a column, dates by month.")
+]
 Delimiter: TypeAlias = Annotated[
     str | None, typer.Option(metavar="CHAR", help="Of a text file, if it is not to be found.")
 ]
 Missing: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="TEXT", help="A text that means no value; may be repeated.")
+]
+Engine: TypeAlias = Annotated[
+    Engines | None,
+    typer.Option(metavar="NAME", help="Count rows where they are: duckdb (patterns, folders) or spark."),
+]
+Memory: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="The most that DuckDB takes before it uses the disk: 4GB.")
 ]

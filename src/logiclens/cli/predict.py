@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from logiclens.cli.lake import Counting, check_column
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.reading import Reading
 from logiclens.cli.saved import SavedModel
 from logiclens.cli.tables import check_columns
 from logiclens.data.files import PARQUET, WRITTEN, write_table
+from logiclens.data.formats import pyarrow_module
 from logiclens.errors import LogicLensError
 
 
@@ -48,13 +52,50 @@ def predict_table(
         print(table.to_csv(index=False, lineterminator="\n"), end="")
 
 
+def predict_lake(
+    folder: Path, asked: Counting, *, keep: Sequence[str], by_rules: bool, out: str | None, quiet: bool
+) -> None:
+    """Have an engine write the class that the rules give each row of a table, which is not read."""
+    if out is None or not out.endswith(".parquet"):
+        raise LogicLensError("rows that an engine answers go into a Parquet file: say -o answers.parquet.")
+    check_outputs(data=asked.source, table=out)
+    if _lies_in(out, asked.source):
+        raise LogicLensError(f"{out} would lie among the files that are read: name another folder.")
+    model = SavedModel(folder, by_rules=True)
+    # After the folder was found to be usable: these take their time to load.
+    from logiclens.data.lake import files_of
+    from logiclens.estimators.lakes import predict_into
+
+    table = asked.table()
+    for column in (*model.columns, *keep):
+        check_column(table, column, asked.source, " to keep" if column in keep else ", which the rules need")
+    printer = Printer(quiet=quiet)
+    if not (by_rules or model.exact):
+        printer.note("note: the rules answer, as SQL; they are about the network, and can differ from it.")
+    predict_into(model.rules, table, out, name=_name(model), keep=tuple(dict.fromkeys(keep)) or None)
+    n_rows = sum(pyarrow_module("pyarrow.parquet").read_metadata(file).num_rows for file in files_of(out))
+    printer.note(f"{n_rows:,} rows are in {out}.")
+
+
+def _lies_in(path: str, source: str) -> bool:
+    """Whether a file is, or would be, one of those that a source names."""
+    place, named = Path(os.path.realpath(path)), os.path.realpath(source)
+    # Two stars stand for any number of folders, one for none.
+    matches = fnmatch(str(place), named.replace("**/", "*")) if "**" in named else place.match(named)
+    return matches or place.is_relative_to(named)
+
+
+def _name(model: SavedModel) -> str:
+    """What the column of answers is called."""
+    return f"predicted {model.target or 'class'}"
+
+
 def _table(model: SavedModel, rows: pd.DataFrame, *, why: bool) -> pd.DataFrame:
     answers = model.predict(rows)
-    name = f"predicted {model.target or 'class'}"
     if answers.ndim == 2:
         table = pd.DataFrame(answers, columns=[f"predicted {label}" for label in model.rules.names])
     else:
-        table = pd.DataFrame({name: answers, "confidence": model.probability(rows).round(4)})
+        table = pd.DataFrame({_name(model): answers, "confidence": model.probability(rows).round(4)})
     if why:
         table["why"] = model.reasons(rows, answers)
     table.insert(0, "row", np.arange(1, len(table) + 1))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from logiclens.data.names import names_several
+from logiclens.errors import LogicLensError
+
 if TYPE_CHECKING:
     from logiclens.data.files import TableFile
 
@@ -19,6 +22,8 @@ class Reading:
 
     def table(self) -> TableFile:
         """The table, read."""
+        if names_several(self.source):
+            raise LogicLensError(f"{self.source} is a folder or a pattern: name one file, which is read here.")
         # Here, because a command that reads no table should not wait for pandas.
         from logiclens.data.files import read_table
 

@@ -92,24 +92,24 @@ class SavedModel:
         return [str(reason) for reason in reasons]
 
     def labels(self, column: pd.Series) -> NDArray[Any]:
-        """A target as the labels of the rules; with one class against the rest, everything else is the rest.
+        """A target as the labels of the rules. The index of the column are the rows of the file, from 0."""
+        return np.array([self.label(value, f" in row {int(str(row)) + 1}") for row, value in column.items()], object)
 
-        The index of the column are the rows of the file, from 0.
-        """
-        place = {text_of(rule.label): rule.label for rule in self.rules.rules}
+    def label(self, value: Any, where: str = "") -> Any:
+        """The label that a value of the target is; with one class against the rest, everything else is the rest."""
+        labels, text = self._labels, text_of(value)
         # One value against the rest: two classes, of which the one is called not to be the other.
-        negated = (name for name in place if name.startswith("not ") and name.removeprefix("not ") in place)
-        rest = next(negated, None) if len(place) == 2 else None
-        found = []
-        for row, value in column.items():
-            text = text_of(value)
-            if text not in place and rest is None:
-                known = ", ".join(repr(name) for name in list(place)[:8])
-                raise LogicLensError(
-                    f"the class {text!r} in row {int(str(row)) + 1} is not one of the model's: {known}."
-                )
-            found.append(place.get(text, place.get(rest or "")))
-        return np.array(found, dtype=object)
+        negated = (name for name in labels if name.startswith("not ") and name.removeprefix("not ") in labels)
+        meant = text if text in labels or len(labels) != 2 else next(negated, text)
+        if meant not in labels:
+            known = ", ".join(repr(name) for name in list(labels)[:8])
+            raise LogicLensError(f"the class {text!r}{where} is not one of the model's: {known}.")
+        return labels[meant]
+
+    @cached_property
+    def _labels(self) -> dict[str, Any]:
+        """The labels of the rules, by how they are printed."""
+        return {text_of(rule.label): rule.label for rule in self.rules.rules}
 
 
 def _is_number(text: str) -> bool:

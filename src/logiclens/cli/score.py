@@ -2,32 +2,178 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from logiclens.cli.lake import Counting, check_column, labelled
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.reading import Reading
 from logiclens.cli.saved import SavedModel
 from logiclens.cli.sheet import READ_RULES, print_rules, print_subgroup
-from logiclens.cli.tables import check_columns
+from logiclens.cli.tables import check_columns, told_apart
 from logiclens.errors import LogicLensError
+from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import Literal
 from logiclens.formula.english import literal_words
 from logiclens.metrics.rules import Share
 from logiclens.metrics.scores import macro_f1
-from logiclens.metrics.statistics import rule_statistics
+from logiclens.metrics.statistics import RuleStatistics, rule_statistics
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Rows with known classes, and what the model answers.
+
+    Attributes:
+        data: where they are from.
+        sha256: of the file, where it is one.
+        target: the column of their classes.
+        labels: the class of each.
+        answers: what the model says.
+        by_rules: what its rules say.
+        fires: which formula fires on which row.
+        weight: how many rows each stands for.
+        left_out: how many rows have no class.
+        statistics: those of the rules.
+    """
+
+    data: str
+    sha256: str | None
+    target: str
+    labels: NDArray[Any]
+    answers: NDArray[Any]
+    by_rules: NDArray[Any]
+    fires: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+    left_out: int
+    statistics: RuleStatistics
 
 
 def score_table(
     folder: Path, reading: Reading, *, target: str | None, by: str | None, json: str | None, quiet: bool
 ) -> None:
-    """Print and write how good a model is."""
+    """Print and write how good a model is on a table that is read."""
     check_outputs(json, data=reading.source)
-    content = score(SavedModel(folder), reading, target=target, by=by)
+    _tell(score(SavedModel(folder), reading, target=target, by=by), json, by, quiet=quiet)
+
+
+def score_lake(
+    folder: Path, asked: Counting, *, target: str | None, by: str | None, per_file: bool, json: str | None, quiet: bool
+) -> None:
+    """Print and write how good a model is on a table that an engine counts."""
+    check_outputs(json, data=asked.source)
+    model = SavedModel(folder)
+    known = counted(model, asked, target=target, by=by, per_file=per_file)
+    _tell(_content(model, known), json, "the file" if per_file else by, quiet=quiet)
+
+
+def score(model: SavedModel, reading: Reading, *, target: str | None = None, by: str | None = None) -> dict[str, Any]:
+    """How good a model is on a table that is read, as plain data."""
+    wanted = _target(model, target)
+    file = reading.table()
+    frame = file.frame
+    check_columns(frame, [wanted], file.name, ", the target" if target is None else "")
+    check_columns(frame, [] if by is None else [by], file.name)
+    kept = frame[frame[wanted].notna()]
+    if kept.empty:
+        raise LogicLensError(f"the target {wanted!r} has no value in any row.")
+    rows, labels = model.rows(frame, file.name).loc[kept.index], model.labels(kept[wanted])
+    values, source = None if by is None else told_apart(kept[by]).to_numpy(), f"{len(rows):,} rows of {file.name}"
+    statistics = rule_statistics(model.rules, rows, labels, by=values, by_name=by, source=source)
+    known = Known(
+        file.name, file.sha256, wanted, labels, model.predict(rows), model.rules.predict(rows), model.rules.fires(rows),
+        np.ones(len(rows)), len(frame) - len(rows), statistics,
+    )  # fmt: skip
+    return _content(model, known)
+
+
+def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str | None, per_file: bool) -> Known:
+    """The rows of a table that an engine counts, with what the model says of them."""
+    if per_file and by is not None:
+        raise LogicLensError("rows are told apart by a column or by their files: leave out --by or --per-file.")
+    wanted, table = _target(model, target), asked.table(per_file=per_file)
+    check_column(table, wanted, asked.source, ", the target" if target is None else "")
+    if by is not None:
+        check_column(table, by, asked.source)
+    # After the table was found to be usable: these take their time to load.
+    from logiclens.data.lake import FILE
+    from logiclens.estimators.lakes import concepts_of, counted_lake, lake_statistics
+    from logiclens.train.progress import Progress
+
+    apart, concepts = FILE if per_file else by, None if model.has_network else model.rules.concepts
+    with Progress(2, "counting") as progress:
+        progress.update(0, "classes")
+        table, left_out = labelled(table, wanted)
+        table = _in_labels(model, table, wanted)
+        progress.update(1, "distinct rows")
+        lake = counted_lake(model.network, table, wanted, concepts=concepts, by=apart)
+    rows, labels = PackedRows.of(lake.bits, lake.names), model.network.classes_[lake.codes]
+    by_rules, source = model.rules.predict(rows), f"{lake.n_rows:,} rows of {asked.source}"
+    answers = model.network.predict(concepts_of(model.network, lake, None)) if model.has_network else by_rules
+    statistics = lake_statistics(model.rules, lake, labels, by=apart, source=source)
+    return Known(
+        asked.source, None, wanted, labels, answers, by_rules, model.rules.fires(rows), lake.weight, left_out,
+        statistics,
+    )  # fmt: skip
+
+
+def _in_labels(model: SavedModel, table: Any, target: str) -> Any:
+    """The table with its classes as the labels of the model: what was 7 may be "7", and all others "not 7"."""
+    import ibis
+
+    from logiclens.data.engine import classes_of
+
+    classes, _ = classes_of(table, target, least=1)
+    labels = [model.label(value, f" of {target!r}") for value in classes]
+    if labels == classes:
+        return table
+    each = [(table[target] == value, label) for value, label in zip(classes, labels, strict=True)]
+    return table.mutate(**{target: ibis.cases(*each)})
+
+
+def _target(model: SavedModel, target: str | None) -> str:
+    """The column of the classes: the one that is named, or that of training."""
+    if model.rules.multilabel:
+        raise LogicLensError("this model gives several labels a row: score it in Python, with statistics(X, y).")
+    wanted = target or model.target
+    if wanted is None:
+        raise LogicLensError("the model does not know the name of its target: say --target COLUMN.")
+    return wanted
+
+
+def _content(model: SavedModel, known: Known) -> dict[str, Any]:
+    def right(answers: NDArray[Any], labels: NDArray[Any]) -> dict[str, float | None]:
+        return Share(float(known.weight[np.equal(answers, labels)].sum()), float(known.weight.sum())).to_dict()
+
+    labels, fires = known.labels, known.fires
+    most = max(dict.fromkeys(labels.tolist()), key=lambda label: known.weight[labels == label].sum())
+    return {
+        "model": str(model.folder),
+        "data": known.data,
+        "sha256": known.sha256,
+        "target": known.target,
+        "rows": int(known.weight.sum()),
+        "left_out": known.left_out,
+        "exact": model.exact,
+        "accuracy": right(known.answers, labels),
+        "accuracy_of_the_rules": None if model.exact else right(known.by_rules, labels),
+        # What the class that most of these rows have would score.
+        "most_frequent": right(np.full(len(labels), most, dtype=object), labels),
+        "agreement": None if model.exact else right(known.by_rules, known.answers),
+        "f1": {
+            rule.name: macro_f1(labels == rule.label, fires[:, i], known.weight)
+            for i, rule in enumerate(model.rules.rules)
+        },
+        "statistics": known.statistics.to_dict(),
+        "words": _words(model),
+    }
+
+
+def _tell(content: dict[str, Any], json: str | None, by: str | None, *, quiet: bool) -> None:
     write_json(content, json)
     printer = Printer(quiet=quiet or json == STANDARD)
     printer.say(f"{content['data']}: {content['rows']:,} rows; target {content['target']!r}")
@@ -42,68 +188,15 @@ def score_table(
     ):
         if content.get(key) is not None:
             printer.say(f"  {name:<25}{Share(content[key]['hits'], content[key]['total'])}")
-    for counted in content["statistics"]["classes"]:
-        share = counted["prevalence"]
-        printer.say(f"\n{counted['name']}: {share['hits']:,.0f} of {share['total']:,.0f} rows", style="bold")
-        print_rules(printer, counted, content["words"])
-        printer.say(f"  F1 {100 * content['f1'][counted['name']]:.1f}%")
+    for told in content["statistics"]["classes"]:
+        share = told["prevalence"]
+        printer.say(f"\n{told['name']}: {share['hits']:,.0f} of {share['total']:,.0f} rows", style="bold")
+        print_rules(printer, told, content["words"])
+        printer.say(f"  F1 {100 * content['f1'][told['name']]:.1f}%")
     for group in content["statistics"]["subgroups"]:
         print_subgroup(printer, group, str(by))
     printer.say()
     printer.prose(READ_RULES)
-
-
-def score(model: SavedModel, reading: Reading, *, target: str | None = None, by: str | None = None) -> dict[str, Any]:
-    """How good a model is, as plain data."""
-    if model.rules.multilabel:
-        raise LogicLensError("this model gives several labels a row: score it in Python, with statistics(X, y).")
-    wanted = target or model.target
-    if wanted is None:
-        raise LogicLensError("the model does not know the name of its target: say --target COLUMN.")
-    file = reading.table()
-    frame = file.frame
-    check_columns(frame, [wanted], file.name, ", the target" if target is None else "")
-    check_columns(frame, [] if by is None else [by], file.name)
-    labelled = frame[frame[wanted].notna()]
-    if labelled.empty:
-        raise LogicLensError(f"the target {wanted!r} has no value in any row.")
-    rows, labels = model.rows(frame, file.name).loc[labelled.index], model.labels(labelled[wanted])
-    answers, by_rules = model.predict(rows), model.rules.predict(rows)
-    counted = rule_statistics(
-        model.rules,
-        rows,
-        labels,
-        by=None if by is None else labelled[by].to_numpy(),
-        by_name=by,
-        source=f"{len(rows):,} rows of {file.name}",
-    )
-    fires = model.rules.fires(rows)
-    return {
-        "model": str(model.folder),
-        "data": file.name,
-        "sha256": file.sha256,
-        "target": wanted,
-        "rows": len(rows),
-        "left_out": len(frame) - len(rows),
-        "exact": model.exact,
-        "accuracy": _right(answers, labels),
-        "accuracy_of_the_rules": None if model.exact else _right(by_rules, labels),
-        "most_frequent": _most_frequent(labels),
-        "agreement": None if model.exact else _right(by_rules, answers),
-        "f1": {rule.name: macro_f1(labels == rule.label, fires[:, i]) for i, rule in enumerate(model.rules.rules)},
-        "statistics": counted.to_dict(),
-        "words": _words(model),
-    }
-
-
-def _right(answers: NDArray[Any], labels: NDArray[Any]) -> dict[str, float | None]:
-    return Share(float(np.equal(answers, labels).sum()), float(len(labels))).to_dict()
-
-
-def _most_frequent(labels: NDArray[Any]) -> dict[str, float | None]:
-    """What the class that most of these rows have would score."""
-    most, _ = Counter(labels.tolist()).most_common(1)[0]
-    return _right(np.full(len(labels), most, dtype=object), labels)
 
 
 def _words(model: SavedModel) -> dict[str, dict[str, str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_float_dtype, is_numeric_dtype
 
 from logiclens.cli.reading import Reading
 from logiclens.data.files import TableFile, doubtful_columns, mixed_columns
@@ -93,7 +93,12 @@ def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str
 
 def subgroups(problem: Problem, by: str | None) -> pd.Series | None:
     """The column to compare subgroups by, which may be one that the rules do not see."""
-    return None if by is None else problem.file.frame[by].loc[problem.frame.index]
+    return None if by is None else told_apart(problem.file.frame[by]).loc[problem.frame.index]
+
+
+def told_apart(column: pd.Series) -> pd.Series:
+    """What subgroups are told apart by: the values of a column, the months of dates."""
+    return column.dt.strftime("%Y-%m") if is_datetime64_any_dtype(column) else column
 
 
 def check_by(problem: Problem, by: str | None) -> None:
@@ -104,7 +109,7 @@ def check_by(problem: Problem, by: str | None) -> None:
     if by == problem.target.name:
         raise LogicLensError(f"{by!r} is the target: name another column to compare subgroups by.")
     check_columns(frame, [by], problem.file.name, " to compare subgroups by")
-    if (n_values := frame[by].nunique()) > MOST_SUBGROUPS:
+    if (n_values := told_apart(frame[by]).nunique()) > MOST_SUBGROUPS:
         raise LogicLensError(
             f"{by!r} has {n_values:,} different values, too many to compare: name a column with at most "
             f"{MOST_SUBGROUPS}, such as one that cuts it into a few."

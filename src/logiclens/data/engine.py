@@ -101,8 +101,8 @@ def count_groups(
 ) -> list[tuple[Any, CountedRows]]:
     """Counted rows for each value of a column `by`, in its order; without one, a single entry for None."""
     _check_columns(table, cutting, concepts)
-    if by is not None and by not in table.columns:
-        raise no_column(by, list(table.columns), "the table")
+    if by is not None:
+        period(table, by)
     if COUNT not in table.columns:
         columns = [cutting.predicates[name].column for name in concepts] + [name for name in (target, by) if name]
         table = condensed(table, list(dict.fromkeys(columns)))
@@ -161,7 +161,7 @@ def grouped(
         words[f"w{start // BITS}"] = functools.reduce(operator.add, codes) if codes else ibis.literal(0, "int64")
     more = {} if target is None else {"y": table[target]}
     if by is not None:
-        more["g"] = _period(table, by)
+        more["g"] = period(table, by)
     packed = table.select(**words, **more, **counting(table))
     return packed.group_by([*words, *more]).agg(n=how_many(packed))
 
@@ -231,8 +231,10 @@ _COMPARE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _period(table: ir.Table, by: str) -> Any:
+def period(table: ir.Table, by: str) -> Any:
     """What rows are told apart by: the values of a column, the months of dates."""
+    if by not in table.columns:
+        raise no_column(by, list(table.columns), "the table")
     column = table[by]
     return column.cast("timestamp").strftime("%Y-%m") if kind_of(table, by) == "date" else column
 

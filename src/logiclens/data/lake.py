@@ -5,11 +5,14 @@ from __future__ import annotations
 import glob
 import importlib
 import os
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from urllib.parse import unquote, urlsplit
 
 from logiclens.data.asking import in_a_line, is_engine_table
-from logiclens.data.names import names_several
+from logiclens.data.names import DATABASES, names_several
 from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
@@ -27,7 +30,12 @@ MISSING = (
     "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
 """What a text file writes for a missing value, as pandas knows it, beside nothing at all."""
-_SQLITE = (".sqlite", ".sqlite3", ".db")
+TRUTH_VALUES = ("true", "True", "TRUE", "false", "False", "FALSE")
+"""What a text file writes for truth values, as pandas knows them; DuckDB would take yes and no for these too."""
+LOOKED_AT = 20_480
+"""Rows that tell what the texts of a column are, as many as DuckDB looks at to tell its type."""
+FILE = "__logiclens_file__"
+"""The column that says which file a row came from, in a table that was opened with `per_file`."""
 
 
 def is_lake(source: Any) -> bool:
@@ -40,7 +48,14 @@ def is_lake(source: Any) -> bool:
     return isinstance(source, str | os.PathLike) and names_several(os.fspath(source))
 
 
-def in_engine(source: Any, engine: Engine = "duckdb", *, memory: str | None = None, threads: int | None = None) -> Any:
+def in_engine(
+    source: Any,
+    engine: Engine = "duckdb",
+    *,
+    memory: str | None = None,
+    threads: int | None = None,
+    per_file: bool = False,
+) -> Any:
     """A source as a table of Ibis; one that is a table already stays where it is.
 
     Args:
@@ -49,18 +64,23 @@ def in_engine(source: Any, engine: Engine = "duckdb", *, memory: str | None = No
             a local one.
         memory: the most that DuckDB may take before it uses the disk, such as `"4GB"`.
         threads: of DuckDB; one for each core if not said.
+        per_file: whether rows keep the name of their file, which `statistics(table, target, per_file=True)` asks for.
     """
     if is_engine_table(source):
         return source
     if engine not in ENGINES:
         raise LogicLensError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}.")
+    if engine == "spark" and (memory is not None or threads is not None):
+        raise LogicLensError("memory and threads are told to DuckDB; Spark has settings of its own for them.")
     files, kind = _files(os.fspath(source))
     connection = _duckdb(memory, threads) if engine == "duckdb" else _spark()
-    if kind in _SQLITE:
+    if kind in DATABASES:
+        if per_file:
+            raise LogicLensError(f"{files[0]} is a database, whose rows come from no files to tell apart.")
         return _of_sqlite(connection, files[0], engine)
     if kind == ".parquet":
         check_parquet(files)
-    return _read(connection, _READERS[kind], files, engine)
+    return _read(connection, _READERS[kind], files, engine, per_file)
 
 
 def check_parquet(files: list[str]) -> None:
@@ -105,15 +125,19 @@ def _files(source: str) -> tuple[list[str], str]:
         found = sorted(glob.glob(source, recursive=True)) if glob.has_magic(source) and not path.is_file() else [source]
         found = [file for file in found if os.path.isfile(file)]
     if not found:
-        raise LogicLensError(f"{source} names no file.")
+        raise LogicLensError(f"{source} is a folder without files." if path.is_dir() else f"{source} names no file.")
     kinds = {_kind(file) for file in found}
     if len(kinds) > 1:
-        raise LogicLensError(f"{source} holds files of several kinds ({', '.join(sorted(kinds))}): name one of them.")
+        listed = ", ".join(sorted(kind or "none" for kind in kinds))
+        folder, one = path if path.is_dir() else path.parent, min(kinds & _READERS.keys(), default=".parquet")
+        raise LogicLensError(
+            f"{source} holds files of several kinds ({listed}): name those of one, as in '{folder / '*'}{one}'."
+        )
     kind = kinds.pop()
-    if kind not in _READERS and kind not in _SQLITE:
-        known = ", ".join((*_READERS, *_SQLITE))
+    if kind not in _READERS and kind not in DATABASES:
+        known = ", ".join((*_READERS, *DATABASES))
         raise LogicLensError(f"{found[0]} is of no kind that an engine reads ({known}).")
-    if kind in _SQLITE and len(found) > 1:
+    if kind in DATABASES and len(found) > 1:
         raise LogicLensError(f"{source} holds several databases: name one of them.")
     return found, ".parquet" if kind == ".pq" else kind
 
@@ -123,37 +147,68 @@ def _kind(file: str) -> str:
     return (Path(path.stem) if path.suffix in _PACKED else path).suffix.lower()
 
 
-def _read(connection: Any, reader: str, files: list[str], engine: Engine) -> ir.Table:
+def short_names(files: Sequence[str]) -> dict[str, str]:
+    """What files are called in the folder that they have in common; an engine may name them as addresses.
+
+    >>> short_names(["/lake/2026/01.parquet", "/lake/2027/01.parquet"])
+    {'/lake/2026/01.parquet': '2026/01.parquet', '/lake/2027/01.parquet': '2027/01.parquet'}
+    """
+    paths = {file: unquote(urlsplit(file).path) if "://" in file else file for file in files}
+    common = os.path.commonpath([os.path.dirname(path) for path in paths.values()]) if paths else ""
+    return {file: os.path.relpath(path, common or None) for file, path in paths.items()}
+
+
+def _read(connection: Any, reader: str, files: list[str], engine: Engine, per_file: bool) -> ir.Table:
     try:
         if engine == "spark":
-            return _of_spark(connection, reader, files)
+            return _of_spark(connection, reader, files, per_file)
         # Names are patterns to DuckDB.
-        named = [glob.escape(file) for file in files]
+        named, more = [glob.escape(file) for file in files], {"filename": FILE} if per_file else {}
         if reader == "read_csv":
-            return connection.read_csv(named, nullstr=["", *MISSING], header=True)
-        return getattr(connection, reader)(named)
+            return _of_csv(connection, named, {**more, "nullstr": ["", *MISSING], "header": True})
+        return getattr(connection, reader)(named, **more)
     except LogicLensError:
         raise
     except Exception as error:
         raise LogicLensError(f"{engine} cannot read {files[0]}: {in_a_line(error)}") from None
 
 
-def _of_spark(connection: Any, reader: str, files: list[str]) -> ir.Table:
+def _of_csv(connection: Any, files: list[str], options: Mapping[str, Any]) -> ir.Table:
+    """Text files in DuckDB; columns have the kinds that they have in memory, where yes and no are texts, and hours."""
+    table = connection.read_csv(files, **options)
+    kinds = table.schema()
+    texts = {name: "VARCHAR" for name in table.columns if kinds[name].is_boolean() or kinds[name].is_time()}
+    if not texts:
+        return table
+    looked_at = connection.read_csv(files, types=texts, **options).select(*texts).limit(LOOKED_AT).to_pyarrow()
+    for name, column in zip(looked_at.column_names, looked_at.columns, strict=True):
+        if kinds[name].is_boolean() and {*column.to_pylist()} <= {None, *TRUTH_VALUES}:
+            del texts[name]
+    return connection.read_csv(files, types=texts, **options) if texts else table
+
+
+def _of_spark(connection: Any, reader: str, files: list[str], per_file: bool) -> ir.Table:
     read = connection._session.read
     parts = Path(files[0]).parts
     keyed = [place for place, part in enumerate(parts) if "=" in part]
     if keyed:
         # Folders such as year=2026 hold a column.
         read = read.option("basePath", str(Path(*parts[: keyed[0]])))
+    # Names are patterns to Spark too, with other escapes.
+    named = [re.sub(r"([][{}*?\\])", r"\\\1", file) for file in files]
     if reader == "read_parquet":
-        frame = read.parquet(*files)
+        frame = read.parquet(*named)
     elif reader == "read_csv":
         separator = "\t" if _kind(files[0]) == ".tsv" else ","
         frame = read.csv(
-            files, sep=separator, header=True, inferSchema=True, escape='"', multiLine=True, nullValue="NA"
+            named, sep=separator, header=True, inferSchema=True, escape='"', multiLine=True, nullValue="NA"
         )  # fmt: skip
     else:
-        frame = read.json(files)
+        frame = read.json(named)
+    if per_file:
+        from pyspark.sql.functions import input_file_name
+
+        frame = frame.withColumn(FILE, input_file_name())
     name = f"logiclens_{os.urandom(6).hex()}"
     frame.createOrReplaceTempView(name)
     return connection.table(name)

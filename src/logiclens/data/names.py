@@ -11,6 +11,8 @@ from logiclens.errors import LogicLensError
 
 PLURAL: Mapping[str, str] = {"number": "numbers", "boolean": "truth values", "text": "text", "date": "dates"}
 """What the kinds of columns are called."""
+DATABASES = (".sqlite", ".sqlite3", ".db")
+"""How databases of SQLite are called."""
 
 
 def names_several(path: str) -> bool:

@@ -108,14 +108,20 @@ class Explaining(Fitted):
         runs = list(resampled_formulas(self, self.classes_, self.table_, int(n_resamples), seed))
         return selection_frequencies(self.schema_.class_names, runs)
 
-    def statistics(self, X: Any = None, y: Any = None, *, by: Any = None, sample_weight: Any = None) -> RuleStatistics:
+    def statistics(
+        self, X: Any = None, y: Any = None, *, by: Any = None, per_file: bool = False, sample_weight: Any = None
+    ) -> RuleStatistics:
         """Support, coverage, confidence and lift of every rule, with intervals, on rows that chose nothing.
 
         These are the rows given, which must not be among those that the model was fitted on, or else the rows that
         `set_aside` kept from training. `by` is a column: its name, or one value for each row given (to `fit`, for rows
         set aside), which may be a column that the model does not know. The same is told for each value of it.
+
+        For a table in an engine `y` is the name of its target, and dates are told apart by month. With `per_file` the
+        same is told for each file of a folder or a pattern: `statistics("lake/2027/*.parquet", "churned",
+        per_file=True)`.
         """
-        return statistics_of(self, X, y, by=by, sample_weight=sample_weight)
+        return statistics_of(self, X, y, by=by, per_file=per_file, sample_weight=sample_weight)
 
     def _explain_exact(self, table: ConceptTable) -> Explanation:
         explanation = explain_exact(self.network_, self.certificate_, table, alternatives=self.alternatives_)

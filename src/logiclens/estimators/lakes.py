@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.asking import in_a_line, is_engine_table, kind_of
+from logiclens.data.asking import fetched, in_a_line, is_engine_table, kind_of
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.engine import classes_of, count_groups
-from logiclens.data.lake import files_of, in_engine
+from logiclens.data.engine import classes_of, count_groups, period
+from logiclens.data.lake import FILE, files_of, in_engine, short_names
 from logiclens.errors import LogicLensError
 from logiclens.export.sql import to_sql
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.counted import CountedRows
 from logiclens.formula.ruleset import RuleSet
-from logiclens.metrics.statistics import RuleStatistics, rule_statistics
+from logiclens.metrics.statistics import MAX_SUBGROUPS, RuleStatistics, rule_statistics
 
 if TYPE_CHECKING:
     from logiclens.estimators.fitted import Fitted
@@ -45,13 +46,18 @@ class CountedLake:
 def counted_lake(
     model: Fitted, source: Any, target: Any, *, concepts: tuple[str, ...] | None = None, by: str | None = None
 ) -> CountedLake:
-    """The rows of a table in an engine, counted; by class where a target is named."""
+    """The rows of a table in an engine, counted; by class where a target is named, and for each value of `by`.
+
+    With `by=FILE` subgroups are files, by their short names.
+    """
     cutting = model.schema_.cutting
     if cutting is None:
         raise LogicLensError("a table in an engine holds raw columns, and this model was fitted on concepts.")
     if target is not None and not isinstance(target, str):
         raise LogicLensError("a table in an engine needs the name of its target, not the labels.")
-    table = in_engine(source)
+    table = in_engine(source, per_file=by == FILE)
+    if by is not None:
+        _check_subgroups(table, by)
     known = model.classes_.tolist()
     if target is not None:
         found, _ = classes_of(table, target, least=1)
@@ -63,7 +69,23 @@ def counted_lake(
         (*_flat(counted), np.full(int(np.count_nonzero(counted.counts)), value, object)) for value, counted in groups
     ]
     bits, codes, weight, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    if by == FILE:
+        short = short_names(list(dict.fromkeys(values)))
+        values = np.array([short[file] for file in values], dtype=object)
     return CountedLake(names, bits, codes, weight, None if by is None else values)
+
+
+def _check_subgroups(table: Any, by: str) -> None:
+    """Refuse, before anything travels, what rows cannot be told apart by: what is not there, or has many values."""
+    if by == FILE and FILE not in table.columns:
+        raise LogicLensError(
+            "a table of Ibis has no files to tell apart: name the files instead, or a column with by='column'."
+        )
+    rows = table.select(g=period(table, by))
+    [n] = fetched(rows.agg(n=rows.g.nunique()))["n"].to_pylist()
+    if n > MAX_SUBGROUPS:
+        what, hint = ("these are", "files: name fewer") if by == FILE else (f"{by!r} has", "values: cut it into ranges")
+        raise LogicLensError(f"{what} {n:,} {hint}, since at most {MAX_SUBGROUPS:,} subgroups are told apart.")
 
 
 def _flat(counted: CountedRows) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.float64]]:
@@ -73,10 +95,14 @@ def _flat(counted: CountedRows) -> tuple[NDArray[np.bool_], NDArray[np.intp], ND
 
 def table_in_engine(model: Fitted, source: Any, target: Any) -> ConceptTable:
     """The counted rows as a table of concepts, with the weight of each."""
-    lake, schema = counted_lake(model, source, target), model.schema_
-    codes = None if target is None else lake.codes
-    groups = schema.groups
-    return ConceptTable(lake.bits, lake.names, codes, schema.class_names, groups.exclusive, lake.weight, groups.implied)
+    lake = counted_lake(model, source, target)
+    return concepts_of(model, lake, None if target is None else lake.codes)
+
+
+def concepts_of(model: Fitted, lake: CountedLake, codes: NDArray[np.intp] | None) -> ConceptTable:
+    """Counted rows of all concepts as the table that a network answers."""
+    groups, classes = model.schema_.groups, model.schema_.class_names
+    return ConceptTable(lake.bits, lake.names, codes, classes, groups.exclusive, lake.weight, groups.implied)
 
 
 def score_in_engine(model: Any, source: Any, target: Any) -> float:
@@ -88,25 +114,41 @@ def score_in_engine(model: Any, source: Any, target: Any) -> float:
     return float(table.weight[right].sum() / table.weight.sum())
 
 
-def statistics_in_engine(model: Any, source: Any, target: Any, by: Any) -> RuleStatistics:
+def statistics_in_engine(model: Any, source: Any, target: Any, by: Any, *, per_file: bool = False) -> RuleStatistics:
     """The statistics of the rules on every row of a table: only the concepts that rules use are counted."""
     if not isinstance(target, str):
         raise LogicLensError("a table in an engine needs the name of its target: statistics(table, 'column').")
     if by is not None and not isinstance(by, str):
         raise LogicLensError("subgroups of a table in an engine are told apart by a column: by='column'.")
     rules: RuleSet = model.rules_
+    by = FILE if per_file else by
     lake = counted_lake(model, source, target, concepts=rules.concepts, by=by)
-    return rule_statistics(
-        rules, PackedRows.of(lake.bits, lake.names), model.classes_[lake.codes], weight=lake.weight, by=lake.by,
-        by_name=by, source=f"{lake.n_rows:,} rows in an engine, which must not be among those that the model was "
-        "fitted on",
-    )  # fmt: skip
+    told = f"{lake.n_rows:,} rows in an engine, which must not be among those that the model was fitted on"
+    return lake_statistics(rules, lake, model.classes_[lake.codes], by=by, source=told)
 
 
-def predict_into(rules: RuleSet, source: Any, out: str | os.PathLike[str], *, name: str = "prediction") -> Path | str:
+def lake_statistics(
+    rules: RuleSet, lake: CountedLake, labels: NDArray[Any], *, by: str | None, source: str
+) -> RuleStatistics:
+    """The statistics of rules on counted rows."""
+    rows, name = PackedRows.of(lake.bits, lake.names), "file" if by == FILE else by
+    found = rule_statistics(rules, rows, labels, weight=lake.weight, by=lake.by, by_name=name, source=source)
+    # Those of the table, not the distinct ones.
+    return replace(found, n_rows=lake.n_rows)
+
+
+def predict_into(
+    rules: RuleSet,
+    source: Any,
+    out: str | os.PathLike[str],
+    *,
+    name: str = "prediction",
+    keep: Sequence[str] | None = None,
+) -> Path | str:
     """Write a table with one column more, what the rules say of each row, by the engine that holds it.
 
-    `out` is a Parquet file (a folder of them in Spark), or else the name of a new table in the engine.
+    `out` is a Parquet file (a folder of them in Spark), or else the name of a new table in the engine. `keep` are the
+    columns of the table to write, all if not said.
     """
     path = Path(out)
     if path.suffix != ".parquet" and not is_engine_table(source):
@@ -115,8 +157,9 @@ def predict_into(rules: RuleSet, source: Any, out: str | os.PathLike[str], *, na
         _check_free(path, source)
     table = in_engine(source)
     engine = table.get_backend()
-    if name in table.columns:
-        raise LogicLensError(f"the table has a column {name!r} already: give the prediction another name.")
+    answers = rules.names if rules.multilabel else (name,)
+    if taken := [column for column in answers if column in table.columns]:
+        raise LogicLensError(f"the table has a column {taken[0]!r} already: give the prediction another name.")
     for predicate in map(rules.predicate, rules.concepts):
         if predicate.column not in table.columns:
             raise LogicLensError(f"the table lacks the column {predicate.column!r} that the rules are about.")
@@ -128,6 +171,7 @@ def predict_into(rules: RuleSet, source: Any, out: str | os.PathLike[str], *, na
     select = to_sql(rules, table=rows, dialect=_dialect(engine), name=name, boolean=boolean)
     try:
         answered = engine.sql(f"WITH {rows} AS ({engine.compile(table)})\n{select}")
+        answered = answered if keep is None else answered.select(*keep, *answers)
         if path.suffix == ".parquet":
             _written(engine, answered, path)
             return path

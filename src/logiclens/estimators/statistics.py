@@ -19,12 +19,20 @@ if TYPE_CHECKING:
     from logiclens.estimators.classifier import EntropyClassifier
 
 
-def statistics_of(model: EntropyClassifier, rows: Any, labels: Any, *, by: Any, sample_weight: Any) -> RuleStatistics:
+def statistics_of(
+    model: EntropyClassifier, rows: Any, labels: Any, *, by: Any, per_file: bool, sample_weight: Any
+) -> RuleStatistics:
     """The statistics of the rules on rows that were set aside, or that a caller hands over."""
     rules = model.rules_
+    if per_file and by is not None:
+        raise LogicLensError("rows are told apart by a column or by their files: leave out by or per_file.")
+    if is_lake(rows):
+        if sample_weight is not None:
+            raise LogicLensError("rows in an engine are counted as they are: leave out sample_weight.")
+        return statistics_in_engine(model, rows, labels, by, per_file=per_file)
+    if per_file:
+        raise LogicLensError("per_file tells the files of a folder or a pattern apart: name these as the rows.")
     if rows is not None:
-        if is_lake(rows):
-            return statistics_in_engine(model, rows, labels, by)
         rows, labels = parted(rows, labels)
         if labels is None:
             raise LogicLensError("statistics of other rows need their labels: statistics(rows, labels).")
