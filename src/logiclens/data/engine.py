@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from logiclens.data.columns import Kind
 from logiclens.data.cutting import Cutting
+from logiclens.data.faults import failed
 from logiclens.data.names import PLURAL, no_column
 from logiclens.errors import LogicLensError
 from logiclens.formula.counted import CountedRows
@@ -101,13 +102,7 @@ def fetched(query: ir.Table) -> Any:
     try:
         return query.to_pyarrow()
     except Exception as error:
-        raise LogicLensError(f"{query.get_backend().name} cannot count this table: {in_a_line(error)}") from error
-
-
-def in_a_line(error: Exception) -> str:
-    """What an engine says of a failure, which may be pages."""
-    line = " ".join((str(error).strip() or type(error).__name__).split())[:400]
-    return line if line.endswith(".") else line + "."
+        raise failed(query, error, f"{query.get_backend().name} cannot count this table") from error
 
 
 class TooManyRows(LogicLensError):

@@ -5,11 +5,15 @@ from __future__ import annotations
 import glob
 import importlib
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from logiclens.data.engine import in_a_line, is_engine_table
+from logiclens.data.engine import is_engine_table
+from logiclens.data.faults import cannot_read, in_a_line, remember, stop
 from logiclens.data.names import names_several
+from logiclens.data.sessions import spark_session
+from logiclens.data.spill import connected
 from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
@@ -124,39 +128,53 @@ def _kind(file: str) -> str:
 
 
 def _read(connection: Any, reader: str, files: list[str], engine: Engine) -> ir.Table:
+    opened = _of_spark if engine == "spark" else _of_duckdb
     try:
-        if engine == "spark":
-            return _of_spark(connection, reader, files)
-        # Names are patterns to DuckDB.
-        named = [glob.escape(file) for file in files]
-        if reader == "read_csv":
-            return connection.read_csv(named, nullstr=["", *MISSING], header=True)
-        return getattr(connection, reader)(named)
-    except LogicLensError:
-        raise
+        table = opened(connection, reader, files)
     except Exception as error:
-        raise LogicLensError(f"{engine} cannot read {files[0]}: {in_a_line(error)}") from None
+        raise cannot_read(engine, files, error, lambda file: opened(connection, reader, [file])) from None
+    return remember(table, files, partial(_scan, reader, engine))
+
+
+def _scan(reader: str, engine: Engine, connection: Any, file: str) -> None:
+    """Read every value of a file, and keep none."""
+    if engine == "spark":
+        _frame(connection, reader, [file]).write.format("noop").mode("overwrite").save()
+        return
+    table = _of_duckdb(connection, reader, [file])
+    connection.raw_sql(f'SELECT count(hash(r)) FROM "{table.get_name()}" AS r').fetchall()
+
+
+def _of_duckdb(connection: Any, reader: str, files: list[str]) -> ir.Table:
+    # Names are patterns to DuckDB.
+    named = [glob.escape(file) for file in files]
+    if reader == "read_csv":
+        return connection.read_csv(named, nullstr=["", *MISSING], header=True)
+    return getattr(connection, reader)(named)
 
 
 def _of_spark(connection: Any, reader: str, files: list[str]) -> ir.Table:
-    read = connection._session.read
+    name = f"logiclens_{os.urandom(6).hex()}"
+    _frame(connection, reader, files).createOrReplaceTempView(name)
+    return connection.table(name)
+
+
+def _frame(connection: Any, reader: str, files: list[str]) -> Any:
+    """Files as a frame of Spark, which is to refuse rows that it cannot read and not to take them for gaps."""
+    read = connection._session.read.option("mode", "FAILFAST")
     parts = Path(files[0]).parts
     keyed = [place for place, part in enumerate(parts) if "=" in part]
     if keyed:
         # Folders such as year=2026 hold a column.
         read = read.option("basePath", str(Path(*parts[: keyed[0]])))
     if reader == "read_parquet":
-        frame = read.parquet(*files)
-    elif reader == "read_csv":
+        return read.parquet(*files)
+    if reader == "read_csv":
         separator = "\t" if _kind(files[0]) == ".tsv" else ","
-        frame = read.csv(
+        return read.csv(
             files, sep=separator, header=True, inferSchema=True, escape='"', multiLine=True, nullValue="NA"
         )  # fmt: skip
-    else:
-        frame = read.json(files)
-    name = f"logiclens_{os.urandom(6).hex()}"
-    frame.createOrReplaceTempView(name)
-    return connection.table(name)
+    return read.json(files)
 
 
 def _of_sqlite(connection: Any, file: str, engine: Engine) -> ir.Table:
@@ -181,21 +199,16 @@ def _duckdb(memory: str | None, threads: int | None) -> Any:
     if memory is not None:
         settings["memory_limit"] = memory
     try:
-        return ibis.duckdb.connect(**settings)
+        return connected(ibis.duckdb.connect, settings)
     except Exception as error:
+        stop(error)
         raise LogicLensError(f"DuckDB does not take these settings: {in_a_line(error)}") from None
 
 
 def _spark() -> Any:
     ibis = _imported("ibis", "spark", "counting in Spark")
     _imported("pyspark", "spark", "counting in Spark")
-    from pyspark.sql import SparkSession
-
-    try:
-        session = SparkSession.getActiveSession() or SparkSession.builder.appName("logiclens").getOrCreate()
-    except Exception as error:
-        raise LogicLensError(f"Spark does not start: {in_a_line(error)} It needs Java, or SPARK_REMOTE.") from None
-    return ibis.pyspark.connect(session)
+    return ibis.pyspark.connect(spark_session())
 
 
 def _imported(name: str, extra: str, purpose: str) -> Any:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.engine import classes_of, count_groups, in_a_line, is_engine_table, kind_of
+from logiclens.data.engine import classes_of, count_groups, is_engine_table, kind_of
+from logiclens.data.faults import failed
 from logiclens.data.lake import files_of, in_engine
 from logiclens.errors import LogicLensError
 from logiclens.export.sql import to_sql
@@ -134,7 +135,7 @@ def predict_into(rules: RuleSet, source: Any, out: str | os.PathLike[str], *, na
     except LogicLensError:
         raise
     except Exception as error:
-        raise LogicLensError(f"{os.fspath(out)} was not written: {in_a_line(error)}") from error
+        raise failed(table, error, f"{os.fspath(out)} was not written") from error
     return os.fspath(out)
 
 
