@@ -162,6 +162,8 @@ def _of_spark(connection: Any, reader: str, files: list[str]) -> ir.Table:
 def _frame(connection: Any, reader: str, files: list[str]) -> Any:
     """Files as a frame of Spark, which is to refuse rows that it cannot read and not to take them for gaps."""
     read = connection._session.read.option("mode", "FAILFAST")
+    # A server has another folder than we.
+    files = [os.path.abspath(file) for file in files]
     parts = Path(files[0]).parts
     keyed = [place for place, part in enumerate(parts) if "=" in part]
     if keyed:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from logiclens.data.faults import in_a_line, stop
 from logiclens.errors import LogicLensError
 
+_PARTITIONS = "spark.sql.shuffle.partitions"
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 
 
@@ -20,22 +21,21 @@ def spark_session() -> Any:
     from pyspark.sql import SparkSession
 
     remote = os.environ.get("SPARK_REMOTE", "")
-    # Whoever submits a program has started the part in Java already.
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     _check_remote(remote)
     try:
         if active := SparkSession.getActiveSession():
             return active
-        if not remote and not submitted:
-            _check_java()
-        builder = SparkSession.builder.appName("logiclens")
-        if not remote and not submitted:
-            builder = builder.config("spark.ui.showConsoleProgress", "false")
-        session = builder.getOrCreate()
-        if not remote and not submitted:
-            # What fails is told by us, in a sentence.
-            session.sparkContext.setLogLevel("OFF")
-        return session
+        # Whoever submits a program has started the part in Java already.
+        if remote or "PYSPARK_GATEWAY_PORT" in os.environ:
+            return SparkSession.builder.getOrCreate()
+        _check_java()
+        local = SparkSession.builder.appName("logiclens").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+        # What fails is told by us, in a sentence.
+        local.sparkContext.setLogLevel("OFF")
+        if local.sparkContext.master.startswith("local") and local.conf.get(_PARTITIONS) == "200":
+            # Spark's own choice is for clusters: on one machine most of its time went there.
+            local.conf.set(_PARTITIONS, str(4 * local.sparkContext.defaultParallelism))
+        return local
     except LogicLensError:
         raise
     except Exception as error:
