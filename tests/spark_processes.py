@@ -92,3 +92,10 @@ def in_the_middle(spark: Any) -> bool:
     tracker = spark.sparkContext.statusTracker()
     stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
     return any(one and one.numActiveTasks > 0 and 0 < one.numCompletedTasks < one.numTasks for one in stages)
+
+
+def tasks_lost(spark: Any) -> int:
+    """How many tasks were at work in executors that are gone."""
+    found = spark.sparkContext._jsc.sc().statusStore().executorList(False)
+    each = [found.apply(place) for place in range(found.size())]
+    return sum(one.failedTasks() for one in each if not one.isActive())

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -147,9 +148,8 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def counted_by_value(numbers: Path) -> dict[str, list[Any]]:
+def counted_by_value(table: Any) -> dict[str, list[Any]]:
     """What takes more memory than is given."""
-    table = in_engine(numbers, memory="60MB", threads=2)
     values = table.group_by("fine").agg(n=table.count())
     return fetched(values.group_by("n").agg(m=values.count())).to_pydict()
 
@@ -166,17 +166,17 @@ def test_what_does_not_fit_into_memory_goes_among_temporary_files_and_away(numbe
     # A process that lives keeps its folder.
     other = in_engine(numbers)
     assert spill.exists()
-    assert counted_by_value(numbers) == {"n": [1], "m": [1_500_000]}
+    assert counted_by_value(table) == {"n": [1], "m": [1_500_000]}
+    assert list(here.iterdir()) == []
     del table, other
     gc.collect()
-    assert list(here.iterdir()) == []
     assert list(place.iterdir()) == []
 
 
 def test_a_full_disk_of_temporary_files_is_told(numbers, disk, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(disk))
     with pytest.raises(LogicLensError) as told:
-        counted_by_value(numbers)
+        counted_by_value(in_engine(numbers, memory="60MB", threads=2))
     assert str(told.value) == (
         f"duckdb cannot count this table: what does not fit into memory goes into {disk}, and there is no more room; "
         "let TMPDIR name a larger folder, or allow more memory."
@@ -210,9 +210,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("large")
     rng = np.random.default_rng(0)
     for k in range(4):
-        rows = pd.DataFrame({f"x{j}": rng.integers(0, 4, 500_000).astype(np.int32) for j in range(3)})
-        rows["fine"] = rng.normal(size=500_000)
-        rows["y"] = np.where((rows.x0 > 1) & (rows.x1 > 2) | (rows.fine > 1), "a", "b")
+        # First what takes an engine longest.
+        rows = pd.DataFrame({f"fine{j}": rng.normal(size=500_000) for j in range(2)})
+        rows = rows.assign(**{f"x{j}": rng.integers(0, 4, 500_000).astype(np.int32) for j in range(2)})
+        rows["y"] = np.where((rows.x0 > 1) & (rows.x1 > 2) | (rows.fine0 > 1), "a", "b")
         rows.to_parquet(folder / f"part{k}.parquet", index=False)
     return folder
 
@@ -246,6 +247,7 @@ def test_a_run_that_is_stopped_while_it_counts_leaves_nothing_and_can_be_started
     run = Terminal("explain", large, "--target", "y", "--memory", "200MB", *arguments, cwd=here)
     run.read(until=b"counting")
     assert "counting" in run.shown.decode()
+    time.sleep(0.3)
     os.kill(run.process.pid, sent)
     assert run.close() == code
     if sent == signal.SIGINT:

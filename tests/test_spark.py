@@ -21,7 +21,7 @@ from tests.test_faults import damage, write_lake
 
 pytest.importorskip("pyspark", reason="needs pyspark")
 
-from tests.spark_processes import executors, in_the_middle, kill, until
+from tests.spark_processes import executors, in_the_middle, kill, tasks_lost, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -127,4 +127,5 @@ def test_a_worker_that_is_killed_while_it_counts_changes_nothing(tmp_path, clust
     killer.join()
     # While it was counting, not after.
     assert killed
+    assert until(lambda: tasks_lost(cluster))
     assert counted == expected

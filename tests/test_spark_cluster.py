@@ -34,6 +34,7 @@ from tests.spark_processes import (
     in_the_middle,
     kill,
     started,
+    tasks_lost,
     until,
 )
 from tests.test_engine import frame
@@ -136,6 +137,7 @@ def test_a_standalone_worker_that_is_killed_while_it_counts_changes_nothing(tmp_
     # A worker and what it had started, while they were counting, not after.
     assert len(hit) == 2
     assert workers[0].wait(60) == -signal.SIGKILL
+    assert until(lambda: tasks_lost(spark))
     assert counted == expected
     assert classes_of(table, "y")[0] == ["a", "b"]
 

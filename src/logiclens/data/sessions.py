@@ -32,7 +32,7 @@ def spark_session() -> Any:
         local = SparkSession.builder.appName("logiclens").config("spark.ui.showConsoleProgress", "false").getOrCreate()
         # What fails is told by us, in a sentence.
         local.sparkContext.setLogLevel("OFF")
-        if local.sparkContext.master.startswith("local") and local.conf.get(_PARTITIONS) == "200":
+        if str(local.sparkContext.master).startswith("local") and local.conf.get(_PARTITIONS) == "200":
             # Spark's own choice is for clusters: on one machine most of its time went there.
             local.conf.set(_PARTITIONS, str(4 * local.sparkContext.defaultParallelism))
         return local
