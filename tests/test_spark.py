@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
 import threading
-import time
 from collections.abc import Iterator
 
 import ibis
@@ -18,9 +15,14 @@ import pytest
 from logiclens import EntropyClassifier
 from logiclens.data.engine import classes_of, count_rows
 from logiclens.data.lake import in_engine
+from logiclens.errors import LogicLensError
 from tests.test_engine import frame
+from tests.test_faults import damage, write_lake
 
-pyspark = pytest.importorskip("pyspark", reason="needs pyspark")
+pytest.importorskip("pyspark", reason="needs pyspark")
+
+from tests.spark_processes import executors, in_the_middle, kill, tasks_lost, until
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("java") is None and "JAVA_HOME" not in os.environ, reason="Spark needs Java"),
@@ -72,6 +74,29 @@ def test_spark_counts_what_duckdb_counts(lake, local, tmp_path):
     assert list(answers.prediction) == list(model.rules_.predict(answers.drop(columns=["y", "prediction"])))
 
 
+@pytest.mark.parametrize(("kind", "how", "options"), [
+    ("parquet", "page", {"compression": "snappy"}),
+    ("parquet", "page", {"compression": "none"}),
+    ("csv", "truncated", {}),
+    ("csv", "garbled", {}),
+    ("packed", "truncated", {}),
+    ("packed", "garbled", {}),
+    ("json", "truncated", {}),
+    ("json", "garbled", {}),
+])  # fmt: skip
+def test_a_file_that_is_damaged_in_the_middle_is_named_by_spark_too(tmp_path, local, kind, how, options):
+    files = write_lake(tmp_path / "lake", kind, **options)
+    damage(files[1], how)
+    with pytest.raises(LogicLensError) as told:
+        EntropyClassifier(epochs=2).fit(in_engine(tmp_path / "lake", "spark"), target="y")
+    said = str(told.value)
+    assert said.startswith((f"{files[1]} cannot be read: ", f"spark cannot read {files[1]}: "))
+    assert "part0" not in said
+    assert "part2" not in said
+    assert "\n" not in said
+    assert len(said) < 600
+
+
 def test_a_worker_that_is_killed_while_it_counts_changes_nothing(tmp_path, cluster):
     rng = np.random.default_rng(0)
     for k in range(12):
@@ -90,14 +115,10 @@ def test_a_worker_that_is_killed_while_it_counts_changes_nothing(tmp_path, clust
     ended = threading.Event()
 
     def kill_one() -> None:
-        time.sleep(0.5)
-        found = subprocess.run(
-            ["pgrep", "-f", "CoarseGrainedExecutorBackend"], capture_output=True, text=True, check=False
-        )
-        if pids := found.stdout.split():
-            os.kill(int(pids[0]), signal.SIGKILL)
-            if not ended.is_set():
-                killed.append(int(pids[0]))
+        until(lambda: in_the_middle(cluster) or ended.is_set())
+        if not ended.is_set():
+            killed.append(executors(os.getpid())[0])
+            kill(killed[0])
 
     killer = threading.Thread(target=kill_one)
     killer.start()
@@ -106,4 +127,5 @@ def test_a_worker_that_is_killed_while_it_counts_changes_nothing(tmp_path, clust
     killer.join()
     # While it was counting, not after.
     assert killed
+    assert until(lambda: tasks_lost(cluster))
     assert counted == expected

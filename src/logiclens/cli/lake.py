@@ -11,7 +11,7 @@ from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
     from logiclens.cli.options import Engines
-    from logiclens.data.lake import Engine
+    from logiclens.data.readers import Engine
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 import warnings
@@ -50,6 +51,11 @@ def _run(arguments: Sequence[str]) -> int:
         return _refuse(str(error))
     except typer.Abort:
         return INTERRUPTED
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        where = f" for {error.filename}" if error.filename else ""
+        return _refuse(f"there is no space left on the disk{where}.")
     except Exception as error:
         # Where typer's errors live differs between its versions; what they can tell does not.
         if not hasattr(error, "format_message"):

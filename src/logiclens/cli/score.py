@@ -100,7 +100,7 @@ def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str |
     if by is not None:
         check_column(table, by, asked.source)
     # After the table was found to be usable: these take their time to load.
-    from logiclens.data.lake import FILE
+    from logiclens.data.readers import FILE
     from logiclens.estimators.lakes import concepts_of, counted_lake, lake_statistics
     from logiclens.train.progress import Progress
 

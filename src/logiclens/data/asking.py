@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.data.columns import Kind
+from logiclens.data.faults import failed
 from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
@@ -71,13 +72,7 @@ def fetched(query: ir.Table) -> Any:
     try:
         return query.to_pyarrow()
     except Exception as error:
-        raise LogicLensError(f"{query.get_backend().name} cannot count this table: {in_a_line(error)}") from error
-
-
-def in_a_line(error: Exception) -> str:
-    """What an engine says of a failure, which may be pages."""
-    line = " ".join((str(error).strip() or type(error).__name__).split())[:400]
-    return line if line.endswith(".") else line + "."
+        raise failed(query, error, f"{query.get_backend().name} cannot count this table") from error
 
 
 def codes_of(labels: Any, classes: Sequence[Any]) -> NDArray[np.intp]:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from logiclens.data.asking import COUNT, fetched
+from logiclens.data.faults import stop
+from logiclens.data.readers import is_text
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -30,15 +32,16 @@ def condensed(table: ir.Table, columns: Sequence[str]) -> ir.Table:
 
 @contextmanager
 def kept(table: ir.Table, columns: Sequence[str]) -> Iterator[ir.Table]:
-    """The same for several looks: distinct rows are kept by the engine, where it may, until they are done."""
+    """The same for several looks: the engine keeps distinct rows, and what it read from text, until they are done."""
     rows = condensed(table, columns)
-    if COUNT not in rows.columns:
+    if COUNT not in rows.columns and not is_text(rows):
         yield rows
         return
     try:
         there = rows.cache()
-    except Exception:
-        # Whoever may read a table may not always make one.
+    except Exception as error:
+        stop(error)
+        # Whoever may read a table may not always make one; should something else be wrong, it is told at the next look.
         yield table.select(*columns)
         return
     with there as cached:

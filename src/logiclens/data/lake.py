@@ -5,37 +5,27 @@ from __future__ import annotations
 import glob
 import importlib
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from logiclens.data.asking import in_a_line, is_engine_table
+from logiclens.data.asking import is_engine_table
+from logiclens.data.faults import in_a_line, stop
 from logiclens.data.names import DATABASES, names_several
+from logiclens.data.readers import Engine, Format, Reader, kind_of_file
+from logiclens.data.sessions import spark_session
+from logiclens.data.spill import connected
 from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-Engine: TypeAlias = Literal["duckdb", "spark"]
 ENGINES: tuple[Engine, ...] = ("duckdb", "spark")
-_READERS = {
-    ".parquet": "read_parquet", ".pq": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json",
-    ".jsonl": "read_json", ".ndjson": "read_json",
+_FORMATS: dict[str, Format] = {
+    ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json",
+    ".ndjson": "json",
 }  # fmt: skip
-_PACKED = (".gz", ".zst")
-MISSING = (
-    "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL",
-    "NaN", "None", "n/a", "nan", "null",
-)  # fmt: skip
-"""What a text file writes for a missing value, as pandas knows it, beside nothing at all."""
-TRUTH_VALUES = ("true", "True", "TRUE", "false", "False", "FALSE")
-"""What a text file writes for truth values, as pandas knows them; DuckDB would take yes and no for these too."""
-LOOKED_AT = 20_480
-"""Rows that tell what the texts of a column are, as many as DuckDB looks at to tell its type."""
-FILE = "__logiclens_file__"
-"""The column that says which file a row came from, in a table that was opened with `per_file`."""
 
 
 def is_lake(source: Any) -> bool:
@@ -80,7 +70,7 @@ def in_engine(
         return _of_sqlite(connection, files[0], engine)
     if kind == ".parquet":
         check_parquet(files)
-    return _read(connection, _READERS[kind], files, engine, per_file)
+    return Reader(engine, _FORMATS[kind], per_file).table(connection, files)
 
 
 def check_parquet(files: list[str]) -> None:
@@ -126,25 +116,20 @@ def _files(source: str) -> tuple[list[str], str]:
         found = [file for file in found if os.path.isfile(file)]
     if not found:
         raise LogicLensError(f"{source} is a folder without files." if path.is_dir() else f"{source} names no file.")
-    kinds = {_kind(file) for file in found}
+    kinds = {kind_of_file(file) for file in found}
     if len(kinds) > 1:
         listed = ", ".join(sorted(kind or "none" for kind in kinds))
-        folder, one = path if path.is_dir() else path.parent, min(kinds & _READERS.keys(), default=".parquet")
+        folder, one = path if path.is_dir() else path.parent, min(kinds & _FORMATS.keys(), default=".parquet")
         raise LogicLensError(
             f"{source} holds files of several kinds ({listed}): name those of one, as in '{folder / '*'}{one}'."
         )
     kind = kinds.pop()
-    if kind not in _READERS and kind not in DATABASES:
-        known = ", ".join((*_READERS, *DATABASES))
+    if kind not in _FORMATS and kind not in DATABASES:
+        known = ", ".join((*_FORMATS, *DATABASES))
         raise LogicLensError(f"{found[0]} is of no kind that an engine reads ({known}).")
     if kind in DATABASES and len(found) > 1:
         raise LogicLensError(f"{source} holds several databases: name one of them.")
     return found, ".parquet" if kind == ".pq" else kind
-
-
-def _kind(file: str) -> str:
-    path = Path(file)
-    return (Path(path.stem) if path.suffix in _PACKED else path).suffix.lower()
 
 
 def short_names(files: Sequence[str]) -> dict[str, str]:
@@ -156,62 +141,6 @@ def short_names(files: Sequence[str]) -> dict[str, str]:
     paths = {file: unquote(urlsplit(file).path) if "://" in file else file for file in files}
     common = os.path.commonpath([os.path.dirname(path) for path in paths.values()]) if paths else ""
     return {file: os.path.relpath(path, common or None) for file, path in paths.items()}
-
-
-def _read(connection: Any, reader: str, files: list[str], engine: Engine, per_file: bool) -> ir.Table:
-    try:
-        if engine == "spark":
-            return _of_spark(connection, reader, files, per_file)
-        # Names are patterns to DuckDB.
-        named, more = [glob.escape(file) for file in files], {"filename": FILE} if per_file else {}
-        if reader == "read_csv":
-            return _of_csv(connection, named, {**more, "nullstr": ["", *MISSING], "header": True})
-        return getattr(connection, reader)(named, **more)
-    except LogicLensError:
-        raise
-    except Exception as error:
-        raise LogicLensError(f"{engine} cannot read {files[0]}: {in_a_line(error)}") from None
-
-
-def _of_csv(connection: Any, files: list[str], options: Mapping[str, Any]) -> ir.Table:
-    """Text files in DuckDB; columns have the kinds that they have in memory, where yes and no are texts, and hours."""
-    table = connection.read_csv(files, **options)
-    kinds = table.schema()
-    texts = {name: "VARCHAR" for name in table.columns if kinds[name].is_boolean() or kinds[name].is_time()}
-    if not texts:
-        return table
-    looked_at = connection.read_csv(files, types=texts, **options).select(*texts).limit(LOOKED_AT).to_pyarrow()
-    for name, column in zip(looked_at.column_names, looked_at.columns, strict=True):
-        if kinds[name].is_boolean() and {*column.to_pylist()} <= {None, *TRUTH_VALUES}:
-            del texts[name]
-    return connection.read_csv(files, types=texts, **options) if texts else table
-
-
-def _of_spark(connection: Any, reader: str, files: list[str], per_file: bool) -> ir.Table:
-    read = connection._session.read
-    parts = Path(files[0]).parts
-    keyed = [place for place, part in enumerate(parts) if "=" in part]
-    if keyed:
-        # Folders such as year=2026 hold a column.
-        read = read.option("basePath", str(Path(*parts[: keyed[0]])))
-    # Names are patterns to Spark too, with other escapes.
-    named = [re.sub(r"([][{}*?\\])", r"\\\1", file) for file in files]
-    if reader == "read_parquet":
-        frame = read.parquet(*named)
-    elif reader == "read_csv":
-        separator = "\t" if _kind(files[0]) == ".tsv" else ","
-        frame = read.csv(
-            named, sep=separator, header=True, inferSchema=True, escape='"', multiLine=True, nullValue="NA"
-        )  # fmt: skip
-    else:
-        frame = read.json(named)
-    if per_file:
-        from pyspark.sql.functions import input_file_name
-
-        frame = frame.withColumn(FILE, input_file_name())
-    name = f"logiclens_{os.urandom(6).hex()}"
-    frame.createOrReplaceTempView(name)
-    return connection.table(name)
 
 
 def _of_sqlite(connection: Any, file: str, engine: Engine) -> ir.Table:
@@ -232,25 +161,23 @@ def _of_sqlite(connection: Any, file: str, engine: Engine) -> ir.Table:
 def _duckdb(memory: str | None, threads: int | None) -> Any:
     ibis = _imported("ibis", "scale", "counting in DuckDB")
     _imported("duckdb", "scale", "counting in DuckDB")
-    settings: dict[str, Any] = {} if threads is None else {"threads": threads}
+    # Files are not kept in memory once they are read: the system does that, and takes it back.
+    settings: dict[str, Any] = {"enable_external_file_cache": False}
+    if threads is not None:
+        settings["threads"] = threads
     if memory is not None:
         settings["memory_limit"] = memory
     try:
-        return ibis.duckdb.connect(**settings)
+        return connected(ibis.duckdb.connect, settings)
     except Exception as error:
+        stop(error)
         raise LogicLensError(f"DuckDB does not take these settings: {in_a_line(error)}") from None
 
 
 def _spark() -> Any:
     ibis = _imported("ibis", "spark", "counting in Spark")
     _imported("pyspark", "spark", "counting in Spark")
-    from pyspark.sql import SparkSession
-
-    try:
-        session = SparkSession.getActiveSession() or SparkSession.builder.appName("logiclens").getOrCreate()
-    except Exception as error:
-        raise LogicLensError(f"Spark does not start: {in_a_line(error)} It needs Java, or SPARK_REMOTE.") from None
-    return ibis.pyspark.connect(session)
+    return ibis.pyspark.connect(spark_session())
 
 
 def _imported(name: str, extra: str, purpose: str) -> Any:

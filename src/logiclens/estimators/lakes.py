@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.asking import fetched, in_a_line, is_engine_table, kind_of
+from logiclens.data.asking import fetched, is_engine_table, kind_of
 from logiclens.data.concepts import ConceptTable
 from logiclens.data.engine import classes_of, count_groups, period
-from logiclens.data.lake import FILE, files_of, in_engine, short_names
+from logiclens.data.faults import failed
+from logiclens.data.lake import files_of, in_engine, short_names
+from logiclens.data.readers import FILE
 from logiclens.errors import LogicLensError
 from logiclens.export.sql import to_sql
 from logiclens.formula.bits import PackedRows
@@ -179,7 +181,7 @@ def predict_into(
     except LogicLensError:
         raise
     except Exception as error:
-        raise LogicLensError(f"{os.fspath(out)} was not written: {in_a_line(error)}") from error
+        raise failed(table, error, f"{os.fspath(out)} was not written") from error
     return os.fspath(out)
 
 
@@ -200,7 +202,7 @@ def _written(engine: Any, answered: Any, path: Path) -> None:
     aside = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     try:
         if engine.name == "pyspark":
-            engine._session.sql(answered.compile()).write.parquet(str(aside))
+            engine._session.sql(answered.compile()).write.parquet(str(aside.absolute()))
         else:
             answered.to_parquet(aside)
         os.replace(aside, path)

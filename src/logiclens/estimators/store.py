@@ -72,6 +72,9 @@ def save(model: StoredModel, folder: str | Path, *, version: str) -> Path:
         return _save(model, target, version)
     except OSError as error:
         raise LogicLensError(f"the model cannot be written to {target} ({error.strerror or error}).") from None
+    except SafetensorError as error:
+        # The same, as the library tells it that writes weights.
+        raise LogicLensError(f"the model cannot be written to {target} ({error}).") from None
 
 
 def _save(model: StoredModel, target: Path, version: str) -> Path:

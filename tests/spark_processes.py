@@ -1,0 +1,101 @@
+"""Servers of Spark on this machine, each a process of its own, from what pyspark brings along."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyspark
+
+HOME = Path(os.environ.get("SPARK_HOME", Path(pyspark.__file__).parent))
+ENVIRONMENT = {
+    **os.environ,
+    "SPARK_HOME": str(HOME),
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "PYSPARK_PYTHON": sys.executable,
+    "OMP_NUM_THREADS": "1",
+    "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+}
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def until(holds: Callable[[], Any], seconds: float = 120) -> Any:
+    """What holds, when it does."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := holds():
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it did not happen in time")
+
+
+@contextmanager
+def started(*command: str, log: Path, ready: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A server that has said that it is ready; it and all that it has started end with the test."""
+    with log.open("wb") as written:
+        process = subprocess.Popen(command, stdout=written, stderr=written, env=ENVIRONMENT, start_new_session=True)
+    try:
+        until(lambda: ready in log.read_text(errors="replace") or process.poll() is not None)
+        assert process.poll() is None, log.read_text(errors="replace")
+        yield process
+    finally:
+        for pid in (*descendants(process.pid), process.pid):
+            kill(pid)
+        process.wait(60)
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that a process has started, and those that they have."""
+    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    parents = {int(line.split()[0]): int(line.split()[1]) for line in found.splitlines()}
+    known = [pid]
+    for one in known:
+        known += [child for child, parent in parents.items() if parent == one]
+    return known[1:]
+
+
+def executors(pid: int) -> list[int]:
+    """Those of them that count."""
+    return [one for one in descendants(pid) if "CoarseGrainedExecutorBackend" in command_line(one)]
+
+
+def command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
+def kill(pid: int) -> None:
+    """End a process at once, if it is still there."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def in_the_middle(spark: Any) -> bool:
+    """Whether some of the tasks of a stage have ended and others are at work."""
+    tracker = spark.sparkContext.statusTracker()
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return any(one and one.numActiveTasks > 0 and 0 < one.numCompletedTasks < one.numTasks for one in stages)
+
+
+def tasks_lost(spark: Any) -> int:
+    """How many tasks were at work in executors that are gone."""
+    found = spark.sparkContext._jsc.sc().statusStore().executorList(False)
+    each = [found.apply(place) for place in range(found.size())]
+    return sum(one.failedTasks() for one in each if not one.isActive())
