@@ -87,11 +87,16 @@ def kill(pid: int) -> None:
         return
 
 
-def in_the_middle(spark: Any) -> bool:
-    """Whether some of the tasks of a stage have ended and others are at work."""
+def at_work(spark: Any, pid: int) -> list[int]:
+    """The executors, of those that a process has started, that have some tasks behind them and one at hand."""
     tracker = spark.sparkContext.statusTracker()
     stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-    return any(one and one.numActiveTasks > 0 and 0 < one.numCompletedTasks < one.numTasks for one in stages)
+    if not any(one and one.numActiveTasks > 0 and 0 < one.numCompletedTasks < one.numTasks for one in stages):
+        return []
+    found = spark.sparkContext._jsc.sc().statusStore().executorList(True)
+    each = [found.apply(place) for place in range(found.size())]
+    busy = [f"--executor-id {one.id()} " for one in each if one.activeTasks() > 0]
+    return [one for one in executors(pid) if any(words in command_line(one) for words in busy)]
 
 
 def tasks_lost(spark: Any) -> int:

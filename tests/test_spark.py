@@ -21,7 +21,7 @@ from tests.test_faults import damage, write_lake
 
 pytest.importorskip("pyspark", reason="needs pyspark")
 
-from tests.spark_processes import executors, in_the_middle, kill, tasks_lost, until
+from tests.spark_processes import at_work, kill, tasks_lost, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -115,10 +115,10 @@ def test_a_worker_that_is_killed_while_it_counts_changes_nothing(tmp_path, clust
     ended = threading.Event()
 
     def kill_one() -> None:
-        until(lambda: in_the_middle(cluster) or ended.is_set())
+        found = until(lambda: at_work(cluster, os.getpid()) or ended.is_set())
         if not ended.is_set():
-            killed.append(executors(os.getpid())[0])
-            kill(killed[0])
+            killed.append(found[0])
+            kill(found[0])
 
     killer = threading.Thread(target=kill_one)
     killer.start()

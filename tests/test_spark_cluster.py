@@ -28,10 +28,10 @@ from tests.cli_runs import COMMAND, Terminal
 from tests.spark_processes import (
     ENVIRONMENT,
     HOME,
+    at_work,
     descendants,
     executors,
     free_port,
-    in_the_middle,
     kill,
     started,
     tasks_lost,
@@ -122,10 +122,10 @@ def test_a_standalone_worker_that_is_killed_while_it_counts_changes_nothing(tmp_
     ended = threading.Event()
 
     def kill_one() -> None:
-        until(lambda: in_the_middle(spark) or ended.is_set())
-        victims = [*executors(workers[0].pid), workers[0].pid]
-        if not ended.is_set():
-            hit.extend(victims)
+        until(lambda: any(at_work(spark, worker.pid) for worker in workers) or ended.is_set())
+        for worker in workers:
+            if not hit and (busy := at_work(spark, worker.pid)) and not ended.is_set():
+                hit.extend([*busy, worker.pid])
         for pid in hit:
             kill(pid)
 
@@ -136,7 +136,8 @@ def test_a_standalone_worker_that_is_killed_while_it_counts_changes_nothing(tmp_
     killer.join()
     # A worker and what it had started, while they were counting, not after.
     assert len(hit) == 2
-    assert workers[0].wait(60) == -signal.SIGKILL
+    [lost] = [worker for worker in workers if worker.pid in hit]
+    assert lost.wait(60) == -signal.SIGKILL
     assert until(lambda: tasks_lost(spark))
     assert counted == expected
     assert classes_of(table, "y")[0] == ["a", "b"]
