@@ -13,11 +13,17 @@ import pandas as pd
 import pytest
 
 from logiclens import EntropyClassifier
+from logiclens.data.asking import COUNT
+from logiclens.data.columns import columns_of
+from logiclens.data.condensing import kept
 from logiclens.data.engine import classes_of, count_rows
 from logiclens.data.lake import in_engine
+from logiclens.data.tally import Tally
+from logiclens.data.tallying import tallies
 from logiclens.errors import LogicLensError
 from tests.test_engine import frame
 from tests.test_faults import damage, write_lake
+from tests.test_refining import SHAPES, check, set_most
 
 pytest.importorskip("pyspark", reason="needs pyspark")
 
@@ -72,6 +78,33 @@ def test_spark_counts_what_duckdb_counts(lake, local, tmp_path):
     answers = pd.read_parquet(out)
     assert len(answers) == 2_000
     assert list(answers.prediction) == list(model.rules_.predict(answers.drop(columns=["y", "prediction"])))
+
+
+def test_spark_parts_columns_of_many_values_as_memory_does(tmp_path, local, monkeypatch):
+    set_most(monkeypatch, parts=4_096, values=2_000)
+    names = ["normal", "skewed", "one value often", "with gaps", "wide whole numbers", "whole with gaps", "moments"]
+    rows = pd.DataFrame({name: SHAPES[name] for name in names})
+    y = np.where(np.arange(len(rows)) % 3 == 0, "a", "b")
+    rows.assign(y=y).to_parquet(tmp_path / "rows.parquet", index=False, coerce_timestamps="us")
+    table = in_engine(tmp_path / "rows.parquet", "spark")
+    classes, n_of_class = classes_of(table, "y")
+    codes = (y == "b").astype(np.intp)[:, None]
+    for column, found in zip(columns_of(rows), tallies(table, names, "y", classes, n_of_class), strict=True):
+        check(Tally.of(column, codes, 2, np.ones(len(rows))), found)
+
+
+def test_spark_keeps_rows_that_repeat_while_they_are_looked_at(tmp_path, local):
+    rows = frame(60).sample(3_000, replace=True, random_state=0, ignore_index=True)
+    rows.to_parquet(tmp_path / "rows.parquet", index=False, coerce_timestamps="us")
+    table = in_engine(tmp_path / "rows.parquet", "spark")
+    before = table.get_backend().list_tables()
+    with kept(table, table.columns) as few:
+        assert few[COUNT].sum().execute() == 3_000
+        assert few.count().execute() <= 60
+    assert table.get_backend().list_tables() == before
+    model = EntropyClassifier(epochs=60).fit(table, target="y")
+    twin = EntropyClassifier(epochs=60, cuts_on="all").fit(rows.drop(columns="y"), rows.y)
+    assert model.table_.counted() == twin.table_.counted()
 
 
 @pytest.mark.parametrize(("kind", "how", "options"), [
