@@ -9,10 +9,10 @@ Parquet files of 30 columns and a target are made once, in three forms:
 - `measured`: the same with noise on ten columns of floats, so that no row is there twice, yet concepts repeat;
 - `worst`: every column drawn alone, so that no two rows have the same concepts.
 
-Each measurement is a process of its own, whose libraries are loaded before the clock starts; all are taken in turn, so
-often as `--repeats` says, and the median is told with the spread. `prepare` is all that `fit` does before it trains:
-ranges, tallies, cuts and counted rows, or in the worst case the choice of concepts too. `count` is `count_rows` alone,
-with the cuts of all rows. The floor of both is a plain GROUP BY of the same columns in DuckDB.
+Each measurement is a process of its own, whose libraries, and Spark, are there before the clock starts; all are taken
+in turn, so often as `--repeats` says, and the median is told with the spread. `prepare` is all that `fit` does before it
+trains: ranges, tallies, cuts and counted rows, or in the worst case the choice of concepts too. `count` is `count_rows`
+alone, with the cuts of all rows. The floor of both is a plain GROUP BY of the same columns in DuckDB.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ from scale_page import FORMS, table_of, verdict
 PART = 1_000_000
 DISTINCT = 10_000
 NOISE = 0.01
+MOST_OF_PANDAS = 10_000_000
+"""More rows than this would hardly fit into memory."""
 LIBRARIES = {
     "prepare": ("ibis", "ibis.backends.duckdb", "logiclens.estimators.classifier"),
     "count": ("ibis", "ibis.backends.duckdb", "logiclens.estimators.classifier"),
@@ -157,6 +159,8 @@ def work(name: str, table: Table) -> None:
     """One measurement, told on the last line of output."""
     for module in LIBRARIES[name]:
         importlib.import_module(module)
+    if table.engine == "spark":
+        importlib.import_module("logiclens.data.sessions").spark_session()
     before = peak_mb()
     todo = WORK[name](table)
     begun = time.perf_counter(), time.process_time()
@@ -252,7 +256,12 @@ def one_table(
     form: str, n_rows: int, folder: Path, *, on_spark: bool, repeats: int, limit: float
 ) -> list[dict[str, Any]]:
     """Every measurement of one table, taken in turn."""
-    jobs = [(name, threads, "duckdb") for threads in (1, 2) for name in WORK if (name, threads) != ("pandas", 2)]
+    jobs = [
+        (name, threads, "duckdb")
+        for threads in (1, 2)
+        for name in WORK
+        if name != "pandas" or (threads == 1 and n_rows <= MOST_OF_PANDAS)
+    ]
     jobs += [(name, 2, "spark") for name in ("count", "prepare") if on_spark]
     runs: dict[tuple[str, int, str], list[dict[str, Any]]] = {job: [] for job in jobs}
     for _ in range(repeats):
