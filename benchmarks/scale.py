@@ -10,8 +10,8 @@ Parquet files of 30 columns and a target are made once, in three forms:
 - `worst`: every column drawn alone, so that no two rows have the same concepts.
 
 Each measurement is a process of its own, whose libraries, and Spark, are there before the clock starts; all are taken
-in turn, so often as `--repeats` says, and the median is told with the spread. `prepare` is all that `fit` does before it
-trains: ranges, tallies, cuts and counted rows, or in the worst case the choice of concepts too. `count` is `count_rows`
+in turn, as often as `--repeats` says, and the median is told with the spread. `prepare` is all that `fit` does before
+it trains: ranges, tallies, cuts and counted rows, in the worst case the choice of concepts too. `count` is `count_rows`
 alone, with the cuts of all rows. The floor of both is a plain GROUP BY of the same columns in DuckDB.
 """
 
