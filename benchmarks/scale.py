@@ -1,6 +1,6 @@
 """Counting rows where they are: rows a second and peak memory, beside a plain GROUP BY, pandas and polars.
 
-    .venv/bin/python benchmarks/scale.py --rows 1e6 1e7 1e8 --measured 1e6 1e7 --worst 1e6 1e7 --spark \\
+    .venv/bin/python benchmarks/scale.py --few 1e6 1e7 1e8 --measured 1e6 1e7 --worst 1e6 1e7 --spark 1e7 \\
         --json benchmarks/results/scale.json
 
 Parquet files of 30 columns and a target are made once, in three forms:
