@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,8 @@ from logiclens.errors import LogicLensError
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-COUNT = "logiclens_count"
-"""The column of a table of distinct rows that tells how often each is there."""
+COUNT = f"logiclens_{os.urandom(6).hex()}"
+"""The column of a table of distinct rows that tells how often each is there; no table has one of this name."""
 
 
 def is_engine_table(table: Any) -> bool:
@@ -77,8 +78,11 @@ def fetched(query: ir.Table) -> Any:
 
 def codes_of(labels: Any, classes: Sequence[Any]) -> NDArray[np.intp]:
     """The numbers of the classes in a column of Arrow."""
-    encoded = labels.combine_chunks().dictionary_encode()
+    encoded = labels.combine_chunks().dictionary_encode("encode")
     places = {value: place for place, value in enumerate(classes)}
-    known = np.array([places[value] for value in encoded.dictionary.to_pylist()], dtype=np.intp)
+    found = encoded.dictionary.to_pylist()
+    if unknown := [value for value in found if value not in places]:
+        raise LogicLensError(f"the target holds {unknown[0]!r}, which is none of the classes to be counted.")
+    known = np.array([places[value] for value in found], dtype=np.intp)
     codes: NDArray[np.intp] = known[encoded.indices.to_numpy()]
     return codes

@@ -114,22 +114,20 @@ class Finding:
             return [self._name(Predicate(column.name, "==", 1))]
         else:
             finder = {"supervised": supervised_cuts, "quantile": quantile_cuts, "uniform": uniform_cuts}[how]
-            places = finder(histogram, self.n_cuts)
-            names = [self._name(_between(column, *histogram.gap(place))) for place in places]
-            self._tell_loose(column, places, names)
+            gaps = (histogram.gap(place) for place in finder(histogram, self.n_cuts))
+            names = [self._name(_between(column, low, high)) for low, high in gaps]
+            self._tell_loose(column, names)
         if len(names) > 1:
             self.implied.append(names)
         return names[:1]
 
-    def _tell_loose(self, column: Tally, places: Sequence[int], names: Sequence[str]) -> None:
-        """Say of each cut how far it may be from where all values in order would put it."""
-        if column.loose is None:
-            return
-        off = [(name, column.loose[place]) for place, name in zip(places, names, strict=True) if column.loose[place]]
-        if off:
-            told = ", ".join(f"{name} by at most {rows / column.n_rows:.2%} of the rows" for name, rows in off)
+    def _tell_loose(self, column: Tally, names: Sequence[str]) -> None:
+        """Say of cuts among bins that could not be told apart how far they may be from where they would be."""
+        if column.loose is not None and names:
+            share = column.loose.max() / column.n_rows
             self.notes.append(
-                f"the column {column.name!r} has too many values for exact cuts, which may be off: {told}."
+                f"the column {column.name!r} has values too close together to be told apart: {share:.2%} of the rows "
+                f"are in one bin, by which its cuts ({', '.join(names)}) may be off."
             )
 
     def _rescaled(self, column: Tally, histogram: Histogram) -> str:

@@ -16,8 +16,8 @@ from logiclens.data.cuts import MOST_BINS, Histogram, bins_of
 
 PARTS = 131_072
 """The parts of a column that are counted in one look."""
-LOOKS = 3
-"""How often parts are parted, before what is left is looked at value by value."""
+LOOKS = 16
+"""How often parts are parted at most, before what is left is looked at value by value."""
 FEW_VALUES = 1_048_576
 """As many values, or rows, may be looked at one by one."""
 
