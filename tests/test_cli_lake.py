@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.cli_runs import logiclens, refused
+from logiclens.cli.run import _run
+from tests.cli_runs import logiclens
 from tests.test_engine import frame
 
 
@@ -36,7 +37,22 @@ def new(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module", params=["soft", "exact"])
+@pytest.fixture
+def refused(monkeypatch, capsys):
+    """What a command says when it refuses: one line on standard error, nothing else, exit code 2."""
+
+    def run(*arguments, cwd):
+        monkeypatch.chdir(cwd)
+        code = _run([str(argument) for argument in arguments])
+        told = capsys.readouterr()
+        assert (code, told.out) == (2, "")
+        assert told.err.count("\n") == 1
+        return told.err.removeprefix("logiclens: ").rstrip("\n")
+
+    return run
+
+
+@pytest.fixture(scope="module", params=["soft", pytest.param("exact", marks=pytest.mark.slow)])
 def model(request, lake):
     """A model of a lake."""
     exact = ["--exact"] if request.param == "exact" else []
@@ -91,7 +107,7 @@ def test_one_value_of_the_target_against_the_others(lake):
     (["--target", "age"], "the target 'age' holds numbers with decimals"),
     (["--target", "nothing"], "the target 'nothing' has no value in any row"),
 ])  # fmt: skip
-def test_what_cannot_be_counted_is_told_in_a_sentence(lake, options, message):
+def test_what_cannot_be_counted_is_told_in_a_sentence(refused, lake, options, message):
     assert refused("explain", "part*.parquet", *options, cwd=lake).startswith(message)
 
 
@@ -190,7 +206,7 @@ def test_columns_to_keep_stand_beside_the_answers_of_an_engine(model, new, tmp_p
     (["predict", "lake", "-o", "nowhere/a.parquet"], "cannot write nowhere/a.parquet: there is no folder"),
     (["predict", "part*.parquet", "-o", "a.parquet"], "part*.parquet names no file."),
 ])  # fmt: skip
-def test_what_a_saved_model_cannot_do_is_told_in_a_sentence(lake, new, arguments, message):
+def test_what_a_saved_model_cannot_do_is_told_in_a_sentence(refused, lake, new, arguments, message):
     if not (lake / "soft").is_dir():
         logiclens("explain", "part*.parquet", "--target", "y", "--drop", "nothing", "--save", "soft", "-q", cwd=lake)
     (new / "empty").mkdir(exist_ok=True)
@@ -199,7 +215,7 @@ def test_what_a_saved_model_cannot_do_is_told_in_a_sentence(lake, new, arguments
     assert sorted(path.name for path in new.iterdir()) == ["empty", "lake", "whole.parquet"]
 
 
-def test_rows_that_lack_a_column_of_the_rules(model, new, tmp_path):
+def test_rows_that_lack_a_column_of_the_rules(refused, model, new, tmp_path):
     pd.read_parquet(new / "whole.parquet").drop(columns=["age", "often"]).to_parquet(tmp_path / "rows.parquet")
     message = refused("predict", model, "*.parquet", "-o", "answers/a.parquet", cwd=tmp_path)
     assert message.startswith("cannot write answers/a.parquet: there is no folder")
@@ -209,7 +225,7 @@ def test_rows_that_lack_a_column_of_the_rules(model, new, tmp_path):
     assert re.match("the table lacks the column '(age|often)'", refused("score", model, "*.parquet", cwd=tmp_path))
 
 
-def test_a_comparison_reads_one_file(model, new):
+def test_a_comparison_reads_one_file(refused, model, new):
     assert refused("diff", model, model, "--data", "lake", cwd=new).startswith(
         "lake is a folder or a pattern: name one"
     )
@@ -238,5 +254,5 @@ def test_rows_without_a_class_are_left_out_of_a_lake(new):
     assert "18 rows have no value of 'y' and are left out." in result["notes"]
 
 
-def test_a_pattern_that_names_nothing(lake):
+def test_a_pattern_that_names_nothing(refused, lake):
     assert refused("explain", "*.csv", "--target", "y", cwd=lake).startswith("*.csv names no file")

@@ -305,6 +305,26 @@ def test_beyond_the_budget_concepts_are_chosen_on_a_sample_and_all_rows_are_coun
     assert model.score(in_duckdb(rows), "y") == 1.0
 
 
+def test_no_row_that_chose_concepts_is_set_aside(monkeypatch):
+    """Where nothing is to be learned, the best of 40 columns of noise must not look good on rows set aside."""
+    monkeypatch.setattr("logiclens.estimators.budget.SAMPLE", 200)
+    right = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        rows = pd.DataFrame({f"x{j:02}": rng.random(400) < 0.5 for j in range(40)})
+        rows["y"] = np.where(rng.random(400) < 0.5, "yes", "no")
+        model = EntropyClassifier(epochs=60, set_aside=0.3, max_distinct=60, random_state=seed)
+        with pytest.warns(LogicLensWarning, match="No row of the sample is set aside"):
+            model.fit(in_duckdb(rows), target="y")
+        aside, kept = model.set_aside_.table, list(model.schema_.names)
+        assert aside.n_counted == pytest.approx(120, abs=2)
+        everything = CountedRows.of(rows[kept].to_numpy(), kept, np.eye(2)[(rows.y == "yes").astype(int)])
+        assert model.table_.counted().merge(aside.counted()) == everything
+        answers = model.predict(aside) == model.classes_[np.asarray(aside.labels)]
+        right.append(aside.weight[answers].sum() / aside.weight.sum())
+    assert np.mean(right) < 0.56
+
+
 @pytest.mark.parametrize("budget", [1, 0.5, True])
 def test_a_budget_is_a_whole_number(budget):
     with pytest.raises(LogicLensError, match="max_distinct must be a whole number from 2 on"):

@@ -141,7 +141,11 @@ def short_number(low: float, high: float, near: float | None = None) -> float:
     for digits in range(17):
         # The middle where it can be had as short, else whatever lies below the upper end.
         for target in (middle, high) if near is None else (near,):
-            candidate = round(target, digits - magnitude)
+            try:
+                candidate = round(target, digits - magnitude)
+            except OverflowError:
+                # Beyond the largest number.
+                continue
             if low < candidate <= high:
                 return float(candidate)
     return high if near is None or not low < near <= high else near

@@ -219,7 +219,7 @@ def holds(
     if kind == "boolean" and column.type().is_boolean():
         return column if value is True else ~column
     number = float(value)
-    if column.type().is_integer() and column.type().nbytes < 8 and number == round(number):
+    if column.type().is_integer() and column.type().nbytes < 8 and number == round(number) and abs(number) < 2**53:
         # What a float holds exactly need not become one.
         return _COMPARE[predicate.operator](column, int(number))
     held = _COMPARE[predicate.operator](column.cast("float64"), as_double(number))

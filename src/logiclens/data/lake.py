@@ -110,7 +110,7 @@ def _files(source: str) -> tuple[list[str], str]:
     """The files of a source, in order, and what kind they are."""
     path = Path(source)
     if path.is_dir():
-        found = [str(file) for file in sorted(path.rglob("*")) if file.is_file() and file.name[0] not in "._"]
+        found = [str(file) for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)]
     else:
         found = sorted(glob.glob(source, recursive=True)) if glob.has_magic(source) and not path.is_file() else [source]
         found = [file for file in found if os.path.isfile(file)]
@@ -130,6 +130,11 @@ def _files(source: str) -> tuple[list[str], str]:
     if kind in DATABASES and len(found) > 1:
         raise LogicLensError(f"{source} holds several databases: name one of them.")
     return found, ".parquet" if kind == ".pq" else kind
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    """Whether a file, or a folder that it is in, is no part of the data, as the names of notebooks' and logs' say."""
+    return any(part[0] in "._" for part in file.relative_to(folder).parts)
 
 
 def short_names(files: Sequence[str]) -> dict[str, str]:

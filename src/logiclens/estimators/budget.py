@@ -19,10 +19,14 @@ RESAMPLES = 10
 
 @dataclass(frozen=True, eq=False)
 class Within:
-    """Counted rows that are within the budget, the cutting of their concepts, and what was done to get there."""
+    """Counted rows that are within the budget, the cutting of their concepts, and what was done to get there.
+
+    `seen` are those of them that concepts were chosen on, where these had to be chosen.
+    """
 
     counted: CountedRows
     cutting: Cutting
+    seen: CountedRows | None = None
     note: str | None = None
 
 
@@ -34,19 +38,20 @@ def within_budget(
     *,
     n_rows: int,
     budget: int,
+    most: float,
     recurring: Callable[[CountedRows], Mapping[str, float]],
     seed: int,
 ) -> Within:
     """Count all rows of a table; with fewer concepts where their distinct rows would be more than the budget.
 
-    `recurring` tells from counted rows of a sample how often each concept is chosen on resamples of it.
+    `recurring` tells from counted rows of a sample how often each concept is chosen on resamples of it; the sample is
+    at most the share `most` of the rows.
     """
     try:
         return Within(count_rows(table, cutting, target, classes, at_most=budget), cutting)
     except TooManyRows:
         pass
-    sample = _sampled(table, seed)
-    looked_at = count_rows(sample, cutting, target, classes)
+    looked_at = count_rows(_sampled(table, most, seed), cutting, target, classes)
     frequency = recurring(looked_at)
     places = {name: place for place, name in enumerate(cutting.predicates)}
     chosen = sorted((name for name in places if frequency.get(name, 0) > 0), key=lambda name: -frequency[name])
@@ -64,17 +69,18 @@ def within_budget(
     note = (
         f"the table has more than {budget:,} distinct rows of {len(places)} concepts: concepts were chosen on a sample "
         f"of {int(looked_at.total.sum()):,} of its {n_rows:,} rows, by how often each is used in {RESAMPLES} resamples "
-        f"of it ({told}); {len(names)} were kept, and of these all {n_rows:,} rows are counted."
+        f"of it ({told}); kept are {', '.join(names)}, and of these all {n_rows:,} rows are counted. No row of the "
+        "sample is set aside."
     )
-    return Within(counted, fewer, note)
+    return Within(counted, fewer, looked_at.project(names), note)
 
 
-def _sampled(table: Any, seed: int) -> Any:
+def _sampled(table: Any, most: float, seed: int) -> Any:
     """A share of the rows, each with what it counts for; not every engine takes a seed."""
     import ibis.expr.operations as ops
     from ibis.common.exceptions import IbisError
 
-    share = SAMPLE / max(1, fetched(table.agg(n=table.count()))["n"][0].as_py())
+    share = min(SAMPLE / max(1, fetched(table.agg(n=table.count()))["n"][0].as_py()), most)
     if share >= 1:
         return table
     seeded = table.sample(share, seed=seed)

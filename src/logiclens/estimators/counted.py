@@ -30,6 +30,9 @@ from logiclens.formula.counted import CountedRows, counting_weight
 from logiclens.formula.groups import Groups
 from logiclens.train.progress import Progress
 
+ALMOST_ALL = 0.999
+"""The most of what no choice has seen that is set aside."""
+
 
 def prepare_in_engine(
     table: Any,
@@ -64,13 +67,14 @@ def prepare_in_engine(
         progress.update(len(columns), "distinct rows")
         known = Labels(np.zeros(0, dtype=np.intp), np.array(classes), tuple(str(value) for value in classes))
         within = within_budget(
-            table, fitted.cutting_, target, classes, n_rows=int(n_of_class.sum()), budget=budget, seed=seed,
+            table, fitted.cutting_, target, classes, n_rows=int(n_of_class.sum()), budget=budget, most=1 - shares[0],
+            seed=seed,
             recurring=lambda counted: recurring(_as_table(counted, fitted.groups_, known)[0], known.classes),
         )  # fmt: skip
     fitted.cutting_ = within.cutting
     if within.note is not None:
         fitted.notes_ = (*fitted.notes_, within.note)
-    return split_counted(within.counted, fitted, known, tuple(columns), shares=shares, seed=seed)
+    return split_counted(within.counted, fitted, known, tuple(columns), shares=shares, seed=seed, seen=within.seen)
 
 
 def prepare_counted(
@@ -117,13 +121,18 @@ def split_counted(
     shares: tuple[float, float],
     seed: int,
     positional: bool = False,
+    seen: CountedRows | None = None,
 ) -> Prepared:
-    """Rows that train, that choose and that are set aside, in an order that depends on what was counted alone."""
+    """Rows that train, that choose and that are set aside, in an order that depends on what was counted alone.
+
+    Rows that were `seen` when concepts were chosen are not set aside.
+    """
     everything, keys = _as_table(counted, fitted.groups_, known)
     codes, weight = np.asarray(everything.labels), everything.weight
     order = np.argsort(row_hashes([], *keys.T, codes, seed=seed), kind="stable")
     everything, codes, weight = everything.take(order), codes[order], weight[order]
-    aside = set_apart(codes, weight, shares[0])
+    unseen = weight if seen is None else weight - _among(counted, seen)[np.nonzero(counted.counts)][order]
+    aside = set_apart(codes, unseen, min(shares[0] * weight.sum() / unseen.sum(), ALMOST_ALL) if shares[0] else 0.0)
     held = set_apart(codes, weight - aside, shares[1])
     cutting = fitted.cutting_
     schema = Schema(
@@ -139,6 +148,14 @@ def split_counted(
         schema,
         fitted,
     )
+
+
+def _among(counted: CountedRows, some: CountedRows) -> NDArray[np.float64]:
+    """The counts of some of the counted rows, in the places that these have among all."""
+    places = {key.tobytes(): place for place, key in enumerate(counted.keys)}
+    counts = np.zeros_like(counted.counts)
+    counts[[places[key.tobytes()] for key in some.keys]] = some.counts
+    return counts
 
 
 def _as_table(counted: CountedRows, groups: Groups, known: Labels) -> tuple[ConceptTable, NDArray[np.int64]]:
