@@ -84,7 +84,7 @@ class Table:
         """As a table of Ibis."""
         from logiclens.data.lake import in_engine
 
-        return in_engine(self.pattern, self.engine, threads=self.threads)  # type: ignore[arg-type]
+        return in_engine(self.pattern, self.engine, threads=self.threads if self.engine == "duckdb" else None)
 
 
 def prepare(table: Table) -> Callable[[], int]:

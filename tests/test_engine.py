@@ -386,7 +386,7 @@ def test_answers_are_never_lost_or_written_over_what_is_read(lake, model, tmp_pa
     there = in_duckdb(frame(50))
     with pytest.raises(LogicLensError, match="rows was not written"):
         model.predict_into(there, "rows")
-    with pytest.raises(LogicLensError, match="holds other values than the rules are about"):
+    with pytest.raises(LogicLensError, match="held numbers in training and holds text now"):
         model.predict_into(in_duckdb(frame(50).assign(visits="many")), "answers")
     with pytest.raises(LogicLensError, match="was not written"):
         model.predict_into(there, tmp_path / "nowhere" / "answers.parquet")
@@ -466,3 +466,62 @@ def test_count_rows_takes_a_booleaniser_and_finds_the_classes():
     bits, codes = cuts.transform(rows.drop(columns="y")), (rows.y == "well").astype(int)
     assert counted == CountedRows.of(bits, list(cuts.predicates_), np.eye(2)[codes])
     assert count_rows(in_duckdb(rows), cuts) == CountedRows.of(bits, list(cuts.predicates_))
+
+
+@pytest.mark.parametrize(("column", "nulls"), [("unit", pa.int32()), ("unit", pa.float64()), ("age", pa.string())])
+def test_a_column_without_values_is_missing_whatever_its_type(model, column, nulls):
+    rows = frame(300).assign(**{column: None})
+    arrow = pa.Table.from_pandas(rows, preserve_index=False)
+    place = arrow.column_names.index(column)
+    there = ibis.duckdb.connect().create_table("rows", arrow.set_column(place, column, pa.nulls(300, nulls)))
+    rows[column] = rows[column].astype(object)
+    assert model.score(there, "y") == model.score(rows.drop(columns="y"), rows.y)
+    model.predict_into(there, "answers")
+    answers = there.get_backend().table("answers").to_pandas()
+    assert list(answers.prediction) == list(model.rules_.predict(rows.drop(columns="y")))
+
+
+def test_files_may_begin_with_a_column_of_nulls(tmp_path):
+    for name, values in (("a", pa.nulls(20)), ("b", pa.array(np.arange(20) / 4)), ("c", pa.nulls(20))):
+        pq.write_table(pa.table({"x": values, "y": ["p", "q"] * 10}), tmp_path / f"{name}.parquet")
+    assert in_engine(tmp_path).x.sum().execute() == pytest.approx(np.arange(20).sum() / 4)
+    pq.write_table(pa.table({"x": ["text"] * 20, "y": ["p", "q"] * 10}), tmp_path / "d.parquet")
+    with pytest.raises(LogicLensError, match=r"'x' holds string in .*d.parquet and double in .*b.parquet"):
+        in_engine(tmp_path)
+    pq.write_table(pa.table({"x": [1.0], "X": [2.0], "y": ["p"]}), tmp_path / "a.parquet")
+    with pytest.raises(LogicLensError, match=r"a.parquet has columns whose names differ in case alone"):
+        in_engine(tmp_path)
+
+
+def test_hidden_folders_hold_no_rows(tmp_path):
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    (tmp_path / "_temporary").mkdir()
+    (tmp_path / "2026").mkdir()
+    for folder in (".ipynb_checkpoints", "_temporary", "2026"):
+        frame(30).to_parquet(tmp_path / folder / "a.parquet", index=False)
+    assert in_engine(tmp_path).count().execute() == 30
+
+
+def test_columns_called_like_our_count_are_columns():
+    rows = frame(200).assign(logiclens_count=np.arange(200), LOGICLENS_COUNT2=1)
+    here, there = both(rows)
+    assert dict(here.predicates_) == dict(there.predicates_)
+
+
+def test_what_is_counted_must_be_among_the_classes():
+    there = in_duckdb(frame(60))
+    cuts = Booleaniser("quantile").fit(frame(60).drop(columns="y"))
+    with pytest.raises(LogicLensError, match=r"the target holds .(ill|well)., which is none of the classes"):
+        count_rows(there, cuts, "y", ["else"])
+    gaps = in_duckdb(frame(60).assign(y=[None, "a"] * 30))
+    with pytest.raises(LogicLensError, match="the target holds None"):
+        count_rows(gaps, cuts, "y", ["a"])
+    with pytest.raises(LogicLensError, match="no classes: make it text"):
+        classes_of(there, "since")
+
+
+@pytest.mark.parametrize("value", [1e19, 1.7e308])
+def test_cuts_beyond_the_numbers_of_a_column(value):
+    narrow = in_duckdb(pd.DataFrame({"x": np.arange(50, dtype=np.int8), "y": ["a", "b"] * 25}))
+    cuts = Booleaniser({"x": [value]}).fit(pd.DataFrame({"x": [0.0, 1e308]}), ["a", "b"])
+    assert not count_rows(narrow, cuts).bits().any()

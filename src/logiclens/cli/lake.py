@@ -65,8 +65,11 @@ def open_lake(asked: Counting, target: str, *, positive: str | None, drop: Seque
         check_column(table, column, name)
     if target in drop:
         raise LogicLensError(f"the target {target!r} cannot be left out.")
-    notes = [f"rows were counted by {asked.engine}: cuts were found on all of them, also on those set aside."]
+    # A database counts its rows itself, whatever was asked.
+    engine = table.get_backend().name.removeprefix("py")
+    notes = [f"rows were counted by {engine}: cuts were found on all of them, also on those set aside."]
     table, n_gone = labelled(table.drop(*drop) if drop else table, target)
+    table = _with_whole(table, target)
     if n_gone:
         notes.append(f"{n_gone:,} rows have no value of {target!r} and are left out.")
     if positive is not None:
@@ -97,11 +100,27 @@ def _against_others(table: Any, target: str, positive: str) -> Any:
     """One value of the target, by how it is printed, against all others."""
     import ibis
 
+    from logiclens.data.asking import fetched
     from logiclens.data.engine import classes_of
 
-    classes, _ = classes_of(table, target)
-    chosen = [value for value in classes if str(value) == positive]
-    if not chosen:
-        known = ", ".join(repr(str(value)) for value in classes[:8])
+    labels = table[target]
+    is_positive = labels == positive if labels.type().is_string() else labels.cast("string") == positive
+    if labels.type().is_boolean():
+        is_positive = labels == (positive == "True") if positive in ("True", "False") else ibis.literal(False)
+    if not fetched(table.agg(n=is_positive.cast("int64").sum()))["n"][0].as_py():
+        known = ", ".join(repr(str(value)) for value in classes_of(table, target)[0][:8])
         raise LogicLensError(f"{positive!r} is not a value of {target!r}; the values are {known}.")
-    return ibis.ifelse(table[target] == chosen[0], positive, f"not {positive}")
+    return ibis.ifelse(is_positive, positive, f"not {positive}")
+
+
+def _with_whole(table: Any, target: str) -> Any:
+    """The table with whole classes, which gaps make floats, as they are of rows in memory."""
+    from logiclens.data.asking import fetched
+
+    labels = table[target]
+    if not labels.type().is_floating():
+        return table
+    uneven = (labels % 1.0 != 0.0) | (labels.abs() >= 2.0**53)
+    if fetched(table.agg(n=uneven.cast("int64").sum()))["n"][0].as_py():
+        return table
+    return table.mutate(**{target: labels.cast("int64")})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from logiclens.data.columns import Kind
 from logiclens.data.faults import failed
+from logiclens.data.names import PLURAL
 from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
@@ -46,6 +47,25 @@ def there(column: Any) -> Any:
     if column.type().is_floating() and column.get_backend().has_operation(ops.IsNan):
         return column.notnull() & ~column.isnan()
     return column.notnull()
+
+
+def fitted(table: ir.Table, kinds: Mapping[str, Kind]) -> ir.Table:
+    """The table with columns of the kinds that they had in training; of another kind may be what has no values."""
+    for column, kind in kinds.items():
+        now = kind_of(table, column)
+        if kind == now or {kind, now} == {"number", "boolean"}:
+            continue
+        if fetched(table.agg(n=there(table[column]).cast("int64").sum()))["n"][0].as_py():
+            raise LogicLensError(f"the column {column!r} held {PLURAL[kind]} in training and holds {PLURAL[now]} now.")
+        table = table.mutate(**{column: _nothing(kind)})
+    return table
+
+
+def _nothing(kind: Kind) -> Any:
+    """A missing value of a kind."""
+    import ibis
+
+    return ibis.null({"number": "float64", "boolean": "boolean", "text": "string", "date": "timestamp"}[kind])
 
 
 def as_double(number: float) -> Any:

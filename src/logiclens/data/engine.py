@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.asking import COUNT, as_double, codes_of, counting, fetched, how_many, kind_of, there
+from logiclens.data.asking import COUNT, as_double, codes_of, counting, fetched, fitted, how_many, kind_of, there
 from logiclens.data.columns import Kind
 from logiclens.data.condensing import condensed
 from logiclens.data.cutting import Cutting
-from logiclens.data.names import PLURAL, no_column
+from logiclens.data.names import no_column
 from logiclens.errors import LogicLensError
 from logiclens.formula.counted import CountedRows
 from logiclens.formula.predicate import Predicate, moment
@@ -38,7 +38,8 @@ def classes_of(table: ir.Table, target: str, least: int = 2) -> tuple[list[Any],
     """The classes of a target, in order, and how many rows each has; rows without one, and too few, are refused."""
     if target not in table.columns:
         raise no_column(target, list(table.columns), "the table")
-    kind_of(table, target)
+    if table.schema()[target].is_decimal() or kind_of(table, target) == "date":
+        raise LogicLensError(f"the target {target!r} holds {table.schema()[target]}, no classes: make it text.")
     labels = table.select(y=table[target], **counting(table))
     counted = labels.group_by("y").agg(n=how_many(labels)).limit(MOST_CLASSES + 2)
     found = fetched(counted).to_pydict()
@@ -100,7 +101,7 @@ def count_groups(
     at_most: int | None = None,
 ) -> list[tuple[Any, CountedRows]]:
     """Counted rows for each value of a column `by`, in its order; without one, a single entry for None."""
-    _check_columns(table, cutting, concepts)
+    table = _with_columns(table, cutting, concepts)
     if by is not None:
         period(table, by)
     if COUNT not in table.columns:
@@ -239,14 +240,15 @@ def period(table: ir.Table, by: str) -> Any:
     return column.cast("timestamp").strftime("%Y-%m") if kind_of(table, by) == "date" else column
 
 
-def _check_columns(table: ir.Table, cutting: Cutting, names: Iterable[str]) -> None:
+def _with_columns(table: ir.Table, cutting: Cutting, names: Iterable[str]) -> ir.Table:
+    """The table with the columns that concepts are about, of the kinds that they had in training."""
+    kinds = {}
     for name in names:
         column = cutting.predicates[name].column
         if column not in table.columns:
             raise LogicLensError(f"the table lacks the column {column!r} that {name!r} is about.")
-        kind, now = cutting.kinds[column], kind_of(table, column)
-        if kind != now and {kind, now} != {"number", "boolean"}:
-            raise LogicLensError(f"the column {column!r} held {PLURAL[kind]} in training and holds {PLURAL[now]} now.")
+        kinds[column] = cutting.kinds[column]
+    return fitted(table, kinds)
 
 
 def _unpacked(words: Sequence[NDArray[np.int64]], n_concepts: int) -> NDArray[np.bool_]:

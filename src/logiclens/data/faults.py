@@ -28,7 +28,7 @@ _NAMES_FILE = (
     r"reading file (\S+?)\.?\s",
 )
 _NO_ROOM = ("max_temp_directory_size", "duckdb_temp_storage", "duckdb_temp_block")
-_NO_FILE = ("out of memory", "outofmemory", "no space left")
+_NO_FILE = ("out of memory", "outofmemory", "no space left", "cannot open file", "permission denied", "binder error")
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,42 +63,55 @@ def in_engine(
     if engine == "spark" and (memory is not None or threads is not None):
         raise LogicLensError("memory and threads are told to DuckDB; Spark has settings of its own for them.")
     files, kind = _files(os.fspath(source))
-    connection = _duckdb(memory, threads) if engine == "duckdb" else _spark()
     if kind in DATABASES:
         if per_file:
             raise LogicLensError(f"{files[0]} is a database, whose rows come from no files to tell apart.")
-        return _of_sqlite(connection, files[0], engine)
-    if kind == ".parquet":
-        check_parquet(files)
-    return Reader(engine, _FORMATS[kind], per_file).table(connection, files)
+        if memory is not None or engine == "spark":
+            raise LogicLensError(f"{files[0]} is a database, which SQLite counts itself: leave out memory and Spark.")
+        return _of_sqlite(files[0])
+    connection = _duckdb(memory, threads) if engine == "duckdb" else _spark()
+    unite = kind == ".parquet" and check_parquet(files)
+    return Reader(engine, _FORMATS[kind], per_file, unite).table(connection, files)
 
 
-def check_parquet(files: list[str]) -> None:
-    """Refuse a file that is no Parquet, or in which a column has another type than in the first, by its name."""
+def check_parquet(files: list[str]) -> bool:
+    """Refuse a file that is no Parquet, or in which a column has another type than in the first, by its name.
+
+    Returns whether some columns have no type in some files, because they have no values there.
+    """
     parquet = importlib.import_module("pyarrow.parquet")
     first: dict[str, str] = {}
+    typed: dict[str, str] = {}
+    unite = False
     for file in files:
         try:
             schema = parquet.read_schema(file)
         except Exception as error:
             raise LogicLensError(f"{file} cannot be read as Parquet: {in_a_line(error)}") from None
         types = {name: _plain(kind) for name, kind in zip(schema.names, schema.types, strict=True)}
+        if len({name.casefold() for name in types}) < len(types):
+            raise LogicLensError(f"{file} has columns whose names differ in case alone, which engines take for one.")
         first = first or types
         for name in first:
             if name not in types:
                 raise LogicLensError(f"{file} lacks the column {name!r} that {files[0]} has.")
-            if types[name] != first[name] and "null" not in (types[name], first[name]):
+            unite = unite or types[name] != first[name]
+            if first[name] == "null" and types[name] != "null":
+                first[name], typed[name] = types[name], file
+            if types[name] not in (first[name], "null"):
+                other = typed.get(name, files[0])
                 raise LogicLensError(
-                    f"the column {name!r} holds {types[name]} in {file} and {first[name]} in {files[0]}: write it as "
+                    f"the column {name!r} holds {types[name]} in {file} and {first[name]} in {other}: write it as "
                     "one type."
                 )
         if new := [name for name in types if name not in first]:
             raise LogicLensError(f"{file} has a column {new[0]!r} that {files[0]} lacks.")
+    return unite
 
 
 def _plain(kind: Any) -> str:
     """A type of Arrow, whichever way its values are laid out."""
-    return str(getattr(kind, "value_type", kind)).removeprefix("large_")
+    return str(kind.value_type if str(kind).startswith("dictionary") else kind).removeprefix("large_")
 
 
 def files_of(source: str | os.PathLike[str]) -> list[str]:
@@ -119,7 +132,7 @@ def _files(source: str) -> tuple[list[str], str]:
     kinds = {kind_of_file(file) for file in found}
     if len(kinds) > 1:
         listed = ", ".join(sorted(kind or "none" for kind in kinds))
-        folder, one = path if path.is_dir() else path.parent, min(kinds & _FORMATS.keys(), default=".parquet")
+        folder, one = path if path.is_dir() else path.parent, next(kind for kind in (*_FORMATS, "") if kind in kinds)
         raise LogicLensError(
             f"{source} holds files of several kinds ({listed}): name those of one, as in '{folder / '*'}{one}'."
         )
@@ -148,12 +161,8 @@ def short_names(files: Sequence[str]) -> dict[str, str]:
     return {file: os.path.relpath(path, common or None) for file, path in paths.items()}
 
 
-def _of_sqlite(connection: Any, file: str, engine: Engine) -> ir.Table:
-    if engine != "duckdb":
-        raise LogicLensError(f"{file} is a SQLite database, which DuckDB reads: use engine duckdb.")
-    import ibis
-
-    database = ibis.sqlite.connect(file)
+def _of_sqlite(file: str) -> ir.Table:
+    database = _imported("ibis", "scale", "counting in SQLite").sqlite.connect(file)
     names = database.list_tables()
     if len(names) != 1:
         listed = ", ".join(repr(name) for name in names) or "none"

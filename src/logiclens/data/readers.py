@@ -1,4 +1,4 @@
-"""Files as tables of an engine, each kind read as it is in memory, and the same for the file that is broken."""
+"""Files as tables of an engine, of whatever format; and one by one, to find the file that is broken."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ class Reader:
         engine: which one.
         format: of all files.
         per_file: whether rows keep the name of their file.
+        unite: whether the types of columns are told by all files together, and not by the first alone.
     """
 
     engine: Engine
     format: Format
     per_file: bool = False
+    unite: bool = False
 
     def table(self, connection: Any, files: list[str]) -> ir.Table:
         """All files as one table; what fails now or later is told with the name of its file."""
@@ -73,6 +75,8 @@ class Reader:
         # Names are patterns to DuckDB.
         named = [glob.escape(file) for file in files]
         options: dict[str, Any] = {"filename": FILE} if self.per_file else {}
+        if self.unite:
+            options["union_by_name"] = True
         if self.format == "csv":
             return self._csv_in_duckdb(connection, named, {**options, "nullstr": ["", *MISSING], "header": True})
         read = connection.read_json if self.format == "json" else connection.read_parquet
@@ -103,7 +107,7 @@ class Reader:
 
     def _frame(self, connection: Any, files: list[str]) -> Any:
         """Files as a frame of Spark, which is to refuse rows that it cannot read and not to take them for gaps."""
-        read = connection._session.read.option("mode", "FAILFAST")
+        read = connection._session.read.option("mode", "FAILFAST").option("mergeSchema", self.unite)
         # A server has another folder than we.
         files = [os.path.abspath(file) for file in files]
         parts = Path(files[0]).parts

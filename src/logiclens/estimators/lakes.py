@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.asking import fetched, is_engine_table, kind_of
+from logiclens.data.asking import fetched, fitted, is_engine_table, kind_of
 from logiclens.data.concepts import ConceptTable
 from logiclens.data.engine import classes_of, count_groups, period
 from logiclens.data.faults import failed
@@ -153,21 +153,26 @@ def predict_into(
     columns of the table to write, all if not said.
     """
     path = Path(out)
+    if path.suffix == ".parquet" and not path.absolute().parent.is_dir():
+        raise LogicLensError(f"{path} was not written: there is no folder {path.parent}.")
     if path.suffix != ".parquet" and not is_engine_table(source):
         raise LogicLensError(f"answers go into a Parquet file: call it {path.with_suffix('.parquet')}.")
     if path.suffix == ".parquet":
         _check_free(path, source)
     table = in_engine(source)
     engine = table.get_backend()
+    if path.suffix == ".parquet" and engine.name == "pyspark" and path.exists():
+        raise LogicLensError(f"{path} is there already, and Spark writes a folder: give the answers another name.")
     answers = rules.names if rules.multilabel else (name,)
-    if taken := [column for column in answers if column in table.columns]:
+    known = {column.casefold() for column in table.columns}
+    if taken := [column for column in answers if column.casefold() in known]:
         raise LogicLensError(f"the table has a column {taken[0]!r} already: give the prediction another name.")
     for predicate in map(rules.predicate, rules.concepts):
         if predicate.column not in table.columns:
             raise LogicLensError(f"the table lacks the column {predicate.column!r} that the rules are about.")
         text = isinstance(predicate.value, str) and not predicate.is_date
         if predicate.operator != "missing" and text != (kind_of(table, predicate.column) == "text"):
-            raise LogicLensError(f"the column {predicate.column!r} holds other values than the rules are about.")
+            table = fitted(table, {predicate.column: "text" if text else "date" if predicate.is_date else "number"})
     boolean = [column for column in rules.columns if table.schema()[column].is_boolean()]
     rows = f"logiclens_rows_{os.urandom(6).hex()}"
     select = to_sql(rules, table=rows, dialect=_dialect(engine), name=name, boolean=boolean)
