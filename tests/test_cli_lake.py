@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
+import subprocess
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from logiclens.cli.run import _run
-from tests.cli_runs import logiclens
+from tests import cli_runs
 from tests.test_engine import frame
 
 
@@ -37,19 +41,28 @@ def new(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def refused(monkeypatch, capsys):
-    """What a command says when it refuses: one line on standard error, nothing else, exit code 2."""
-
-    def run(*arguments, cwd):
-        monkeypatch.chdir(cwd)
+def logiclens(*arguments, cwd):
+    """A command as a user gives it, but in this process, which has loaded everything."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings_ignored():
         code = _run([str(argument) for argument in arguments])
-        told = capsys.readouterr()
-        assert (code, told.out) == (2, "")
-        assert told.err.count("\n") == 1
-        return told.err.removeprefix("logiclens: ").rstrip("\n")
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
-    return run
+
+@contextlib.contextmanager
+def warnings_ignored():
+    """As `main` does: what they say stands in the results."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def refused(*arguments, cwd):
+    """What a command says when it refuses: one line on standard error, nothing else, exit code 2."""
+    run = logiclens(*arguments, cwd=cwd)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.count("\n") == 1
+    return run.stderr.removeprefix("logiclens: ").rstrip("\n")
 
 
 @pytest.fixture(scope="module", params=["soft", pytest.param("exact", marks=pytest.mark.slow)])
@@ -72,7 +85,7 @@ def told(*arguments, cwd):
 
 
 def test_a_pattern_is_counted_and_explained(lake):
-    run = logiclens(
+    run = cli_runs.logiclens(
         "explain", "part*.parquet", "--target", "y", "--engine", "duckdb", "--memory", "1GB", "--json", "-",
         "--report", "rules.html", "--save", "model", "--drop", "fine", cwd=lake,
     )  # fmt: skip
@@ -107,7 +120,7 @@ def test_one_value_of_the_target_against_the_others(lake):
     (["--target", "age"], "the target 'age' holds numbers with decimals"),
     (["--target", "nothing"], "the target 'nothing' has no value in any row"),
 ])  # fmt: skip
-def test_what_cannot_be_counted_is_told_in_a_sentence(refused, lake, options, message):
+def test_what_cannot_be_counted_is_told_in_a_sentence(lake, options, message):
     assert refused("explain", "part*.parquet", *options, cwd=lake).startswith(message)
 
 
@@ -206,7 +219,7 @@ def test_columns_to_keep_stand_beside_the_answers_of_an_engine(model, new, tmp_p
     (["predict", "lake", "-o", "nowhere/a.parquet"], "cannot write nowhere/a.parquet: there is no folder"),
     (["predict", "part*.parquet", "-o", "a.parquet"], "part*.parquet names no file."),
 ])  # fmt: skip
-def test_what_a_saved_model_cannot_do_is_told_in_a_sentence(refused, lake, new, arguments, message):
+def test_what_a_saved_model_cannot_do_is_told_in_a_sentence(lake, new, arguments, message):
     if not (lake / "soft").is_dir():
         logiclens("explain", "part*.parquet", "--target", "y", "--drop", "nothing", "--save", "soft", "-q", cwd=lake)
     (new / "empty").mkdir(exist_ok=True)
@@ -215,7 +228,7 @@ def test_what_a_saved_model_cannot_do_is_told_in_a_sentence(refused, lake, new, 
     assert sorted(path.name for path in new.iterdir()) == ["empty", "lake", "whole.parquet"]
 
 
-def test_rows_that_lack_a_column_of_the_rules(refused, model, new, tmp_path):
+def test_rows_that_lack_a_column_of_the_rules(model, new, tmp_path):
     pd.read_parquet(new / "whole.parquet").drop(columns=["age", "often"]).to_parquet(tmp_path / "rows.parquet")
     message = refused("predict", model, "*.parquet", "-o", "answers/a.parquet", cwd=tmp_path)
     assert message.startswith("cannot write answers/a.parquet: there is no folder")
@@ -225,7 +238,7 @@ def test_rows_that_lack_a_column_of_the_rules(refused, model, new, tmp_path):
     assert re.match("the table lacks the column '(age|often)'", refused("score", model, "*.parquet", cwd=tmp_path))
 
 
-def test_a_comparison_reads_one_file(refused, model, new):
+def test_a_comparison_reads_one_file(model, new):
     assert refused("diff", model, model, "--data", "lake", cwd=new).startswith(
         "lake is a folder or a pattern: name one"
     )
@@ -254,5 +267,19 @@ def test_rows_without_a_class_are_left_out_of_a_lake(new):
     assert "18 rows have no value of 'y' and are left out." in result["notes"]
 
 
-def test_a_pattern_that_names_nothing(refused, lake):
+def test_a_pattern_that_names_nothing(lake):
     assert refused("explain", "*.csv", "--target", "y", cwd=lake).startswith("*.csv names no file")
+
+
+def test_whole_classes_that_gaps_made_floats_are_whole(tmp_path):
+    rows = frame(600)
+    rows["died"] = np.where(rows.y == "ill", 1.0, 0.0)
+    rows.loc[::40, "died"] = None
+    (tmp_path / "lake").mkdir()
+    rows.drop(columns="y").to_parquet(tmp_path / "lake" / "rows.parquet", index=False)
+    for options, names in (([], ["0", "1"]), (["--positive", "1"], ["1", "not 1"])):
+        for data in ("lake", "lake/rows.parquet"):
+            result = told("explain", data, "--target", "died", *options, cwd=tmp_path)
+            assert sorted(one["name"] for one in result["statistics"]["classes"]) == names
+    run = logiclens("explain", "lake", "--target", "died", "--positive", "3", cwd=tmp_path)
+    assert run.stderr == "logiclens: '3' is not a value of 'died'; the values are '0', '1'.\n"
