@@ -7,7 +7,6 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,9 @@ def connected(connect: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
     """
     try:
         _sweep(Path(tempfile.gettempdir()))
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        folder, held = _made()
     except OSError:
         return connect(**settings)
-    held = None
-    with suppress(OSError):
-        held = _locked(folder / _LOCK, create=True)
     try:
         connection = connect(temp_directory=str(folder), **settings)
     except BaseException:
@@ -35,6 +31,17 @@ def connected(connect: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
         raise
     weakref.finalize(connection, _remove, folder, held, os.getpid())
     return connection
+
+
+def _made() -> tuple[Path, int | None]:
+    """A new folder, and the lock on it."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        try:
+            return folder, _locked(folder / _LOCK, create=True)
+        except BlockingIOError:
+            # Another process took it for one that was left behind, and removes it.
+            continue
 
 
 def _remove(folder: Path, held: int | None, process: int) -> None:
