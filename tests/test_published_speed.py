@@ -31,5 +31,13 @@ def test_the_readme_shows_every_ratio_as_it_was_measured(script: ModuleType, fou
     assert script.readme_with(readme, found) == readme
 
 
+def test_the_guide_to_scale_says_what_was_measured() -> None:
+    told = json.loads((RESULTS / "scale.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert benchmark_script("scale_page").page_with(page, told) == page
+    assert {one["form"] for one in told["measurements"]} == {"few", "measured", "worst"}
+    assert max(one["rows"] for one in told["measurements"]) == 10**8
+
+
 def test_every_part_was_measured(found: dict[str, object]) -> None:
     assert {"peers", "fits", "growth", "evaluation", "gpu", "machine", "versions", "date"} <= set(found)

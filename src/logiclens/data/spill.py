@@ -42,6 +42,8 @@ def _made() -> tuple[Path, int | None]:
         except BlockingIOError:
             # Another process took it for one that was left behind, and removes it.
             continue
+        except OSError:
+            return folder, None
 
 
 def _remove(folder: Path, held: int | None, process: int) -> None:
