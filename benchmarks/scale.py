@@ -152,6 +152,9 @@ def peak_mb() -> float:
             pids += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split())
         except OSError:
             continue
+        if "VmHWM:" not in told:
+            # It has ended.
+            continue
         total += float(told.split("VmHWM:")[1].split()[0]) / 1024
     return total
 
