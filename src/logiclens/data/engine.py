@@ -118,14 +118,17 @@ def count_groups(
     bits = _unpacked(words, len(concepts))
     n = found["n"].to_numpy().astype(np.float64)
     codes = np.zeros(len(n), dtype=np.intp) if target is None else codes_of(found["y"], classes)
-    values = [None] * len(n) if by is None else found["g"].to_pylist()
-    places: dict[Any, list[int]] = {}
-    for place, value in enumerate(values):
-        places.setdefault(value, []).append(place)
-    counted = [
-        (value, _counted(bits[rows], concepts, codes[rows], n[rows], max(1, len(classes))))
-        for value, rows in sorted(places.items(), key=lambda item: (item[0] is None, item[0]))
-    ]
+    n_classes = max(1, len(classes))
+    if by is None:
+        counted = [(None, _counted(bits, concepts, codes, n, n_classes))]
+    else:
+        places: dict[Any, list[int]] = {}
+        for place, value in enumerate(found["g"].to_pylist()):
+            places.setdefault(value, []).append(place)
+        counted = [
+            (value, _counted(bits[rows], concepts, codes[rows], n[rows], n_classes))
+            for value, rows in sorted(places.items(), key=lambda item: (item[0] is None, item[0]))
+        ]
     if at_most is not None and sum(len(rows) for _, rows in counted) > at_most:
         raise TooManyRows(f"the table has more than {at_most:,} distinct rows of {len(concepts)} concepts.")
     return counted
