@@ -70,7 +70,7 @@ bench-table: setup
 
 # Counting in engines beside a plain GROUP BY, pandas and polars, into benchmarks/results and docs/scale.md; an hour, and 4 GB of disk.
 bench-scale: setup
-	$(BIN)/python benchmarks/scale.py --few 1e6 1e7 1e8 --measured 1e6 1e7 --worst 1e6 1e7 --spark 1e6 1e7 1e8 \
+	$(BIN)/python benchmarks/scale.py --few 1e6 1e7 1e8 --measured 1e6 1e7 --worst 1e6 --spark 1e6 1e7 1e8 \
 	  --json benchmarks/results/scale.json
 	$(BIN)/python benchmarks/scale_page.py
 
