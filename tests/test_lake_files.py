@@ -146,7 +146,7 @@ def test_folders_that_cannot_be_counted_are_told_apart(tmp_path):
     for name in ("a.csv", "b.parquet", "README"):
         (tmp_path / name).write_text("x\n1\n", encoding="utf-8")
     with pytest.raises(
-        LogicLensError, match=r"several kinds \(\.csv, \.parquet, none\): name those of one, as in '.*/\*\.csv'"
+        LogicLensError, match=r"several kinds \(\.csv, \.parquet, none\): name those of one, as in '.*/\*\.parquet'"
     ):
         in_engine(tmp_path)
 

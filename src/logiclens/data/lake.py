@@ -132,7 +132,7 @@ def _files(source: str) -> tuple[list[str], str]:
     kinds = {kind_of_file(file) for file in found}
     if len(kinds) > 1:
         listed = ", ".join(sorted(kind or "none" for kind in kinds))
-        folder, one = path if path.is_dir() else path.parent, next(kind for kind in (*_FORMATS, "") if kind in kinds)
+        folder, one = path if path.is_dir() else path.parent, next((kind for kind in _FORMATS if kind in kinds), ".csv")
         raise LogicLensError(
             f"{source} holds files of several kinds ({listed}): name those of one, as in '{folder / '*'}{one}'."
         )
