@@ -7,13 +7,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyspark
+
+from tests.waiting import until
 
 HOME = Path(os.environ.get("SPARK_HOME", Path(pyspark.__file__).parent))
 ENVIRONMENT = {
@@ -30,16 +31,6 @@ def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
-
-
-def until(holds: Callable[[], Any], seconds: float = 120) -> Any:
-    """What holds, when it does."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := holds():
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it did not happen in time")
 
 
 @contextmanager

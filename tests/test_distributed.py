@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ pytest.importorskip("optuna")
 
 from logiclens.experiments.results import read_results  # noqa: E402
 from logiclens.experiments.studies import SharedStudy  # noqa: E402
+from tests.waiting import until  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs" / "distributed.md").read_text(encoding="utf-8")
@@ -94,15 +94,6 @@ def trials(path: Path) -> list[tuple[dict[str, Any], tuple[float, ...]]]:
     directions = ("maximize", "maximize", "minimize")
     study = SharedStudy(f"sqlite:///{path}", "wine, clean", header={}, directions=directions)
     return [(one.params, one.values) for one in study.tried()]
-
-
-def until(holds: Any, seconds: float = 120) -> Any:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := holds():
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it did not happen in time")
 
 
 def test_the_guide_has_the_examples() -> None:

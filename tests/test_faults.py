@@ -48,6 +48,14 @@ def write_lake(folder: Path, kind: str = "parquet", n: int = 90_000, **options: 
     return files
 
 
+DAMAGES: list[tuple[str, str, dict[str, Any]]] = [
+    ("parquet", "page", {"compression": "snappy"}),
+    ("parquet", "page", {"compression": "none"}),
+    *((kind, how, {}) for kind in ("csv", "packed", "json") for how in ("truncated", "garbled")),
+]
+"""Kinds of files, how they are damaged, and how they are written."""
+
+
 def damage(file: Path, how: str) -> None:
     """Spoil the middle of a file, and leave what is before and after as it is."""
     content = bytearray(file.read_bytes())
@@ -260,16 +268,7 @@ def test_a_run_that_is_stopped_while_it_counts_leaves_nothing_and_can_be_started
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize(("kind", "how", "options"), [
-    ("parquet", "page", {"compression": "snappy"}),
-    ("parquet", "page", {"compression": "none"}),
-    ("csv", "truncated", {}),
-    ("csv", "garbled", {}),
-    ("packed", "truncated", {}),
-    ("packed", "garbled", {}),
-    ("json", "truncated", {}),
-    ("json", "garbled", {}),
-])  # fmt: skip
+@pytest.mark.parametrize(("kind", "how", "options"), DAMAGES)
 def test_a_file_that_is_damaged_in_the_middle_is_named(tmp_path, kind, how, options):
     files = write_lake(tmp_path / "lake", kind, **options)
     damage(files[1], how)

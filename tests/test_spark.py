@@ -22,12 +22,13 @@ from logiclens.data.tally import Tally
 from logiclens.data.tallying import tallies
 from logiclens.errors import LogicLensError
 from tests.test_engine import frame
-from tests.test_faults import damage, write_lake
+from tests.test_faults import DAMAGES, damage, write_lake
 from tests.test_refining import SHAPES, check, set_most
+from tests.waiting import until
 
 pytest.importorskip("pyspark", reason="needs pyspark")
 
-from tests.spark_processes import at_work, kill, tasks_lost, until
+from tests.spark_processes import at_work, kill, tasks_lost
 
 pytestmark = [
     pytest.mark.slow,
@@ -107,16 +108,7 @@ def test_spark_keeps_rows_that_repeat_while_they_are_looked_at(tmp_path, local):
     assert model.table_.counted() == twin.table_.counted()
 
 
-@pytest.mark.parametrize(("kind", "how", "options"), [
-    ("parquet", "page", {"compression": "snappy"}),
-    ("parquet", "page", {"compression": "none"}),
-    ("csv", "truncated", {}),
-    ("csv", "garbled", {}),
-    ("packed", "truncated", {}),
-    ("packed", "garbled", {}),
-    ("json", "truncated", {}),
-    ("json", "garbled", {}),
-])  # fmt: skip
+@pytest.mark.parametrize(("kind", "how", "options"), DAMAGES)
 def test_a_file_that_is_damaged_in_the_middle_is_named_by_spark_too(tmp_path, local, kind, how, options):
     files = write_lake(tmp_path / "lake", kind, **options)
     damage(files[1], how)

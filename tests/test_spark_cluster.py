@@ -35,9 +35,9 @@ from tests.spark_processes import (
     kill,
     started,
     tasks_lost,
-    until,
 )
 from tests.test_engine import frame
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.slow,

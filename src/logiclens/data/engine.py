@@ -102,8 +102,8 @@ def count_groups(
 ) -> list[tuple[Any, CountedRows]]:
     """Counted rows for each value of a column `by`, in its order; without one, a single entry for None."""
     table = _with_columns(table, cutting, concepts)
-    if by is not None:
-        period(table, by)
+    if by is not None and by not in table.columns:
+        raise no_column(by, list(table.columns), "the table")
     if COUNT not in table.columns:
         columns = [cutting.predicates[name].column for name in concepts] + [name for name in (target, by) if name]
         table = condensed(table, list(dict.fromkeys(columns)))
@@ -118,20 +118,21 @@ def count_groups(
     bits = _unpacked(words, len(concepts))
     n = found["n"].to_numpy().astype(np.float64)
     codes = np.zeros(len(n), dtype=np.intp) if target is None else codes_of(found["y"], classes)
-    n_classes = max(1, len(classes))
-    if by is None:
-        counted = [(None, _counted(bits, concepts, codes, n, n_classes))]
-    else:
-        places: dict[Any, list[int]] = {}
-        for place, value in enumerate(found["g"].to_pylist()):
-            places.setdefault(value, []).append(place)
-        counted = [
-            (value, _counted(bits[rows], concepts, codes[rows], n[rows], n_classes))
-            for value, rows in sorted(places.items(), key=lambda item: (item[0] is None, item[0]))
-        ]
+    groups: list[tuple[Any, Any]] = [(None, slice(None))] if by is None else _places(found["g"].to_pylist())
+    counted = [
+        (value, _counted(bits[rows], concepts, codes[rows], n[rows], max(1, len(classes)))) for value, rows in groups
+    ]
     if at_most is not None and sum(len(rows) for _, rows in counted) > at_most:
         raise TooManyRows(f"the table has more than {at_most:,} distinct rows of {len(concepts)} concepts.")
     return counted
+
+
+def _places(values: Iterable[Any]) -> list[tuple[Any, list[int]]]:
+    """Where each value stands, in the order of the values, the missing one last."""
+    places: dict[Any, list[int]] = {}
+    for place, value in enumerate(values):
+        places.setdefault(value, []).append(place)
+    return sorted(places.items(), key=lambda item: (item[0] is None, item[0]))
 
 
 def _counted(
