@@ -191,7 +191,7 @@ def test_firing_reads_as_a_sentence() -> None:
     [
         (lambda: Rule("x", parse("a | b"), (0.5,)), "the rule of 'x' has 2 cubes and 1 confidences"),
         (lambda: RuleSet(()), "a rule set needs at least one rule"),
-        (lambda: a_and_b(resolve="vote"), "resolve must be 'confidence' or 'none', got 'vote'"),
+        (lambda: a_and_b(resolve="vote"), "resolve must be 'order', 'confidence' or 'none', got 'vote'"),
         (lambda: a_and_b(otherwise=2), "otherwise must be the place of a class, 0 to 1"),
         (lambda: a_and_b(otherwise=-1), "otherwise must be the place of a class, 0 to 1"),
         (lambda: RuleSet((a_and_b().rules[0],) * 2), "every class can have one rule only"),

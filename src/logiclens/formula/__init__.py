@@ -3,6 +3,7 @@
 from logiclens.formula.bits import PackedRows as PackedRows
 from logiclens.formula.counted import CountedRows as CountedRows
 from logiclens.formula.dnf import DNF as DNF
+from logiclens.formula.dnf import Complement as Complement
 from logiclens.formula.dnf import Cube as Cube
 from logiclens.formula.dnf import Literal as Literal
 from logiclens.formula.english import english as english

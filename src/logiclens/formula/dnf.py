@@ -284,6 +284,50 @@ DNF.false = DNF()
 DNF.true = DNF([Cube()])
 
 
+@dataclass(frozen=True, slots=True)
+class Complement:
+    """The rows on which another class's formula does not hold, printed as "otherwise".
+
+    It refers to that formula and is never multiplied out into cubes of its own. Reading it means reading the formula,
+    so it counts that formula's literals.
+
+    >>> otherwise = Complement(DNF([Cube([Literal("a"), Literal("b")])]))
+    >>> otherwise.evaluate([[1, 1], [1, 0]], names=["a", "b"])
+    array([False,  True])
+    >>> otherwise.n_literals
+    2
+    """
+
+    of: DNF
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        """The concepts of the formula."""
+        return self.of.concepts
+
+    @property
+    def n_literals(self) -> int:
+        """The literals of the formula."""
+        return self.of.n_literals
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the formula is constant, and with it the complement."""
+        return self.of.is_constant
+
+    def evaluate(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
+        """On which rows the formula does not hold; see `DNF.evaluate`."""
+        return ~self.of.evaluate(rows, names)
+
+    def evaluate_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
+        """The same as `evaluate`, 64 rows to a word; bits behind the last row are 0."""
+        return ~self.of.evaluate_packed(rows) & rows.valid
+
+    def __str__(self) -> str:
+        """The ascii text."""
+        return f"otherwise (not: {self.of})"
+
+
 def _is_formula(value: object) -> bool:
     return isinstance(value, Literal | Cube | DNF)
 

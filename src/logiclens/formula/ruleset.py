@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import PackedRows, RowsLike, as_array, pack_columns, places, unknown_concept
-from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.predicate import Predicate, Scalar, numbers_of
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from logiclens.formula.properties import Property
     from logiclens.formula.why import Why
 
-Resolve: TypeAlias = OneOf["confidence", "none"]
+Resolve: TypeAlias = OneOf["order", "confidence", "none"]
 
 THRESHOLD = 0.5
 """A concept that is a column of its own is true from here on (`>=`)."""
@@ -34,19 +34,29 @@ class Rule:
     """The formula of one class, and for each cube how far it can be trusted.
 
     `confidence` is the lower end of the Wilson interval of the share of rows on which the cube fires that have the
-    class. It decides between classes whose formulas both fire.
+    class. A complement has one confidence: that of the rows on which the other formula does not fire.
     """
 
     label: Scalar
-    formula: DNF
+    formula: DNF | Complement
     confidence: tuple[float, ...]
 
     def __post_init__(self) -> None:
         """One confidence for each cube."""
-        if len(self.confidence) != len(self.formula):
+        if len(self.confidence) != len(self.cubes or (None,) * self.is_complement):
             raise LogicLensError(
-                f"the rule of {self.label!r} has {len(self.formula)} cubes and {len(self.confidence)} confidences."
+                f"the rule of {self.label!r} has {len(self.cubes)} cubes and {len(self.confidence)} confidences."
             )
+
+    @property
+    def is_complement(self) -> bool:
+        """Whether the class is what the other class's formula leaves."""
+        return isinstance(self.formula, Complement)
+
+    @property
+    def cubes(self) -> tuple[Cube, ...]:
+        """The cubes of the formula; a complement has none of its own."""
+        return () if isinstance(self.formula, Complement) else self.formula.cubes
 
     @property
     def name(self) -> str:
@@ -93,10 +103,15 @@ class RuleSet:
         rules: one for each class.
         predicates: what concepts mean on the raw table. A concept without one is a column itself, true from 0.5 on.
         groups: which concepts exclude or imply each other.
-        resolve: who decides where not exactly one formula fires. `"confidence"`: the fired cube that can be trusted
-            most, and where none fires, the class `otherwise`. `"none"`: nobody; the answer is None.
+        resolve: which class decides where not exactly one formula fires. `"order"`: the first in `order` whose formula
+            fires. `"confidence"`: the fired cube that can be trusted most. With both, the class `otherwise` where none
+            fires. `"none"`: nobody; the answer is None.
         otherwise: the place of the class of rows on which no formula fires.
         multilabel: whether each formula is an answer of its own.
+        order: with `resolve="order"`, the places of the classes in the order in which they decide.
+
+    Of two classes one may be the complement of the other. Then exactly one of them fires on every row, and `resolve`
+    has nothing to decide.
 
     >>> from logiclens.formula import parse
     >>> rules = RuleSet((Rule("ill", parse("old & smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
@@ -114,18 +129,35 @@ class RuleSet:
     resolve: Resolve = "confidence"
     otherwise: int | None = None
     multilabel: bool = False
+    order: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse rules that could not decide."""
         if not self.rules:
             raise LogicLensError("a rule set needs at least one rule.")
-        if self.resolve not in ("confidence", "none"):
-            raise LogicLensError(f"resolve must be 'confidence' or 'none', got {self.resolve!r}.")
+        if self.resolve not in ("order", "confidence", "none"):
+            raise LogicLensError(f"resolve must be 'order', 'confidence' or 'none', got {self.resolve!r}.")
+        self._check_complement()
+        stated = [place for place, rule in enumerate(self.rules) if not rule.is_complement]
+        if self.resolve == "order" and not self.order:
+            object.__setattr__(self, "order", tuple(stated))
+        if self.order and sorted(self.order) != stated:
+            raise LogicLensError(f"order must name each class with a formula once, got {self.order}.")
         labels = [rule.label for rule in self.rules]
         if len(set(map(str, labels))) < len(labels):
             raise LogicLensError("every class can have one rule only.")
         if self.otherwise is not None and not 0 <= self.otherwise < len(labels):
             raise LogicLensError(f"otherwise must be the place of a class, 0 to {len(labels) - 1}.")
+
+    def _check_complement(self) -> None:
+        """A complement belongs to the formula of the only other class, and that class is tried first."""
+        for place, rule in enumerate(self.rules):
+            if not isinstance(rule.formula, Complement):
+                continue
+            if len(self.rules) != 2 or self.multilabel or self.rules[1 - place].formula != rule.formula.of:
+                raise LogicLensError(f"{rule.name!r} must be the complement of the only other class's formula.")
+            if self.otherwise != place:
+                raise LogicLensError(f"the complement {rule.name!r} must be the class of rows on which nothing fires.")
 
     @classmethod
     def load(cls, place: str | Path) -> RuleSet:
@@ -140,7 +172,7 @@ class RuleSet:
         return tuple(rule.name for rule in self.rules)
 
     @property
-    def formulas(self) -> tuple[DNF, ...]:
+    def formulas(self) -> tuple[DNF | Complement, ...]:
         """The formula of each class."""
         return tuple(rule.formula for rule in self.rules)
 
@@ -171,16 +203,16 @@ class RuleSet:
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """All cubes, the one that can be trusted most first: the first that fires gives the class.
+        """All cubes as a decision list, with `otherwise` behind it: the first cube that fires gives the class.
 
-        This list, with `otherwise` behind it, is what `resolve="confidence"` means.
+        They stand in the order of the classes with `resolve="order"`, else the one that can be trusted most first.
         """
         lines = [
             Decision(cube, place, confidence)
-            for place, rule in enumerate(self.rules)
-            for cube, confidence in zip(rule.formula, rule.confidence, strict=True)
+            for place in self.order or range(len(self.rules))
+            for cube, confidence in zip(self.rules[place].cubes, self.rules[place].confidence, strict=False)
         ]
-        return tuple(sorted(lines, key=lambda line: -line.confidence))
+        return tuple(lines if self.resolve == "order" else sorted(lines, key=lambda line: -line.confidence))
 
     def pack(self, table: RowsLike, names: Sequence[str] | None = None) -> PackedRows:
         """The used concepts of a table, packed: raw columns are compared, concepts that are there are taken.
@@ -234,12 +266,15 @@ class RuleSet:
     def confidence(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.float64]:
         """For each row the confidence of the cube that decides, on its class; the other classes share the rest.
 
-        A class that is only there because nothing fires is as likely as any other, by a hair more; so is a class whose
-        cube was hardly ever right. The largest is what `predict` gives.
+        A complement has a confidence of its own. Any other class that is only there because nothing fires is as likely
+        as the rest, by a hair more; so is a class whose cube was hardly ever right. The largest is what `predict` gives.
         """
         packed, n = self.pack(table, names), len(self.rules)
         places = self.predict_places(packed)
         winner = np.zeros(packed.n_rows)
+        for place, rule in enumerate(self.rules):
+            if rule.is_complement:
+                winner[places == place] = rule.confidence[0]
         for line in reversed(self.decisions):
             decides = DNF([line.cube]).evaluate(packed) & (places == line.rule)
             winner[decides] = line.confidence
