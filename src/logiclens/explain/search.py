@@ -1,0 +1,661 @@
+"""Search for the formula of one class: candidate cubes by beam search, then local search along a path of prices.
+
+A formula is worth its score minus a price for each literal. The score is macro-F1 on weighted rows whose target may lie
+between 0 and 1 (a mix of label and teacher probability). All counts are matrix products of 0/1 columns with weights that
+are multiples of 1/64, so that sums are exact in float32 up to 2^24 and do not depend on the order of summation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.metrics.scores import macro_f1_of_counts
+
+Floats: TypeAlias = NDArray[np.float32]
+Codes: TypeAlias = tuple[int, ...]
+"""A cube as sorted literal codes: 2 j for concept j, 2 j + 1 for its negation."""
+
+TARGET_STEPS = 64
+"""Targets are rounded to multiples of one over this."""
+BEAM = 24
+"""Cubes that each criterion keeps at each length in the first beam."""
+NARROW_BEAM = 8
+"""The same on rows that are not covered yet."""
+WIDE = 4e8
+"""Multiplications that the first beam may spend on one length: all pairs are extended where that is cheap enough."""
+DEPTH = 6
+"""The most literals of a candidate cube."""
+POOL = 400
+"""The most candidate cubes that compete at a time."""
+MOST_SPLIT = 400
+"""With more concepts cubes are not parted: all pairs of literals would be looked at."""
+PRIOR_ROWS = 4.0
+"""m of the m-estimate: precision is shrunk as if so many rows of average precision had been seen."""
+Z95 = 1.959963984540054
+GAIN = 1e-9
+"""A move must gain more than this, or rounding could send the search in circles."""
+
+
+@dataclass(frozen=True)
+class Support:
+    """What a cube must show on labelled rows: a weight on which it alone is right, and precision above chance."""
+
+    unique: float
+    share: float
+
+    @classmethod
+    def of(cls, labels: NDArray[np.float64], weight: NDArray[np.float64], at_least: float | None = None) -> Support:
+        """The default: max(5, 0.5% of the class), never more than a quarter of the class."""
+        positive, total = float(labels.sum()), float(weight.sum())
+        asked = max(5.0, 0.005 * positive) if at_least is None else float(at_least)
+        return cls(min(asked, positive / 4), positive / total if total else 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class SearchRows:
+    """Distinct rows for the search of one class.
+
+    Attributes:
+        columns: the concepts as 0/1 `[rows, concepts]`.
+        yes: the weight of each row times its target.
+        no: the weight times one minus the target.
+        right: the weight of rows that are labelled with the class.
+        weight: the weight of all.
+        names: the concepts.
+    """
+
+    columns: Floats
+    yes: Floats
+    no: Floats
+    right: Floats
+    weight: Floats
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        bits: NDArray[np.bool_] | Floats,
+        names: Sequence[str],
+        target: NDArray[np.float64],
+        labels: NDArray[np.float64],
+        weight: NDArray[np.float64],
+    ) -> SearchRows:
+        """Rows with a target from 0 to 1, and the weight of the class among their labels."""
+        steps = np.round(np.clip(target, 0, 1) * TARGET_STEPS) / TARGET_STEPS
+        as_float = [np.asarray(part, dtype=np.float32) for part in (weight * steps, weight * (1 - steps), labels, weight)]
+        columns = np.ascontiguousarray(bits, dtype=np.float32)
+        return cls(columns, *as_float, tuple(names))
+
+    @cached_property
+    def totals(self) -> tuple[float, float]:
+        """The weight of yes and of no."""
+        return float(self.yes.sum(dtype=np.float64)), float(self.no.sum(dtype=np.float64))
+
+    @cached_property
+    def targets(self) -> Floats:
+        """The weights of yes and of no, as two rows."""
+        return np.stack([self.yes, self.no])
+
+    def scores(self, yes: NDArray[np.floating], no: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Macro-F1 of formulas that cover so much of yes and of no."""
+        all_yes, all_no = self.totals
+        hit, wrong = yes.astype(np.float64), no.astype(np.float64)
+        return macro_f1_of_counts(hit, all_yes - hit, wrong, all_no - wrong)
+
+    def fires(self, cube: Iterable[int]) -> NDArray[np.bool_]:
+        """On which rows all literals of a cube hold."""
+        held = np.ones(len(self.yes), dtype=np.bool_)
+        for code in cube:
+            held &= self.columns[:, code >> 1] == (1 - (code & 1))
+        return held
+
+    def formula(self, cubes: Sequence[Codes]) -> DNF:
+        """Codes as a formula."""
+        return DNF(Cube(Literal(self.names[code >> 1], not code & 1) for code in cube) for cube in cubes)
+
+    def codes(self, formula: DNF) -> tuple[Codes, ...]:
+        """A formula as codes."""
+        place = {name: j for j, name in enumerate(self.names)}
+        return tuple(tuple(sorted(2 * place[x.concept] + (not x.positive) for x in cube)) for cube in formula)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a formula may be at most; None is no limit."""
+
+    max_literals: int | None = None
+    max_cubes: int | None = None
+
+    def allow(self, literals: NDArray[np.intp] | int, cubes: int) -> NDArray[np.bool_] | bool:
+        """Whether so many literals in so many cubes are allowed."""
+        few = True if self.max_literals is None else literals <= self.max_literals
+        return few if self.max_cubes is None or cubes <= self.max_cubes else few & False
+
+
+@dataclass(frozen=True)
+class Point:
+    """One step of a path: the best formula found at a price."""
+
+    price: float
+    cubes: tuple[Codes, ...]
+    score: float
+
+    @property
+    def n_literals(self) -> int:
+        """Literals in all cubes."""
+        return sum(map(len, self.cubes))
+
+
+def wilson_lower(hits: NDArray[np.floating], total: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The lower end of the 95% Wilson interval of a share, for arrays."""
+    n = np.maximum(total.astype(np.float64), 1e-12)
+    share = np.clip(hits / n, 0, 1)
+    spread = Z95 * np.sqrt(share * (1 - share) / n + Z95**2 / (4 * n * n))
+    return np.asarray((share + Z95**2 / (2 * n) - spread) / (1 + Z95**2 / n))
+
+
+# --------------------------------------------------------------------------------------------------------- candidates
+
+
+@dataclass(eq=False)
+class _Level:
+    """Cubes of one length with the rows they fire on."""
+
+    codes: list[Codes]
+    fires: Floats
+
+
+def beam_cubes(
+    rows: SearchRows, support: Support, uncovered: NDArray[np.bool_] | None = None
+) -> dict[Codes, NDArray[np.bool_]]:
+    """Cubes that three criteria rank highest at each length; with `uncovered`, on the rows that are not covered yet.
+
+    The criteria: m-estimate of precision, weighted relative accuracy, and true minus false positives. Each prefers other
+    cubes: pure ones, large ones, and those that pay at once. Returns the cubes with the rows they fire on.
+    """
+    keep, budget, longest = (BEAM, WIDE, DEPTH) if uncovered is None else (NARROW_BEAM, 0.0, DEPTH)
+    open_rows = np.ones(len(rows.yes), dtype=np.float32) if uncovered is None else uncovered.astype(np.float32)
+    yes, no, right = rows.yes * open_rows, rows.no * open_rows, rows.right * open_rows
+    weights = np.stack([yes, no, right, rows.right, rows.weight])
+    total_yes, total_no = float(yes.sum(dtype=np.float64)), float(no.sum(dtype=np.float64))
+    if total_yes <= 0:
+        return {}
+    prior = total_yes / (total_yes + total_no)
+    n_rows, n_concepts = rows.columns.shape
+    found: dict[Codes, NDArray[np.bool_]] = {}
+    level = _Level([()], np.ones((1, n_rows), dtype=np.float32))
+    for depth in range(1, longest + 1):
+        sums = _extended(level.fires, weights, rows.columns)
+        hit, wrong, here, hits, total = sums
+        # Anti-monotone: a cube that is right on too little weight cannot be mended by more literals.
+        open_ = here >= support.unique - 1e-6
+        open_ &= ~_redundant(level.codes, n_concepts, sums, level.fires, weights)
+        criteria = (
+            (hit + PRIOR_ROWS * prior) / (hit + wrong + PRIOR_ROWS),
+            hit - prior * (hit + wrong),
+            hit - wrong,
+        )
+        accepted = open_ & (wilson_lower(hits, total) >= support.share)
+        chosen = _best_of(criteria, accepted, keep)
+        unique = {_joined(level.codes[base], literal): (base, literal) for base, literal in chosen}
+        found.update(zip(unique, _fires_with(level, unique.values(), rows.columns).astype(np.bool_), strict=True))
+        if depth == longest:
+            break
+        width = max(keep, int(budget / (n_rows * n_concepts * len(weights)) / 3)) if depth <= 2 else keep
+        kept = _best_of(criteria, open_, width)
+        unique = {_joined(level.codes[base], literal): (base, literal) for base, literal in kept}
+        if not unique:
+            break
+        level = _Level(list(unique), _fires_with(level, unique.values(), rows.columns))
+    return found
+
+
+def _fires_with(level: _Level, chosen: Collection[tuple[int, int]], columns: Floats) -> Floats:
+    """The rows on which cubes fire that have one more literal."""
+    if not chosen:
+        return np.zeros((0, len(columns)), dtype=np.float32)
+    bases = [base for base, _ in chosen]
+    literals = np.array([literal for _, literal in chosen])
+    held = columns[:, literals >> 1].T
+    return np.ascontiguousarray(level.fires[bases] * np.where((literals & 1)[:, None].astype(np.bool_), 1 - held, held))
+
+
+def _extended(fires: Floats, weights: Floats, columns: Floats) -> list[NDArray[np.float32]]:
+    """For each kind of weight what each cube covers with each literal added: `[cubes, literals]`."""
+    sums = []
+    for weight in weights:
+        weighed = fires * weight
+        positive = weighed @ columns
+        both = np.empty((len(fires), 2 * columns.shape[1]), dtype=np.float32)
+        both[:, 0::2] = positive
+        both[:, 1::2] = weighed.sum(axis=1, keepdims=True) - positive
+        sums.append(both)
+    return sums
+
+
+def _either(weight: Floats, columns: Floats) -> NDArray[np.float32]:
+    """The weight of rows on which at least one of two literals holds, for all pairs of literals."""
+    both = (columns.T * weight) @ columns
+    single, total = np.diagonal(both), weight.sum()
+    either = np.empty((2 * len(both), 2 * len(both)), dtype=np.float32)
+    either[0::2, 0::2] = single[:, None] + single[None] - both
+    either[0::2, 1::2] = total - single[None] + both
+    either[1::2, 0::2] = total - single[:, None] + both
+    either[1::2, 1::2] = total - both
+    return either
+
+
+def _redundant(
+    codes: Sequence[Codes], n_concepts: int, sums: Sequence[NDArray[np.float32]], fires: Floats, weights: Floats
+) -> NDArray[np.bool_]:
+    """Literals of concepts that a cube has already, and literals that rule out no row of the cube."""
+    taken = np.zeros(sums[0].shape, dtype=np.bool_)
+    for place, code in enumerate(codes):
+        for literal in code:
+            taken[place, [literal & ~1, literal | 1]] = True
+    before = fires @ weights[-1]
+    return taken | (sums[-1] >= before[:, None] - 1e-6)
+
+
+def _best_of(criteria: Sequence[NDArray[np.floating]], allowed: NDArray[np.bool_], n: int) -> list[tuple[int, int]]:
+    """The places of the n best extensions by each criterion, each once, in a fixed order."""
+    chosen: dict[tuple[int, int], None] = {}
+    width = allowed.shape[1]
+    places = np.flatnonzero(allowed)
+    for values in criteria:
+        flat = values.ravel()[places]
+        if len(flat) > n:
+            top = np.argpartition(-flat, n - 1)[:n]
+            edge = flat[top].min()
+            top = np.flatnonzero(flat >= edge)
+            top = top[np.argsort(-flat[top], kind="stable")][: 2 * n]
+        else:
+            top = np.argsort(-flat, kind="stable")
+        for place in places[top].tolist():
+            chosen[divmod(place, width)] = None
+    return list(chosen)
+
+
+def _joined(cube: Codes, literal: int) -> Codes:
+    return tuple(sorted((*cube, literal)))
+
+
+# -------------------------------------------------------------------------------------------------------- local search
+
+
+@dataclass(eq=False)
+class _State:
+    """A formula with the rows that each cube fires on."""
+
+    cubes: list[Codes]
+    fires: NDArray[np.bool_]
+
+    @property
+    def n_literals(self) -> int:
+        return sum(map(len, self.cubes))
+
+    @cached_property
+    def times(self) -> NDArray[np.int16]:
+        """How many cubes fire on each row."""
+        return self.fires.sum(axis=0, dtype=np.int16)
+
+    @cached_property
+    def others(self) -> NDArray[np.bool_]:
+        """For each cube the rows on which another one fires."""
+        return (self.times[None] - self.fires) > 0
+
+    @cached_property
+    def fired(self) -> NDArray[np.bool_]:
+        return self.times > 0
+
+
+@dataclass(eq=False)
+class FormulaSearch:
+    """The best formulas of one class along a path of prices.
+
+    Args:
+        rows: what formulas are scored on.
+        support: what each cube must show.
+        limits: what a formula may be at most.
+        candidates: cubes from elsewhere that compete with those of the beam.
+    """
+
+    rows: SearchRows
+    support: Support
+    limits: Limits = Limits()
+    candidates: Sequence[Codes] = ()
+    pool: dict[Codes, NDArray[np.bool_]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Find the first candidates."""
+        given = {cube: self.rows.fires(cube) for cube in self.candidates}
+        self._matrix, self._lengths = None, np.zeros(0, dtype=np.intp)
+        self._add_candidates({**given, **beam_cubes(self.rows, self.support)})
+
+    def path(self, prices: Sequence[float]) -> list[Point]:
+        """For each price, the highest first, the best formula found."""
+        points: list[Point] = []
+        for place, price in enumerate(prices):
+            points.append(self.step(price, points[-1].cubes if points else (), cover=place % 2 == 1))
+        return self.pruned(points)
+
+    def step(self, price: float, start: Sequence[Codes] = (), *, cover: bool = True) -> Point:
+        """The best formula found at a price, from that of a higher price and from a cover by pure cubes.
+
+        A short formula grows from the first. The second finds what cannot grow: a cube that stands for two true ones
+        is hard to part.
+        """
+        grown = self._climbed(self._state(start), price)
+        if cover:
+            pure = self._climbed(self._pure_cover(price), price)
+            grown = max((grown, pure), key=lambda state: self._value(state, price))
+        return self._point(self._improved(grown, price), price)
+
+    def pruned(self, points: Sequence[Point]) -> list[Point]:
+        """The path, where formulas of lower prices may be pruned to better ones than were found at a price."""
+        best = list(points)
+        for place in range(len(points) - 2, -1, -1):
+            price, lower = best[place].price, best[place + 1]
+            if lower.cubes == best[place].cubes:
+                continue
+            state = self._climbed(self._state(lower.cubes), price)
+            if self._value(state, price) > best[place].score - price * best[place].n_literals + GAIN:
+                best[place] = self._point(state, price)
+        return best
+
+    def at(self, price: float, start: Sequence[Codes] = ()) -> Point:
+        """The best formula found at one price, from a formula to start from."""
+        state = self._state(tuple(cube for cube in start))
+        state = state if self._feasible(state) else self._empty
+        return self._point(self._improved(state, price), price)
+
+    def score(self, cubes: Sequence[Codes]) -> float:
+        """The score of a formula."""
+        return self._score(self._state(tuple(cubes)))
+
+    # ------------------------------------------------------------------------------------------------------- pieces
+
+    @property
+    def _empty(self) -> _State:
+        return _State([], np.zeros((0, len(self.rows.yes)), dtype=np.bool_))
+
+    def _state(self, cubes: Sequence[Codes]) -> _State:
+        if not cubes:
+            return self._empty
+        return _State(list(cubes), np.stack([self._fires(cube) for cube in cubes]))
+
+    def _fires(self, cube: Codes) -> NDArray[np.bool_]:
+        known = self.pool.get(cube)
+        return self.rows.fires(cube) if known is None else known
+
+    def _point(self, state: _State, price: float) -> Point:
+        return Point(price, tuple(state.cubes), self._score(state))
+
+    def _score(self, state: _State) -> float:
+        covered = self.rows.targets @ state.fired.astype(np.float32)
+        return float(self.rows.scores(covered[:1], covered[1:])[0])
+
+    def _value(self, state: _State, price: float) -> float:
+        return self._score(state) - price * state.n_literals
+
+    def _feasible(self, state: _State) -> bool:
+        """Whether every cube is right on enough weight alone, and more precise than chance."""
+        if not state.cubes:
+            return True
+        alone = state.fires & (state.times == 1)
+        if (alone.astype(np.float32) @ self.rows.right < self.support.unique - 1e-6).any():
+            return False
+        fires = state.fires.astype(np.float32)
+        return bool((wilson_lower(fires @ self.rows.right, fires @ self.rows.weight) >= self.support.share).all())
+
+    def _add_candidates(self, cubes: Mapping[Codes, NDArray[np.bool_]]) -> bool:
+        """Take cubes into the pool; equal coverage is kept once, by the shortest cube with the fewest negations."""
+        before = len(self.pool)
+        self.pool.update(cubes)
+        if len(self.pool) == before:
+            return False
+        by_rows: dict[bytes, Codes] = {}
+        for cube in sorted(self.pool, key=_plainness):
+            by_rows.setdefault(np.packbits(self.pool[cube]).tobytes(), cube)
+        kept = list(by_rows.values())
+        if len(kept) > POOL:
+            kept = self._most_useful(kept)
+        self.pool = {cube: self.pool[cube] for cube in sorted(kept, key=_plainness)}
+        self._matrix = np.stack(list(self.pool.values())).astype(np.float32) if self.pool else None
+        self._lengths = np.array([len(cube) for cube in self.pool], dtype=np.intp)
+        return True
+
+    def _most_useful(self, cubes: list[Codes]) -> list[Codes]:
+        """The cubes that score best alone, and those that are purest for their size."""
+        fires = np.stack([self.pool[cube] for cube in cubes]).astype(np.float32)
+        yes, no = fires @ self.rows.yes, fires @ self.rows.no
+        total_yes, total_no = self.rows.totals
+        prior = total_yes / (total_yes + total_no)
+        criteria = (
+            (yes + PRIOR_ROWS * prior) / (yes + no + PRIOR_ROWS),
+            yes - prior * (yes + no),
+            yes - no,
+        )
+        kept: dict[int, None] = {}
+        for values in criteria:
+            kept.update(dict.fromkeys(np.argsort(-values, kind="stable")[: POOL // 3].tolist()))
+        return [cubes[place] for place in kept]
+
+    def _improved(self, state: _State, price: float) -> _State:
+        """Climb; where that ends, look for cubes on uncovered rows, or take one cube out and build again."""
+        state = self._climbed(state, price)
+        while True:
+            value = self._value(state, price)
+            uncovered = ~state.fired
+            if state.cubes and self._add_candidates(
+                beam_cubes(self.rows, self.support, uncovered)
+            ):
+                better = self._climbed(state, price)
+                if self._value(better, price) > value + GAIN:
+                    state = better
+                    continue
+            rebuilt = self._rebuilt(state, price, value)
+            if rebuilt is None:
+                return state
+            state = rebuilt
+
+    def _pure_cover(self, price: float) -> _State:
+        """Cover the class cube by cube, each time with the purest one on what is left, while each pays its price."""
+        state, value = self._empty, self._value(self._empty, price)
+        while True:
+            found = beam_cubes(self.rows, self.support, ~state.fired)
+            if not found or not self.limits.allow(state.n_literals + 1, len(state.cubes) + 1):
+                return state
+            cubes, fires = list(found), np.stack(list(found.values()))
+            left = (~state.fired).astype(np.float32)
+            yes, no = (fires.astype(np.float32) @ (self.rows.targets * left).T).T
+            prior = self.rows.totals[0] / sum(self.rows.totals)
+            purity = (yes + PRIOR_ROWS * prior) / (yes + no + PRIOR_ROWS)
+            covered = self.rows.targets @ state.fired.astype(np.float32)
+            gains = self.rows.scores(covered[0] + yes, covered[1] + no) - price * np.array(
+                [state.n_literals + len(cube) for cube in cubes]
+            )
+
+            def build(place: int, cubes: list[Codes] = cubes, fires: NDArray[np.bool_] = fires) -> _State:
+                return _State([*state.cubes, cubes[place]], np.concatenate([state.fires, fires[place][None]]))  # noqa: B023
+
+            purity = np.where(gains > value + GAIN, purity, -np.inf)
+            taken = self._first_feasible(purity, -1.0, build)
+            if taken is None:
+                return state
+            state = taken[0]
+            self._add_candidates({state.cubes[-1]: state.fires[-1]})
+            value = self._value(state, price)
+
+    def _rebuilt(self, state: _State, price: float, value: float) -> _State | None:
+        """Take each cube out in turn and climb without it; the first that ends higher."""
+        if len(state.cubes) < 2:
+            return None
+        for place in range(len(state.cubes)):
+            rest = self._without(state, place)
+            gone = state.cubes[place]
+            again = self._climbed(rest, price, barred=gone)
+            if self._value(again, price) > value + GAIN:
+                return again
+        return None
+
+    def _without(self, state: _State, place: int) -> _State:
+        return _State(state.cubes[:place] + state.cubes[place + 1 :], np.delete(state.fires, place, axis=0))
+
+    def _climbed(self, state: _State, price: float, barred: Codes | None = None) -> _State:
+        """Take the best move that keeps the limits until none gains; moves of literals before moves of cubes."""
+        value = self._value(state, price)
+        while True:
+            moved = (
+                self._literal_move(state, price, value)
+                or self._cube_move(state, price, value, barred)
+                or self._split_move(state, price, value)
+            )
+            if moved is None:
+                return state
+            state, value = moved
+            barred = None
+
+    def _first_feasible(
+        self, values: NDArray[np.float64], value: float, build: _Builder, most: int = 8
+    ) -> tuple[_State, float] | None:
+        """The best move that gains and leaves a formula whose cubes all have support."""
+        order = np.flatnonzero(values > value + GAIN)
+        order = order[np.argsort(-values[order], kind="stable")][:most]
+        for place in order.tolist():
+            state = build(place)
+            if self._feasible(state):
+                return state, float(values[place])
+        return None
+
+    def _cube_move(
+        self, state: _State, price: float, value: float, barred: Codes | None
+    ) -> tuple[_State, float] | None:
+        """Add a candidate, put one in place of a cube, or drop a cube."""
+        if self._matrix is None:
+            return None
+        n, rows = len(state.cubes), self.rows
+        names = list(self.pool)
+        # Row 0: nothing is taken out; row k: cube k - 1 is.
+        covered = np.concatenate([state.fired[None], state.others]) if n else state.fired[None]
+        left = (~covered).astype(np.float32)
+        weights = np.concatenate([left * rows.yes, left * rows.no])
+        base = covered.astype(np.float32) @ rows.targets.T
+        added = self._matrix @ weights.T
+        yes, no = added[:, : n + 1].T + base[:, :1], added[:, n + 1 :].T + base[:, 1:]
+        lengths = np.array([0, *map(len, state.cubes)], dtype=np.intp)
+        kept = state.n_literals - lengths
+        literals = kept[:, None] + self._lengths[None]
+        values = rows.scores(yes, no) - price * literals
+        allowed = np.broadcast_to(self.limits.allow(literals, n), values.shape).copy()
+        allowed[0] &= np.broadcast_to(self.limits.allow(literals[0], n + 1), literals[0].shape)
+        for cube in state.cubes:
+            if cube in self.pool:
+                allowed[:, names.index(cube)] = False
+        if barred is not None and barred in self.pool:
+            allowed[:, names.index(barred)] = False
+        values = np.where(allowed, values, -np.inf)
+        drops = rows.scores(base[1:, 0], base[1:, 1]) - price * kept[1:]
+        flat = np.concatenate([drops, values.ravel()])
+
+        def build(place: int) -> _State:
+            if place < n:
+                return self._without(state, place)
+            out, candidate = divmod(place - n, len(names))
+            rest = state if out == 0 else self._without(state, out - 1)
+            cube = names[candidate]
+            return _State([*rest.cubes, cube], np.concatenate([rest.fires, self.pool[cube][None]]))
+
+        return self._first_feasible(flat, value, build)
+
+    def _split_move(self, state: _State, price: float, value: float) -> tuple[_State, float] | None:
+        """Part a cube in two: each half has one literal more."""
+        rows, n_concepts = self.rows, len(self.rows.names)
+        best: tuple[float, int, int, int] | None = None
+        if not state.cubes or not self.limits.allow(1, len(state.cubes) + 1) or n_concepts > MOST_SPLIT:
+            return None
+        for k, cube in enumerate(state.cubes):
+            n_literals = state.n_literals + len(cube) + 2
+            if not self.limits.allow(n_literals, len(state.cubes) + 1) or 1.0 - price * n_literals <= value:
+                continue
+            alone = (state.fires[k] & ~state.others[k]).astype(np.float32)
+            fixed = rows.targets @ state.others[k].astype(np.float32)
+            yes, no = (fixed[i] + _either(alone * rows.targets[i], rows.columns) for i in (0, 1))
+            values = rows.scores(yes, no) - price * n_literals
+            taken = [code & ~1 for code in cube] + [code | 1 for code in cube]
+            values[taken] = values[:, taken] = -np.inf
+            place = int(np.argmax(values))
+            if values.flat[place] > value + GAIN and (best is None or values.flat[place] > best[0]):
+                best = (float(values.flat[place]), k, *divmod(place, values.shape[1]))
+        if best is None:
+            return None
+        _, k, first, second = best
+        rest = self._without(state, k)
+        halves = [_joined(state.cubes[k], first), _joined(state.cubes[k], second)]
+        split = _State([*rest.cubes, *halves], np.concatenate([rest.fires, [self._fires(half) for half in halves]]))
+        return (split, best[0]) if self._feasible(split) else None
+
+    def _literal_move(self, state: _State, price: float, value: float) -> tuple[_State, float] | None:
+        """Drop, add or replace one literal of a cube."""
+        if not state.cubes:
+            return None
+        rows = self.rows
+        bases: list[tuple[int, int | None]] = []
+        held: list[NDArray[np.bool_]] = []
+        for k, cube in enumerate(state.cubes):
+            columns = [rows.columns[:, code >> 1] == (1 - (code & 1)) for code in cube]
+            bases.append((k, None))
+            held.append(state.fires[k])
+            for place in range(len(cube)):
+                rest = columns[:place] + columns[place + 1 :]
+                bases.append((k, place))
+                held.append(np.logical_and.reduce(rest) if rest else np.ones(len(rows.yes), dtype=np.bool_))
+        owner = np.array([k for k, _ in bases])
+        removed = np.array([place is not None for _, place in bases])
+        others = state.others[owner]
+        fires = (np.stack(held) & ~others).astype(np.float32)
+        fixed = (others.astype(np.float32) @ rows.targets.T)[:, :, None]
+        extended = _extended(fires, rows.targets, rows.columns)
+        yes, no = extended[0] + fixed[:, 0], extended[1] + fixed[:, 1]
+        literals = state.n_literals - removed.astype(np.intp) + 1
+        values = rows.scores(yes, no) - price * literals[:, None]
+        values[~np.broadcast_to(self.limits.allow(literals, len(state.cubes)), literals.shape)] = -np.inf
+        for row, (k, place) in enumerate(bases):
+            for p, code in enumerate(state.cubes[k]):
+                if p == place:
+                    values[row, code] = -np.inf
+                else:
+                    values[row, [code & ~1, code | 1]] = -np.inf
+        # A cube keeps its last literal: without it the formula would be True.
+        plain = fires @ rows.targets.T
+        drops = rows.scores(plain[:, 0] + fixed[:, 0, 0], plain[:, 1] + fixed[:, 1, 0]) - price * (literals - 1)
+        long = np.array([len(state.cubes[k]) > 1 and place is not None for k, place in bases])
+        drops = np.where(long, drops, -np.inf)
+        flat = np.concatenate([drops, values.ravel()])
+        width = values.shape[1]
+
+        def build(place: int) -> _State:
+            row, literal = (place, None) if place < len(bases) else divmod(place - len(bases), width)
+            k, gone = bases[row]
+            cube = [code for p, code in enumerate(state.cubes[k]) if p != gone]
+            changed = tuple(sorted(cube if literal is None else [*cube, literal]))
+            cubes, fired = list(state.cubes), state.fires.copy()
+            cubes[k], fired[k] = changed, self._fires(changed)
+            return _State(cubes, fired)
+
+        return self._first_feasible(flat, value, build)
+
+
+_Builder: TypeAlias = "Callable[[int], _State]"
+
+
+def _plainness(cube: Codes) -> tuple[int, int, Codes]:
+    """Short cubes first, then those with few negations, then by the order of columns."""
+    return len(cube), sum(code & 1 for code in cube), cube
