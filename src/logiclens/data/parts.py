@@ -101,6 +101,27 @@ def set_apart(classes: NDArray[np.intp] | None, weight: NDArray[np.float64], sha
     return taken if counts else taken * weight
 
 
+def split_groups(classes: NDArray[np.intp] | None, weight: NDArray[np.float64], n_groups: int) -> NDArray[np.float64]:
+    """How much of each row goes to each of some groups of about one size, class by class: `[groups, rows]`.
+
+    Weights that are whole numbers count copies, which may go to several groups; a row with another weight stays whole.
+
+    >>> split_groups(np.array([0, 0, 1]), np.array([1.0, 3.0, 1.0]), 2).tolist()
+    [[1.0, 1.0, 1.0], [0.0, 2.0, 0.0]]
+    """
+    counts = bool((weight == np.round(weight)).all())
+    units = weight if counts else (weight > 0).astype(np.float64)
+    classes = np.zeros(len(weight), dtype=np.intp) if classes is None else classes
+    order = np.argsort(classes, kind="stable")
+    end = np.cumsum(units[order])
+    begin = end - units[order]
+    groups = np.zeros((n_groups, len(weight)))
+    for group in range(n_groups):
+        # Copies are numbered from 0 on; every n-th one belongs to a group.
+        groups[group, order] = np.floor((end - 1 - group) / n_groups) - np.floor((begin - 1 - group) / n_groups)
+    return groups if counts else groups * weight
+
+
 def row_hashes(columns: Sequence[Column], *more: NDArray[Any], seed: int = 0) -> NDArray[np.uint64]:
     """A number for each row that depends on its values alone: equal rows, and in practice only these, have equal ones.
 

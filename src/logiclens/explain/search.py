@@ -182,9 +182,10 @@ def beam_cubes(
     """
     keep, budget, longest = (BEAM, WIDE, DEPTH) if uncovered is None else (NARROW_BEAM, 0.0, DEPTH)
     open_rows = np.ones(len(rows.yes), dtype=np.float32) if uncovered is None else uncovered.astype(np.float32)
-    yes, no, right = rows.yes * open_rows, rows.no * open_rows, rows.right * open_rows
-    weights = np.stack([yes, no, right, rows.right, rows.weight])
-    total_yes, total_no = float(yes.sum(dtype=np.float64)), float(no.sum(dtype=np.float64))
+    weights = [rows.yes * open_rows, rows.no * open_rows]
+    if rows.right is not rows.yes:
+        weights.append(rows.right * open_rows)
+    total_yes, total_no = (float(weight.sum(dtype=np.float64)) for weight in weights[:2])
     if total_yes <= 0:
         return {}
     prior = total_yes / (total_yes + total_no)
@@ -192,28 +193,28 @@ def beam_cubes(
     found: dict[Codes, NDArray[np.bool_]] = {}
     level = _Level([()], np.ones((1, n_rows), dtype=np.float32))
     for depth in range(1, longest + 1):
-        sums = _extended(level.fires, weights, rows.columns)
-        hit, wrong, here, hits, total = sums
+        hit, wrong, *right = _extended(level.fires, weights, rows.columns)
         # Anti-monotone: a cube that is right on too little weight cannot be mended by more literals.
-        open_ = here >= support.unique - 1e-6
-        open_ &= ~_redundant(level.codes, n_concepts, sums, level.fires, weights)
+        allowed = (right or [hit])[0] >= support.unique - 1e-6
+        allowed &= ~_redundant(level, hit + wrong)
         criteria = (
             (hit + PRIOR_ROWS * prior) / (hit + wrong + PRIOR_ROWS),
             hit - prior * (hit + wrong),
             hit - wrong,
         )
-        accepted = open_ & (wilson_lower(hits, total) >= support.share)
-        chosen = _best_of(criteria, accepted, keep)
-        unique = {_joined(level.codes[base], literal): (base, literal) for base, literal in chosen}
-        found.update(zip(unique, _fires_with(level, unique.values(), rows.columns).astype(np.bool_), strict=True))
-        if depth == longest:
+        best = _best_of(criteria, allowed, keep)
+        unique = {_joined(level.codes[base], literal): (base, literal) for base, literal in best}
+        fires = _fires_with(level, unique.values(), rows.columns)
+        precise = wilson_lower(fires @ rows.right, fires @ rows.weight) >= support.share
+        found.update((cube, fired > 0) for cube, fired, good in zip(unique, fires, precise, strict=True) if good)
+        if depth == longest or not unique:
             break
         width = max(keep, int(budget / (n_rows * n_concepts * len(weights)) / 3)) if depth <= 2 else keep
-        kept = _best_of(criteria, open_, width)
-        unique = {_joined(level.codes[base], literal): (base, literal) for base, literal in kept}
-        if not unique:
-            break
-        level = _Level(list(unique), _fires_with(level, unique.values(), rows.columns))
+        if width > keep:
+            best = _best_of(criteria, allowed, width)
+            unique = {_joined(level.codes[base], literal): (base, literal) for base, literal in best}
+            fires = _fires_with(level, unique.values(), rows.columns)
+        level = _Level(list(unique), fires)
     return found
 
 
@@ -227,7 +228,7 @@ def _fires_with(level: _Level, chosen: Collection[tuple[int, int]], columns: Flo
     return np.ascontiguousarray(level.fires[bases] * np.where((literals & 1)[:, None].astype(np.bool_), 1 - held, held))
 
 
-def _extended(fires: Floats, weights: Floats, columns: Floats) -> list[NDArray[np.float32]]:
+def _extended(fires: Floats, weights: Sequence[Floats] | Floats, columns: Floats) -> list[NDArray[np.float32]]:
     """For each kind of weight what each cube covers with each literal added: `[cubes, literals]`."""
     sums = []
     for weight in weights:
@@ -252,16 +253,14 @@ def _either(weight: Floats, columns: Floats) -> NDArray[np.float32]:
     return either
 
 
-def _redundant(
-    codes: Sequence[Codes], n_concepts: int, sums: Sequence[NDArray[np.float32]], fires: Floats, weights: Floats
-) -> NDArray[np.bool_]:
+def _redundant(level: _Level, sums: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Literals of concepts that a cube has already, and literals that rule out no row of the cube."""
-    taken = np.zeros(sums[0].shape, dtype=np.bool_)
-    for place, code in enumerate(codes):
+    taken = np.zeros(sums.shape, dtype=np.bool_)
+    for place, code in enumerate(level.codes):
         for literal in code:
             taken[place, [literal & ~1, literal | 1]] = True
-    before = fires @ weights[-1]
-    return taken | (sums[-1] >= before[:, None] - 1e-6)
+    whole = (sums[:, :1] + sums[:, 1:2])
+    return taken | (sums >= whole - 1e-6)
 
 
 def _best_of(criteria: Sequence[NDArray[np.floating]], allowed: NDArray[np.bool_], n: int) -> list[tuple[int, int]]:
@@ -325,12 +324,14 @@ class FormulaSearch:
         support: what each cube must show.
         limits: what a formula may be at most.
         candidates: cubes from elsewhere that compete with those of the beam.
+        thorough: whether each cube is also taken out and the formula built again without it.
     """
 
     rows: SearchRows
     support: Support
     limits: Limits = Limits()
     candidates: Sequence[Codes] = ()
+    thorough: bool = True
     pool: dict[Codes, NDArray[np.bool_]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -461,7 +462,7 @@ class FormulaSearch:
                 if self._value(better, price) > value + GAIN:
                     state = better
                     continue
-            rebuilt = self._rebuilt(state, price, value)
+            rebuilt = self._rebuilt(state, price, value) if self.thorough else None
             if rebuilt is None:
                 return state
             state = rebuilt

@@ -1,0 +1,244 @@
+"""A committee of networks trained on bags of the rows, and what each says of rows that it has not seen.
+
+The rows are split in groups. A member is trained without two of the groups, so that for every pair of groups there is a
+member that has seen neither. With five groups these are ten members. They give each row an out-of-bag probability, and
+cross-validation over the groups needs no other networks: where a group is left out for a test, the row of another
+group is taught by the member that has seen neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.data.parts import set_apart
+from logiclens.errors import LogicLensError
+from logiclens.nn.networks import EntropyNet
+
+N_GROUPS = 5
+"""Groups of rows by default; there is a member for each pair of them."""
+BAG = 6_000
+"""The most distinct rows of a bag: of a larger one a share is taken."""
+PROBABILITY_STEPS = 32
+"""Probabilities are rounded to multiples of one over this, so that sums of them are exact."""
+
+
+class Committee(nn.Module):
+    """Networks that answer together: the probability of a class is the mean of theirs.
+
+    The outputs are logarithms of mean probabilities, so that a softmax gives these back; with several labels per row,
+    or one head, they are the log-odds.
+
+    Args:
+        members: networks over the same concepts with the same heads.
+        single: whether each head is a question of its own.
+    """
+
+    def __init__(self, members: Sequence[EntropyNet], *, single: bool = False) -> None:
+        """Take the members as they are."""
+        super().__init__()
+        if not members:
+            raise LogicLensError("a committee needs at least one member.")
+        self.members = nn.ModuleList(members)
+        self.single = single
+        self.n_concepts, self.n_classes = members[0].n_concepts, members[0].n_classes
+
+    def forward(self, concepts: Float[Tensor, "*batch concept"]) -> Float[Tensor, "*batch klass"]:
+        """The logarithm of the mean probability, or of its odds."""
+        logits = torch.stack([member(concepts) for member in self.members])
+        if self.single:
+            mean = torch.sigmoid(logits).mean(dim=0).clamp(1e-12, 1 - 1e-12)
+            return torch.logit(mean)
+        count = torch.log(torch.tensor(float(len(self.members)), dtype=logits.dtype, device=logits.device))
+        return torch.logsumexp(torch.log_softmax(logits, dim=-1), dim=0) - count
+
+    def relevance(self) -> Float[Tensor, "klass concept"]:
+        """The mean of the members' relevance, rescaled to a largest value of 1 for each class."""
+        relevance: Tensor = torch.stack([member.entropy.relevance() for member in self.members]).mean(dim=0)
+        return relevance / relevance.amax(dim=-1, keepdim=True).clamp_min(torch.finfo(relevance.dtype).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class CutRows:
+    """The training rows as concepts, and rows that choose the epoch, where these were given."""
+
+    table: ConceptTable
+    validation: ConceptTable | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRows:
+    """Training rows in groups.
+
+    Attributes:
+        cut: the rows as concepts that were found on all of them.
+        groups: how much of each row is in each group, `[groups, rows]`; they add up to the weight of the rows.
+        without: for each group the same rows as concepts that were found without it; empty where concepts do not
+            depend on the rows.
+    """
+
+    cut: CutRows
+    groups: NDArray[np.float64]
+    without: tuple[CutRows, ...] = ()
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups."""
+        return len(self.groups)
+
+    @property
+    def weight(self) -> NDArray[np.float64]:
+        """The weight of each row."""
+        weight: NDArray[np.float64] = self.groups.sum(axis=0)
+        return weight
+
+    def fold(self, group: int) -> CutRows:
+        """The rows as they are cut where a group is the test."""
+        return self.without[group] if self.without else self.cut
+
+    def jobs(self) -> list[Job]:
+        """The networks to train: the members, and those that cross-validation needs besides."""
+        members = [Job(self.cut, pair, None) for pair in self.pairs]
+        inner = [
+            Job(self.without[group], tuple(sorted((group, other))), group)
+            for group in range(self.n_groups if self.without and self.n_groups > 2 else 0)
+            for other in range(self.n_groups)
+            if other != group
+        ]
+        return members + inner
+
+    @property
+    def pairs(self) -> list[tuple[int, ...]]:
+        """What each member leaves out: pairs of groups, of two groups one, of one group nothing."""
+        if self.n_groups > 2:
+            return list(combinations(range(self.n_groups), 2))
+        return [(group,) for group in range(self.n_groups)] if self.n_groups == 2 else [()]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One network to train: on which rows, without which groups, and for which test group only."""
+
+    cut: CutRows
+    left_out: tuple[int, ...]
+    test: int | None
+
+    def bag(self, grouped: GroupedRows, validation: float) -> tuple[ConceptTable, ConceptTable | None]:
+        """The rows that it learns from, and those that choose its epoch: a share of its own where none were given."""
+        weight = grouped.weight - grouped.groups[list(self.left_out)].sum(axis=0)
+        table = self.cut.table
+        strata = None if table.is_multilabel else np.asarray(table.labels)
+        n_rows = int((weight > 0).sum())
+        if n_rows > BAG:
+            weight = set_apart(strata, weight, BAG / n_rows)
+        if self.cut.validation is not None:
+            return table.weighing(weight), self.cut.validation
+        held = set_apart(strata, weight, validation)
+        return table.weighing(weight - held), table.weighing(held) if held.any() else None
+
+
+@dataclass(frozen=True, eq=False)
+class Taught:
+    """Rows with what the teacher says of them: what a search learns from, or what it is tested on.
+
+    `probability[r, i]` is the weight of row r times the probability of class i by networks that have not seen the row.
+    """
+
+    table: ConceptTable
+    weight: NDArray[np.float64]
+    probability: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Teacher:
+    """Trained networks of grouped rows.
+
+    Attributes:
+        grouped: the rows.
+        jobs: what was trained.
+        answers: for each job the probabilities of all rows, rounded, `[rows, classes]`.
+        in_bag: whether the only network has seen all rows, so that there is nothing out of bag.
+    """
+
+    grouped: GroupedRows
+    jobs: Sequence[Job]
+    answers: Sequence[NDArray[np.float64]]
+
+    @property
+    def in_bag(self) -> bool:
+        """Whether no network has left any row out."""
+        return self.grouped.n_groups < 2
+
+    def all_rows(self) -> Taught:
+        """All rows, each with the mean of the members that have not seen it."""
+        grouped = self.grouped
+        mass = np.zeros_like(self.answers[0])
+        for group, weight in enumerate(grouped.groups):
+            members = [place for place, job in enumerate(self.jobs) if job.test is None and group in job.left_out]
+            # One network has seen everything and has to do.
+            members = members or [place for place, job in enumerate(self.jobs) if job.test is None]
+            mass += weight[:, None] * np.mean([self.answers[place] for place in members], axis=0)
+        return Taught(grouped.cut.table, grouped.weight, mass)
+
+    def without(self, test: int) -> Taught | None:
+        """The rows of the other groups, each taught by the network that has seen neither it nor the test group.
+
+        None where there are too few groups for that.
+        """
+        grouped = self.grouped
+        if grouped.n_groups < 3:
+            return None
+        mass = np.zeros_like(self.answers[0])
+        for group, weight in enumerate(grouped.groups):
+            if group == test:
+                continue
+            pair = tuple(sorted((group, test)))
+            wanted = test if grouped.without else None
+            place = next(
+                place for place, job in enumerate(self.jobs) if job.left_out == pair and job.test == wanted
+            )
+            mass += weight[:, None] * self.answers[place]
+        return Taught(grouped.fold(test).table, grouped.weight - grouped.groups[test], mass)
+
+    def bag(self, member: int) -> Taught:
+        """The rows of one member with what it says of them itself."""
+        job = self.jobs[member]
+        weight = self.grouped.weight - self.grouped.groups[list(job.left_out)].sum(axis=0)
+        return Taught(self.grouped.cut.table, weight, weight[:, None] * self.answers[member])
+
+    @property
+    def n_members(self) -> int:
+        """The members of the committee."""
+        return sum(job.test is None for job in self.jobs)
+
+
+Probabilities = Callable[[nn.Module, ConceptTable], NDArray[np.float64]]
+
+
+def teacher_of(
+    grouped: GroupedRows, jobs: Sequence[Job], networks: Sequence[EntropyNet], probabilities: Probabilities
+) -> Teacher:
+    """Ask every network about all rows."""
+    answers = [
+        np.round(probabilities(network, job.cut.table) * PROBABILITY_STEPS) / PROBABILITY_STEPS
+        for network, job in zip(networks, jobs, strict=True)
+    ]
+    return Teacher(grouped, jobs, answers)
+
+
+def n_groups_for(committee: int | None, rarest: float) -> int:
+    """The groups that give at most so many members, no more than the rarest class has rows."""
+    wanted = N_GROUPS
+    if committee is not None:
+        wanted = 1 if committee == 1 else 2
+        while (wanted + 1) * wanted // 2 <= committee:
+            wanted += 1
+    return max(1, min(wanted, int(rarest)))
