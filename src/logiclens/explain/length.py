@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +20,10 @@ from logiclens.train.committee import Taught, Teacher
 
 SHARES = (1.0, 0.5, 0.0)
 """Shares of the teacher in the target that are tried; the labels have the rest."""
-HIGHEST_PRICE = 0.08
+HIGHEST_PRICE = 0.04
 """The first price of a path, in macro-F1 for each literal; each next one is half of it."""
 N_PRICES = 12
-COVERED_PRICES = (3, 5, 7)
+COVERED_PRICES = (2, 4, 6)
 """The prices of a path at which a cover by pure cubes is tried as well, by their place."""
 PATIENCE = 2
 """A path ends when the cross-validated score has not improved at so many prices."""
@@ -51,8 +55,8 @@ class SearchConfig:
         return Limits(self.max_literals, self.max_cubes)
 
     def prices(self, weight: float) -> list[float]:
-        """The path of prices, down to what half a row is worth."""
-        lowest = 0.5 / max(weight, 1.0)
+        """The path of prices, down to what one row is worth."""
+        lowest = 1 / max(weight, 1.0)
         path = [HIGHEST_PRICE / 2**k for k in range(N_PRICES)]
         path = [price for price in path if price >= lowest] or path[:1]
         if self.price is None:
@@ -65,7 +69,9 @@ class Lesson:
     """The rows of a search, counted: equal Boolean rows are one.
 
     Attributes:
-        bits: the concepts that rules may use.
+        names: the concepts that rules may use.
+        about: what each is about: equal for thresholds of one column.
+        bits: these concepts.
         weight: of each row, as it is.
         labels: the weight of each class on each row.
         scored: the weight of each class on each row as it counts for the score, with class weights.
@@ -73,6 +79,7 @@ class Lesson:
     """
 
     names: tuple[str, ...]
+    about: tuple[Hashable, ...]
     bits: NDArray[np.bool_]
     weight: NDArray[np.float64]
     labels: NDArray[np.float64]
@@ -102,6 +109,7 @@ class Lesson:
 
         return cls(
             tuple(names),
+            tuple(names if taught.about is None else (taught.about.get(name, name) for name in names)),
             bits[first],
             summed(weight),
             summed(labels),
@@ -125,18 +133,19 @@ class Lesson:
         """What a cube of the class must show."""
         return Support.of(self.labels[:, klass], self.weight, at_least)
 
-    def score(self, klass: int, cubes: Sequence[Codes]) -> float:
-        """Macro-F1 of a formula against the labels."""
-        fires = np.zeros(len(self.bits), dtype=np.bool_)
+    def keys(self, cubes: Sequence[Codes]) -> frozenset[tuple[Hashable, bool]]:
+        """The literals of a formula, told apart by what they are about."""
+        return frozenset((self.about[code >> 1], not code & 1) for cube in cubes for code in cube)
+
+    def fires(self, cubes: Sequence[Codes]) -> NDArray[np.bool_]:
+        """On which rows a formula holds."""
+        fired = np.zeros(len(self.bits), dtype=np.bool_)
         for cube in cubes:
             held = np.ones(len(self.bits), dtype=np.bool_)
             for code in cube:
                 held &= self.bits[:, code >> 1] == (1 - (code & 1))
-            fires |= held
-        yes = self.scored[:, klass]
-        no = self.scored_weight - yes
-        hit, wrong = yes[fires].sum(), no[fires].sum()
-        return float(macro_f1_of_counts(hit, yes.sum() - hit, wrong, no.sum() - wrong))
+            fired |= held
+        return fired
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,19 +157,110 @@ class Fold:
 
 
 @dataclass(frozen=True, eq=False)
+class Judge:
+    """The rows of all test folds together, and how formulas that were learned without them compare on them.
+
+    Attributes:
+        yes: the weight of the class on each row, `[classes, rows]`.
+        weight: of each row.
+        copies: how many rows each one stands for.
+        fold: the fold of each row.
+    """
+
+    yes: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    copies: NDArray[np.float64]
+    fold: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, folds: Sequence[Fold]) -> Judge:
+        """Put the test rows of all folds one after the other."""
+        yes = np.concatenate([fold.test.scored for fold in folds]).T
+        weight = np.concatenate([fold.test.scored_weight for fold in folds])
+        copies = np.concatenate([fold.test.weight for fold in folds])
+        fold = np.repeat(np.arange(len(folds)), [len(one.test.bits) for one in folds])
+        return cls(yes, weight, copies, fold)
+
+    @property
+    def n_folds(self) -> int:
+        """The number of folds."""
+        return int(self.fold.max()) + 1
+
+    def score(self, klass: int, fires: NDArray[np.bool_], among: NDArray[np.bool_] | None = None) -> float:
+        """Macro-F1 against the labels, of all rows or of some."""
+        return float(macro_f1_of_counts(*self._counts(klass, fires, among)))
+
+    def honest_best(self, trials: Sequence[Trial]) -> Trial:
+        """The best of many trials without the flattery of having been chosen on the same rows.
+
+        For each fold the trial answers that is best on the other folds (after Tibshirani and Tibshirani 2009). The
+        answers are those for the first class of `trials`.
+        """
+        klass = trials[0].klass
+        fires = np.zeros(len(self.weight), dtype=np.bool_)
+        for fold in range(self.n_folds):
+            here = self.fold == fold
+            best = max(trials, key=lambda trial: self.score(trial.klass, trial.fires, ~here))  # noqa: B023
+            fires[here] = best.fires[here] if best.klass == klass else ~best.fires[here]
+        return Trial(klass, 0.0, 0.0, fires, self.score(klass, fires), 0.0)
+
+    def _counts(
+        self, klass: int, fires: NDArray[np.bool_], among: NDArray[np.bool_] | None = None
+    ) -> tuple[float, float, float, float]:
+        yes, no = self.yes[klass], self.weight - self.yes[klass]
+        if among is not None:
+            yes, no, fires = yes[among], no[among], fires[among]
+        hit, wrong = float(yes[fires].sum()), float(no[fires].sum())
+        return hit, float(yes.sum()) - hit, wrong, float(no.sum()) - wrong
+
+    def influence(self, klass: int, fires: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How the score moves with the weight of each row, were it a yes and were it a no (first order)."""
+        hit, missed, wrong, rejected = self._counts(klass, fires)
+        yes_size, no_size = max(2 * hit + missed + wrong, 1e-12), max(2 * rejected + missed + wrong, 1e-12)
+        # F1 = 2 hit / (2 hit + missed + wrong); its derivatives by a hit and by an error, for both classes.
+        by_hit, by_error = (missed + wrong) / yes_size**2, -hit / yes_size**2
+        by_rejected, by_error_no = (missed + wrong) / no_size**2, -rejected / no_size**2
+        as_yes = np.where(fires, by_hit, by_error + by_error_no)
+        as_no = np.where(fires, by_error + by_error_no, by_rejected)
+        return as_yes, as_no
+
+    def error(self, first: Trial, second: Trial, correction: float | None = None) -> float:
+        """The standard error of the difference of two scores, paired by rows.
+
+        Corrected for training sets that overlap (Nadeau and Bengio 2003): over k folds the variance of a mean is
+        1/k + 1/(k - 1) instead of 1/k of that of a fold.
+        """
+        correction = 1 + self.n_folds / (self.n_folds - 1) if correction is None else correction
+        klass, other = first.klass, second.klass
+        mine, theirs = self.influence(klass, first.fires), self.influence(other, second.fires)
+        if klass != other:
+            # A yes of one class is a no of the other.
+            theirs = theirs[1], theirs[0]
+        yes = self.yes[klass] / np.maximum(self.weight, 1e-12)
+        factor = self.weight / np.maximum(self.copies, 1e-12)
+        moved = [(a - b) * factor for a, b in zip(mine, theirs, strict=True)]
+        variance = float((self.copies * (yes * moved[0] ** 2 + (1 - yes) * moved[1] ** 2)).sum())
+        return float(np.sqrt(variance * correction))
+
+
+@dataclass(frozen=True, eq=False)
 class Trial:
-    """One class, share and price in cross-validation: the score and the literals in each fold."""
+    """One class, share and price in cross-validation.
+
+    Attributes:
+        fires: on which rows of the test folds the formula holds that was learned without that fold.
+        score: macro-F1 on these rows.
+        literals: the mean number of literals.
+        stability: how alike the formulas of the folds are, from 0 to 1: the mean over pairs of the literals in common.
+    """
 
     klass: int
     share: float
     price: float
-    scores: NDArray[np.float64]
-    literals: NDArray[np.float64]
-
-    @property
-    def mean(self) -> float:
-        """The mean score."""
-        return float(self.scores.mean())
+    fires: NDArray[np.bool_]
+    score: float
+    literals: float
+    stability: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +275,7 @@ class Choice:
         names: the concepts.
         path: for each price the formula found on all training rows.
         trials: what cross-validation said about each price of the path; empty where there were too few rows for it.
+        bags: the formula that the same price and share give on the rows of each member of the committee.
         note: what a reader should know of the choice.
     """
 
@@ -185,6 +286,7 @@ class Choice:
     names: tuple[str, ...]
     path: tuple[Point, ...]
     trials: tuple[Trial, ...]
+    bags: tuple[tuple[Codes, ...], ...] = ()
     note: str | None = None
 
     @property
@@ -193,22 +295,11 @@ class Choice:
         return sum(map(len, self.cubes))
 
 
-def corrected_error(differences: NDArray[np.float64], test_share: float) -> float:
-    """The standard error of a mean over folds whose training sets overlap (Nadeau and Bengio 2003).
-
-    `test_share` is the size of a test set over that of its training set.
-    """
-    n = len(differences)
-    if n < 2:
-        return float("inf")
-    return float(np.sqrt((1 / n + test_share) * differences.var(ddof=1)))
-
-
 class _Race:
     """The path of one class and share in all folds, price by price."""
 
-    def __init__(self, folds: Sequence[Fold], klass: int, share: float, config: SearchConfig) -> None:
-        self.folds, self.klass, self.share = folds, klass, share
+    def __init__(self, folds: Sequence[Fold], judge: Judge, klass: int, share: float, config: SearchConfig) -> None:
+        self.folds, self.judge, self.klass, self.share = folds, judge, klass, share
         self.searches = [
             FormulaSearch(
                 fold.train.rows(klass, share),
@@ -228,25 +319,29 @@ class _Race:
         for search, points in zip(self.searches, self.paths, strict=True):
             points.append(search.step(price, points[-1].cubes if points else (), cover=cover))
         trial = self._trial(price, len(self.trials))
-        best = max((one.mean for one in self.trials), default=-np.inf)
-        if trial.mean > best + 1e-6:
+        best = max((one.score for one in self.trials), default=-np.inf)
+        if trial.score > best + 1e-6:
             self.since = 0
-        elif self.trials and trial.literals.mean() > self.trials[-1].literals.mean():
+        elif self.trials and trial.literals > self.trials[-1].literals:
             # A price at which formulas do not grow says nothing about longer ones.
             self.since += 1
         self.trials.append(trial)
         return trial
 
     def _trial(self, price: float, place: int) -> Trial:
-        scores = [f.test.score(self.klass, points[place].cubes) for f, points in zip(self.folds, self.paths, strict=True)]
-        literals = [float(points[place].n_literals) for points in self.paths]
-        return Trial(self.klass, self.share, price, np.array(scores), np.array(literals))
+        found = [points[place] for points in self.paths]
+        fires = np.concatenate([f.test.fires(point.cubes) for f, point in zip(self.folds, found, strict=True)])
+        literals = float(np.mean([point.n_literals for point in found]))
+        keys = [fold.train.keys(point.cubes) for fold, point in zip(self.folds, found, strict=True)]
+        stability = float(np.mean([_overlap(a, b) for a, b in combinations(keys, 2)]))
+        score = self.judge.score(self.klass, fires)
+        return Trial(self.klass, self.share, price, fires, score, literals, stability)
 
-    def is_behind(self, leader: Trial, test_share: float) -> bool:
+    def is_behind(self, leader: Trial) -> bool:
         """Whether the formulas are longer than the leader's already, and measurably worse."""
-        loss = leader.scores - max(self.trials, key=lambda trial: trial.mean).scores
-        longer = self.trials[-1].literals.mean() >= leader.literals.mean()
-        return bool(longer and loss.mean() > corrected_error(loss, test_share))
+        best = max(self.trials, key=lambda trial: trial.score)
+        longer = self.trials[-1].literals >= leader.literals
+        return bool(longer and leader.score - best.score > self.judge.error(leader, best))
 
     def finished(self) -> list[Trial]:
         """The trials, where formulas of lower prices may be pruned to better ones of higher prices."""
@@ -261,19 +356,19 @@ def cross_validate(
 
     A path ends where lower prices no longer help, or where it is longer than the best and measurably worse.
     """
-    running = [_Race(folds, klass, share, config) for klass in classes for share in shares]
+    judge = Judge.of(folds)
+    running = [_Race(folds, judge, klass, share, config) for klass in classes for share in shares]
     ended: list[_Race] = []
-    test_share = 1 / (len(folds) - 1)
     leader: Trial | None = None
     for price in config.prices(weight):
         for race in running:
             trial = race.step(price)
-            leader = trial if leader is None or trial.mean > leader.mean else leader
+            leader = trial if leader is None or trial.score > leader.score else leader
         if leader is None or not running:
             break
         if config.price is None:
-            out = [race for race in running if race.since >= PATIENCE or race.is_behind(leader, test_share)]
-            if leader.scores.min() >= 1 - 1e-9:
+            out = [race for race in running if race.since >= PATIENCE or race.is_behind(leader)]
+            if leader.score >= 1 - 1e-9:
                 # Nothing can be better, and formulas that may be shorter were found at higher prices.
                 out = running
             ended += out
@@ -281,17 +376,23 @@ def cross_validate(
     return [trial for race in (*ended, *running) for trial in race.finished()]
 
 
-def eligible(trials: Sequence[Trial], test_share: float, *, one_se: bool = True) -> list[Trial]:
-    """The trials whose loss to the best is within one standard error of the paired difference; else the best alone."""
-    best = max(trials, key=lambda trial: trial.mean)
+def eligible(trials: Sequence[Trial], judge: Judge, *, one_se: bool = True) -> list[Trial]:
+    """The trials whose loss to the best is within one standard error of the paired difference; else the best alone.
+
+    A best whose formulas differ from fold to fold has less of a claim: it must be better by up to two errors.
+    """
+    first = max(trials, key=lambda trial: trial.score)
     if not one_se:
-        return [best]
-    kept = []
-    for trial in trials:
-        loss = best.scores - trial.scores
-        if trial is best or float(loss.mean()) <= corrected_error(loss, test_share):
-            kept.append(trial)
-    return kept
+        return [first]
+    best, errors = judge.honest_best(trials), 2 - first.stability
+    return [
+        trial for trial in trials if trial is first or best.score - trial.score <= errors * judge.error(best, trial)
+    ]
+
+
+def _overlap(first: frozenset[Any], second: frozenset[Any]) -> float:
+    """The share of what either has that both have."""
+    return len(first & second) / len(first | second) if first or second else 1.0
 
 
 def choose(
@@ -307,7 +408,55 @@ def choose(
     everything = Lesson.of(teacher.all_rows(), names, factors)
     n_classes = everything.labels.shape[1]
     groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
-    return [_chosen(everything, folds, classes, config) for classes in groups]
+    choices = [_chosen(everything, folds, classes, config) for classes in groups]
+    return [_settled(choice, everything, teacher, config, factors) for choice in choices]
+
+
+def _settled(
+    choice: Choice, everything: Lesson, teacher: Teacher, config: SearchConfig, factors: NDArray[np.float64] | None
+) -> Choice:
+    """Search again on each bag; of formulas that are equally good on all rows, the one that recurs most."""
+    if teacher.in_bag:
+        return choice
+    prices = [point.price for point in choice.path if point.price >= choice.price]
+    bags = []
+    for member in range(teacher.n_members):
+        lesson = Lesson.of(teacher.bag(member), everything.names, factors)
+        search = FormulaSearch(
+            lesson.rows(choice.klass, choice.share),
+            lesson.support(choice.klass, config.min_support),
+            config.limits,
+            thorough=False,
+        )
+        bags.append(search.path(prices)[-1].cubes)
+    return replace(choice, bags=tuple(bags), cubes=_most_frequent(choice, bags, everything, config))
+
+
+def _most_frequent(
+    choice: Choice, bags: Sequence[tuple[Codes, ...]], everything: Lesson, config: SearchConfig
+) -> tuple[Codes, ...]:
+    """The formula that most bags give, if it is no longer and within one standard error as good as the one found."""
+    rows, klass = everything.rows(choice.klass, choice.share), choice.klass
+    search = FormulaSearch(rows, everything.support(klass, config.min_support), config.limits, candidates=None)
+    judge = Judge(
+        everything.scored.T, everything.scored_weight, everything.weight, np.zeros(len(everything.bits), dtype=np.intp)
+    )
+
+    def trial(cubes: tuple[Codes, ...]) -> Trial:
+        fires = everything.fires(cubes)
+        return Trial(klass, 0.0, 0.0, fires, judge.score(klass, fires), float(sum(map(len, cubes))))
+
+    times = Counter(frozenset(cubes) for cubes in bags)
+    own = trial(choice.cubes)
+    best, most = choice.cubes, times[frozenset(choice.cubes)]
+    for cubes, n_times in times.items():
+        ordered = tuple(sorted(cubes))
+        if n_times <= most or not cubes or not search.allows(ordered):
+            continue
+        other = trial(ordered)
+        if other.literals <= own.literals and own.score - other.score <= judge.error(own, other, correction=1.0):
+            best, most = ordered, n_times
+    return best
 
 
 def folds_of(teacher: Teacher, factors: NDArray[np.float64] | None = None) -> list[Fold]:
@@ -354,7 +503,7 @@ def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], c
     trials = cross_validate(folds, classes, shares, config, weight)
     if config.price is not None:
         trials = [trial for trial in trials if trial.price == config.price]
-    kept = eligible(trials, 1 / (len(folds) - 1), one_se=config.one_se)
+    kept = eligible(trials, Judge.of(folds), one_se=config.one_se)
     options = []
     for klass in classes:
         own = [trial for trial in kept if trial.klass == klass]

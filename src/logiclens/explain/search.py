@@ -34,6 +34,8 @@ DEPTH = 6
 """The most literals of a candidate cube."""
 POOL = 400
 """The most candidate cubes that compete at a time."""
+MOST_PURE = 20
+"""The most cubes of a cover by pure cubes."""
 MOST_SPLIT = 400
 """With more concepts cubes are not parted: all pairs of literals would be looked at."""
 PRIOR_ROWS = 4.0
@@ -323,21 +325,25 @@ class FormulaSearch:
         rows: what formulas are scored on.
         support: what each cube must show.
         limits: what a formula may be at most.
-        candidates: cubes from elsewhere that compete with those of the beam.
+        candidates: cubes from elsewhere that compete with those of the beam; None looks for none at all.
         thorough: whether each cube is also taken out and the formula built again without it.
     """
 
     rows: SearchRows
     support: Support
     limits: Limits = Limits()
-    candidates: Sequence[Codes] = ()
+    candidates: Sequence[Codes] | None = ()
     thorough: bool = True
     pool: dict[Codes, NDArray[np.bool_]] = field(default_factory=dict, init=False)
+    _pure: list[Codes] = field(default_factory=list, init=False)
+    _asked: set[tuple[Codes, ...]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         """Find the first candidates."""
-        given = {cube: self.rows.fires(cube) for cube in self.candidates}
         self._matrix, self._lengths = None, np.zeros(0, dtype=np.intp)
+        if self.candidates is None:
+            return
+        given = {cube: self.rows.fires(cube) for cube in self.candidates}
         self._add_candidates({**given, **beam_cubes(self.rows, self.support)})
 
     def path(self, prices: Sequence[float]) -> list[Point]:
@@ -376,6 +382,11 @@ class FormulaSearch:
         state = self._state(tuple(cube for cube in start))
         state = state if self._feasible(state) else self._empty
         return self._point(self._improved(state, price), price)
+
+    def allows(self, cubes: Sequence[Codes]) -> bool:
+        """Whether a formula keeps the limits and all of its cubes have support."""
+        few = self.limits.allow(sum(map(len, cubes)), len(cubes))
+        return bool(few) and self._feasible(self._state(tuple(cubes)))
 
     def score(self, cubes: Sequence[Codes]) -> float:
         """The score of a formula."""
@@ -454,10 +465,7 @@ class FormulaSearch:
         state = self._climbed(state, price)
         while True:
             value = self._value(state, price)
-            uncovered = ~state.fired
-            if state.cubes and self._add_candidates(
-                beam_cubes(self.rows, self.support, uncovered)
-            ):
+            if self._more_candidates(state):
                 better = self._climbed(state, price)
                 if self._value(better, price) > value + GAIN:
                     state = better
@@ -467,33 +475,48 @@ class FormulaSearch:
                 return state
             state = rebuilt
 
+    def _more_candidates(self, state: _State) -> bool:
+        """Look for cubes on the rows that a formula does not cover, once for each formula."""
+        asked = tuple(sorted(state.cubes))
+        if not state.cubes or asked in self._asked:
+            return False
+        self._asked.add(asked)
+        return self._add_candidates(beam_cubes(self.rows, self.support, ~state.fired))
+
     def _pure_cover(self, price: float) -> _State:
-        """Cover the class cube by cube, each time with the purest one on what is left, while each pays its price."""
-        state, value = self._empty, self._value(self._empty, price)
-        while True:
-            found = beam_cubes(self.rows, self.support, ~state.fired)
-            if not found or not self.limits.allow(state.n_literals + 1, len(state.cubes) + 1):
-                return state
-            cubes, fires = list(found), np.stack(list(found.values()))
-            left = (~state.fired).astype(np.float32)
-            yes, no = (fires.astype(np.float32) @ (self.rows.targets * left).T).T
-            prior = self.rows.totals[0] / sum(self.rows.totals)
-            purity = (yes + PRIOR_ROWS * prior) / (yes + no + PRIOR_ROWS)
-            covered = self.rows.targets @ state.fired.astype(np.float32)
-            gains = self.rows.scores(covered[0] + yes, covered[1] + no) - price * np.array(
-                [state.n_literals + len(cube) for cube in cubes]
-            )
+        """Cover the class cube by cube, each time with the purest one on what is left, while each pays its price.
 
-            def build(place: int, cubes: list[Codes] = cubes, fires: NDArray[np.bool_] = fires) -> _State:
-                return _State([*state.cubes, cubes[place]], np.concatenate([state.fires, fires[place][None]]))  # noqa: B023
+        The cubes that were found at a higher price are the first ones at a lower price too.
+        """
+        while self._next_pure(price):
+            pass
+        state = self._state(self._pure)
+        return state if self._feasible(state) else self._empty
 
-            purity = np.where(gains > value + GAIN, purity, -np.inf)
-            taken = self._first_feasible(purity, -1.0, build)
-            if taken is None:
-                return state
-            state = taken[0]
-            self._add_candidates({state.cubes[-1]: state.fires[-1]})
-            value = self._value(state, price)
+    def _next_pure(self, price: float) -> bool:
+        """Add one cube to the cover, if there is one that pays."""
+        state = self._state(self._pure)
+        found = beam_cubes(self.rows, self.support, ~state.fired) if len(self._pure) < MOST_PURE else {}
+        if not found or not self.limits.allow(state.n_literals + 1, len(state.cubes) + 1):
+            return False
+        cubes, fires = list(found), np.stack(list(found.values()))
+        left = (~state.fired).astype(np.float32)
+        yes, no = (fires.astype(np.float32) @ (self.rows.targets * left).T).T
+        prior = self.rows.totals[0] / sum(self.rows.totals)
+        purity = (yes + PRIOR_ROWS * prior) / (yes + no + PRIOR_ROWS)
+        covered = self.rows.targets @ state.fired.astype(np.float32)
+        lengths = np.array([len(cube) for cube in cubes])
+        gains = self.rows.scores(covered[0] + yes, covered[1] + no) - self._score(state)
+
+        def build(place: int) -> _State:
+            return _State([*state.cubes, cubes[place]], np.concatenate([state.fires, fires[place][None]]))
+
+        taken = self._first_feasible(np.where(gains > price * lengths + GAIN, purity, -np.inf), -1.0, build)
+        if taken is None:
+            return False
+        self._pure.append(taken[0].cubes[-1])
+        self._add_candidates({self._pure[-1]: taken[0].fires[-1]})
+        return True
 
     def _rebuilt(self, state: _State, price: float, value: float) -> _State | None:
         """Take each cube out in turn and climb without it; the first that ends higher."""

@@ -8,7 +8,7 @@ group is taught by the member that has seen neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -68,10 +68,14 @@ class Committee(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class CutRows:
-    """The training rows as concepts, and rows that choose the epoch, where these were given."""
+    """The training rows as concepts, and rows that choose the epoch, where these were given.
+
+    `about` says what a concept is about, such as its column, where concepts of two tables are to be compared.
+    """
 
     table: ConceptTable
     validation: ConceptTable | None = None
+    about: Mapping[str, Hashable] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +159,7 @@ class Taught:
     table: ConceptTable
     weight: NDArray[np.float64]
     probability: NDArray[np.float64]
+    about: Mapping[str, Hashable] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +191,7 @@ class Teacher:
             # One network has seen everything and has to do.
             members = members or [place for place, job in enumerate(self.jobs) if job.test is None]
             mass += weight[:, None] * np.mean([self.answers[place] for place in members], axis=0)
-        return Taught(grouped.cut.table, grouped.weight, mass)
+        return Taught(grouped.cut.table, grouped.weight, mass, grouped.cut.about)
 
     def without(self, test: int) -> Taught | None:
         """The rows of the other groups, each taught by the network that has seen neither it nor the test group.
@@ -206,7 +211,8 @@ class Teacher:
                 place for place, job in enumerate(self.jobs) if job.left_out == pair and job.test == wanted
             )
             mass += weight[:, None] * self.answers[place]
-        return Taught(grouped.fold(test).table, grouped.weight - grouped.groups[test], mass)
+        cut = grouped.fold(test)
+        return Taught(cut.table, grouped.weight - grouped.groups[test], mass, cut.about)
 
     def bag(self, member: int) -> Taught:
         """The rows of one member with what it says of them itself."""
