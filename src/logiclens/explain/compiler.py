@@ -15,15 +15,41 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import FormulaTooLarge, LogicLensError
+from logiclens.explain.certificate import Certificate, HeadCertificate
+from logiclens.explain.complete import MOST_CONCEPTS, ROOM, grid
+from logiclens.explain.rounding import compiled_bound
 from logiclens.formula.bits import unknown_concept
 from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.groups import NO_GROUPS
+from logiclens.formula.minimise import minimise_complete
 from logiclens.nn.networks import EntropyNet
 
 FINENESS = 2**8
 """Parts of the smallest weight, at least: the weights of a concept differ by less than one part in 256."""
 STEP = 2.0
 """What a true cube adds to the logit, which is −STEP/2 where none is true."""
+MINIMISED_CONCEPTS = 12
+"""A head with more concepts is not minimised, and never called proved minimal."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledNetwork:
+    """A network that was compiled from formulas, and the claim that every head is its formula."""
+
+    network: EntropyNet
+    certificate: Certificate
+
+    @property
+    def heads(self) -> tuple[HeadCertificate, ...]:
+        """The claim for each head."""
+        return self.certificate.heads
+
+    @property
+    def formulas(self) -> tuple[DNF | Complement, ...]:
+        """The formula of each head."""
+        return tuple(head.formula for head in self.heads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,24 +93,99 @@ def compile_formulas(
     width = max(1, max(len(stated_formula(formula)) for formula in formulas))
     # Its first weights do not matter; drawing them must not move torch's global generator.
     network = EntropyNet(len(names), len(formulas), (width,), temperature=temperature, generator=torch.Generator())
-    entropy, output = network.entropy, network.tail[1]
+    keep, (weight, bias, out_weight, out_bias) = network.entropy.keep, network.parameters()
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.zero_()
         for head, formula in enumerate(formulas):
             units, n_units = _units(stated_formula(formula), place), len(stated_formula(formula))
-            entropy.keep[head] = torch.from_numpy((units.weight != 0).any(axis=0))
-            entropy.weight[head, :n_units] = torch.from_numpy(units.weight).float()
-            entropy.bias[head, :n_units] = torch.from_numpy(units.bias).float()
+            keep[head] = torch.from_numpy((units.weight != 0).any(axis=0))
+            weight[head, :n_units] = torch.from_numpy(units.weight).float()
+            bias[head, :n_units] = torch.from_numpy(units.bias).float()
             sign = -1.0 if isinstance(formula, Complement) else 1.0
-            output.weight[head, 0, :n_units] = torch.from_numpy(sign * STEP / units.height).float()
-            output.bias[head, 0] = -sign * STEP / 2
+            out_weight[head, 0, :n_units] = torch.from_numpy(sign * STEP / units.height).float()
+            out_bias[head, 0] = -sign * STEP / 2
     return network
 
 
 def stated_formula(formula: DNF | Complement) -> DNF:
     """The formula itself, or the one that a complement refers to."""
     return formula.of if isinstance(formula, Complement) else formula
+
+
+def compiled_network(
+    formulas: Sequence[DNF | Complement], table: ConceptTable, *, agreement: float, temperature: float = 1.0
+) -> CompiledNetwork:
+    """Compile one formula for each class of a table, and certify the heads.
+
+    Args:
+        formulas: one for each class. A complement refers to the formula of another class.
+        table: names the concepts and the classes; its groups matter to `proved_minimal` only.
+        agreement: the share of the training rows, by weight, on which the rules decide as the committee does.
+        temperature: τ of the entropy layer. Default: 1.
+
+    Raises:
+        LogicLensError: where the number of formulas is not that of the classes, a complement refers to no formula of
+            another class, `agreement` is not a share, or a formula is too uneven for float32.
+    """
+    if len(formulas) != len(table.class_names):
+        raise LogicLensError(
+            f"there must be one formula for each of {len(table.class_names)} classes, got {len(formulas)}."
+        )
+    if not 0 <= agreement <= 1:
+        raise LogicLensError(f"agreement must be a share from 0 to 1, got {agreement}.")
+    network = compile_formulas(formulas, table.names, temperature=temperature)
+    proved = {formula: _is_minimal(formula, table) for formula in dict.fromkeys(map(stated_formula, formulas))}
+    heads = []
+    for head, (formula, name) in enumerate(zip(formulas, table.class_names, strict=True)):
+        concepts = tuple(concept for concept in table.names if concept in formula.concepts)
+        bound = compiled_bound(network, head)
+        if not ROOM * bound < STEP / 2:
+            raise LogicLensError(
+                f"the formula of {name!r} cannot be compiled safely: with {len(stated_formula(formula))} cubes over "
+                f"{len(concepts)} concepts and temperature {temperature:g}, float32 rounding may turn an answer. "
+                "Use fewer cubes or a higher temperature."
+            )
+        heads.append(
+            HeadCertificate(
+                name=name,
+                head=head,
+                concepts=concepts,
+                formula=formula,
+                # The head is its formula on every row, also on those that groups rule out.
+                groups=NO_GROUPS,
+                rows_checked=2 ** len(concepts) if len(concepts) <= MOST_CONCEPTS else None,
+                smallest_logit=STEP / 2,
+                rounding_bound=bound,
+                proved_minimal=proved[stated_formula(formula)],
+                refit=None,
+                agreement=float(agreement),
+                complement_of=_place(formula, formulas) if isinstance(formula, Complement) else None,
+            )
+        )
+    return CompiledNetwork(network, Certificate(tuple(heads)))
+
+
+def _place(complement: Complement, formulas: Sequence[DNF | Complement]) -> int:
+    """The head whose formula a complement refers to."""
+    for place, formula in enumerate(formulas):
+        if isinstance(formula, DNF) and formula == complement.of:
+            return place
+    raise LogicLensError(f"the complement of {complement.of} needs a class with that formula.")
+
+
+def _is_minimal(formula: DNF, table: ConceptTable) -> bool:
+    """Whether it is proved that no shorter formula answers alike on the rows that the groups allow."""
+    concepts = formula.concepts
+    if formula.is_constant or len(concepts) > MINIMISED_CONCEPTS:
+        return formula.is_constant
+    rows = grid(len(concepts))
+    possible = table.groups.among(concepts).allows(rows, concepts)
+    try:
+        minimum = minimise_complete(formula.evaluate(rows, concepts), concepts, possible, positive=True)
+    except FormulaTooLarge:
+        return False
+    return minimum.proved and minimum.formula.n_literals == formula.n_literals
 
 
 def _units(formula: DNF, place: Mapping[str, int]) -> _Units:
