@@ -18,6 +18,7 @@ from logiclens.verify.units import Unproved, prove
 from logiclens.verify.weights import Head, Linear
 from tests.oracles.certified import Saved, all_rows
 from tests.oracles.compiled import compiled, random_formula, saved_compiled
+from tests.oracles.rounding import PlainHead, worst_logit
 
 SIZES = [(6, 5), (16, 12), (20, 40), (21, 10), (60, 40)]
 
@@ -160,6 +161,45 @@ def test_what_is_proved_of_wide_heads_holds_on_random_rows(m):
         concepts = list(made.heads[head].concepts)
         proof = prove(head_of(made.network, head), as_cubes(formula), concepts, is_complement=head == 1)
         assert np.abs(logits[:, head]).min() >= proof.smallest - proof.bound
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_proved_of_weights_that_are_rounded_holds_in_any_order_of_summation(seed):
+    """Weights that are no round numbers, units and concepts in another order, and rows on which one literal fails."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(21, 60))
+    formula = random_formula(rng, names(m), 30, 10)
+    net = compiled([formula], names(m), ["x"]).network
+    with torch.no_grad():
+        order = torch.from_numpy(rng.permutation(len(formula)))
+        net.entropy.weight.copy_(net.entropy.weight[:, order] * 0.7)
+        net.entropy.bias.copy_(net.entropy.bias[:, order] * 0.7)
+        net.tail[1].weight.copy_(net.tail[1].weight[:, :, order] * 1.3)
+        net.tail[1].bias.mul_(0.7 * 1.3)
+    rows = np.repeat(rng.random((20 * len(formula), m)) < 0.5, 2, axis=0)
+    for r in range(len(rows)):
+        cube = formula.cubes[r // 2 % len(formula)]
+        for literal in cube:
+            rows[r, names(m).index(literal.concept)] = literal.positive
+        if r % 2:
+            failing = cube.literals[int(rng.integers(len(cube)))]
+            rows[r, names(m).index(failing.concept)] ^= True
+    expected = formula.evaluate(rows, names(m))
+    assert 0.4 < expected.mean() < 1
+    concepts = [name for name in names(m) if name in formula.concepts]
+    proof = prove(head_of(net, 0), as_cubes(formula), concepts, is_complement=False)
+    with torch.no_grad():
+        logits = net(torch.from_numpy(rows).float())[:, 0].numpy()
+    np.testing.assert_array_equal(logits >= 0, expected)
+    assert np.abs(logits).min() >= proof.smallest - proof.bound
+    head = PlainHead(
+        *(parameter.detach().double()[0].tolist() for parameter in (net.entropy.weight, net.entropy.bias)),
+        net.entropy.keep[0].tolist(),
+        [tuple(parameter.detach().double()[0].tolist() for parameter in net.tail[1].parameters())],
+        1.0,
+    )
+    for row in rows[:20].astype(int).tolist():
+        assert min(abs(worst_logit(head, row, side)) for side in (1, -1)) >= proof.smallest - proof.bound
 
 
 # ---- what is refused
