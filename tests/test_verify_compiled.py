@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from logiclens.formula import DNF, parse
 from logiclens.formula.dnf import Complement, Cube, Literal
@@ -19,6 +22,7 @@ from logiclens.verify.weights import Head, Linear
 from tests.oracles.certified import Saved, all_rows
 from tests.oracles.compiled import compiled, random_formula, saved_compiled
 from tests.oracles.rounding import PlainHead, worst_logit
+from tests.test_verify import JSON, assert_verdict, places
 
 SIZES = [(6, 5), (16, 12), (20, 40), (21, 10), (60, 40)]
 
@@ -27,10 +31,15 @@ def names(m: int) -> list[str]:
     return [f"c{j}" for j in range(m)]
 
 
-def case(m: int, n_cubes: int, seed: int = 0, *, complement: bool = False) -> Saved:
-    """Two classes: a formula that uses m concepts, and its complement or a short formula of its own."""
+def case_formula(m: int, n_cubes: int, seed: int = 0) -> DNF:
     formula = random_formula(np.random.default_rng(seed), names(m), n_cubes, max(8, m // n_cubes + 2))
     assert len(formula.concepts) == m
+    return formula
+
+
+def case(m: int, n_cubes: int, seed: int = 0, *, complement: bool = False) -> Saved:
+    """Two classes: a formula that uses m concepts, and its complement or a short formula of its own."""
+    formula = case_formula(m, n_cubes, seed)
     return saved_compiled([formula, Complement(formula) if complement else parse("c0 & ~c1")], names(m))
 
 
@@ -338,6 +347,21 @@ def test_two_hidden_layers_are_not_proved_by_units():
         prove(two, ((("a", True),),), ["a"], is_complement=False)
 
 
+def test_a_unit_that_is_0_only_without_rounding_is_not_proved(tmp_path):
+    saved = case(30, 10)
+    weight = saved.weights["entropy.weight"][0, 0]
+    # Where the weakest literal fails, the unit is exactly 0.
+    saved.weights["entropy.bias"][0, 0] = abs(weight[weight != 0]).min() - weight.clip(min=0).sum()
+    assert "where one of these literals fails" in str(refused(saved, tmp_path))
+
+
+def test_a_unit_that_does_not_count_must_not_overflow_either(tmp_path):
+    saved = saved_compiled([case_formula(30, 10), case_formula(30, 9, seed=1)], names(30))
+    assert not saved.weights["entropy.weight"][1, 9].any()
+    saved.weights["entropy.bias"][1, 9] = 3e38
+    assert "class 'class 1': the weights are so large that float32 may overflow" in str(refused(saved, tmp_path))
+
+
 @pytest.mark.parametrize("size", [1e30, 1e38])
 def test_weights_that_overflow_are_not_proved(size):
     saved = case(30, 10)
@@ -471,3 +495,46 @@ def test_what_is_unusable_and_in_which_words(change, words, tmp_path):
     assert isinstance(error, Unusable), error
     assert words in str(error)
     assert len(str(error)) < 400
+
+
+# ---- fuzzing
+
+WIDE = case(24, 6, complement=True)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_whatever_the_json_says_there_is_a_verdict(data):
+    tampered = WIDE.copy()
+    roots = [tampered.model["rules"], tampered.certificate, *tampered.certificate["classes"]]
+    for _ in range(data.draw(st.integers(1, 3))):
+        root = data.draw(st.sampled_from(roots))
+        path = data.draw(st.sampled_from([place for place in places(root) if place]))
+        inner = root
+        for step in path[:-1]:
+            inner = inner[step]
+        if data.draw(st.booleans()):
+            inner[path[-1]] = data.draw(JSON)
+        else:
+            del inner[path[-1]]
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            tampered.write(Path(folder))
+        except UnicodeEncodeError:  # half a surrogate pair, which no UTF-8 file can hold
+            return
+        assert_verdict(Path(folder))
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_whatever_the_tensors_hold_there_is_a_verdict(data):
+    tampered = WIDE.copy()
+    name = data.draw(st.sampled_from(["entropy.weight", "entropy.bias", "tail.1.weight", "tail.1.bias"]))
+    tensor = tampered.weights[name]
+    if data.draw(st.booleans()):
+        tensor.flat[data.draw(st.integers(0, tensor.size - 1))] = data.draw(st.floats(width=32))
+    else:
+        with np.errstate(all="ignore"):
+            tensor *= np.float32(10.0 ** data.draw(st.integers(-45, 38)))
+    with tempfile.TemporaryDirectory() as folder:
+        assert_verdict(tampered.write(Path(folder)))

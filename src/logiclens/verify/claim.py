@@ -108,7 +108,9 @@ def _check_relevance(claim: Claim, head: Head) -> None:
     for name in claim.concepts:
         if name not in used:
             raise _refuted(claim, f"it is said to be compiled, and keeps {shown(name)}, which its formula does not use")
-    for name, value in zip(claim.concepts, relevance(head)[0].tolist(), strict=True):
+    with np.errstate(all="ignore"):
+        values = relevance(head)[0].tolist()
+    for name, value in zip(claim.concepts, values, strict=True):
         if not value >= RELEVANT:
             raise _refuted(
                 claim, f"it is said to be compiled, and {shown(name)} has relevance {value:.3g}, below {RELEVANT}"
