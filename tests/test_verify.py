@@ -512,9 +512,10 @@ def test_the_row_is_named_rightly_behind_an_impossible_one(saved, tmp_path):
 # ---- files of the wrong form
 
 UNUSABLE: list[tuple[str, Change, str]] = [
-    ("schema", at("certificate", "schema", to=7), "certificate.json has schema 7; this logiclens verifies schema 1. U"),
-    ("model schema", at("model", "schema", to=3), "model.json has schema 3; this logiclens verifies schema 1 or 2. "),
-    ("certificate schema", at("certificate", "schema", to=2), "certificate.json has schema 2; this logiclens verifie"),
+    ("schema", at("certificate", "schema", to=7), "certificate.json has schema 7; this logiclens verifies schema 1 or"),
+    ("model schema", at("model", "schema", to=4), "model.json has schema 4; this logiclens verifies schema 1 or 2 o"),
+    ("mixed schemas", at("model", "schema", to=3), "model.json of schema 3 needs a certificate of schema 2, got 1"),
+    ("certificate schema", at("certificate", "schema", to=3), "certificate.json has schema 3; this logiclens verifie"),
     ("schema true", at("model", "schema", to=True), "schema in model.json must be a whole number, 0 or more, got True"),
     ("kind", at("certificate", "kind", to="x"), "certificate.json must be of kind 'logiclens certificate', got 'x'"),
     ("model kind", at("model", "kind", to="x"), "model.json must be of kind 'logiclens model', got 'x'"),

@@ -93,7 +93,10 @@ def _save(model: StoredModel, target: Path, version: str) -> Path:
             _write_json(
                 new / CERTIFICATE,
                 model.certificate.as_dict(
-                    version=version, model_sha256=sha256(new / MODEL), weights_sha256=weights_sha256
+                    version=version,
+                    model_sha256=sha256(new / MODEL),
+                    weights_sha256=weights_sha256,
+                    rules=model.rules,
                 ),
             )
     return target

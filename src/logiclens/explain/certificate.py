@@ -9,16 +9,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
+from logiclens.formula.ruleset import RuleSet
 
-KIND, SCHEMA = "logiclens certificate", 1
+KIND, SCHEMA = "logiclens certificate", 2
+READABLE = (1, SCHEMA)
+"""The schemas that this version reads. Schema 1 had no compiled heads, no complements and no order of classes."""
+COMPILED, TRAINED = "compiled from the formula", "trained"
+"""Where the weights of a head come from."""
 NOT_COVERED = (
     "Concepts between 0 and 1, such as scores of an encoder: the claim is about concepts cut to 0 and 1.",
     "What the network's training made of the data: rule and network are one, which does not make them right.",
-    "Who decides where not exactly one formula fires, whether a concept's name says what its cut is, and the metrics: "
-    "only the hashes guard these.",
+    "Whether a concept's name says what its cut is, how far each cube can be trusted, and the metrics: only the hashes "
+    "guard these.",
     "Arithmetic less precise than float32, such as TF32, bfloat16 or quantised weights.",
+)
+NOT_TRAINED = (
+    "The reasons of the trained committee: the heads were compiled from the formulas, and `agreement` is how often the "
+    "rules' decision is the committee's."
 )
 RULED_OUT = "Rows that the declared groups rule out, where a domain names groups."
 
@@ -43,42 +52,63 @@ class HeadCertificate:
         concepts: what the head keeps, in the order of the network's inputs.
         formula: what it equals.
         groups: the rows that are ruled out of the domain; without groups the domain is all 2^m rows.
-        rows_checked: the rows of the domain.
-        smallest_logit: the smallest distance of an answer from changing.
-        rounding_bound: how far float32 can be off in any order of summation; below `smallest_logit`.
-        proved_minimal: whether it is proved that no formula with fewer literals equals the head on the domain.
+        rows_checked: the rows of the domain; None where it has too many to go through, and is proved unit by unit.
+        smallest_logit: the smallest distance of an answer from changing; for a compiled head, a lower bound of it.
+        rounding_bound: how far float32 can be off in any order of summation; below `smallest_logit`. For a compiled
+            head, how much nearer to 0 it can bring an answer that is that near to changing.
+        proved_minimal: whether it is proved that no formula with fewer literals equals the head on the domain. A
+            complement is as short as the formula that it refers to.
         refit: set where the rule was distilled into the head.
         note: where the budget of literals could not be kept.
+        agreement: set where the head was compiled from the formula: the share of the training rows, by weight, on which
+            the rules decide as the trained committee does.
+        complement_of: the head whose formula this one is the complement of.
     """
 
     name: str
     head: int
     concepts: tuple[str, ...]
-    formula: DNF
+    formula: DNF | Complement
     groups: Groups
-    rows_checked: int
+    rows_checked: int | None
     smallest_logit: float
     rounding_bound: float
     proved_minimal: bool
     refit: Refit | None
     note: str | None = None
+    agreement: float | None = None
+    complement_of: int | None = None
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the head was compiled from the formula: its weights say nothing of a trained network's reasons."""
+        return self.agreement is not None
+
+    @property
+    def origin(self) -> str:
+        """Where the weights come from, in words."""
+        return COMPILED if self.is_compiled else TRAINED
 
     @property
     def domain(self) -> str:
         """The domain in words."""
+        if not self.concepts:
+            return "every row, whatever its concepts"
         concepts = "its one concept" if len(self.concepts) == 1 else f"its {len(self.concepts)} concepts"
-        rows = f"all {self.rows_checked:,} rows of {concepts}"
+        count = f"2^{len(self.concepts)}" if self.rows_checked is None else f"{self.rows_checked:,}"
+        rows = f"all {count} rows of {concepts}"
         return rows if self.groups.is_empty else f"{rows} that the groups allow"
 
     @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> HeadCertificate:
-        """The claim that an entry of `certificate.json` makes."""
+    def from_dict(cls, entry: Mapping[str, Any], formulas: Mapping[int, DNF] | None = None) -> HeadCertificate:
+        """The claim that an entry of `certificate.json` makes; a complement refers to one of `formulas`, by head."""
         domain, refit = entry["domain"], entry["refit_to_formula"]
+        other = entry.get("complement_of")
         return cls(
             entry["class"],
             entry["head"],
             tuple(entry["concepts"]),
-            DNF(Cube(Literal(concept, holds) for concept, holds in cube.items()) for cube in entry["formula"]),
+            _formula(entry) if other is None else Complement((formulas or {})[other]),
             Groups(domain.get("exclusive", ()), domain.get("implied", ())),
             entry["rows_checked"],
             entry["smallest_logit"],
@@ -86,6 +116,8 @@ class HeadCertificate:
             entry["proved_minimal"],
             None if refit is None else Refit(**refit),
             entry["note"],
+            entry.get("agreement"),
+            other,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -98,11 +130,17 @@ class HeadCertificate:
                 "implied": [list(chain) for chain in self.groups.implied],
             }
         refit = None if self.refit is None else vars(self.refit)
+        cubes = None
+        if isinstance(self.formula, DNF):
+            cubes = [{literal.concept: literal.positive for literal in cube} for cube in self.formula]
         return {
             "class": self.name,
             "head": self.head,
             "concepts": list(self.concepts),
-            "formula": [{literal.concept: literal.positive for literal in cube} for cube in self.formula],
+            "formula": cubes,
+            "complement_of": self.complement_of,
+            "origin": self.origin,
+            "agreement": self.agreement,
             "domain": domain,
             "rows_checked": self.rows_checked,
             "smallest_logit": self.smallest_logit,
@@ -111,6 +149,10 @@ class HeadCertificate:
             "proved_minimal": self.proved_minimal,
             "note": self.note,
         }
+
+
+def _formula(entry: Mapping[str, Any]) -> DNF:
+    return DNF(Cube(Literal(concept, holds) for concept, holds in cube.items()) for cube in entry["formula"])
 
 
 @dataclass(frozen=True)
@@ -122,15 +164,24 @@ class Certificate:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Certificate:
         """The claims of a `certificate.json`; whether they are true is for `logiclens verify` to say."""
-        return cls(tuple(HeadCertificate.from_dict(entry) for entry in content["classes"]))
+        entries = content["classes"]
+        formulas = {entry["head"]: _formula(entry) for entry in entries if entry.get("complement_of") is None}
+        return cls(tuple(HeadCertificate.from_dict(entry, formulas) for entry in entries))
 
     @property
     def names_groups(self) -> bool:
         """Whether a domain leaves out rows that groups rule out."""
         return not all(head.groups.is_empty for head in self.heads)
 
-    def as_dict(self, *, version: str, model_sha256: str, weights_sha256: str) -> dict[str, Any]:
-        """The content of `certificate.json`, sealed by its own hash."""
+    def as_dict(
+        self, *, version: str, model_sha256: str, weights_sha256: str, rules: RuleSet | None = None
+    ) -> dict[str, Any]:
+        """The content of `certificate.json`, sealed by its own hash; `rules` say how they decide between classes."""
+        not_covered = list(NOT_COVERED)
+        if any(head.is_compiled for head in self.heads):
+            not_covered.append(NOT_TRAINED)
+        if self.names_groups:
+            not_covered.append(RULED_OUT)
         content = {
             "kind": KIND,
             "schema": SCHEMA,
@@ -138,15 +189,19 @@ class Certificate:
             "model_sha256": model_sha256,
             "weights_sha256": weights_sha256,
             "classes": [head.as_dict() for head in self.heads],
-            "does_not_cover": [*NOT_COVERED, *([RULED_OUT] if self.names_groups else [])],
+            "resolve": None if rules is None else rules.resolve,
+            "order": [] if rules is None else list(rules.order),
+            "otherwise": None if rules is None else rules.otherwise,
+            "does_not_cover": not_covered,
         }
         return {**content, "certificate_sha256": _seal(content)}
 
 
 def check_seal(content: Mapping[str, Any], name: str) -> None:
     """Refuse a certificate of another kind or schema, or one whose content is not what was sealed."""
-    if content.get("kind") != KIND or content.get("schema") != SCHEMA:
-        raise LogicLensError(f"{name} is not a logiclens certificate of schema {SCHEMA}.")
+    if content.get("kind") != KIND or content.get("schema") not in READABLE:
+        known = " or ".join(map(str, READABLE))
+        raise LogicLensError(f"{name} is not a logiclens certificate of schema {known}.")
     rest = {key: value for key, value in content.items() if key != "certificate_sha256"}
     if content.get("certificate_sha256") != _seal(rest):
         raise LogicLensError(f"{name} was changed after it was made: its sha256 differs.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from logiclens.data.concepts import ConceptTable
 from logiclens.explain.certificate import Certificate, HeadCertificate, Refit
 from logiclens.explain.exact import ExactHead, ExactNetwork
@@ -63,14 +65,15 @@ def _explained(reading: Reading, certified: HeadCertificate, alternatives: tuple
     labelled = reading.table.labels is not None
     reason = remedy = None
     if formula.is_constant:
-        answer = "yes" if len(formula) else "no"
+        # Constant on every row, so also on the first.
+        answer = "yes" if formula.evaluate(np.zeros((1, 0), dtype=np.bool_), ())[0] else "no"
         reason = f"this head answers {answer} on every possible row: no formula in the budget was worth its literals."
         remedy = "Allow more literals (max_literals), ask less of each (price), or give the class more weight."
     relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
     return ClassExplanation(
         name=certified.name,
         head=head,
-        formula=formula,
+        formula=formula,  # type: ignore[arg-type]  # A complement is one of these soon.
         relevance={reading.table.names[j]: float(reading.relevance[head, j]) for j in relevant},
         taken_in=(),
         table=reading.truth_table(head),

@@ -29,21 +29,46 @@ def gamma(n: int) -> float:
 def rounding_bound(single: EntropyNet) -> float:
     """The largest difference between a logit in float32 and the exact one, on any row of 0 and 1."""
     layers = [parameter.detach().double().cpu().numpy()[0] for parameter in single.parameters()]
-    weight, bias, tail = np.abs(layers[0]), np.abs(layers[1]), [np.abs(layer) for layer in layers[2:]]
-    relevance, relative = _relevance(weight, single.entropy.temperature)
-    # One rounding for weight × relevance, then the sum over concepts and the bias.
-    folded = weight * relevance
-    largest = folded.sum(axis=1) + bias
-    error = folded @ (relative + (1 + relative) * gamma(1)) + gamma(weight.shape[1] + 1) * (
-        folded @ (1 + relative) * (1 + gamma(1)) + bias
-    )
-    error = error + (2 * weight.shape[1] + 1) * TINY
+    tail = [np.abs(layer) for layer in layers[2:]]
+    largest, error = _hidden_error(np.abs(layers[0]), np.abs(layers[1]), single.entropy.temperature)
     for matrix, offset in zip(tail[::2], tail[1::2], strict=True):
         n = matrix.shape[1]
         error = matrix @ error + gamma(n + 1) * (matrix @ (largest + error) + offset) + (2 * n + 1) * TINY
         largest = matrix @ largest + offset
     # The bound itself is computed with rounding, in float64.
     return float(error[0]) * (1 + 1e-9)
+
+
+def compiled_bound(network: EntropyNet, head: int) -> float:
+    """How much nearer to 0 float32 can bring a logit of a compiled head that is as near to 0 as any can be.
+
+    Where no cube is true all units are 0, and the logit is the bias without rounding. Where one is, its unit is off by
+    its own error only: another unit is exactly 0, or adds to the same side. So errors do not add up over units, which
+    is why this is smaller than `rounding_bound`. Infinite where a unit's error could turn its sign.
+    """
+    weight, bias, out, offset = (p.detach().double().cpu().numpy()[head] for p in network.parameters())
+    weight = weight[:, network.entropy.keep[head].cpu().numpy()]
+    _, error = _hidden_error(np.abs(weight), np.abs(bias), network.entropy.temperature)
+    height, gain = bias + weight.clip(min=0).sum(axis=1), np.abs(out[0])
+    if (error >= height)[gain > 0].any():
+        return float("inf")
+    n = len(bias)
+    total = gain * error + gamma(n + 1) * (gain * (height + error) + abs(offset[0])) + (2 * n + 1) * TINY
+    return float(total.max()) * (1 + 1e-9)
+
+
+def _hidden_error(
+    weight: NDArray[np.float64], bias: NDArray[np.float64], temperature: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The largest value of each unit of the entropy layer and the largest error of it, from absolute weights."""
+    relevance, relative = _relevance(weight, temperature)
+    # One rounding for weight × relevance, then the sum over concepts and the bias.
+    folded = weight * relevance
+    largest = folded.sum(axis=1) + bias
+    error = folded @ (relative + (1 + relative) * gamma(1)) + gamma(weight.shape[1] + 1) * (
+        folded @ (1 + relative) * (1 + gamma(1)) + bias
+    )
+    return largest, error + (2 * weight.shape[1] + 1) * TINY
 
 
 def _relevance(weight: NDArray[np.float64], temperature: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -53,6 +78,8 @@ def _relevance(weight: NDArray[np.float64], temperature: float) -> tuple[NDArray
     which is a relative error of the exponential.
     """
     scaled = weight.sum(axis=0) / temperature
-    exponent_error = 2 * gamma(weight.shape[0] + 3) * scaled.max() + TINY
-    relevance = np.exp(scaled - scaled.max())
+    # A head may keep no concept.
+    strongest = scaled.max(initial=0.0)
+    exponent_error = 2 * gamma(weight.shape[0] + 3) * strongest + TINY
+    relevance = np.exp(scaled - strongest)
     return relevance, np.expm1(np.full_like(relevance, exponent_error)) + 2 * EXP_ULPS * UNIT * (1 + exponent_error)

@@ -6,7 +6,8 @@ NumPy, safetensors and the standard library, and nothing else of logiclens: the 
 read in one sitting.
 
 Read in this order: `files` (hashes), `records` (what the files say), `network` (logits and the bound on rounding),
-`table` (formulas and domains), `meaning` and `names` (what cuts imply and what they are called), `claim` (the check).
+`table` (formulas and domains), `units` (heads of more than 20 concepts), `resolution` (who decides between classes),
+`meaning` and `names` (what cuts imply and what they are called), `claim` (the check).
 """
 
 from __future__ import annotations

@@ -7,19 +7,24 @@ from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .agreement import check_agreement
 from .errors import Refuted
 from .fields import shown
 from .files import read_folder
 from .meaning import implies, surely_meet
-from .network import logits
-from .records import Certificate, Claim, Formula, Model, read_certificate, read_model
+from .network import logits, relevance
+from .records import MOST_CONCEPTS, Certificate, Claim, Formula, Model, read_certificate, read_model, read_resolution
 from .report import ClassReport, Report
+from .resolution import check_resolution
 from .table import domain_table, formula_table
+from .units import Proof, Unproved, prove
 from .weights import Head, read_heads
-from .words import domain_text, formula_text, row_text
+from .words import complement_text, domain_text, formula_text, row_text, wide_domain_text
 
+RELEVANT = 0.5
+"""ε: the relevance from which on a concept counts as relevant."""
 DISTRUST = "Do not take the printed rules for the model; save it again to have a certificate made from its weights."
 
 
@@ -37,34 +42,79 @@ def verify(folder: str | Path) -> Report:
     _check_implied(model)
     _check_exclusive(model)
     _check_classes(certificate, model)
+    decides = ""
+    if certificate.resolution is not None:
+        stored = read_resolution(files.model)
+        decides = check_resolution(certificate.resolution, stored, certificate.claims, model)
     reports = tuple(_check_claim(claim, heads[claim.head], model) for claim in certificate.claims)
-    return Report(reports, certificate.does_not_cover)
+    return Report(reports, certificate.does_not_cover, decides)
 
 
 def _check_claim(claim: Claim, head: Head, model: Model) -> ClassReport:
     _check_statement(claim, head, model)
-    possible = np.flatnonzero(domain_table(claim.domain, claim.concepts))
+    if claim.is_compiled:
+        _check_relevance(claim, head)
+    formula = (complement_text if claim.is_complement else formula_text)(claim.formula)
+    if len(claim.concepts) > MOST_CONCEPTS:
+        proof, rows = _proved(claim, head), 2 ** len(claim.concepts)
+        domain = wide_domain_text(claim.concepts)
+    else:
+        possible = np.flatnonzero(domain_table(claim.domain, claim.concepts))
+        proof, rows = _enumerated(claim, head, possible), len(possible)
+        domain = domain_text(claim.domain, rows, claim.concepts)
+    _check_figures(claim, rows, proof)
+    return ClassReport(claim.name, formula, domain, rows, proof.smallest, proof.bound, claim.agreement)
+
+
+def _proved(claim: Claim, head: Head) -> Proof:
+    """The proof by units, which does not depend on the domain: it holds on all rows."""
+    try:
+        return prove(head, claim.formula, claim.concepts, is_complement=claim.is_complement)
+    except Unproved as error:
+        raise _refuted(claim, str(error)) from None
+
+
+def _enumerated(claim: Claim, head: Head, possible: NDArray[np.intp]) -> Proof:
+    """Every row of the domain, one by one."""
     run = logits(head, possible)
     smallest = float(abs(run.values).min())
     if not run.bound < np.inf:
         raise _refuted(claim, "the weights are so large that float32 may overflow or lose the relevance of a concept")
-    wrong = np.flatnonzero((run.values >= 0) != formula_table(claim.formula, claim.concepts)[possible])
+    expected = formula_table(claim.formula, claim.concepts)[possible] != claim.is_complement
+    wrong = np.flatnonzero((run.values >= 0) != expected)
     if len(wrong):
         logit = float(run.values[wrong[0]])
         says, answers = ("no", "yes") if logit >= 0 else ("yes", "no")
         others = f", and so on {len(wrong) - 1} other rows" if len(wrong) > 1 else ""
+        stated = "complement" if claim.is_complement else "formula"
         raise _refuted(
             claim,
             f"on the row {row_text(claim.concepts, int(possible[wrong[0]])) or 'of no concepts'} "
-            f"the formula says {says}, the head {answers} (logit {logit:.3g}){others}",
+            f"the {stated} says {says}, the head {answers} (logit {logit:.3g}){others}",
         )
-    if not smallest > run.bound:
-        raise _refuted(
-            claim, f"the smallest |logit| is {smallest:.3g}, and float32 rounding may be as large as {run.bound:.3g}"
-        )
-    _check_figures(claim, len(possible), smallest, run.bound)
-    domain = domain_text(claim.domain, len(possible), claim.concepts)
-    return ClassReport(claim.name, formula_text(claim.formula), domain, len(possible), smallest, run.bound)
+    if smallest > run.bound:
+        return Proof(smallest, run.bound)
+    if claim.is_compiled:
+        # Over hundreds of cubes the bound of all rows adds up; that of units does not.
+        return _proved(claim, head)
+    raise _refuted(
+        claim, f"the smallest |logit| is {smallest:.3g}, and float32 rounding may be as large as {run.bound:.3g}"
+    )
+
+
+def _check_relevance(claim: Claim, head: Head) -> None:
+    """In a compiled head exactly the concepts of the formula are kept, and all of them are relevant."""
+    used = {name for cube in claim.formula for name, _ in cube}
+    for name in claim.concepts:
+        if name not in used:
+            raise _refuted(claim, f"it is said to be compiled, and keeps {shown(name)}, which its formula does not use")
+    with np.errstate(all="ignore"):
+        values = relevance(head)[0].tolist()
+    for name, value in zip(claim.concepts, values, strict=True):
+        if not value >= RELEVANT:
+            raise _refuted(
+                claim, f"it is said to be compiled, and {shown(name)} has relevance {value:.3g}, below {RELEVANT}"
+            )
 
 
 def _check_statement(claim: Claim, head: Head, model: Model) -> None:
@@ -72,9 +122,11 @@ def _check_statement(claim: Claim, head: Head, model: Model) -> None:
     kept = tuple(name for name, keep in zip(model.concepts, head.keep, strict=True) if keep)
     if claim.concepts != kept:
         raise _refuted(claim, f"the head keeps the concepts {shown(list(kept))}, not {shown(list(claim.concepts))}")
-    if claim.name not in model.rules:
+    # A complement has the rules of the class that it refers to; that it does is checked with the order of classes.
+    printed = claim.name if claim.complement_of is None else model.class_names[claim.complement_of]
+    if printed not in model.rules:
         raise _refuted(claim, "model.json prints no rules for it")
-    if _cubes(claim.formula) != _cubes(model.rules[claim.name]):
+    if _cubes(claim.formula) != _cubes(model.rules[printed]):
         raise _refuted(claim, "the formula in certificate.json is not the one that model.json prints")
     for name, _ in (literal for cube in claim.formula for literal in cube):
         if name not in claim.concepts:
@@ -87,13 +139,14 @@ def _check_statement(claim: Claim, head: Head, model: Model) -> None:
             raise _refuted(claim, f"its domain takes {shown(list(chain))} as implied, which model.json does not")
 
 
-def _check_figures(claim: Claim, rows: int, smallest: float, bound: float) -> None:
-    """The numbers that the certificate states beside its claim."""
-    if claim.rows != rows:
+def _check_figures(claim: Claim, rows: int, proof: Proof) -> None:
+    """The numbers that the certificate states beside its claim; of a compiled head it states a lower bound."""
+    if claim.rows is not None and claim.rows != rows:
         raise _refuted(claim, f"its domain has {rows} rows, and certificate.json says that {claim.rows} were checked")
-    if not abs(claim.smallest_logit - smallest) <= bound:
+    above = claim.smallest_logit - proof.smallest
+    if not (above if claim.is_compiled else abs(above)) <= proof.bound:
         raise _refuted(
-            claim, f"the smallest |logit| is {smallest:.9g}, and certificate.json says {claim.smallest_logit:.9g}"
+            claim, f"the smallest |logit| is {proof.smallest:.9g}, and certificate.json says {claim.smallest_logit:.9g}"
         )
     if not 0 < claim.bound < claim.smallest_logit:
         raise _refuted(

@@ -17,7 +17,7 @@ from .fields import AGAIN, Fields, shown
 MODEL = "model.json"
 WEIGHTS = "weights.safetensors"
 CERTIFICATE = "certificate.json"
-SCHEMAS = {MODEL: (1, 2), CERTIFICATE: (1,)}
+SCHEMAS = {MODEL: (1, 2, 3), CERTIFICATE: (1, 2)}
 """The versions of the two JSON files that are understood here; a later model.json says more, and this much alike."""
 
 
@@ -42,6 +42,9 @@ def read_folder(folder: Path) -> Folder:
     _check_kind(certificate, "logiclens certificate")
     model = parse(model_bytes, MODEL)
     _check_kind(model, "logiclens model")
+    if model.whole("schema") >= 3 and certificate.whole("schema") < 2:
+        # An older certificate would leave open how such rules decide.
+        raise Unusable(f"{MODEL} of schema {model.whole('schema')} needs a certificate of schema 2, got 1. {AGAIN}")
     return Folder(model, certificate, weights)
 
 

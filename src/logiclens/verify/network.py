@@ -58,7 +58,7 @@ class Logits:
 
 
 @dataclass(frozen=True)
-class _Layer:
+class Layer:
     """A linear map as matrices to multiply from the right, and the same for its errors."""
 
     weight: Floats
@@ -73,10 +73,10 @@ def logits(head: Head, rows: NDArray[np.intp]) -> Logits:
     """Run a head on rows given by number: the first kept concept is the highest bit."""
     # Sizes that overflow are found in the bound; NumPy need not warn of them too.
     with np.errstate(all="ignore"):
-        layers = [_entropy_layer(head), *(_linear_layer(linear) for linear in head.tail)]
+        layers = [entropy_layer(head), *(_linear_layer(linear) for linear in head.tail)]
         values, bound = np.empty(len(rows)), 0.0
         # All strengths count: where a head keeps none of its concepts, float32 still subtracts the largest.
-        if 2 * _strength(head).max() > LARGEST:
+        if 2 * strengths(head).max() > LARGEST:
             bound = np.inf
         kept = int(head.keep.sum())
         for batch in _batches(len(rows), max(kept, *(len(layer.bias) for layer in layers))):
@@ -87,7 +87,7 @@ def logits(head: Head, rows: NDArray[np.intp]) -> Logits:
 
 def relevance(head: Head) -> tuple[Floats, Floats]:
     """α̃ of the kept concepts, and the most by which float32 errs on each; steps 1 to 3."""
-    strength, width, tau = _strength(head)[head.keep], len(head.entropy.weight), head.temperature
+    strength, width, tau = strengths(head)[head.keep], len(head.entropy.weight), head.temperature
     error, own = gamma(width) * strength + 4 * width * TINY, TINY * (1 + 2 / tau)
     scaled = (strength - strength.max(initial=0.0)) / tau
     low = np.minimum(strength - error - _largest_other(strength + error), 0) / tau * (1 + gamma(4)) - own
@@ -110,12 +110,13 @@ def gamma(count: int) -> float:
     return count * UNIT / (1 - count * UNIT) if count * UNIT < 0.5 else np.inf
 
 
-def _strength(head: Head) -> Floats:
-    strength: Floats = abs(head.entropy.weight).sum(axis=0)
-    return strength
+def strengths(head: Head) -> Floats:
+    """γ of all concepts, also of those that are not kept."""
+    total: Floats = abs(head.entropy.weight).sum(axis=0)
+    return total
 
 
-def _entropy_layer(head: Head) -> _Layer:
+def entropy_layer(head: Head) -> Layer:
     """Steps 4 and 5; the rows that come in are exact, so no error comes in with them."""
     exact, error = relevance(head)
     weight, bias = head.entropy.weight[:, head.keep], head.entropy.bias
@@ -124,10 +125,10 @@ def _entropy_layer(head: Head) -> _Layer:
     relative = gamma(len(exact) + 1)
     per_concept = (1 + relative) * folded_error + relative * abs(folded)
     constant = relative * abs(bias) + 4 * (len(exact) + 2) * TINY
-    return _Layer(folded.T, bias, np.empty((0, len(bias))), per_concept.T, constant, relative)
+    return Layer(folded.T, bias, np.empty((0, len(bias))), per_concept.T, constant, relative)
 
 
-def _linear_layer(linear: Linear) -> _Layer:
+def _linear_layer(linear: Linear) -> Layer:
     """Step 6."""
     weight, bias = linear.weight, linear.bias
     width = weight.shape[1]
@@ -135,10 +136,10 @@ def _linear_layer(linear: Linear) -> _Layer:
     of_error = (1 + relative) * abs(weight) + 2 * TINY
     of_value = relative * abs(weight) + 2 * TINY
     constant = relative * abs(bias) + 4 * (width + 2) * TINY
-    return _Layer(weight.T, bias, of_error.T, of_value.T, constant, relative)
+    return Layer(weight.T, bias, of_error.T, of_value.T, constant, relative)
 
 
-def _forward(layers: list[_Layer], rows: Floats) -> tuple[Floats, float]:
+def _forward(layers: list[Layer], rows: Floats) -> tuple[Floats, float]:
     """The logits of some rows, and the largest error among them; infinite where float32 could overflow."""
     value, error, largest = rows, np.zeros((len(rows), 0)), 0.0
     for depth, layer in enumerate(layers):

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from .errors import Unusable
 from .fields import AGAIN, Fields, finite, shown
 
 MOST_CONCEPTS = 20
-"""All rows of a head are gone through one by one: 2^20 of them are some seconds, and more are not certified."""
+"""All rows of a head are gone through one by one: 2^20 of them are some seconds.
+
+A head with more concepts is certified where it was compiled from its formula, and is proved unit by unit.
+"""
+COMPILED, TRAINED = "compiled from the formula", "trained"
+"""Where the weights of a head can come from, in the words of a certificate of schema 2."""
+RESOLVES = ("order", "confidence", "none")
+"""How rules can decide where not exactly one formula fires."""
 TEMPERATURES = (2.0**-126, 2.0**126)
 """Where τ and 1/τ are both normal float32 numbers, as the bound on rounding assumes."""
 
@@ -49,6 +56,8 @@ class Model:
     exclusive: Groups
     implied: Groups
     rules: Mapping[str, Formula]
+    complements: Mapping[str, str]
+    """Classes that are what another class's formula leaves, and that other class."""
 
 
 @dataclass(frozen=True)
@@ -61,24 +70,50 @@ class Domain:
 
 @dataclass(frozen=True)
 class Claim:
-    """One entry of the certificate: on every row of the domain the head answers as the formula."""
+    """One entry of the certificate: on every row of the domain the head answers as the formula.
+
+    Where `complement_of` names another head, it answers yes where the formula, which is that head's, does not hold.
+    """
 
     name: str
     head: int
     concepts: tuple[str, ...]
     formula: Formula
     domain: Domain
-    rows: int
+    rows: int | None
     smallest_logit: float
     bound: float
+    complement_of: int | None = None
+    agreement: float | None = None
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the head is said to be compiled from the formula: only then is an agreement stated."""
+        return self.agreement is not None
+
+    @property
+    def is_complement(self) -> bool:
+        """Whether the head answers yes where its formula does not hold."""
+        return self.complement_of is not None
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Which class decides where not exactly one formula fires; classes by name."""
+
+    resolve: str
+    order: tuple[str, ...]
+    otherwise: str | None
+    multilabel: bool
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """`certificate.json`."""
+    """`certificate.json`; schema 1 says nothing of how rules decide."""
 
     claims: tuple[Claim, ...]
     does_not_cover: tuple[str, ...]
+    resolution: Resolution | None = None
 
 
 def read_model(fields: Fields) -> Model:
@@ -93,6 +128,7 @@ def read_model(fields: Fields) -> Model:
     if network.whole("n_heads") != len(class_names) or not class_names:
         raise network.refuse("n_heads", f"the number of class names, {len(class_names)}, and at least 1")
     known = frozenset(concepts)
+    rules, complements = _read_rules(fields.inner("rules"), known)
     return Model(
         concepts,
         hidden,
@@ -101,7 +137,8 @@ def read_model(fields: Fields) -> Model:
         _read_predicates(fields, known),
         _read_groups(fields, "exclusive", known),
         _read_groups(fields, "implied", known),
-        _read_rules(fields.inner("rules"), known),
+        rules,
+        complements,
     )
 
 
@@ -109,12 +146,56 @@ def read_certificate(fields: Fields, model: Model) -> Certificate:
     """Check the form of `certificate.json`, and that it names concepts and heads that the model has."""
     fields.text("logiclens")
     known = frozenset(model.concepts)
-    claims = fields.each("classes", lambda entry: _read_claim(entry, known, len(model.class_names)))
+    read = _read_claim if fields.whole("schema") == 1 else _read_claim_of_schema_2
+    claims = fields.each("classes", lambda entry: read(entry, known, len(model.class_names)))
     heads = [claim.head for claim in claims]
     if len(set(heads)) < len(heads):
         twice = next(head for head in heads if heads.count(head) > 1)
         raise Unusable(f"classes in {fields.file} must name each head once, got head {twice} twice. {AGAIN}")
-    return Certificate(tuple(sorted(claims, key=lambda claim: claim.head)), fields.texts("does_not_cover"))
+    stated = {claim.head: claim.formula for claim in claims if not claim.is_complement}
+    for claim in claims:
+        if claim.is_complement and claim.complement_of not in stated:
+            raise Unusable(
+                f"class {shown(claim.name)} in {fields.file} is the complement of head {claim.complement_of}, of which "
+                f"that file has no formula. {AGAIN}"
+            )
+    claims = tuple(
+        claim if claim.complement_of is None else replace(claim, formula=stated[claim.complement_of])
+        for claim in sorted(claims, key=lambda claim: claim.head)
+    )
+    # Whether there are several labels per row is said by the model alone.
+    resolution = None
+    if fields.whole("schema") > 1:
+        resolution = _read_resolution(fields, model.class_names, fields.wholes("order"), False)
+    return Certificate(claims, fields.texts("does_not_cover"), resolution)
+
+
+def read_resolution(fields: Fields) -> Resolution:
+    """How the rules in `model.json` decide."""
+    rules = fields.inner("rules")
+    names = rules.each("classes", lambda entry: entry.label("class"))
+    # Rules of schema 1 have no order.
+    order = rules.wholes("order") if "order" in rules.record else ()
+    return _read_resolution(rules, names, order, rules.flag("multilabel"))
+
+
+def _read_resolution(fields: Fields, names: tuple[str, ...], order: tuple[int, ...], multilabel: bool) -> Resolution:
+    resolve = fields.text("resolve")
+    if resolve not in RESOLVES:
+        raise fields.refuse("resolve", f"one of {', '.join(map(repr, RESOLVES))}")
+    if len(set(order)) < len(order) or not all(place < len(names) for place in order):
+        raise fields.refuse("order", f"a list of classes, counted from 0 to {len(names) - 1}, each at most once")
+    otherwise = None
+    if fields.value("otherwise") is not None:
+        otherwise = fields.whole("otherwise")
+        if otherwise >= len(names):
+            raise fields.refuse("otherwise", f"null or one of the {len(names)} classes, counted from 0")
+    return Resolution(
+        resolve,
+        tuple(names[place] for place in order),
+        None if otherwise is None else names[otherwise],
+        multilabel,
+    )
 
 
 def _read_network(network: Fields) -> tuple[tuple[int, ...], float]:
@@ -184,15 +265,27 @@ def _read_groups(fields: Fields, key: str, known: frozenset[str]) -> Groups:
     return groups
 
 
-def _read_rules(rules: Fields, known: frozenset[str]) -> dict[str, Formula]:
-    def read(entry: Fields) -> tuple[str, Formula]:
+def _read_rules(rules: Fields, known: frozenset[str]) -> tuple[dict[str, Formula], dict[str, str]]:
+    """The formula of each class that has one, and for each other class the one whose complement it is."""
+
+    def read(entry: Fields) -> tuple[str, Formula | int]:
+        if "complement_of" in entry.record:
+            return entry.label("class"), entry.whole("complement_of")
         return entry.label("class"), entry.each("cubes", lambda cube: _read_cube(cube.inner("if"), known))
 
     pairs = rules.each("classes", read)
-    formulas = dict(pairs)
-    if len(formulas) < len(pairs):
+    if len(dict(pairs)) < len(pairs):
         raise Unusable(f"rules.classes in {rules.file} must hold each class once, got one of them twice. {AGAIN}")
-    return formulas
+    formulas = {name: formula for name, formula in pairs if not isinstance(formula, int)}
+    complements = {}
+    for name, place in ((name, place) for name, place in pairs if isinstance(place, int)):
+        if place >= len(pairs) or pairs[place][0] not in formulas:
+            raise Unusable(
+                f"rules.classes in {rules.file} has {shown(name)} as the complement of class number {place}, which has "
+                f"no formula. {AGAIN}"
+            )
+        complements[name] = pairs[place][0]
+    return formulas, complements
 
 
 def _read_cube(cube: Fields, known: frozenset[str]) -> Cube:
@@ -202,14 +295,52 @@ def _read_cube(cube: Fields, known: frozenset[str]) -> Cube:
 
 
 def _read_claim(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
-    head = entry.whole("head")
-    if head >= n_heads:
-        raise entry.refuse("head", f"one of the model's {n_heads} heads, counted from 0")
+    concepts = _read_concepts(entry, known)
+    if len(concepts) > MOST_CONCEPTS:
+        raise entry.refuse("concepts", f"a list of at most {MOST_CONCEPTS} concepts, for 2^{MOST_CONCEPTS} rows")
+    formula = entry.each("formula", lambda cube: _read_cube(cube, known))
+    return _claim(entry, known, n_heads, formula, entry.whole("rows_checked"))
+
+
+def _read_claim_of_schema_2(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
+    """Schema 2 says where the weights come from, and knows complements and heads of more than 20 concepts."""
+    origin, complement_of, agreement = entry.text("origin"), None, None
+    if origin not in (COMPILED, TRAINED):
+        raise entry.refuse("origin", f"{COMPILED!r} or {TRAINED!r}")
+    if origin == COMPILED:
+        agreement = entry.number("agreement")
+        if not 0 <= agreement <= 1:
+            raise entry.refuse("agreement", "a share from 0 to 1")
+    elif entry.value("agreement") is not None:
+        raise entry.refuse("agreement", f"null for a head that is {TRAINED}")
+    if entry.value("complement_of") is None:
+        formula = entry.each("formula", lambda cube: _read_cube(cube, known))
+    else:
+        complement_of, formula = entry.whole("complement_of"), ()
+        if entry.value("formula") is not None:
+            raise entry.refuse("formula", "null for a complement, which has the formula of the head that it names")
+    rows = None
+    if len(_read_concepts(entry, known)) <= MOST_CONCEPTS:
+        rows = entry.whole("rows_checked")
+    elif origin != COMPILED:
+        raise entry.refuse("concepts", f"a list of at most {MOST_CONCEPTS} concepts for a head that is {TRAINED}")
+    elif entry.value("rows_checked") is not None:
+        raise entry.refuse("rows_checked", f"null where there are more than {MOST_CONCEPTS} concepts")
+    claim = _claim(entry, known, n_heads, formula, rows)
+    return replace(claim, complement_of=complement_of, agreement=agreement)
+
+
+def _read_concepts(entry: Fields, known: frozenset[str]) -> tuple[str, ...]:
     concepts = entry.names("concepts")
     for concept in concepts:
         _check_known(concept, known, entry)
-    if len(concepts) > MOST_CONCEPTS:
-        raise entry.refuse("concepts", f"a list of at most {MOST_CONCEPTS} concepts, for 2^{MOST_CONCEPTS} rows")
+    return concepts
+
+
+def _claim(entry: Fields, known: frozenset[str], n_heads: int, formula: Formula, rows: int | None) -> Claim:
+    head = entry.whole("head")
+    if head >= n_heads:
+        raise entry.refuse("head", f"one of the model's {n_heads} heads, counted from 0")
     if entry.value("refit_to_formula") is not None:
         refit = entry.inner("refit_to_formula")
         for figure in ("accuracy_before", "accuracy_after"):
@@ -219,10 +350,10 @@ def _read_claim(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
     return Claim(
         entry.text("class"),
         head,
-        concepts,
-        entry.each("formula", lambda cube: _read_cube(cube, known)),
+        _read_concepts(entry, known),
+        formula,
         _read_domain(entry.inner("domain"), known),
-        entry.whole("rows_checked"),
+        rows,
         entry.number("smallest_logit"),
         entry.number("rounding_bound"),
     )

@@ -51,6 +51,15 @@ def formula_text(formula: Formula) -> str:
     return " | ".join(text or "True" for text in cubes)
 
 
+def complement_text(formula: Formula) -> str:
+    """What another class's formula leaves.
+
+    >>> complement_text(((("a", True),),))
+    'otherwise (not: a)'
+    """
+    return f"otherwise (not: {formula_text(formula)})"
+
+
 def _term(name: str) -> str:
     """A name inside a formula: quoted unless it is one word, so that it is clear what a negation turns."""
     text = name_text(name)
@@ -82,3 +91,8 @@ def domain_text(domain: Domain, rows: int, concepts: Sequence[str]) -> str:
     for chain in domain.implied:
         conditions += [f"{name_text(after)} only with {name_text(before)}" for before, after in pairwise(chain)]
     return f"the {rows} possible of {every} ({'; '.join(conditions)})" if conditions else every
+
+
+def wide_domain_text(concepts: Sequence[str]) -> str:
+    """All rows of so many concepts that nobody goes through them."""
+    return f"all 2^{len(concepts)} rows of its {len(concepts)} concepts, proved unit by unit"

@@ -1,0 +1,540 @@
+"""The checker on compiled heads: what it proves below and above 20 concepts, and what it refuses in which words."""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logiclens.formula import DNF, parse
+from logiclens.formula.dnf import Complement, Cube, Literal
+from logiclens.nn import EntropyNet
+from logiclens.verify import Refuted, Unusable, VerificationError, verify
+from logiclens.verify.units import Unproved, prove
+from logiclens.verify.weights import Head, Linear
+from tests.oracles.certified import Saved, all_rows
+from tests.oracles.compiled import compiled, random_formula, saved_compiled
+from tests.oracles.rounding import PlainHead, worst_logit
+from tests.test_verify import JSON, assert_verdict, places
+
+SIZES = [(6, 5), (16, 12), (20, 40), (21, 10), (60, 40)]
+
+
+def names(m: int) -> list[str]:
+    return [f"c{j}" for j in range(m)]
+
+
+def case_formula(m: int, n_cubes: int, seed: int = 0) -> DNF:
+    formula = random_formula(np.random.default_rng(seed), names(m), n_cubes, max(8, m // n_cubes + 2))
+    assert len(formula.concepts) == m
+    return formula
+
+
+def case(m: int, n_cubes: int, seed: int = 0, *, complement: bool = False) -> Saved:
+    """Two classes: a formula that uses m concepts, and its complement or a short formula of its own."""
+    formula = case_formula(m, n_cubes, seed)
+    return saved_compiled([formula, Complement(formula) if complement else parse("c0 & ~c1")], names(m))
+
+
+def refused(saved: Saved, folder: Path) -> VerificationError:
+    with pytest.raises(VerificationError) as caught:
+        verify(saved.write(folder))
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.endswith(".")
+    return caught.value
+
+
+# ---- success
+
+
+@pytest.mark.parametrize("complement", [False, True])
+@pytest.mark.parametrize(("m", "n_cubes"), SIZES)
+def test_compiled_heads_are_verified(m, n_cubes, complement, tmp_path):
+    saved = case(m, n_cubes, complement=complement)
+    start = time.process_time()
+    report = verify(saved.write(tmp_path))
+    assert time.process_time() - start < 60
+    first, second = report.classes
+    assert first.rows == 2**m
+    assert first.smallest_logit == pytest.approx(1.0)
+    assert 0 < first.bound < 0.1
+    assert first.agreement == 0.9
+    assert ("proved unit by unit" in first.domain) == (m > 20)
+    assert second.formula.startswith("otherwise (not: ") == complement
+    last = "class 1" if complement else "class 0, class 1; otherwise class 1"
+    assert report.decides.startswith("The first that applies decides: ")
+    assert report.decides.endswith(f"{last}.")
+    assert "compiled from the formula" in str(report)
+    assert "90% of the training rows (as stated, not checked)" in str(report)
+
+
+def test_the_most_uneven_formula_of_100_concepts_and_40_cubes_is_verified(tmp_path):
+    """One concept in all cubes, one cube of all concepts: the smallest weight beside the longest sum."""
+    cubes = [Cube([Literal("c0"), Literal(f"c{2 * k + 1}"), Literal(f"c{2 * k + 2}", False)]) for k in range(39)]
+    formula = DNF([*cubes, Cube(Literal(name) for name in names(100))])
+    report = verify(saved_compiled([formula, Complement(formula)], names(100)).write(tmp_path))
+    assert all(entry.bound < 0.5 for entry in report.classes)
+
+
+def test_hundreds_of_cubes_over_twenty_concepts_are_verified(tmp_path):
+    """The bound of all rows adds up over the cubes and does not suffice; that of units does not add up."""
+    rng = np.random.default_rng(0)
+    formula = DNF(Cube(Literal(f"c{j}", bool(rng.integers(2))) for j in range(20)) for _ in range(1_000))
+    (entry,) = verify(saved_compiled([formula], names(20)).write(tmp_path)).classes
+    assert entry.smallest_logit == 1.0
+    assert entry.bound < 0.1
+
+
+@pytest.mark.parametrize("formula", [DNF.true, DNF.false])
+def test_constant_heads_are_verified(formula, tmp_path):
+    report = verify(saved_compiled([formula, Complement(formula)], ["a", "b"]).write(tmp_path))
+    assert [entry.domain for entry in report.classes] == ["the one row of no concepts"] * 2
+
+
+@pytest.mark.parametrize("resolve", ["order", "confidence", "none"])
+def test_several_classes_and_labels_are_verified(resolve, tmp_path):
+    formulas = [parse("a & b"), parse("~a | c"), parse("b")]
+    report = verify(saved_compiled(formulas, ["a", "b", "c"], resolve=resolve, otherwise=0).write(tmp_path))
+    assert (", class 1, class 2; otherwise class 0." in report.decides) == (resolve == "order")
+    report = verify(saved_compiled(formulas, ["a", "b", "c"], resolve=resolve, multilabel=True).write(tmp_path))
+    assert report.decides == "Every label is decided by its own formula."
+
+
+# ---- what is proved is so: brute force and random rows
+
+
+def head_of(net: EntropyNet, head: int) -> Head:
+    weight, bias, out, offset = (p.detach().double().numpy()[head] for p in net.parameters())
+    return Head(Linear(weight, bias), net.entropy.keep[head].numpy(), (Linear(out, offset),), net.entropy.temperature)
+
+
+def as_cubes(formula: DNF) -> tuple[tuple[tuple[str, bool], ...], ...]:
+    return tuple(tuple((literal.concept, literal.positive) for literal in cube) for cube in formula)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_proved_of_damaged_heads_holds_on_every_row_also_in_float32(seed):
+    """Weights are changed at random; whenever the proof still succeeds, brute force must agree."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(3, 15))
+    formula = random_formula(rng, names(m), int(rng.integers(2, 10)), 5)
+    net = compiled([formula, Complement(formula)], names(m), ["x", "y"]).network
+    concepts = [name for name in names(m) if name in formula.concepts]
+    rows = np.zeros((2 ** len(concepts), m), dtype=bool)
+    rows[:, [names(m).index(name) for name in concepts]] = all_rows(len(concepts))
+    expected = formula.evaluate(rows, names(m))
+    proved = 0
+    for _ in range(60):
+        damaged = copy.deepcopy(net)
+        with torch.no_grad():
+            for parameter in damaged.parameters():
+                some = torch.from_numpy(rng.random(parameter.shape) < rng.choice([0.02, 0.3]))
+                noise = torch.from_numpy(rng.normal(0, rng.choice([0.001, 0.03, 0.3]), parameter.shape))
+                parameter.copy_(torch.where(some, parameter * (1 + noise), parameter))
+            answers = damaged(torch.from_numpy(rows).float()).numpy() >= 0
+        for head in (0, 1):
+            try:
+                prove(head_of(damaged, head), as_cubes(formula), concepts, is_complement=head == 1)
+            except Unproved:
+                continue
+            proved += 1
+            np.testing.assert_array_equal(answers[:, head], expected != (head == 1))
+    assert 5 < proved < 115
+
+
+@pytest.mark.parametrize("m", [40, 60])
+def test_what_is_proved_of_wide_heads_holds_on_random_rows(m):
+    rng = np.random.default_rng(m)
+    formula = random_formula(rng, names(m), 40, 8)
+    made = compiled([formula, Complement(formula)], names(m), ["x", "y"])
+    rows = rng.random((50_000, m)) < 0.5
+    # Many rows on which some cube holds or just fails.
+    for r, cube in zip(range(len(rows)), list(formula.cubes) * 500, strict=False):
+        for literal in cube:
+            rows[r, names(m).index(literal.concept)] = literal.positive if rng.random() < 0.8 else not literal.positive
+    expected = formula.evaluate(rows, names(m))
+    assert 0.05 < expected.mean() < 0.95
+    with torch.no_grad():
+        logits = made.network(torch.from_numpy(rows).float()).numpy()
+    np.testing.assert_array_equal(logits[:, 0] >= 0, expected)
+    np.testing.assert_array_equal(logits[:, 1] >= 0, ~expected)
+    for head in (0, 1):
+        concepts = list(made.heads[head].concepts)
+        proof = prove(head_of(made.network, head), as_cubes(formula), concepts, is_complement=head == 1)
+        assert np.abs(logits[:, head]).min() >= proof.smallest - proof.bound
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_proved_of_weights_that_are_rounded_holds_in_any_order_of_summation(seed):
+    """Weights that are no round numbers, units and concepts in another order, and rows on which one literal fails."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(21, 60))
+    formula = random_formula(rng, names(m), 30, 10)
+    net = compiled([formula], names(m), ["x"]).network
+    with torch.no_grad():
+        order = torch.from_numpy(rng.permutation(len(formula)))
+        net.entropy.weight.copy_(net.entropy.weight[:, order] * 0.7)
+        net.entropy.bias.copy_(net.entropy.bias[:, order] * 0.7)
+        net.tail[1].weight.copy_(net.tail[1].weight[:, :, order] * 1.3)
+        net.tail[1].bias.mul_(0.7 * 1.3)
+    rows = np.repeat(rng.random((20 * len(formula), m)) < 0.5, 2, axis=0)
+    for r in range(len(rows)):
+        cube = formula.cubes[r // 2 % len(formula)]
+        for literal in cube:
+            rows[r, names(m).index(literal.concept)] = literal.positive
+        if r % 2:
+            failing = cube.literals[int(rng.integers(len(cube)))]
+            rows[r, names(m).index(failing.concept)] ^= True
+    expected = formula.evaluate(rows, names(m))
+    assert 0.4 < expected.mean() < 1
+    concepts = [name for name in names(m) if name in formula.concepts]
+    proof = prove(head_of(net, 0), as_cubes(formula), concepts, is_complement=False)
+    with torch.no_grad():
+        logits = net(torch.from_numpy(rows).float())[:, 0].numpy()
+    np.testing.assert_array_equal(logits >= 0, expected)
+    assert np.abs(logits).min() >= proof.smallest - proof.bound
+    head = PlainHead(
+        *(parameter.detach().double()[0].tolist() for parameter in (net.entropy.weight, net.entropy.bias)),
+        net.entropy.keep[0].tolist(),
+        [tuple(parameter.detach().double()[0].tolist() for parameter in net.tail[1].parameters())],
+        1.0,
+    )
+    for row in rows[:20].astype(int).tolist():
+        assert min(abs(worst_logit(head, row, side)) for side in (1, -1)) >= proof.smallest - proof.bound
+
+
+# ---- what is refused
+
+
+def as_formula(cubes: list[dict[str, bool]]) -> DNF:
+    return DNF(Cube(Literal(name, value) for name, value in cube.items()) for cube in cubes)
+
+
+@pytest.mark.parametrize("complement", [False, True])
+@pytest.mark.parametrize(("m", "n_cubes"), SIZES)
+class TestDamage:
+    """Changes with right hashes, in both files where the two must fit each other."""
+
+    def test_a_changed_weight(self, m, n_cubes, complement, tmp_path):
+        saved = case(m, n_cubes, complement=complement)
+        head = int(complement)
+        unit, concept = np.argwhere(saved.weights["entropy.weight"][head])[0]
+        saved.weights["entropy.weight"][head, unit, concept] *= -1
+        error = refused(saved, tmp_path)
+        assert isinstance(error, Refuted)
+        if m > 20:
+            assert f"class 'class {head}': " in str(error)
+            assert "hidden unit" in str(error)
+
+    def test_a_weight_that_is_a_little_too_small(self, m, n_cubes, complement, tmp_path):
+        saved = case(m, n_cubes, complement=complement)
+        head = int(complement)
+        unit, concept = np.argwhere(saved.weights["entropy.weight"][head])[-1]
+        saved.weights["entropy.weight"][head, unit, concept] *= 0.1
+        error = refused(saved, tmp_path)
+        assert isinstance(error, Refuted)
+        assert "the head" in str(error) if m <= 20 else "hidden unit" in str(error)
+
+    def test_a_changed_bias(self, m, n_cubes, complement, tmp_path):
+        saved = case(m, n_cubes, complement=complement)
+        saved.weights["entropy.bias"][int(complement), 0] += 1
+        assert isinstance(refused(saved, tmp_path), Refuted)
+
+    def test_an_outgoing_weight_of_the_wrong_sign(self, m, n_cubes, complement, tmp_path):
+        saved = case(m, n_cubes, complement=complement)
+        saved.weights["tail.1.weight"][int(complement), 0, 1] *= -1
+        error = refused(saved, tmp_path)
+        assert isinstance(error, Refuted)
+        if m > 20:
+            assert "its outgoing weight makes it count for the wrong answer" in str(error)
+
+    def test_a_last_bias_of_the_wrong_sign(self, m, n_cubes, complement, tmp_path):
+        saved = case(m, n_cubes, complement=complement)
+        saved.weights["tail.1.bias"][int(complement)] *= -1
+        error = refused(saved, tmp_path)
+        assert isinstance(error, Refuted)
+        if m > 20:
+            assert "where no cube of its formula holds, the last bias alone gives the wrong answer" in str(error)
+
+    def test_a_swapped_literal(self, m, n_cubes, complement, tmp_path):
+        saved = case(m, n_cubes, complement=complement)
+        cubes = copy.deepcopy(saved.entry("class 0")["formula"])
+        before = as_formula(cubes)
+        for concept in cubes[1]:
+            cubes[1][concept] = not cubes[1][concept]
+            if not as_formula(cubes).equivalent(before):
+                break
+        saved.set_formula(cubes, "class 0")
+        error = refused(saved, tmp_path)
+        assert isinstance(error, Refuted)
+        assert "class 'class 0': " in str(error)
+        assert "the formula says" in str(error) if m <= 20 else "hidden unit 2 reads " in str(error)
+
+    def test_a_missing_cube(self, m, n_cubes, complement, tmp_path):
+        saved = case(m, n_cubes, complement=complement)
+        cubes = saved.entry("class 0")["formula"]
+        # One whose concepts are all in others too, so that the head keeps what the formula uses.
+        rest = next(
+            k for k in range(len(cubes)) if all(any(c in o for o in cubes if o is not cubes[k]) for c in cubes[k])
+        )
+        saved.set_formula([*cubes[:rest], *cubes[rest + 1 :]], "class 0")
+        error = refused(saved, tmp_path)
+        assert isinstance(error, Refuted)
+        if m > 20:
+            assert f"hidden unit {rest + 1} reads " in str(error)
+            assert "which is no cube of the formula" in str(error)
+        else:
+            assert "the formula says no, the head yes" in str(error)
+
+    def test_a_cube_too_many(self, m, n_cubes, complement, tmp_path):
+        saved = case(m, n_cubes, complement=complement)
+        cubes = saved.entry("class 0")["formula"]
+        rows = np.random.default_rng(0).random((2_000, m)) < 0.5
+        off = rows[~as_formula(cubes).evaluate(rows, names(m))][0]
+        saved.set_formula([*cubes, dict(zip(names(m), off.tolist(), strict=True))], "class 0")
+        error = refused(saved, tmp_path)
+        assert isinstance(error, Refuted)
+        if m > 20:
+            assert "no hidden unit reads the cube " in str(error)
+            assert str(error).split(". Do not")[0].endswith(" of the formula")
+        else:
+            assert "the formula says yes, the head no" in str(error)
+
+    def test_a_cube_that_one_file_does_not_have(self, m, n_cubes, complement, tmp_path):
+        saved = case(m, n_cubes, complement=complement)
+        saved.rules("class 0")["cubes"].pop()
+        error = refused(saved, tmp_path)
+        assert "the formula in certificate.json is not the one that model.json prints" in str(error)
+
+    def test_a_concept_that_is_not_kept(self, m, n_cubes, complement, tmp_path):
+        saved = case(m, n_cubes, complement=complement)
+        saved.weights["entropy.keep"][0, 2] = False
+        assert "the head keeps the concepts" in str(refused(saved, tmp_path))
+
+    def test_a_smallest_logit_that_is_too_good(self, m, n_cubes, complement, tmp_path):
+        saved = case(m, n_cubes, complement=complement)
+        saved.entry("class 0")["smallest_logit"] = 1.5
+        assert "the smallest |logit| is 1, and certificate.json says 1.5" in str(refused(saved, tmp_path))
+
+
+def test_a_kept_concept_without_weight_is_refused_in_a_compiled_head(tmp_path):
+    saved = saved_compiled([parse("a"), parse("b")], ["a", "b"])
+    saved.weights["entropy.keep"][0, 1] = True
+    saved.entry("class 0").update(concepts=["a", "b"], rows_checked=4)
+    assert "is said to be compiled, and keeps 'b', which its formula does not use" in str(refused(saved, tmp_path))
+
+
+def test_an_irrelevant_concept_is_refused_in_a_compiled_head(tmp_path):
+    saved = saved_compiled([parse("a & b"), parse("b")], ["a", "b"])
+    saved.model["network"]["temperature"] = 0.1
+    saved.weights["entropy.weight"][0, 0, 0] = 0.5
+    assert "is said to be compiled, and 'a' has relevance 0.00674, below 0.5" in str(refused(saved, tmp_path))
+
+
+def test_two_hidden_layers_are_not_proved_by_units():
+    net = compiled([parse("a")], ["a"], ["x"]).network
+    one = head_of(net, 0)
+    two = Head(one.entropy, one.keep, (one.tail[0], one.tail[0]), 1.0)
+    with pytest.raises(Unproved, match="2 hidden layers"):
+        prove(two, ((("a", True),),), ["a"], is_complement=False)
+
+
+def test_a_unit_that_is_0_only_without_rounding_is_not_proved(tmp_path):
+    saved = case(30, 10)
+    weight = saved.weights["entropy.weight"][0, 0]
+    # Where the weakest literal fails, the unit is exactly 0.
+    saved.weights["entropy.bias"][0, 0] = abs(weight[weight != 0]).min() - weight.clip(min=0).sum()
+    assert "where one of these literals fails" in str(refused(saved, tmp_path))
+
+
+def test_a_unit_that_does_not_count_must_not_overflow_either(tmp_path):
+    saved = saved_compiled([case_formula(30, 10), case_formula(30, 9, seed=1)], names(30))
+    assert not saved.weights["entropy.weight"][1, 9].any()
+    saved.weights["entropy.bias"][1, 9] = 3e38
+    assert "class 'class 1': the weights are so large that float32 may overflow" in str(refused(saved, tmp_path))
+
+
+@pytest.mark.parametrize("size", [1e30, 1e38])
+def test_weights_that_overflow_are_not_proved(size):
+    saved = case(30, 10)
+    for name, place in (("entropy.weight", (0, 0, 0)), ("entropy.bias", (0, 0))):
+        damaged = saved.copy()
+        damaged.weights[name][place] = size
+        weights = damaged.weights
+        head = Head(
+            Linear(weights["entropy.weight"][0].astype(float), weights["entropy.bias"][0].astype(float)),
+            weights["entropy.keep"][0],
+            (Linear(weights["tail.1.weight"][0].astype(float), weights["tail.1.bias"][0].astype(float)),),
+            1.0,
+        )
+        formula = tuple(tuple(cube.items()) for cube in saved.entry("class 0")["formula"])
+        with pytest.raises(Unproved):
+            prove(head, formula, names(30), is_complement=False)
+
+
+# ---- order, complement and otherwise
+
+
+def both(saved: Saved, key: str, value: object) -> None:
+    saved.certificate[key] = saved.model["rules"][key] = value
+
+
+DECISIONS = [
+    ("resolve", lambda s: s.certificate.update(resolve="none"),
+     "certificate.json has resolve 'none', the rules in model.json have 'order'"),
+    ("order", lambda s: s.certificate.update(order=[1, 0, 2]),
+     "certificate.json has order ['class 1', 'class 0', 'class 2'], the rules in model.json have ['class 0', 'cla"),
+    ("stored order", lambda s: s.model["rules"].update(order=[2, 1, 0]), "certificate.json has order ['class 0',"),
+    ("short order", lambda s: both(s, "order", [0, 1]),
+     "the order ['class 0', 'class 1'] must name each class with a formula once: ['class 0', 'class 1', 'class 2']"),
+    ("no order", lambda s: both(s, "order", []), "the order [] must name each class with a formula once"),
+    ("otherwise", lambda s: s.certificate.update(otherwise=1),
+     "certificate.json has otherwise 'class 1', the rules in model.json have 'class 2'"),
+    ("nobody", lambda s: s.model["rules"].update(otherwise=None),
+     "certificate.json has otherwise 'class 2', the rules in model.json have None"),
+    ("labels", lambda s: (s.model.update(multilabel=True), s.model["rules"].update(multilabel=True)),
+     "a row can have several labels, and yet the rules have an order of classes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "words"), [case[1:] for case in DECISIONS], ids=[case[0] for case in DECISIONS])
+def test_who_decides_is_checked_against_the_stored_rules(change, words, tmp_path):
+    saved = saved_compiled([parse("a & b"), parse("~a"), parse("c")], ["a", "b", "c"])
+    change(saved)
+    error = refused(saved, tmp_path)
+    assert isinstance(error, Refuted)
+    assert words in str(error)
+
+
+def test_labels_have_no_class_otherwise(tmp_path):
+    saved = saved_compiled([parse("a"), parse("b")], ["a", "b"], multilabel=True)
+    both(saved, "otherwise", 1)
+    assert "nothing fires the class 'class 1', and a row can have several labels" in str(refused(saved, tmp_path))
+
+
+def make_formula(saved: Saved) -> None:
+    saved.entry("class 1").update(complement_of=None, formula=[{"a": False}, {"b": True}])
+
+
+def give_rules(saved: Saved) -> None:
+    saved.model["rules"]["classes"][1] = {"class": "class 1", "cubes": []}
+    both(saved, "order", [0, 1])
+
+
+COMPLEMENTS = [
+    ("otherwise", lambda s: both(s, "otherwise", 0),
+     "class 'class 1' is a complement, and yet rows on which nothing fires get 'class 0'"),
+    ("order", lambda s: both(s, "order", [0, 1]),
+     "the order ['class 0', 'class 1'] must name each class with a formula"),
+    ("formula", make_formula,
+     "certificate.json has class 'class 1' as a class with a formula, the rules in model.json as the complement of"),
+    ("rules", give_rules,
+     "certificate.json has class 'class 1' as the complement of 'class 0', the rules in model.json as a class with"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "words"), [case[1:] for case in COMPLEMENTS], ids=[case[0] for case in COMPLEMENTS])
+def test_a_complement_is_checked_against_the_stored_rules(change, words, tmp_path):
+    formula = parse("a & ~b")
+    saved = saved_compiled([formula, Complement(formula)], ["a", "b"])
+    change(saved)
+    error = refused(saved, tmp_path)
+    assert isinstance(error, Refuted)
+    assert words in str(error)
+
+
+def test_only_one_of_two_classes_can_be_a_complement(tmp_path):
+    formula = parse("a & ~b")
+    saved = saved_compiled([formula, Complement(formula), parse("b")], ["a", "b"])
+    assert "class 'class 1' is a complement, which only one of two classes can be" in str(refused(saved, tmp_path))
+
+
+UNUSABLE = [
+    ("origin", lambda s: s.entry("class 0").update(origin="grown"),
+     "classes[0].origin in certificate.json must be 'compiled from the formula' or 'trained', got 'grown'"),
+    ("agreement", lambda s: s.entry("class 0").update(agreement=1.1),
+     "classes[0].agreement in certificate.json must be a"),
+    ("no agreement", lambda s: s.entry("class 0").update(agreement=None),
+     "agreement in certificate.json must be a fini"),
+    ("trained", lambda s: s.entry("class 0").update(origin="trained"),
+     "must be null for a head that is trained, got 0.9"),
+    ("wide and trained", lambda s: s.entry("class 0").update(origin="trained", agreement=None),
+     "classes[0].concepts in certificate.json must be a list of at most 20 concepts for a head that is trained"),
+    ("rows", lambda s: s.entry("class 0").update(rows_checked=2**30),
+     "classes[0].rows_checked in certificate.json must be null where there are more than 20 concepts"),
+    ("complement", lambda s: s.entry("class 1").update(complement_of=1), "is the complement of head 1, of which that"),
+    ("cubes", lambda s: s.entry("class 1").update(formula=[]),
+     "must be null for a complement, which has the formula of"),
+    ("stored", lambda s: s.model["rules"]["classes"][1].update(complement_of=1),
+     "rules.classes in model.json has 'class 1' as the complement of class number 1, which has no formula"),
+    ("resolve", lambda s: s.certificate.update(resolve="dice"),
+     "resolve in certificate.json must be one of 'order', 'co"),
+    ("order", lambda s: s.certificate.update(order=[0, 0]),
+     "order in certificate.json must be a list of classes, counted"),
+    ("order too far", lambda s: s.certificate.update(order=[2]), "counted from 0 to 1, each at most once, got [2]"),
+    ("otherwise", lambda s: s.certificate.update(otherwise=2),
+     "otherwise in certificate.json must be null or one of the"),
+    ("schema", lambda s: s.certificate.update(schema=1),
+     "model.json of schema 3 needs a certificate of schema 2, got 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "words"), [case[1:] for case in UNUSABLE], ids=[case[0] for case in UNUSABLE])
+def test_what_is_unusable_and_in_which_words(change, words, tmp_path):
+    saved = case(30, 10, complement=True)
+    change(saved)
+    error = refused(saved, tmp_path)
+    assert isinstance(error, Unusable), error
+    assert words in str(error)
+    assert len(str(error)) < 400
+
+
+# ---- fuzzing
+
+WIDE = case(24, 6, complement=True)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_whatever_the_json_says_there_is_a_verdict(data):
+    tampered = WIDE.copy()
+    roots = [tampered.model["rules"], tampered.certificate, *tampered.certificate["classes"]]
+    for _ in range(data.draw(st.integers(1, 3))):
+        root = data.draw(st.sampled_from(roots))
+        path = data.draw(st.sampled_from([place for place in places(root) if place]))
+        inner = root
+        for step in path[:-1]:
+            inner = inner[step]
+        if data.draw(st.booleans()):
+            inner[path[-1]] = data.draw(JSON)
+        else:
+            del inner[path[-1]]
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            tampered.write(Path(folder))
+        except UnicodeEncodeError:  # half a surrogate pair, which no UTF-8 file can hold
+            return
+        assert_verdict(Path(folder))
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_whatever_the_tensors_hold_there_is_a_verdict(data):
+    tampered = WIDE.copy()
+    name = data.draw(st.sampled_from(["entropy.weight", "entropy.bias", "tail.1.weight", "tail.1.bias"]))
+    tensor = tampered.weights[name]
+    if data.draw(st.booleans()):
+        tensor.flat[data.draw(st.integers(0, tensor.size - 1))] = data.draw(st.floats(width=32))
+    else:
+        with np.errstate(all="ignore"):
+            tensor *= np.float32(10.0 ** data.draw(st.integers(-45, 38)))
+    with tempfile.TemporaryDirectory() as folder:
+        assert_verdict(tampered.write(Path(folder)))
