@@ -17,7 +17,7 @@ from .fields import AGAIN, Fields, shown
 MODEL = "model.json"
 WEIGHTS = "weights.safetensors"
 CERTIFICATE = "certificate.json"
-SCHEMAS = {MODEL: (1, 2), CERTIFICATE: (1,)}
+SCHEMAS = {MODEL: (1, 2, 3), CERTIFICATE: (1,)}
 """The versions of the two JSON files that are understood here; a later model.json says more, and this much alike."""
 
 
