@@ -181,8 +181,8 @@ def _without(formula: DNF | Complement, other: DNF | Complement, concepts: Seque
     if isinstance(formula, Complement) and isinstance(other, Complement):
         return _beyond(other.of, formula.of, concepts)
     if isinstance(formula, Complement):
-        # Neither the one formula nor the other holds.
-        return Complement(formula.of | other) if isinstance(other, DNF) else None
+        # Neither the one formula nor the other holds; `&` absorbs what is contained.
+        return Complement((formula.of | other) & DNF.true) if isinstance(other, DNF) else None
     if isinstance(other, Complement):
         try:
             both = formula & other.of

@@ -350,6 +350,11 @@ class Complement:
         return f"otherwise (not: {self.of})"
 
 
+def written(formula: DNF | Complement) -> DNF:
+    """The formula that is written down: of a complement the one that it refers to."""
+    return formula.of if isinstance(formula, Complement) else formula
+
+
 def implied_by(premise: DNF | Complement, conclusion: DNF | Complement) -> bool:
     """Whether `conclusion` holds on every row on which `premise` does; complements are not multiplied out.
 

@@ -269,7 +269,8 @@ class RuleSet:
         """For each row the confidence of the cube that decides, on its class; the other classes share the rest.
 
         A complement has a confidence of its own. Any other class that is only there because nothing fires is as likely
-        as the rest, by a hair more; so is a class whose cube was hardly ever right. The largest is what `predict` gives.
+        as the rest, by a hair more; so is a class whose cube was hardly ever right. The largest is what `predict`
+        gives.
         """
         packed, n = self.pack(table, names), len(self.rules)
         places = self.predict_places(packed)
