@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from logiclens.formula import DNF
+from logiclens.formula import DNF, Complement
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Rule, RuleSet
 from tests.strategies import dnfs
@@ -131,12 +131,20 @@ def rule_sets(draw: st.DrawFn, concepts: tuple[str, ...] = CONCEPTS, multilabel:
         formula = draw(dnfs(used, max_cubes=3) | st.sampled_from([DNF.true, DNF.false]))
         confidence = draw(st.lists(st.sampled_from([0.5, 0.8, 0.9]), min_size=len(formula), max_size=len(formula)))
         rules.append(Rule(label, formula, tuple(confidence)))
+    resolve = draw(st.sampled_from(["order", "confidence", "none"]))
+    several = draw(st.booleans()) if multilabel is None else multilabel
+    if not several and draw(st.sampled_from([False, False, True])):
+        place = draw(st.integers(0, 1))
+        pair = [rules[0], Rule(labels[1], Complement(rules[0].formula), (draw(st.sampled_from([0.1, 0.9])),))]
+        return RuleSet(tuple(pair if place else reversed(pair)), PREDICATES, resolve=resolve, otherwise=place)
+    ordered = resolve == "order" and not several
     return RuleSet(
         tuple(rules),
         PREDICATES,
-        resolve=draw(st.sampled_from(["confidence", "confidence", "none"])),
+        resolve=resolve,
         otherwise=draw(st.none() | st.integers(0, len(rules) - 1)),
-        multilabel=draw(st.booleans()) if multilabel is None else multilabel,
+        multilabel=several,
+        order=tuple(draw(st.permutations(range(len(rules))))) if ordered else (),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from logiclens.export.json import to_dict
-from logiclens.formula import DNF, parse
+from logiclens.formula import DNF, Complement, parse
 from logiclens.formula.english import english
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
@@ -133,7 +133,7 @@ def statistics(rules: RuleSet, bits: Bits, concepts: Sequence[str], truth: Bits)
     fires = np.column_stack([_fires(formula, bits, concepts) for formula in rules.formulas])
     told = []
     for i, rule in enumerate(rules.rules):
-        here, cubes = truth[:, i], [_fires(DNF([cube]), bits, concepts) for cube in rule.formula]
+        here, cubes = truth[:, i], [_fires(DNF([cube]), bits, concepts) for cube in rule.cubes]
         others = np.delete(fires, i, axis=1).any(axis=1)
         told.append(
             {
@@ -144,7 +144,7 @@ def statistics(rules: RuleSet, bits: Bits, concepts: Sequence[str], truth: Bits)
                 "whole": _measured(None, fires[:, i], fires[:, i] & ~others, here),
                 "cubes": [
                     _measured(cube, held, held & (np.sum(cubes, axis=0) == 1), here)
-                    for cube, held in zip(rule.formula, cubes, strict=True)
+                    for cube, held in zip(rule.cubes, cubes, strict=True)
                 ],
             }
         )
@@ -179,8 +179,10 @@ def _measured(cube: Any, held: Bits, alone: Bits, here: Bits) -> dict[str, Any]:
     }
 
 
-def _fires(formula: DNF, bits: Bits, concepts: Sequence[str]) -> Bits:
+def _fires(formula: DNF | Complement, bits: Bits, concepts: Sequence[str]) -> Bits:
     """Read off the definition, row by row."""
+    if isinstance(formula, Complement):
+        return ~_fires(formula.of, bits, concepts)
     place = {name: i for i, name in enumerate(concepts)}
     held = np.zeros(len(bits), dtype=bool)
     for cube in formula:
@@ -295,6 +297,38 @@ def patients(n: int = 356) -> Case:
         (Rule("died", died, (0.74, 0.71, 0.52)), Rule("survived", lived, (0.81, 0.71))), PREDICATES, GROUPS, otherwise=1
     )
     table = cohort(n)
+    return Case(rules, table, *_labelled(rules, table))
+
+
+def one_formula(n: int = 120) -> Case:
+    """Two classes, of which the first is what the formula of the other leaves."""
+    died = parse('"age >= 78" | ("age >= 66" & sepsis)')
+    rules = RuleSet(
+        (Rule("survived", Complement(died), (0.83,)), Rule("died", died, (0.74, 0.71))),
+        PREDICATES,
+        GROUPS.among(died.concepts),
+        "order",
+        otherwise=0,
+    )
+    table = cohort(n, seed=6)
+    return Case(rules, table, *_labelled(rules, table))
+
+
+def in_order(n: int = 120) -> Case:
+    """Three classes, decided in an order that is not that of the confidences."""
+    rules = RuleSet(
+        (
+            Rule("low", parse('~"age >= 66"'), (0.8,)),
+            Rule("middle", parse('"age >= 66" | smoker'), (0.6, 0.5)),
+            Rule("high", parse('("age >= 78" & smoker) | sepsis'), (0.4, 0.7)),
+        ),
+        PREDICATES,
+        GROUPS.among(["age >= 66", "age >= 78"]),
+        "order",
+        otherwise=1,
+        order=(2, 1, 0),
+    )
+    table = cohort(n, seed=8)
     return Case(rules, table, *_labelled(rules, table))
 
 
@@ -450,5 +484,5 @@ def large() -> Case:
 
 CASES = {
     "patients": patients, "certified": certified, "several_labels": several_labels, "hostile": hostile, "bare": bare,
-    "large": large,
+    "large": large, "one_formula": one_formula, "in_order": in_order,
 }  # fmt: skip

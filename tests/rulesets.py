@@ -12,7 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from logiclens.formula import DNF
+from logiclens.formula import DNF, Complement
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Rule, RuleSet
@@ -64,9 +64,15 @@ def answer(rules: RuleSet, concepts: Mapping[str, bool]) -> Any:
     fired = [rule for rule in rules.rules if holds(rule.formula, concepts)]
     if rules.resolve == "none":
         return fired[0].label if len(fired) == 1 else None
-    best, trust = None if rules.otherwise is None else rules.rules[rules.otherwise].label, float("-inf")
+    otherwise = None if rules.otherwise is None else rules.rules[rules.otherwise].label
+    if rules.resolve == "order":
+        for place in rules.order:
+            if rules.rules[place] in fired:
+                return rules.rules[place].label
+        return otherwise
+    best, trust = otherwise, float("-inf")
     for rule in fired:
-        for cube, confidence in zip(rule.formula, rule.confidence, strict=True):
+        for cube, confidence in zip(rule.cubes, rule.confidence, strict=False):
             if holds(DNF([cube]), concepts) and confidence > trust:
                 best, trust = rule.label, confidence
     return best
@@ -97,6 +103,14 @@ def raw_rows() -> st.SearchStrategy[Row]:
     return st.fixed_dictionaries({name: st.sampled_from([*values, None]) for name, values in VALUES.items()})
 
 
+def with_complement(rules: tuple[Rule, ...], place: int) -> tuple[Rule, ...]:
+    """Two classes: the first rule at a place, and the complement of its formula at the other."""
+    formula = rules[0].formula
+    assert isinstance(formula, DNF)
+    pair = [rules[0], Rule("the rest", Complement(formula), (0.5,))]
+    return tuple(pair if place else reversed(pair))
+
+
 @st.composite
 def rule_sets(draw: st.DrawFn, *, with_groups: bool = True, multilabel: bool = False) -> RuleSet:
     cuts = draw(st.lists(st.tuples(st.sampled_from(list(COMPARE)), st.integers(1, 3)), max_size=3, unique=True))
@@ -116,13 +130,18 @@ def rule_sets(draw: st.DrawFn, *, with_groups: bool = True, multilabel: bool = F
     rules = [Rule(f"class {i}", f, tuple(t)) for i, (f, t) in enumerate(zip(formulas, trust, strict=True))]
     names = st.lists(st.sampled_from([*predicates, *BARE]), min_size=2, max_size=3, unique=True)
     groups = Groups(draw(st.lists(names, max_size=2)), draw(st.lists(names, max_size=1))) if with_groups else Groups()
+    resolve = draw(st.sampled_from(["order", "confidence", "none"]))
+    if not multilabel and draw(st.sampled_from([False, False, True])):
+        place = draw(st.integers(0, 1))
+        return RuleSet(with_complement(tuple(rules), place), predicates, groups, resolve, place)
     return RuleSet(
         tuple(rules),
         predicates,
         groups,
-        draw(st.sampled_from(["confidence", "none"])),
+        resolve,
         draw(st.none() | st.integers(0, len(rules) - 1)),
         multilabel,
+        () if multilabel or resolve != "order" else tuple(draw(st.permutations(range(len(rules))))),
     )
 
 

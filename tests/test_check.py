@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from logiclens.errors import FormulaSyntaxError, LogicLensError
-from logiclens.formula import DNF, Cube, Literal, parse
+from logiclens.formula import DNF, Complement, Cube, Literal, parse
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.properties import Implies, Monotone, NeverUses, implies, monotone_in, never_uses, parse_property
@@ -64,7 +64,12 @@ def test_monotone_is_what_every_pair_of_rows_says(rules: RuleSet, column: str, i
     assert result.holds == all(part.holds for part in result.classes)
 
 
-def assert_shown(formula: DNF, shown: tuple[Made, ...], pairs_there_are: list[tuple[Made, Made]]) -> None:
+def written(rule: Rule) -> DNF:
+    """The cubes that are written for a class: of a complement those of the formula that it refers to."""
+    return rule.formula.of if isinstance(rule.formula, Complement) else rule.formula
+
+
+def assert_shown(formula: DNF | Complement, shown: tuple[Made, ...], pairs_there_are: list[tuple[Made, Made]]) -> None:
     """The counterexample is one of the pairs there are, as far as the formula looks."""
     seen = [tuple({name: made[name] for name in formula.concepts} for made in pair) for pair in pairs_there_are]
     assert shown in seen
@@ -85,7 +90,7 @@ def test_a_column_is_used_where_a_cube_mentions_it(rules: RuleSet, column: str) 
             continue
         shown = part.counterexample
         assert shown is not None
-        assert set(shown.cubes) == {cube for cube in rule.formula if about & set(cube.concepts)}
+        assert set(shown.cubes) == {cube for cube in written(rule) if about & set(cube.concepts)}
         there = [*pairs(rows, column, missing=True)]
         matters = any(holds(rule.formula, low) != holds(rule.formula, high) for low, high in there)
         assert bool(shown.rows) == matters
@@ -106,7 +111,7 @@ def test_implication_is_what_every_row_says(rules: RuleSet, data: st.DataObject)
         if part.counterexample:
             (shown,) = part.counterexample.rows
             assert any(shown.items() <= row.items() for row in against)
-            assert set(part.counterexample.cubes) == {cube for cube in rule.formula if holds(DNF([cube]), shown)}
+            assert set(part.counterexample.cubes) == {cube for cube in rule.cubes if holds(DNF([cube]), shown)}
 
 
 @settings(max_examples=50)

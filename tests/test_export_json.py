@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError
 from logiclens.export import from_dict, from_json, rules_schema, to_dict, to_json
-from logiclens.formula import DNF, parse
+from logiclens.formula import DNF, Complement, parse
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Rule, RuleSet
@@ -46,13 +46,21 @@ def any_rule_sets(draw: st.DrawFn) -> RuleSet:
         confidence = draw(st.lists(finite, min_size=len(formula), max_size=len(formula)))
         rules.append(Rule(label, formula, tuple(confidence)))
     groups = st.lists(st.lists(st.sampled_from(concepts), unique=True, max_size=3), max_size=2)
+    meant = draw(st.dictionaries(st.sampled_from(concepts) | names(), predicates, max_size=3))
+    tied, resolve = Groups(draw(groups), draw(groups)), draw(st.sampled_from(["order", "confidence", "none"]))
+    if len(rules) == 2 and draw(st.booleans()):
+        place = draw(st.integers(0, 1))
+        rules[place] = Rule(rules[place].label, Complement(rules[1 - place].formula), (draw(st.floats(0, 1)),))
+        return RuleSet(tuple(rules), meant, tied, resolve, place)
+    several = draw(st.booleans())
     return RuleSet(
         tuple(rules),
-        draw(st.dictionaries(st.sampled_from(concepts) | names(), predicates, max_size=3)),
-        Groups(draw(groups), draw(groups)),
-        draw(st.sampled_from(["confidence", "none"])),
+        meant,
+        tied,
+        resolve,
         draw(st.none() | st.integers(0, len(rules) - 1)),
-        draw(st.booleans()),
+        several,
+        () if several else tuple(draw(st.permutations(range(len(rules))))),
     )
 
 
@@ -62,14 +70,15 @@ def every_detail(rules: RuleSet) -> Any:
         [
             (
                 Typed.of(rule.label),
-                [[(literal.concept, literal.positive) for literal in cube] for cube in rule.formula],
+                rule.is_complement,
+                [[(literal.concept, literal.positive) for literal in cube] for cube in rule.cubes],
                 [(math.copysign(1, confidence), confidence) for confidence in rule.confidence],
             )
             for rule in rules.rules
         ],
         [(name, p.column, p.operator, Typed.of(p.value)) for name, p in rules.predicates.items()],
         rules.groups,
-        (rules.resolve, rules.otherwise, rules.multilabel),
+        (rules.resolve, rules.otherwise, rules.multilabel, rules.order),
     )
 
 
@@ -101,7 +110,7 @@ RULES = RuleSet(
 def test_the_form_is_the_published_one() -> None:
     assert to_dict(RULES) == {
         "kind": "logiclens rules",
-        "schema": 1,
+        "schema": 2,
         "classes": [
             {"class": "ill", "cubes": [{"if": {"age >= 60": True, "smoker": False}, "confidence": 0.91}]},
             {"class": "well", "cubes": [{"if": {}, "confidence": 0.5}]},
@@ -116,14 +125,47 @@ def test_the_form_is_the_published_one() -> None:
         "resolve": "confidence",
         "otherwise": 1,
         "multilabel": False,
+        "order": [],
     }
+
+
+def test_a_complement_is_a_reference_and_the_order_is_kept() -> None:
+    ill = RULES.rules[0].formula
+    rules = RuleSet(
+        (Rule("well", Complement(ill), (0.8,)), RULES.rules[0]), RULES.predicates, otherwise=0, resolve="order"
+    )
+    written = to_dict(rules)
+    assert written["classes"][0] == {"class": "well", "complement_of": 1, "confidence": 0.8}
+    assert (written["resolve"], written["order"], written["otherwise"]) == ("order", [1], 0)
+    VALIDATOR.validate(written)
+    assert from_dict(written) == rules
+
+
+def test_rules_of_schema_1_are_read_and_decide_as_before() -> None:
+    written = {name: value for name, value in to_dict(RULES).items() if name != "order"} | {"schema": 1}
+    assert from_dict(written) == RULES
+    reason = "'resolve' must be 'confidence' or 'none', got 'order'"
+    with pytest.raises(LogicLensError, match=reason):
+        from_dict({**written, "resolve": "order"})
+    with pytest.raises(LogicLensError, match="the top level has an unknown field 'order'"):
+        from_dict({**written, "order": []})
+    with pytest.raises(LogicLensError, match="class number 0 lacks 'cubes'"):
+        from_dict({**written, "classes": [{"class": "a", "complement_of": 1, "confidence": 0.5}]})
+
+
+@pytest.mark.parametrize("other", [0, 2, -1, True, None, 1.0])
+def test_a_complement_must_refer_to_a_class_with_cubes(other: Any) -> None:
+    classes = [{"class": "a", "complement_of": other, "confidence": 0.5}, {"class": "b", "cubes": []}]
+    document = {**to_dict(RULES), "classes": classes, "otherwise": 0, "predicates": {}}
+    with pytest.raises(LogicLensError, match="'complement_of' of class number 0 must be the place of a class with"):
+        from_dict(document)
 
 
 def test_dates_and_missing_values_are_an_addition_to_the_form() -> None:
     meaning = {"bmi is missing": Predicate("bmi", "missing"), "new": Predicate("admitted", ">=", "2021-03-01T12:30")}
     rules = RuleSet((Rule("ill", parse('"bmi is missing" & ~new'), (0.9,)),), meaning)
     written = to_dict(rules)
-    assert written["schema"] == 1
+    assert written["schema"] == 2
     assert written["predicates"] == {
         "bmi is missing": {"column": "bmi", "operator": "missing", "value": True},
         "new": {"column": "admitted", "operator": ">=", "value": "2021-03-01T12:30"},
@@ -235,8 +277,8 @@ def a_predicate(**fields: Any) -> dict[str, Any]:
         ([], "expected an object, got []."),
         ({}, "'kind' must be 'logiclens rules', got None."),
         (changed(kind="model"), "'kind' must be 'logiclens rules', got 'model'."),
-        (changed(schema=2), "this version reads schema 1, got 2; update logiclens to read newer."),
-        (changed(schema=True), "this version reads schema 1, got True; update logiclens to read newer."),
+        (changed(schema=3), "this version reads schema 1 and 2, got 3; update logiclens to read newer."),
+        (changed(schema=True), "this version reads schema 1 and 2, got True; update logiclens to read newer."),
         (changed(extra=1), "the top level has an unknown field 'extra'."),
         ({k: v for k, v in to_dict(RULES).items() if k != "resolve"}, "the top level lacks 'resolve'."),
         (changed(classes={}), "'classes' must be a list, got {}."),
@@ -262,7 +304,9 @@ def a_predicate(**fields: Any) -> dict[str, Any]:
         (a_predicate(value=None), "the predicate on 'age' needs a number or a text, got None."),
         (changed(exclusive=[["a", 1]]), "'exclusive' needs a text, got 1."),
         (changed(implied=["ab"]), "'implied' must be a list, got 'ab'."),
-        (changed(resolve="vote"), "'resolve' must be 'confidence' or 'none', got 'vote'."),
+        (changed(resolve="vote"), "'resolve' must be 'order', 'confidence' or 'none', got 'vote'."),
+        (changed(order=["ill"]), "'order' must list places of classes, got ['ill']."),
+        (changed(order=[0, 1]), "order must name each class with a formula once, got (0, 1)."),
         (changed(otherwise=3), "otherwise must be the place of a class, 0 to 2."),
         (changed(otherwise=1.0), "'otherwise' must be the place of a class or null, got 1.0."),
         (changed(otherwise="x" * 99), "'otherwise' must be the place of a class or null, got '" + "x" * 56 + "...."),

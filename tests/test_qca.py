@@ -98,7 +98,7 @@ def test_the_states_as_they_are_printed():
         "  1       0     0",
         "  1       0     1",
         "",
-        "sufficiency: (strong ∧ rich) ∨ ¬free → yes",
+        "sufficiency, by where it fires: (strong ∧ rich) ∨ ¬free → yes",
         "  consistency  raw coverage  unique coverage  path",
         "  0.800        0.667         0.500            strong ∧ rich",
         "  0.667        0.333         0.167            ¬free",

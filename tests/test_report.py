@@ -428,7 +428,7 @@ def test_every_field_that_is_missing_is_named():
         (("concepts", 1, "name"), "age >= 78", "'concepts' of the result names a concept twice."),
         (("concepts", 0, "name"), "x", "the result uses the concept 'age >= 78', which is not among its 'concepts'."),
         (("exclusive",), [["y"]], "the result uses the concept 'y', which is not among its 'concepts'."),
-        (("rules", "resolve"), "x", "the JSON is not a rule set: 'resolve' must be 'confidence' or 'none', got 'x'."),
+        (("rules", "resolve"), "x", "the JSON is not a rule set: 'resolve' must be 'order', 'confidence' or 'none', got 'x'."),
         (("classes", 0, "name"), "dead",
          "the classes of the result are ['dead', 'survived'], but those of rules are ['died', 'survived']."),
         (("statistics", "classes", 1, "cubes"), [],

@@ -13,7 +13,7 @@ from logiclens.errors import LogicLensError, UnknownConcept
 from logiclens.explain import explain_all
 from logiclens.explain.pareto import pareto
 from logiclens.explain.rules import rule_set
-from logiclens.formula import parse
+from logiclens.formula import Complement, parse
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.predicate import Predicate
 from logiclens.metrics.rules import wilson_interval
@@ -82,8 +82,8 @@ def test_a_single_head_names_the_class_it_refuses():
     explanation = explain_all(network, ConceptTable(GRID, NAMES, class_names=["no", "yes"]))
     np.testing.assert_array_equal(explanation.rules.predict(GRID, NAMES), np.where(GRID[:, 0], "yes", "no"))
     assert explanation.fires(GRID, NAMES).shape == (16, 1)
-    assert explanation.rules.rule("no").formula == parse("False")
-    assert explanation.firing().none == 8
+    assert explanation.rules.rule("no").formula == Complement(parse("a"))
+    assert (explanation.firing().none, explanation.firing().one) == (0, 16)
     unnamed = explain_all(network, ConceptTable(GRID, NAMES))
     assert set(unnamed.rules.predict(GRID, NAMES)) == {"class 0", "not class 0"}
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError, UnknownConcept
-from logiclens.formula import DNF, CountedRows, Cube, Literal, PackedRows, parse
+from logiclens.formula import DNF, Complement, CountedRows, Cube, Literal, PackedRows, parse
 from logiclens.formula.groups import NO_GROUPS
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Decision, Firing, Rule, RuleSet
@@ -76,13 +76,51 @@ def test_with_several_labels_the_answer_is_a_matrix(rules: RuleSet, rows: list[R
 def test_the_first_line_that_fires_decides(rules: RuleSet, rows: list[Row]) -> None:
     trusting = rules.resolved_by("confidence")
     assert trusting.resolve == "confidence"
-    trust = [line.confidence for line in rules.decisions]
+    trust = [line.confidence for line in trusting.decisions]
     assert trust == sorted(trust, reverse=True)
-    assert len(rules.decisions) == sum(len(formula) for formula in rules.formulas)
-    for row, place in zip(rows, trusting.predict_places(columns_of(rows)).tolist(), strict=True):
-        made = concepts_of(rules, row)
-        first = next((line.rule for line in rules.decisions if holds(DNF([line.cube]), made)), rules.otherwise)
-        assert place == (-1 if first is None else first)
+    for deciding in (trusting, rules.resolved_by("order")):
+        assert len(deciding.decisions) == sum(len(rule.cubes) for rule in rules.rules)
+        for row, place in zip(rows, deciding.predict_places(columns_of(rows)).tolist(), strict=True):
+            made = concepts_of(rules, row)
+            first = next((line.rule for line in deciding.decisions if holds(DNF([line.cube]), made)), rules.otherwise)
+            assert place == (-1 if first is None else first)
+
+
+def test_of_two_classes_one_may_be_what_the_other_leaves() -> None:
+    formula = parse("(a & b) | c")
+    rules = RuleSet((Rule("no", Complement(formula), (0.8,)), Rule("yes", formula, (0.7, 0.6))), otherwise=0)
+    table = {"a": [1, 1, 0, 0], "b": [1, 0, 1, 0], "c": [0, 0, 0, 1]}
+    for resolve in ("order", "confidence", "none"):
+        assert rules.resolved_by(resolve).predict(table).tolist() == ["yes", "no", "no", "yes"]
+    assert rules.fires(table).tolist() == [[False, True], [True, False], [True, False], [False, True]]
+    assert rules.firing(table) == Firing(0, 4, 0)
+    assert rules.confidence(table).round(9).tolist() == [[0.3, 0.7], [0.8, 0.2], [0.8, 0.2], [0.4, 0.6]]
+    assert [rule.formula.n_literals for rule in rules.rules] == [3, 3]
+    assert rules.rules[0].formula.equivalent(~formula)
+    assert not rules.rules[0].formula.equivalent(formula)
+    with pytest.raises(LogicLensError, match="neither true nor false by itself"):
+        bool(rules.rules[0].formula)
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ({"otherwise": 1}, "the complement 'no' must be the class of rows on which nothing fires"),
+        ({"otherwise": None}, "the complement 'no' must be the class of rows on which nothing fires"),
+        ({"otherwise": 0, "multilabel": True}, "'no' must be the complement of the only other class's formula"),
+        ({"otherwise": 0, "order": (0, 1)}, "order must name each class with a formula once"),
+    ],
+)
+def test_a_complement_that_could_not_decide_is_refused(how: Any, reason: str) -> None:
+    formula = parse("a")
+    with pytest.raises(LogicLensError, match=reason):
+        RuleSet((Rule("no", Complement(formula), (0.8,)), Rule("yes", formula, (0.7,))), **how)
+
+
+def test_several_labels_have_no_order() -> None:
+    with pytest.raises(LogicLensError, match="each formula answers for itself: leave out order"):
+        a_and_b(multilabel=True, order=(0, 1))
+    assert a_and_b(multilabel=True, resolve="order").order == ()
 
 
 def test_the_earlier_class_wins_a_tie() -> None:

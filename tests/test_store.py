@@ -257,7 +257,7 @@ def test_truncated_json_is_refused(folder, name):
 def test_another_schema_or_kind_is_refused(folder):
     content = read(folder)
     write(folder, "model.json", {**content, "schema": 7})
-    with pytest.raises(LogicLensError, match="has schema 7; this version reads schema 1 to 2"):
+    with pytest.raises(LogicLensError, match="has schema 7; this version reads schema 1 to 3"):
         EntropyClassifier.load(folder)
     write(folder, "model.json", {**content, "kind": "something else"})
     with pytest.raises(LogicLensError, match="does not describe a logiclens model"):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError
-from logiclens.formula import parse
+from logiclens.formula import Complement, parse
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Rule, RuleSet
 from logiclens.formula.why import Why
@@ -42,10 +42,15 @@ def test_every_literal_is_accounted_for(case: Asked) -> None:
     assert [reason.label for reason in why.classes] == [rule.label for rule in rules.rules]
     for rule, reason in zip(rules.rules, why.classes, strict=True):
         assert reason.fires == holds(rule.formula, made)
-        assert [part.cube for part in reason.cubes] == list(rule.formula)
-        assert [part.confidence for part in reason.cubes] == list(rule.confidence)
+        assert [part.cube for part in reason.cubes] == list(rule.cubes)
+        assert reason.is_complement == rule.is_complement
+        if isinstance(rule.formula, Complement):
+            assert reason.confidence == rule.confidence[0]
+            assert [part.cube for part in reason.unless] == list(rule.formula.of)
+        else:
+            assert [part.confidence for part in reason.cubes] == list(rule.confidence)
         assert len(reason.fired) + len(reason.failed) == len(reason.cubes)
-        for part in reason.cubes:
+        for part in (*reason.cubes, *reason.unless):
             assert part.fires == cube_holds(part.cube, made)
             assert [lacking.literal for lacking in part.failed] == [
                 literal for literal in part.cube if made[literal.concept] != literal.positive
@@ -71,6 +76,10 @@ def test_the_cube_that_decided_is_one_that_could(case: Asked) -> None:
         assert why.answer is None or not fired
         return
     assert why.decided in [part for part, reason in fired if reason.label == why.answer]
+    if rules.resolve == "order":
+        first = next(place for place in rules.order if rules.names[place] in [str(r.label) for _, r in fired])
+        assert why.decided == why.classes[first].fired[0]
+        return
     most = max(part.confidence for part, reason in fired if rules.resolve == "confidence" or reason.label == why.answer)
     assert why.decided.confidence == most
 
@@ -103,6 +112,36 @@ def test_the_whole_reads_like_this() -> None:
         "  fires: age below 72.5 (confidence 0.80)\n"
         "  fails: age below 18, for lack of: age below 18 (it is 60)"
     )
+
+
+def test_a_complement_says_what_each_cube_of_the_other_class_lacks() -> None:
+    ill = RULES.rules[0].formula
+    rules = RuleSet((RULES.rules[0], Rule("well", Complement(ill), (0.8,))), RULES.predicates, otherwise=1)
+    assert str(rules.why(ROW)) == (
+        "well, because no cube of the other class fires: "
+        "age at least 72.5 and smoker true lacks age at least 72.5 (it is 60); "
+        "unit equal to MICU and age at least 18 lacks unit equal to MICU (it is CCU)\n"
+        "ill: no\n"
+        "  fails: age at least 72.5 and smoker true, for lack of: age at least 72.5 (it is 60)\n"
+        "  fails: unit equal to MICU and age at least 18, for lack of: unit equal to MICU (it is CCU)\n"
+        "well: yes, otherwise, since no cube of the other class fires (confidence 0.80)\n"
+        "  fails: age at least 72.5 and smoker true, for lack of: age at least 72.5 (it is 60)\n"
+        "  fails: unit equal to MICU and age at least 18, for lack of: unit equal to MICU (it is CCU)"
+    )
+    assert rules.resolved_by("none").why(ROW).because == rules.why(ROW).because
+    assert str(rules.why({**ROW, "age": 80})).startswith(
+        "ill, because: age at least 72.5 and smoker true (confidence 0.90)\n"
+    )
+    assert "well: no, otherwise\n" in str(rules.why({**ROW, "age": 80}))
+
+
+def test_with_an_order_the_first_class_that_fires_decided() -> None:
+    rules = RuleSet(
+        (Rule("x", parse("a | b"), (0.2, 0.9)), Rule("y", parse("a"), (0.5,))), resolve="order", order=(0, 1)
+    )
+    why = rules.why({"a": 1, "b": 1})
+    assert why.decided is why["x"].cubes[0]
+    assert why.because == "x, because: a true (confidence 0.20), which comes before y"
 
 
 def test_a_missing_value_is_a_reason_of_its_own() -> None:

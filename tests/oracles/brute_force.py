@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import product
 
-from logiclens.formula import DNF, Cube
+from logiclens.formula import DNF, Complement, Cube
 
 Row = tuple[bool, ...]
 
@@ -20,16 +20,18 @@ def cube_holds(cube: Cube, row: Mapping[str, bool]) -> bool:
     return all(row[literal.concept] == literal.positive for literal in cube.literals)
 
 
-def holds(formula: DNF, row: Mapping[str, bool]) -> bool:
+def holds(formula: DNF | Complement, row: Mapping[str, bool]) -> bool:
+    if isinstance(formula, Complement):
+        return not holds(formula.of, row)
     return any(cube_holds(cube, row) for cube in formula.cubes)
 
 
-def answers(formula: DNF, names: Sequence[str], rows: Iterable[Sequence[bool]]) -> list[bool]:
+def answers(formula: DNF | Complement, names: Sequence[str], rows: Iterable[Sequence[bool]]) -> list[bool]:
     """What the formula says on each of the rows."""
     return [holds(formula, dict(zip(names, map(bool, row), strict=True))) for row in rows]
 
 
-def meaning(formula: DNF, names: Sequence[str]) -> list[bool]:
+def meaning(formula: DNF | Complement, names: Sequence[str]) -> list[bool]:
     """What the formula says on all 2^n rows over `names`: two formulas mean the same when these lists are equal."""
     return answers(formula, names, every_row(len(names)))
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.data.concepts import ConceptTable
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, Complement
 
 Predict = Callable[[ConceptTable], NDArray[np.intp]]
 
@@ -33,7 +33,7 @@ class Learned:
     """
 
     predict: Predict
-    formulas: tuple[DNF, ...] | None = None
+    formulas: tuple[DNF | Complement, ...] | None = None
     notes: tuple[str, ...] = ()
     classes: tuple[int, ...] | None = None
     seconds: float | None = None

@@ -12,8 +12,8 @@ from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.reading import Reading
 from logiclens.errors import LogicLensError
 from logiclens.formula.diff import CubeChange
-from logiclens.formula.dnf import DNF, Cube, Literal
-from logiclens.formula.implied import impossible, in_one_language
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+from logiclens.formula.implied import always, impossible, in_one_language
 from logiclens.formula.ruleset import RuleSet
 from logiclens.formula.text import format_formula
 
@@ -37,12 +37,14 @@ def compared(before: RuleSet, after: RuleSet, reading: Reading | None = None) ->
             f"the models have nothing in common to compare: they know the classes {', '.join(old.names[:8])} and "
             f"{', '.join(new.names[:8])}."
         )
-    never = impossible([old, new])
+    never, holds = impossible([old, new]), always([old, new])
     content: dict[str, Any] = {
         "only_before": [name for name in old.names if name not in new.names],
         "only_after": [name for name in new.names if name not in old.names],
-        "classes": [_class(name, old, new, never) for name in common],
+        "classes": [_class(name, old, new, never, holds) for name in common],
         "otherwise": {"before": _otherwise(old), "after": _otherwise(new)},
+        "resolve": {"before": old.resolve, "after": new.resolve},
+        "order": {"before": _order(old), "after": _order(new)},
         "swapped": [] if old.multilabel else _swapped(old, new, never),
         "rows": None if reading is None else _rows(before, after, reading),
     }
@@ -51,18 +53,18 @@ def compared(before: RuleSet, after: RuleSet, reading: Reading | None = None) ->
         or content["only_after"]
         or any(not entry["equivalent"] for entry in content["classes"])
         or content["otherwise"]["before"] != content["otherwise"]["after"]
+        or (None not in content["order"].values() and content["order"]["before"] != content["order"]["after"])
         or content["swapped"]
         or (content["rows"] or {}).get("differing")
     )
     return content
 
 
-def _class(name: str, old: RuleSet, new: RuleSet, never: Callable[[Cube], bool]) -> dict[str, Any]:
+def _class(
+    name: str, old: RuleSet, new: RuleSet, never: Callable[[Cube], bool], holds: Callable[[DNF], bool]
+) -> dict[str, Any]:
     found = old.rule(name).formula.diff(new.rule(name).formula)
-    gained, lost = (
-        None if formula is None else DNF(cube for cube in formula if not never(cube))
-        for formula in (found.gained, found.lost)
-    )
+    gained, lost = (_possible(formula, never, holds) for formula in (found.gained, found.lost))
     same = found.equivalent or (gained == DNF.false and lost == DNF.false)
     return {
         "class": name,
@@ -70,11 +72,28 @@ def _class(name: str, old: RuleSet, new: RuleSet, never: Callable[[Cube], bool])
         "after": format_formula(found.after, "unicode"),
         "identical": found.before == found.after,
         "equivalent": same,
+        "otherwise": {"before": isinstance(found.before, Complement), "after": isinstance(found.after, Complement)},
         "changes": [] if same else [_told(change, old, new) for change in _paired(found.changes, old, new)],
         "gained": None if gained is None else format_formula(gained, "unicode"),
         "lost": None if lost is None else format_formula(lost, "unicode"),
         "remark": found.remark,
     }
+
+
+def _possible(
+    formula: DNF | Complement | None, never: Callable[[Cube], bool], holds: Callable[[DNF], bool]
+) -> DNF | Complement | None:
+    """What of a difference some possible row can show."""
+    if isinstance(formula, Complement):
+        return DNF.false if holds(formula.of) else formula
+    return None if formula is None else DNF(cube for cube in formula if not never(cube))
+
+
+def _order(rules: RuleSet) -> list[str] | None:
+    """The classes in the order in which they decide; None where another way decides, or there is one formula only."""
+    if rules.resolve != "order" or rules.multilabel or len(rules.order) < 2:
+        return None
+    return [rules.names[place] for place in rules.order]
 
 
 def _paired(changes: Sequence[CubeChange], old: RuleSet, new: RuleSet) -> list[CubeChange]:
@@ -159,8 +178,15 @@ def _print(printer: Printer, content: dict[str, Any]) -> None:
             printer.say(f"the class {name} {words}", style="bold")
     for told in content["classes"]:
         printer.say(told["class"], style="bold")
+        turned = told["otherwise"]
+        if turned["before"] != turned["after"]:
+            now, then = ("otherwise", "a formula") if turned["after"] else ("a formula", "otherwise")
+            printer.say(f"  now {now}, before {then}")
         if told["equivalent"]:
             printer.say("  the same formula" if told["identical"] else "  written differently, the same meaning")
+            continue
+        if turned["before"] and turned["after"]:
+            printer.say("  otherwise: it changes with the other class")
             continue
         for line in [*told["changes"], *([told["remark"]] if told["remark"] else [])]:
             printer.say(f"  {line}")
@@ -170,6 +196,11 @@ def _print(printer: Printer, content: dict[str, Any]) -> None:
     before, after = content["otherwise"]["before"], content["otherwise"]["after"]
     if before != after:
         printer.say(f"where no rule fires: {after or 'undecided'}, before {before or 'undecided'}")
+    before, after = content["order"]["before"], content["order"]["after"]
+    if before != after:
+        for words, order in (("before", before), ("now", after)):
+            told_order = "no order" if order is None else f"{', then '.join(order)}; the first that applies decides"
+            printer.say(f"the order of the classes {words}: {told_order}")
     for pair in content["swapped"]:
         first, then = pair["first"], pair["then"]
         printer.say(

@@ -9,6 +9,7 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import Cube
 from logiclens.formula.english import english, literal_words
 from logiclens.formula.folder import open_model
+from logiclens.formula.labels import plain_label
 from logiclens.formula.record import from_dict
 from logiclens.formula.ruleset import RuleSet
 
@@ -39,8 +40,12 @@ def translated(rules: RuleSet, form: str, *, dialect: str, table: str) -> str:
     if form == "sql":
         return to_sql(rules, table=table, dialect=dialect)
     if form == "english":
-        sentences = [english(rule.formula, rules.predicates, head=rule.name) for rule in rules.rules]
-        return "\n".join([*sentences, _who_decides(rules)])
+        # What is left is said last.
+        told = sorted(rules.rules, key=lambda rule: rule.is_complement)
+        if rules.resolve == "order" and len(rules.order) > 1:
+            told = [rules.rules[place] for place in rules.order]
+        sentences = [english(rule.formula, rules.predicates, head=rule.name) for rule in told]
+        return "\n".join([*sentences, *_who_decides(rules)])
     if form == "sympy":
         return _sympy(rules)
     return {"python": to_python, "json": to_json, "pmml": to_pmml, "latex": to_latex}[form](rules)
@@ -55,15 +60,33 @@ def _sympy(rules: RuleSet) -> str:
     from sympy import srepr
 
     lines = [f"    {label!r}: {srepr(expression)}," for label, expression in made.items()]
-    return "\n".join(["from sympy import And, Not, Or, Symbol, false, true", "", "rules = {", *lines, "}"])
+    if not rules.multilabel and rules.resolve == "order":
+        order = [plain_label(rules.rules[place].label) for place in rules.order]
+        otherwise = None if rules.otherwise is None else plain_label(rules.rules[rules.otherwise].label)
+        ending = [f"order = {order!r}  # the first that applies decides", f"otherwise = {otherwise!r}"]
+    else:
+        ending = []
+    head = ["from sympy import And, Not, Or, Symbol, false, true", "", "rules = {"]
+    return "\n".join([*head, *lines, "}", *ending])
 
 
-def _who_decides(rules: RuleSet) -> str:
+def _who_decides(rules: RuleSet) -> list[str]:
     """What a person must know to apply the sentences together."""
     if rules.multilabel:
-        return "Each sentence stands for itself."
+        return ["Each sentence stands for itself."]
+    if any(rule.is_complement for rule in rules.rules):
+        return []
+    return [_resolution(rules)]
+
+
+def _resolution(rules: RuleSet) -> str:
     if rules.resolve == "none":
         return "Where not exactly one of these applies, nothing is decided."
+    if rules.resolve == "order" and any(rule.cubes for rule in rules.rules):
+        otherwise = "nothing is decided" if rules.otherwise is None else f"a row is {rules.names[rules.otherwise]}"
+        names = ", ".join(rules.names[place] for place in rules.order)
+        first = f"The first that applies decides, in this order: {names}. " if len(rules.order) > 1 else ""
+        return f"{first}Where none applies, {otherwise}."
     order = "; ".join(f"{rules.rules[line.rule].name} if {_condition(line.cube, rules)}" for line in rules.decisions)
     otherwise = "nothing is decided" if rules.otherwise is None else f"a row is {rules.names[rules.otherwise]}"
     if not order:

@@ -82,9 +82,16 @@ class SavedModel:
         return np.asarray(self.rules.confidence(rows).max(axis=1))
 
     def reasons(self, rows: pd.DataFrame, answers: NDArray[Any]) -> list[str]:
-        """For each row the rule of its class that fires and can be trusted most, in words."""
+        """For each row the rule of its class that fires and decides between them, in words."""
         rules, packed = self.rules, self.rules.pack(rows)
         reasons = np.full(packed.n_rows, "no rule of this class fires", dtype=object)
+        for rule in rules.rules:
+            if rule.is_complement:
+                left = rule.formula.evaluate(packed) & (answers == rule.label)
+                reasons[left] = "otherwise: no rule of the other class fires"
+        if rules.resolve != "none" and rules.otherwise is not None and not rules.rules[rules.otherwise].is_complement:
+            silent = ~rules.fires(packed).any(axis=1) & (answers == rules.rules[rules.otherwise].label)
+            reasons[silent] = "otherwise: no rule fires"
         for line in reversed(rules.decisions):
             fires = DNF([line.cube]).evaluate(packed) & (answers == rules.rules[line.rule].label)
             words = " and ".join(literal_words(literal, rules.predicates) for literal in line.cube)

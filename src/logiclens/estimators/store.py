@@ -233,7 +233,7 @@ def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
     return {**upgraded, "settings": settings, "target": None}
 
 
-UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _from_schema_1, SCHEMA: dict}
+UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _from_schema_1, 2: dict, SCHEMA: dict}
 """How `model.json` of each schema becomes one of this version."""
 
 

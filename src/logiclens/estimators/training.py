@@ -24,7 +24,7 @@ from logiclens.estimators.prepare import weighed_by_class
 from logiclens.estimators.settings import exact_config, limits_of
 from logiclens.explain.classwise import explain_all
 from logiclens.explain.exact import ExactNetwork, make_exact
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, written
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.batched import fit_many
 from logiclens.train.config import TrainConfig
@@ -187,7 +187,7 @@ def _formulas(model: EntropyClassifier, trained: Trained, rows: ConceptTable) ->
     explanation = explain_all(
         trained.network, rows, method=model.method, score_against=model.score_against, limits=limits_of(model)
     )
-    return explanation.formulas
+    return tuple(map(written, explanation.formulas))
 
 
 def _drawn(table: ConceptTable, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -221,7 +221,8 @@ def _soft_formulas(network: EntropyNet, rows: ConceptTable, config: ExactConfig)
     limits = Limits(config.max_cubes, config.max_literals, config.price)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogicLensWarning)
-        return explain_all(network, rows, limits=limits).formulas
+        formulas = explain_all(network, rows, limits=limits).formulas
+    return tuple(formula if isinstance(formula, DNF) else DNF.false for formula in formulas)
 
 
 def _told(hard: EntropyNet, head: int, formula: DNF, judged: ConceptTable) -> Candidate:

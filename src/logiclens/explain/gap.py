@@ -13,7 +13,7 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.explain.extract import Reading, keeping, read
 from logiclens.formula.bits import places
 from logiclens.formula.counted import distinct
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.table import TruthTable
 
 STEPS = ("hard concepts", "relevant concepts only", "majority of the row", "formula")
@@ -90,7 +90,7 @@ class Gap:
 def gap(
     explained: Reading,
     tables: Sequence[TruthTable],
-    formulas: Sequence[DNF],
+    formulas: Sequence[DNF | Complement],
     rows: ConceptTable,
     soft_network: nn.Module | None = None,
 ) -> Gap:

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from torch import nn
 
 from logiclens.data.concepts import ConceptTable, as_table
-from logiclens.errors import FormulaTooLarge, LogicLensError
+from logiclens.errors import LogicLensError
 from logiclens.explain.extract import Answer, Reading, read
 from logiclens.explain.result import Explanation
 from logiclens.formula.bits import as_array, places
-from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.text import format_formula
 
 MAX_TRIES = 20_000
@@ -33,7 +33,8 @@ class LocalExplanation:
         probability: the network's probability of that answer.
         cube: φ_t, the row's relevant concepts as the row has them.
         reduced: a shortest part of the row that implies the class formula (its negation where the answer is no); None
-            without a formula, or where formula and network disagree on the row.
+            without a formula, or where formula and network disagree on the row. Of a class that is the complement of
+            the other it is a shortest part that rules the other formula out.
         agrees: whether class formula and network agree on the row; None without a formula.
         by_default: whether the row has the class only because no formula fires on it.
     """
@@ -103,20 +104,24 @@ def explain_rows(
             formula = explanation[head].formula
             row = _row_cube(formula, reading, r)
             agrees = bool(formula.evaluate(np.array([[lit.positive for lit in row]]), row.concepts)[0]) == holds
-            reduced = shortest_reason(formula, row) if holds else _shortest_refusal(formula, row)
+            reduced = shortest_reason(formula, row) if holds else shortest_refusal(formula, row)
         share = float(probability[r, head])
         name = reading.class_names[head]
         result.append(LocalExplanation(name, holds, share if holds else 1 - share, Cube(literals), reduced, agrees))
     return tuple(result)
 
 
-def shortest_reason(formula: DNF, row: Cube) -> Cube | None:
+def shortest_reason(formula: DNF | Complement, row: Cube) -> Cube | None:
     """A shortest part of `row` that implies the formula; None where the row does not satisfy it.
 
     >>> a, b, c = Literal("a"), Literal("b"), Literal("c")
     >>> shortest_reason((a & b) | (a & ~b & c), Cube([a, b.negated, c]))
     Cube('a & c')
+    >>> shortest_reason(Complement((a & b) | (b & c)), Cube([a, b.negated, c.negated]))
+    Cube('~b')
     """
+    if isinstance(formula, Complement):
+        return shortest_refusal(formula.of, row)
     held = set(row.literals)
     fired = [cube for cube in formula if held.issuperset(cube.literals)]
     if not fired:
@@ -133,15 +138,39 @@ def shortest_reason(formula: DNF, row: Cube) -> Cube | None:
     return best
 
 
-def _shortest_refusal(formula: DNF, row: Cube) -> Cube | None:
-    """A shortest part of the row that rules the formula out; None where it holds, or its negation is too long."""
-    try:
-        return shortest_reason(~formula, row)
-    except FormulaTooLarge:
+def shortest_refusal(formula: DNF | Complement, row: Cube) -> Cube | None:
+    """A shortest part of `row` that rules the formula out; None where the row satisfies it.
+
+    A part does so exactly where it contradicts a literal of every cube, so that nothing needs to be negated.
+    """
+    if isinstance(formula, Complement):
+        return shortest_reason(formula.of, row)
+    held = set(row.literals)
+    against = [frozenset(literal.negated for literal in cube if literal.negated in held) for cube in formula]
+    if not all(against):
         return None
+    # A cube that is contradicted whenever another one is adds nothing.
+    needed = [choice for choice in set(against) if not any(other < choice for other in against)]
+    usable = [literal for literal in row if any(literal in choice for choice in needed)]
+    greedy = _greedy_refusal(needed, usable)
+    for size in range(len(greedy)):
+        if comb(len(usable), size) > MAX_TRIES:
+            break
+        for literals in combinations(usable, size):
+            if all(not choice.isdisjoint(literals) for choice in needed):
+                return Cube(literals)
+    return Cube(literal for literal in row if literal in greedy)
 
 
-def _row_cube(formula: DNF, reading: Reading, row: int) -> Cube:
+def _greedy_refusal(needed: list[frozenset[Literal]], usable: list[Literal]) -> set[Literal]:
+    """Literals that contradict every cube: the one that contradicts most of those left, until none is left."""
+    taken: set[Literal] = set()
+    while left := [choice for choice in needed if choice.isdisjoint(taken)]:
+        taken.add(max(usable, key=lambda literal: sum(literal in choice for choice in left)))
+    return taken
+
+
+def _row_cube(formula: DNF | Complement, reading: Reading, row: int) -> Cube:
     """The row as a cube over the concepts of a formula."""
     columns = places(formula.concepts, reading.table.names)
     return Cube(Literal(reading.table.names[j], bool(reading.bits[row, j])) for j in columns)

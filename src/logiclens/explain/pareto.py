@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from logiclens.explain.selection import Judge, Limits, Search, candidate_cubes
 from logiclens.formula.bits import PackedRows
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.table import TruthTable
 from logiclens.metrics.scores import macro_f1
 
@@ -23,7 +23,7 @@ class ParetoPoint:
     literals: int
     accuracy: float
     f1: float
-    formula: DNF
+    formula: DNF | Complement
 
     def __str__(self) -> str:
         """One line of the curve."""
@@ -48,7 +48,7 @@ def frontier(table: TruthTable, judge: Judge, max_cubes: int, max_literals: int)
 
 def pareto(
     name: str,
-    formulas: Sequence[DNF],
+    formulas: Sequence[DNF | Complement],
     rows: PackedRows,
     truth: NDArray[np.bool_],
     weight: NDArray[np.float64],

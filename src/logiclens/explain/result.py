@@ -22,7 +22,7 @@ from logiclens.explain.rules import rule_set
 from logiclens.explain.selection import Judge, TraceStep
 from logiclens.formula.bits import PackedRows, RowsLike, as_array, places, unknown_concept
 from logiclens.formula.check import Check
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.flip import Flip
 from logiclens.formula.predicate import Predicate, Scalar
 from logiclens.formula.properties import parse_property
@@ -45,7 +45,8 @@ class ClassExplanation:
     Attributes:
         name: the class.
         head: which head of the network it is.
-        formula: the explanation φ; `DNF.false` and `DNF.true` come with a `reason`.
+        formula: the explanation φ; `DNF.false` and `DNF.true` come with a `reason`. Of two classes one may be the
+            `Complement` of the other's formula.
         relevance: α̃ of the head's relevant concepts, the most relevant first.
         taken_in: concepts of other heads that the answer for this class depends on as well.
         table: the truth table T that the network filled.
@@ -63,7 +64,7 @@ class ClassExplanation:
 
     name: str
     head: int
-    formula: DNF
+    formula: DNF | Complement
     relevance: dict[str, float]
     taken_in: tuple[str, ...]
     table: TruthTable = field(repr=False)
@@ -79,7 +80,7 @@ class ClassExplanation:
     remedy: str | None
     reading: Reading = field(repr=False)
     certificate: HeadCertificate | None = None
-    alternatives: tuple[DNF, ...] = field(default=(), repr=False)
+    alternatives: tuple[DNF | Complement, ...] = field(default=(), repr=False)
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
@@ -98,11 +99,19 @@ class ClassExplanation:
             self.name,
             fidelity=None if self.equals_network else self.fidelity,
             groups=self.reading.table.kept_groups(),
+            other=self._other,
         )
+
+    @property
+    def _other(self) -> str | None:
+        """The other of two classes."""
+        names = self.reading.class_names
+        return names[1 - self.head] if len(names) == 2 else None
 
     def __str__(self) -> str:
         """The formula as a sentence; the reason where it is constant."""
-        return self.first_order if self.reason is None else f"{self.first_order}\n    {self.reason} {self.remedy}"
+        told = f"{self.first_order}   (otherwise)" if isinstance(self.formula, Complement) else self.first_order
+        return told if self.reason is None else f"{told}\n    {self.reason} {self.remedy}"
 
     def _repr_html_(self) -> str:
         return class_html(self, {})
@@ -118,6 +127,8 @@ class Explanation(Sequence[ClassExplanation]):
         labels: the classes as labels, where they are not their names.
         predicates: what the concepts mean on the raw table.
         resolve: who decides where not exactly one formula fires; see `RuleSet`.
+        order: with `resolve="order"`, the places of the classes in the order in which they decide; without one, the
+            order that `best_order` finds on the explained rows.
         model_rules: the rules that the model itself predicts with, where it was made exact.
         soft_network: the network before it was made exact, where it is kept.
         rows: the explained rows as they came, where the network read them cut to 0 and 1.
@@ -130,12 +141,13 @@ class Explanation(Sequence[ClassExplanation]):
     notes: tuple[str, ...] = ()
     labels: tuple[Scalar, ...] = ()
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
-    resolve: Resolve = "confidence"
+    resolve: Resolve = "order"
     soft_agreement: float | None = None
     stability: Stability | None = None
     model_rules: RuleSet | None = field(default=None, repr=False)
     soft_network: nn.Module | None = field(default=None, repr=False)
     rows: ConceptTable | None = field(default=None, repr=False)
+    order: tuple[int, ...] = ()
 
     def __getitem__(self, key: Any) -> Any:
         """By position, slice, or class name."""
@@ -156,7 +168,7 @@ class Explanation(Sequence[ClassExplanation]):
         return len(self.classes)
 
     @property
-    def formulas(self) -> tuple[DNF, ...]:
+    def formulas(self) -> tuple[DNF | Complement, ...]:
         """The formula of each class."""
         return tuple(explained.formula for explained in self.classes)
 
@@ -200,7 +212,9 @@ class Explanation(Sequence[ClassExplanation]):
         if len(self.classes) == 1 and not table.is_multilabel:
             # One head answers for two classes: what it refuses is the other.
             other = table.class_names[0] if len(table.class_names) == 2 else f"not {labels[0]}"
-            formulas, truth = [DNF.false, *formulas], np.column_stack([1 - truth, truth])
+            (formula,) = formulas
+            refused = formula.of if isinstance(formula, Complement) else Complement(formula)
+            formulas, truth = [refused, formula], np.column_stack([1 - truth, truth])
             labels = labels if len(labels) == 2 else [other, *labels]
         return rule_set(
             formulas,
@@ -211,6 +225,7 @@ class Explanation(Sequence[ClassExplanation]):
             predicates=self.predicates,
             groups=table.groups,
             resolve=self.resolve,
+            order=self.order if len(self.order) == sum(isinstance(formula, DNF) for formula in formulas) else (),
             multilabel=table.is_multilabel,
         )
 
@@ -261,7 +276,7 @@ class Explanation(Sequence[ClassExplanation]):
 
     def _curve_on(
         self, rows: RowsLike | None, labels: ArrayLike | None
-    ) -> Callable[[ClassExplanation, Sequence[DNF]], tuple[ParetoPoint, ...]]:
+    ) -> Callable[[ClassExplanation, Sequence[DNF | Complement]], tuple[ParetoPoint, ...]]:
         """What scores formulas of a class on some rows, and leaves out those that a shorter one beats."""
         table = self._table(rows)
         if labels is not None:
@@ -365,9 +380,20 @@ class Explanation(Sequence[ClassExplanation]):
         return explanation_html(self)
 
     def __str__(self) -> str:
-        """One sentence a class, then the notes."""
+        """One sentence a class, how the classes are decided, then the notes."""
         stability = [] if self.stability is None else [str(self.stability)]
-        return "\n".join([*map(str, self.classes), *(f"note: {note}" for note in self.notes), *stability])
+        return "\n".join(
+            [*map(str, self.classes), *self._in_order(), *(f"note: {note}" for note in self.notes), *stability]
+        )
+
+    def _in_order(self) -> list[str]:
+        """The order of more than two classes, where it decides."""
+        rules = self.rules
+        if rules.resolve != "order" or rules.multilabel or len(rules.order) < 3:
+            return []
+        names = ", ".join(rules.names[place] for place in rules.order)
+        otherwise = "" if rules.otherwise is None else f"; otherwise {rules.names[rules.otherwise]}"
+        return [f"the first that applies decides: {names}{otherwise}"]
 
 
 MAX_CUBES, MAX_LITERALS = 10, 12
@@ -375,7 +401,7 @@ MAX_CUBES, MAX_LITERALS = 10, 12
 _SCORES = {"f1": "macro-F1", "accuracy": "accuracy"}
 
 
-def _candidates(explained: ClassExplanation) -> tuple[DNF, ...]:
+def _candidates(explained: ClassExplanation) -> tuple[DNF | Complement, ...]:
     """The formula of a class and others that were there to choose from."""
     others = explained.alternatives or frontier(explained.table, _judge(explained), MAX_CUBES, MAX_LITERALS)
     return (*others, explained.formula)

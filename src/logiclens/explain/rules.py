@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.formula.bits import PackedRows
-from logiclens.formula.dnf import DNF
+from logiclens.formula.counted import distinct
+from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.predicate import Predicate, Scalar
 from logiclens.formula.ruleset import Resolve, Rule, RuleSet
 from logiclens.metrics.rules import wilson_interval
 
+MOST_TRIED = 5
+"""Up to so many classes every order is tried."""
+LEAST_GAIN = 1e-12
+"""A smaller difference between two scores is rounding."""
+
 
 def rule_set(
-    formulas: Sequence[DNF],
+    formulas: Sequence[DNF | Complement],
     labels: Sequence[Scalar],
     rows: PackedRows,
     truth: NDArray[np.float64],
@@ -24,24 +33,284 @@ def rule_set(
     *,
     predicates: Mapping[str, Predicate] | None = None,
     groups: Groups = NO_GROUPS,
-    resolve: Resolve = "confidence",
+    resolve: Resolve = "order",
+    order: Sequence[int] = (),
+    otherwise: int | None = None,
     multilabel: bool = False,
 ) -> RuleSet:
-    """Formulas with the confidence of each cube on some rows, and the class of rows on which nothing fires.
+    """Formulas with the confidence of each cube on some rows, and who decides where not exactly one formula fires.
 
-    `truth` is 0/1 `[rows, classes]`. Where every row fires something, `otherwise` is the most frequent class of all.
+    `truth` is 0/1 `[rows, classes]`. A complement has the confidence of the rows on which the other formula does not
+    fire, and is `otherwise`. With `resolve="order"` and no `order`, the order and `otherwise` are those of
+    `best_order`; with an `order` alone, `otherwise` is the class with the best score after it. Else `otherwise` is the
+    most frequent class of the rows on which nothing fires, or of all rows where every row fires something.
     """
-    rules, fired = [], np.zeros(rows.n_rows, dtype=np.bool_)
+    fires = np.stack([formula.evaluate(rows) for formula in formulas], axis=1)
+    rules = []
     for place, (formula, label) in enumerate(zip(formulas, labels, strict=True)):
-        confidence = []
-        for cube in formula:
-            holds = DNF([cube]).evaluate(rows)
-            fired |= holds
-            hits, total = float((weight * truth[:, place])[holds].sum()), float(weight[holds].sum())
-            confidence.append(wilson_interval(hits, total)[0])
-        rules.append(Rule(label, formula, tuple(confidence)))
-    silent = ~fired if weight[~fired].sum() > 0 else np.ones(rows.n_rows, dtype=np.bool_)
-    otherwise = int(np.argmax((truth * weight[:, None])[silent].sum(axis=0)))
+        if isinstance(formula, Complement):
+            holds = [fires[:, place]]
+        else:
+            holds = [DNF([cube]).evaluate(rows) for cube in formula]
+        in_class = weight * truth[:, place]
+        shares = [wilson_interval(float(in_class[held].sum()), float(weight[held].sum()))[0] for held in holds]
+        rules.append(Rule(label, formula, tuple(shares)))
+    complement = next((place for place, rule in enumerate(rules) if rule.is_complement), None)
+    decided: tuple[int, ...] = tuple(order)
+    if multilabel:
+        decided, otherwise = (), None
+    elif complement is not None:
+        otherwise = complement
+    elif resolve == "order" and not decided:
+        decided, best = best_order(fires, truth, weight)
+        otherwise = best if otherwise is None else otherwise
+    elif otherwise is None:
+        counted = _Counted.of(fires, truth, weight)
+        otherwise = counted.best_otherwise(decided)[1] if resolve == "order" else counted.otherwise_choices[0]
     used = tuple(dict.fromkeys(concept for formula in formulas for concept in formula.concepts))
     meant = {concept: predicates[concept] for concept in used if predicates and concept in predicates}
-    return RuleSet(tuple(rules), meant, groups.among(used), resolve, None if multilabel else otherwise, multilabel)
+    return RuleSet(tuple(rules), meant, groups.among(used), resolve, otherwise, multilabel, decided)
+
+
+def best_order(
+    fires: NDArray[np.bool_], truth: NDArray[np.float64], weight: NDArray[np.float64] | None = None
+) -> tuple[tuple[int, ...], int]:
+    """The order of the classes, and the class `otherwise`, with the largest macro-F1 of the decision.
+
+    The first class in the order whose formula fires decides; where none fires, `otherwise` does. Up to five classes
+    every order is tried; with more, classes are put one after the other where they do best, then moved and swapped in
+    pairs until nothing is gained. Ties go to the earlier class.
+
+    Args:
+        fires: which formula fires on which row, `[rows, classes]`.
+        truth: how far each row belongs to each class, 0 to 1, `[rows, classes]`.
+        weight: how much each row counts; 1 if not given.
+
+    >>> fires = np.array([[1, 1], [1, 1], [1, 0], [0, 0]], dtype=bool)
+    >>> truth = np.array([[0, 1], [0, 1], [1, 0], [1, 0]], dtype=float)
+    >>> best_order(fires, truth)
+    ((1, 0), 0)
+    """
+    weights = np.ones(len(fires)) if weight is None else np.asarray(weight, dtype=np.float64)
+    counted = _Counted.of(np.asarray(fires, dtype=np.bool_), np.asarray(truth, dtype=np.float64), weights)
+    if counted.n_classes > MOST_TRIED:
+        return _searched(counted)
+    best, found = -np.inf, (tuple(range(counted.n_classes)), counted.otherwise_choices[0])
+    for order in permutations(range(counted.n_classes)):
+        score, otherwise = counted.best_otherwise(order)
+        if score > best + LEAST_GAIN:
+            best, found = score, (order, otherwise)
+    return found
+
+
+def _searched(counted: _Counted) -> tuple[tuple[int, ...], int]:
+    """Insert greedily, then move single classes and swap pairs until nothing is gained."""
+    otherwise = counted.otherwise_choices[0]
+    order: list[int] = []
+    # Those that are right most often first: they have most to lose behind another.
+    for klass in counted.by_precision:
+        place, _ = counted.best_place(order, klass, otherwise)
+        order.insert(place, klass)
+    best, otherwise = counted.best_otherwise(order)
+    while True:
+        before = best
+        for klass in range(counted.n_classes):
+            rest = [other for other in order if other != klass]
+            place, score = counted.best_place(rest, klass, otherwise)
+            if score > best + LEAST_GAIN:
+                order, best = [*rest[:place], klass, *rest[place:]], score
+        score, changed = counted.best_otherwise(order)
+        if score > best + LEAST_GAIN:
+            best, otherwise = score, changed
+        if best > before + LEAST_GAIN:
+            continue
+        best = counted.swap(order, otherwise, best)
+        if best <= before + LEAST_GAIN:
+            return tuple(order), otherwise
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """Rows with the same firing counted together: a pattern.
+
+    Attributes:
+        lists: the classes that fire on each pattern, filled up with `n_classes`, `[patterns, most that fire]`.
+        truth: the weight of each class on the rows of a pattern, `[patterns, classes]`.
+        weight: of the rows of each pattern.
+    """
+
+    lists: NDArray[np.intp]
+    truth: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, fires: NDArray[np.bool_], truth: NDArray[np.float64], weight: NDArray[np.float64]) -> _Counted:
+        """Count the rows."""
+        first, group = distinct(fires)
+        weighed = np.stack(
+            [np.bincount(group, weight * column, minlength=len(first)) for column in truth.T], axis=1
+        ).astype(np.float64)
+        patterns = fires[first]
+        # The classes that fire come first, in their order.
+        most = max(int(patterns.sum(axis=1).max(initial=0)), 1)
+        lists = np.argsort(~patterns, axis=1, kind="stable")[:, :most]
+        lists = np.where(np.take_along_axis(patterns, lists, axis=1), lists, fires.shape[1])
+        return cls(lists, weighed, np.bincount(group, weight, minlength=len(first)).astype(np.float64))
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return int(self.truth.shape[1])
+
+    @cached_property
+    def total(self) -> NDArray[np.float64]:
+        """The weight of each class on all rows."""
+        summed: NDArray[np.float64] = self.truth.sum(axis=0)
+        return summed
+
+    @cached_property
+    def where(self) -> list[NDArray[np.intp]]:
+        """For each class the patterns on which it fires."""
+        pattern, _ = np.nonzero(self.lists < self.n_classes)
+        klass = self.lists[self.lists < self.n_classes]
+        by_class = np.argsort(klass, kind="stable")
+        ends = np.cumsum(np.bincount(klass, minlength=self.n_classes))[:-1]
+        return list(np.split(pattern[by_class], ends))
+
+    @cached_property
+    def otherwise_choices(self) -> list[int]:
+        """The classes, the most frequent first where nothing fires, or of all rows where there are no such rows."""
+        silent = self.lists[:, 0] == self.n_classes
+        here = self.truth[silent].sum(axis=0) if self.weight[silent].sum() > 0 else self.total
+        return [int(klass) for klass in np.argsort(-here, kind="stable")]
+
+    @property
+    def by_precision(self) -> list[int]:
+        """The classes, the one whose formula is right most often first."""
+        fired = np.array([self.weight[rows].sum() for rows in self.where])
+        right = np.array([self.truth[rows, klass].sum() for klass, rows in enumerate(self.where)])
+        share = np.divide(right, fired, out=np.zeros_like(fired), where=fired > 0)
+        return [int(klass) for klass in np.argsort(-share, kind="stable")]
+
+    def ranks(self, order: Sequence[int]) -> NDArray[np.intp]:
+        """The place of each class in an order; its length for those that are not in it."""
+        ranks = np.full(self.n_classes + 1, len(order), dtype=np.intp)
+        ranks[list(order)] = np.arange(len(order))
+        return ranks
+
+    def places(self, order: Sequence[int]) -> NDArray[np.intp]:
+        """For each pattern the place of the class that decides; the length of the order where none does."""
+        places: NDArray[np.intp] = self.ranks(order)[self.lists].min(axis=1)
+        return places
+
+    def decided(self, order: Sequence[int], otherwise: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """By place in the order, with `otherwise` behind it, the weight of the rows and how much of it is right."""
+        places = self.places(order)
+        klass = np.array([*order, otherwise], dtype=np.intp)[places]
+        return self._summed(places, klass, slice(None), len(order) + 1)
+
+    def _summed(
+        self, places: NDArray[np.intp], klass: NDArray[np.intp], rows: slice | NDArray[np.intp], n: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """By place the weight of some patterns, and that of the class that each of them is given."""
+        right = self.truth[np.arange(len(places)) if isinstance(rows, slice) else rows, klass]
+        said = np.bincount(places, self.weight[rows], minlength=n).astype(np.float64)
+        return said, np.bincount(places, right, minlength=n).astype(np.float64)
+
+    def by_class(self, order: Sequence[int], said: NDArray[np.float64], otherwise: int) -> NDArray[np.float64]:
+        """Sums by place as sums by class."""
+        names = np.array([*order, otherwise], dtype=np.intp)
+        return np.bincount(names, said, minlength=self.n_classes).astype(np.float64)
+
+    def score(self, order: Sequence[int], otherwise: int) -> float:
+        """The macro-F1 of the decision."""
+        said, right = (self.by_class(order, sums, otherwise) for sums in self.decided(order, otherwise))
+        return float(_f1(said, right, self.total).mean())
+
+    def best_otherwise(self, order: Sequence[int]) -> tuple[float, int]:
+        """The best macro-F1 with an order, and the class `otherwise` that gives it."""
+        places = self.places(order)
+        left = places == len(order)
+        klass = np.asarray(order, dtype=np.intp)[places[~left]]
+        said = np.bincount(klass, self.weight[~left], minlength=self.n_classes).astype(np.float64)
+        right = np.bincount(klass, self.truth[~left, klass], minlength=self.n_classes).astype(np.float64)
+        alone = _f1(said, right, self.total)
+        also = _f1(said + self.weight[left].sum(), right + self.truth[left].sum(axis=0), self.total)
+        scores = (alone.sum() + also - alone) / self.n_classes
+        best = self.otherwise_choices[0]
+        for other in self.otherwise_choices[1:]:
+            if scores[other] > scores[best] + LEAST_GAIN:
+                best = other
+        return float(scores[best]), best
+
+    def best_place(self, order: Sequence[int], klass: int, otherwise: int) -> tuple[int, float]:
+        """Where to put one more class into an order, and the macro-F1 then; all places are scored in one pass.
+
+        At a place the class takes the rows that it fires on from every class behind it, and from `otherwise`.
+        """
+        n = len(order)
+        names, rows = np.array([*order, otherwise], dtype=np.intp), self.where[klass]
+        places = self.places(order)
+        said, right = self._summed(places, names[places], slice(None), n + 1)
+        taken = places[rows]
+        lost, lost_right = self._summed(taken, names[taken], rows, n + 1)
+        _, gained_right = self._summed(taken, np.full(len(taken), klass), rows, n + 1)
+        # What is left to `otherwise` goes to the class of that name, wherever it stands in the order.
+        left, left_right = said[n] - lost[n], right[n] - lost_right[n]
+        here = names[:n] == otherwise
+        said, right = said[:n] + left * here, right[:n] + left_right * here
+        # By the place of the class, 0 to n: what stands before it keeps its rows.
+        before = np.cumsum(_f1(said, right, self.total[names[:n]]))
+        behind = np.cumsum(_f1(said - lost[:n], right - lost_right[:n], self.total[names[:n]])[::-1])[::-1]
+        own, own_right = (np.cumsum(sums[::-1])[::-1] for sums in (lost, gained_right))
+        if klass == otherwise:
+            own, own_right = own + left, own_right + left_right
+        scores = np.append(0.0, before) + np.append(behind, 0.0) + _f1(own, own_right, self.total[[klass]])
+        if klass != otherwise and not here.any():
+            scores = scores + _f1(np.array([left]), np.array([left_right]), self.total[[otherwise]])
+        scores = scores / self.n_classes
+        best = int(np.flatnonzero(scores >= scores.max() - LEAST_GAIN)[0])
+        return best, float(scores[best])
+
+    def swap(self, order: list[int], otherwise: int, best: float) -> float:
+        """Swap pairs of classes in an order wherever that is better, once through all pairs; the score then.
+
+        Only pairs that fire together are tried, and only the rows on which one of the two fires are decided again.
+        """
+        n = len(order)
+        ranks, places = self.ranks(order), self.places(order)
+        names = np.array([*order, otherwise], dtype=np.intp)
+        said, right = (self.by_class(order, sums, otherwise) for sums in self.decided(order, otherwise))
+        for i, j in combinations(range(n), 2):
+            one, two = names[i], names[j]
+            both = np.intersect1d(self.where[one], self.where[two], assume_unique=True)
+            if not len(both):
+                continue
+            rows = np.union1d(self.where[one], self.where[two])
+            rows = rows[places[rows] >= i]
+            ranks[one], ranks[two] = j, i
+            names[i], names[j] = two, one
+            decided = ranks[self.lists[rows]].min(axis=1)
+            now = names[decided]
+            names[i], names[j] = one, two
+            was = names[places[rows]]
+            moved = was != now
+            less = self._summed(was[moved], was[moved], rows[moved], self.n_classes)
+            more = self._summed(now[moved], now[moved], rows[moved], self.n_classes)
+            tried = said - less[0] + more[0], right - less[1] + more[1]
+            score = float(_f1(*tried, self.total).mean())
+            if score > best + LEAST_GAIN:
+                best, (said, right) = score, tried
+                names[i], names[j] = two, one
+                places[rows] = decided
+            else:
+                ranks[one], ranks[two] = i, j
+        order[:] = [int(klass) for klass in names[:n]]
+        # Sums that were added to and taken from are off by rounding.
+        return self.score(order, otherwise)
+
+
+def _f1(said: NDArray[np.float64], right: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+    """F1 from the weight decided for a class, that decided rightly, and that of the class; 0 where there is none."""
+    both = said + total
+    return np.divide(2 * right, both, out=np.zeros_like(both), where=both > 0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from logiclens.explain.extract import Reading
 from logiclens.formula.bits import PackedRows
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, Complement
 from logiclens.metrics.scores import Fidelity, complexity, explanation_accuracy, fidelity
 
 
@@ -23,13 +23,13 @@ class Scores:
     complexity: float
 
 
-def fires(formulas: Sequence[DNF], rows: PackedRows) -> NDArray[np.bool_]:
+def fires(formulas: Sequence[DNF | Complement], rows: PackedRows) -> NDArray[np.bool_]:
     """On which row which formula holds."""
     columns = [formula.evaluate(rows) for formula in formulas]
     return np.stack(columns, axis=1)
 
 
-def score(formulas: Sequence[DNF], reading: Reading) -> Scores:
+def score(formulas: Sequence[DNF | Complement], reading: Reading) -> Scores:
     """How true formulas are on the rows of a reading: against its labels and against the network."""
     fired = fires(formulas, PackedRows.of(reading.bits, reading.table.names))
     targets = reading.targets()

@@ -28,8 +28,19 @@ def to_latex(rules: Any) -> str:
     \end{align*}
     """
     rules = rules_of(rules)
-    lines = [rf"{_text(rule.name)} &\leftarrow {_disjunction(rule.formula.cubes, rules)}" for rule in rules.rules]
-    if rules.otherwise is not None and rules.resolve == "confidence" and not rules.multilabel:
+    in_order = rules.resolve == "order" and len(rules.order) > 1
+    stated = [rules.rules[place] for place in rules.order] if in_order else rules.rules
+    # A complement has no formula of its own: it is what is left.
+    lines = [
+        rf"{_text(rule.name)} &\leftarrow {_disjunction(rule.cubes, rules)}"
+        for rule in stated
+        if not rule.is_complement
+    ]
+    if in_order:
+        lines.insert(0, r"&\phantom{{}\leftarrow{}} \text{the first that applies decides:}")
+    complement = any(rule.is_complement for rule in rules.rules)
+    decided = (rules.resolve != "none" or complement) and not rules.multilabel
+    if rules.otherwise is not None and decided:
         lines.append(rf"{_text(rules.names[rules.otherwise])} &\phantom{{{{}}\leftarrow{{}}}} \text{{otherwise}}")
     body = " \\\\\n".join(f"  {line}" for line in lines)
     return f"\\begin{{align*}}\n{body}\n\\end{{align*}}"

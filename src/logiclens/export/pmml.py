@@ -11,7 +11,7 @@ from typing import Any
 from logiclens.errors import LogicLensError
 from logiclens.export.pmml_dates import date_comparison, derived_fields
 from logiclens.export.source import rules_of
-from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.labels import labels_of_one_kind
 from logiclens.formula.predicate import Scalar
 from logiclens.formula.ruleset import RuleSet
@@ -132,8 +132,10 @@ def _kind(values: Iterable[Scalar]) -> str | None:
 
 
 def _add_rules(parent: ET.Element, rules: RuleSet, labels: Sequence[Scalar]) -> None:
-    if rules.resolve == "confidence" and rules.otherwise is not None:
+    if rules.resolve != "none" and rules.otherwise is not None:
         parent.set("defaultScore", _score(labels[rules.otherwise]))
+        if rules.rules[rules.otherwise].is_complement:
+            parent.set("defaultConfidence", repr(float(rules.rules[rules.otherwise].confidence[0])))
     ET.SubElement(parent, "RuleSelectionMethod", {"criterion": "firstHit"})
     if rules.resolve == "none":
         for place, formula in enumerate(rules.formulas):
@@ -147,12 +149,16 @@ def _add_rules(parent: ET.Element, rules: RuleSet, labels: Sequence[Scalar]) -> 
         ET.SubElement(parent, "SimpleRule", rule).append(_cube(line.cube, rules))
 
 
-def _formula(formula: DNF, rules: RuleSet) -> ET.Element:
+def _formula(formula: DNF | Complement, rules: RuleSet) -> ET.Element:
+    if isinstance(formula, Complement):
+        return _negated(formula.of, rules)
     return _either(*(_cube(cube, rules) for cube in formula))
 
 
-def _negated(formula: DNF, rules: RuleSet) -> ET.Element:
+def _negated(formula: DNF | Complement, rules: RuleSet) -> ET.Element:
     """The negation of a formula: of each cube some literal fails. PMML has no NOT."""
+    if isinstance(formula, Complement):
+        return _formula(formula.of, rules)
     return _both(*(_either(*(_literal(lit.concept, not lit.positive, rules) for lit in cube)) for cube in formula))
 
 

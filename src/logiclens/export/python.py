@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from logiclens.export.source import rules_of
-from logiclens.formula.dnf import Cube
+from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.labels import plain_label
 from logiclens.formula.predicate import Predicate, moment
 from logiclens.formula.ruleset import RuleSet
@@ -94,11 +94,11 @@ def _answer(rules: RuleSet) -> Iterable[str]:
     labels = [repr(plain_label(rule.label)) for rule in rules.rules]
     if rules.multilabel:
         named = zip(rules.names, rules.formulas, strict=True)
-        return ["return {", *(f"    {_text(name)}: {_disjunction(formula)}," for name, formula in named), "}"]
+        return ["return {", *(f"    {_text(name)}: {_formula(formula)}," for name, formula in named), "}"]
     if rules.resolve == "none":
         lines = ["fired = []"]
         for label, formula in zip(labels, rules.formulas, strict=True):
-            lines += [f"if {_disjunction(formula)}:", f"    fired.append({label})"]
+            lines += [f"if {_formula(formula)}:", f"    fired.append({label})"]
         return [*lines, "return fired[0] if len(fired) == 1 else None"]
     lines = []
     for decision in rules.decisions:
@@ -120,6 +120,10 @@ def _comparison(predicate: Predicate) -> str:
     if isinstance(predicate.value, str):
         return f"row[{column}] == {_text(predicate.value)}"
     return f"number({column}) {predicate.operator} {predicate.value!r}"
+
+
+def _formula(formula: DNF | Complement) -> str:
+    return f"not ({_disjunction(formula.of)})" if isinstance(formula, Complement) else _disjunction(formula)
 
 
 def _disjunction(cubes: Iterable[Cube]) -> str:

@@ -9,7 +9,7 @@ from typing import Literal as OneOf
 
 from logiclens.errors import LogicLensError
 from logiclens.export.source import rules_of
-from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Rule, RuleSet
 
@@ -85,7 +85,7 @@ def to_sql(
 
 
 def sql_condition(
-    formula: DNF | Cube | Literal,
+    formula: DNF | Complement | Cube | Literal,
     meaning: RuleSet | Mapping[str, Predicate] | None = None,
     *,
     dialect: str = "duckdb",
@@ -101,10 +101,12 @@ def sql_condition(
     COALESCE("age" >= 72.5 AND NOT COALESCE("smoker" >= 0.5, FALSE), FALSE)
     """
     tree = _tree("sql_condition")
-    whole, predicates = formula | DNF.false, meaning.predicates if isinstance(meaning, RuleSet) else dict(meaning or {})
-    rules = RuleSet((Rule("", whole, (0.0,) * len(whole)),), predicates)
+    predicates = meaning.predicates if isinstance(meaning, RuleSet) else dict(meaning or {})
+    written = formula.of if isinstance(formula, Complement) else formula | DNF.false
+    rules = RuleSet((Rule("", written, (0.0,) * len(written)),), predicates)
     writer = tree.Writer(rules, tree.dialect_named(dialect), [], boolean, nan)
-    return str(writer.written(writer.formula(whole), pretty=False))
+    condition = writer.formula(formula if isinstance(formula, Complement) else written)
+    return str(writer.written(condition, pretty=False))
 
 
 def _tree(function: str) -> ModuleType:

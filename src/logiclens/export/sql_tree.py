@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.labels import labels_of_one_kind
 from logiclens.formula.predicate import Predicate, Scalar, moment
 from logiclens.formula.ruleset import RuleSet
@@ -88,16 +88,20 @@ class Writer:
         first = _case([(condition.copy(), label) for condition, label in zip(fired, labels, strict=True)], exp.null())
         return _case([(exp.EQ(this=count, expression=one.copy()), first)], exp.null())
 
-    def formula(self, formula: DNF) -> exp.Expr:
+    def formula(self, formula: DNF | Complement) -> exp.Expr:
         """A formula that is TRUE or FALSE and never NULL."""
+        if isinstance(formula, Complement):
+            return exp.not_(self.formula(formula.of), copy=False)
         condition = self.any_cube(formula)
         literals = [literal for cube in formula for literal in cube]
         # Negated literals are never NULL, nor is IS NULL, and TRUE or FALSE beside them is not either.
         unsure = any(lit.positive and self.rules.predicate(lit.concept).operator != "missing" for lit in literals)
         return self.or_false(condition) if unsure else condition
 
-    def any_cube(self, formula: DNF) -> exp.Expr:
+    def any_cube(self, formula: DNF | Complement) -> exp.Expr:
         """A formula that is TRUE where it holds, and FALSE or NULL elsewhere: what WHEN needs."""
+        if isinstance(formula, Complement):
+            return self.formula(formula)
         if any(not len(cube) for cube in formula):
             return self.truth(True)
         return exp.or_(*map(self.cube, formula), copy=False) if len(formula) else self.truth(False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 
 
-def to_sympy(formula: DNF | Cube | Literal) -> Any:
+def to_sympy(formula: DNF | Complement | Cube | Literal) -> Any:
     """The formula as a Boolean expression of sympy, with one `Symbol` for each concept, whatever its name.
 
     >>> to_sympy(Literal("age >= 72.5") & ~Literal("smoker"))
@@ -19,6 +19,8 @@ def to_sympy(formula: DNF | Cube | Literal) -> Any:
     except ImportError:
         raise LogicLensError("to_sympy needs sympy: pip install 'logiclens[sympy]'.") from None
 
+    if isinstance(formula, Complement):
+        return sympy.Not(to_sympy(formula.of))
     # Symbols are made, never parsed: a name such as "exit()" is a name.
     symbols = {concept: sympy.Symbol(concept) for concept in (formula | DNF.false).concepts}
     return sympy.Or(

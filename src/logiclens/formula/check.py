@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.dnf import DNF, Complement, Cube, implied_by
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.pieces import State
 from logiclens.formula.possible import PossibleRows
@@ -103,11 +103,12 @@ def check(rules: RuleSet, wanted: Property | str, *, of: Scalar | None = None) -
     return Check(True, asked, reason, classes=classes)
 
 
-def _check(rules: RuleSet, formula: DNF, asked: Property) -> Check:
+def _check(rules: RuleSet, formula: DNF | Complement, asked: Property) -> Check:
     if isinstance(asked, Implies):
         return _check_implies(rules, formula, asked)
     question = _Question.of(rules, formula, asked.column)
-    cubes = tuple(cube for cube in formula if not question.about.isdisjoint(cube.concepts))
+    written = formula.of if isinstance(formula, Complement) else formula
+    cubes = tuple(cube for cube in written if not question.about.isdisjoint(cube.concepts))
     if not cubes:
         near = difflib.get_close_matches(asked.column, question.names, n=1)
         # A slip in the name would pass unseen otherwise.
@@ -126,15 +127,16 @@ def _check(rules: RuleSet, formula: DNF, asked: Property) -> Check:
     return Check(False, asked, found.told, found)
 
 
-def _check_implies(rules: RuleSet, formula: DNF, asked: Implies) -> Check:
-    if not formula.implies(asked.formula):
+def _check_implies(rules: RuleSet, formula: DNF | Complement, asked: Implies) -> Check:
+    if not implied_by(formula, asked.formula):
         concepts = linked(rules, (*formula.concepts, *asked.formula.concepts))
         program = PossibleRows(units_of(rules, concepts), concepts, missing=True)
         program.respect(rules.groups)
         found = _solve(program, formula, asked.formula)
         if found is not None:
             row = {c: found[c] for c in dict.fromkeys((*formula.concepts, *asked.formula.concepts))}
-            cubes = tuple(cube for cube in formula if DNF([cube]).evaluate(packed_row(row))[0])
+            own = () if isinstance(formula, Complement) else formula.cubes
+            cubes = tuple(cube for cube in own if DNF([cube]).evaluate(packed_row(row))[0])
             where = _told(rules, found, formula, asked.formula)
             reason = f"it fires on {where}, where {asked.formula} does not hold"
             return Check(False, asked, reason, Counterexample(cubes, (row,), (True,), reason))
@@ -145,22 +147,28 @@ def _allowed(rules: RuleSet, unit: Unit, state: State) -> bool:
     return bool(rules.groups.allows(np.array([state.pattern], dtype=np.bool_), unit.concepts)[0])
 
 
-def _solve(program: PossibleRows, yes: DNF, no: DNF) -> dict[str, bool] | None:
+def _solve(program: PossibleRows, yes: DNF | Complement, no: DNF | Complement) -> dict[str, bool] | None:
     """A possible row on which the one formula holds and the other does not, with the fewest concepts true."""
-    program.add([(program.fires(cube), 1.0) for cube in yes], low=1)
-    for cube in no:
-        program.forbid(cube)
+    program.ask(yes, True)
+    program.ask(no, False)
     return program.solve(dict.fromkeys(program.place.values(), 1.0))
 
 
-def _told(rules: RuleSet, row: Mapping[str, bool], yes: DNF, no: DNF) -> str:
+def _told(rules: RuleSet, row: Mapping[str, bool], yes: DNF | Complement, no: DNF | Complement) -> str:
     """As much of a row as makes the one formula hold and the other not, told on the raw columns."""
-    fired = next(cube for cube in yes if all(row[literal.concept] == literal.positive for literal in cube))
-    needed = dict.fromkeys(fired.concepts)
-    for cube in no:
-        failing = [literal.concept for literal in cube if row[literal.concept] != literal.positive]
-        if not any(concept in needed for concept in failing):
-            needed[failing[0]] = None
+    needed: dict[str, None] = {}
+    # What a complement refers to fails where the complement holds.
+    holding = [yes] if isinstance(yes, DNF) else []
+    failing = [no] if isinstance(no, DNF) else []
+    holding += [no.of] if isinstance(no, Complement) else []
+    failing += [yes.of] if isinstance(yes, Complement) else []
+    for formula in holding:
+        fired = next(cube for cube in formula if all(row[literal.concept] == literal.positive for literal in cube))
+        needed |= dict.fromkeys(fired.concepts)
+    for cube in (cube for formula in failing for cube in formula):
+        lacking = [literal.concept for literal in cube if row[literal.concept] != literal.positive]
+        if not any(concept in needed for concept in lacking):
+            needed[lacking[0]] = None
     return " and ".join(told(rules, tuple(needed), row)) or "every row"
 
 
@@ -172,14 +180,14 @@ class _Question:
     """
 
     rules: RuleSet
-    formula: DNF
+    formula: DNF | Complement
     names: tuple[str, ...]
     unit: Unit
     concept: str | None
     rest: tuple[str, ...]
 
     @classmethod
-    def of(cls, rules: RuleSet, formula: DNF, name: str) -> _Question:
+    def of(cls, rules: RuleSet, formula: DNF | Complement, name: str) -> _Question:
         named = (*rules.concepts, *rules.predicates, *rules.groups.concepts)
         column_of = {concept: rules.predicate(concept).column for concept in dict.fromkeys(named)}
         is_column = name in column_of.values()
@@ -225,7 +233,7 @@ class _Question:
         for before, after in steps:
             patterns = [dict(zip(self.unit.concepts, state.pattern, strict=True)) for state in (before, after)]
             yes, no = (self.formula.given(pattern) for pattern in patterns)
-            if yes.implies(no):
+            if implied_by(yes, no):
                 continue
             program = PossibleRows(units_of(self.rules, self.rest), self.rest, missing=True)
             for pattern in patterns:

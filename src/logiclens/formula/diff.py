@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.formula import cover
 from logiclens.formula.bits import RowsLike, pack
-from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal, implied_by
+from logiclens.formula.text import format_formula
 
 MAX_DIFF_CUBES = 500
 """Beyond so many cubes what is gained or lost is not told as a formula: nobody would read it."""
@@ -69,16 +70,24 @@ class Diff:
 
     `gained` holds where `after` holds and `before` does not, `lost` the other way round; None where it would take more
     than 500 cubes to say, and `remark` tells so. `rows` is there where rows were given.
+
+    Of two complements `changes` are those of the formulas that they refer to. Where only one version is a complement no
+    cubes can be compared: `changes` is empty, and what is gained or lost may be a complement itself.
     """
 
-    before: DNF
-    after: DNF
+    before: DNF | Complement
+    after: DNF | Complement
     changes: tuple[CubeChange, ...]
-    gained: DNF | None
-    lost: DNF | None
+    gained: DNF | Complement | None
+    lost: DNF | Complement | None
     equivalent: bool
     remark: str = ""
     rows: RowsDiff | None = None
+
+    @property
+    def same_kind(self) -> bool:
+        """Whether both versions are formulas, or both complements."""
+        return isinstance(self.before, Complement) == isinstance(self.after, Complement)
 
     @property
     def only_before(self) -> tuple[Cube, ...]:
@@ -102,7 +111,10 @@ class Diff:
 
     def __str__(self) -> str:
         """A line for each thing that differs."""
-        if not self.changes:
+        if not self.same_kind:
+            turned = f"before {_kind(self.before)}, now {_kind(self.after)}"
+            lines = [turned, *(["both mean the same"] if self.equivalent else self._meaning())]
+        elif not self.changes:
             lines = ["both versions have the same cubes"]
         else:
             lines = [*map(str, self.changes), *(["both mean the same"] if self.equivalent else self._meaning())]
@@ -111,10 +123,19 @@ class Diff:
 
     def _meaning(self) -> list[str]:
         told = [("now also", self.gained), ("no longer", self.lost)]
-        return [f"{words}: {formula}" for words, formula in told if formula is not None and len(formula)]
+        return [
+            f"{words}: {format_formula(formula)}"
+            for words, formula in told
+            if formula is not None and formula != DNF.false
+        ]
 
 
-def diff(before: DNF, after: DNF, rows: RowsLike | None = None, names: Sequence[str] | None = None) -> Diff:
+def diff(
+    before: DNF | Complement,
+    after: DNF | Complement,
+    rows: RowsLike | None = None,
+    names: Sequence[str] | None = None,
+) -> Diff:
     """What differs between two versions of a formula, and with `rows` on which of them.
 
     >>> from logiclens.formula import parse
@@ -124,30 +145,61 @@ def diff(before: DNF, after: DNF, rows: RowsLike | None = None, names: Sequence[
     now also: old & ~smoker & ~sepsis
     1 of 2 rows differ: 1 turn to yes and 0 to no
     """
-    if not isinstance(after, DNF):
+    if not isinstance(after, DNF | Complement):
         raise LogicLensError(f"expected another DNF, got {type(after).__name__}: read text by parse() first.")
     concepts = tuple(dict.fromkeys((*before.concepts, *after.concepts)))
-    gained, lost = _beyond(after, before, concepts), _beyond(before, after, concepts)
+    gained, lost = _without(after, before, concepts), _without(before, after, concepts)
     untold = [words for words, formula in (("gained", gained), ("lost", lost)) if formula is None]
     remark = f"what is {' and '.join(untold)} takes more than {MAX_DIFF_CUBES:,} cubes to say" if untold else ""
     return Diff(
         before,
         after,
-        _paired(before, after),
+        _changes(before, after),
         gained,
         lost,
-        equivalent=before.equivalent(after),
+        equivalent=implied_by(before, after) and implied_by(after, before),
         remark=remark,
         rows=None if rows is None else _on_rows(before, after, rows, names),
     )
 
 
-def _literals(formula: DNF | Cube | None) -> dict[Literal, None]:
+def _kind(formula: DNF | Complement) -> str:
+    """The version in words."""
+    if isinstance(formula, Complement):
+        return f"otherwise, where this does not hold: {format_formula(formula.of)}"
+    return f"this formula: {format_formula(formula)}"
+
+
+def _changes(before: DNF | Complement, after: DNF | Complement) -> tuple[CubeChange, ...]:
+    if isinstance(before, Complement) and isinstance(after, Complement):
+        return _paired(before.of, after.of)
+    return _paired(before, after) if isinstance(before, DNF) and isinstance(after, DNF) else ()
+
+
+def _without(formula: DNF | Complement, other: DNF | Complement, concepts: Sequence[str]) -> DNF | Complement | None:
+    """Where `formula` holds and `other` does not, with no complement multiplied out; None where that is too long."""
+    if isinstance(formula, Complement) and isinstance(other, Complement):
+        return _beyond(other.of, formula.of, concepts)
+    if isinstance(formula, Complement):
+        # Neither the one formula nor the other holds; `&` absorbs what is contained.
+        return Complement((formula.of | other) & DNF.true) if isinstance(other, DNF) else None
+    if isinstance(other, Complement):
+        try:
+            both = formula & other.of
+        except FormulaTooLarge:
+            return None
+        return both if len(both) <= MAX_DIFF_CUBES else None
+    return _beyond(formula, other, concepts)
+
+
+def _literals(formula: DNF | Complement | Cube | None) -> dict[Literal, None]:
+    if isinstance(formula, Complement):
+        formula = formula.of
     cubes = formula if isinstance(formula, DNF) else [] if formula is None else [formula]
     return dict.fromkeys(literal for cube in cubes for literal in cube)
 
 
-def _missing_in(these: DNF | Cube | None, those: DNF | Cube | None) -> tuple[Literal, ...]:
+def _missing_in(these: DNF | Complement | Cube | None, those: DNF | Complement | Cube | None) -> tuple[Literal, ...]:
     kept = _literals(those)
     return tuple(literal for literal in _literals(these) if literal not in kept)
 
@@ -203,7 +255,9 @@ def _masks(cube: Cube, place: Mapping[str, int]) -> cover.Masks:
     return positive, negative
 
 
-def _on_rows(before: DNF, after: DNF, rows: RowsLike, names: Sequence[str] | None) -> RowsDiff:
+def _on_rows(
+    before: DNF | Complement, after: DNF | Complement, rows: RowsLike, names: Sequence[str] | None
+) -> RowsDiff:
     packed = pack(rows, names, only=tuple(dict.fromkeys((*before.concepts, *after.concepts))))
     then, now = before.evaluate(packed), after.evaluate(packed)
     return RowsDiff(packed.n_rows, np.flatnonzero(now & ~then), np.flatnonzero(then & ~now))

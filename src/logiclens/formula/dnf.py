@@ -257,7 +257,7 @@ class DNF(_Operators):
         kept = [cube for cube in self.cubes if all(assignment.get(x.concept, x.positive) == x.positive for x in cube)]
         return DNF(Cube(literal for literal in cube if literal.concept not in assignment) for cube in kept)
 
-    def diff(self, other: DNF, rows: RowsLike | None = None, names: Sequence[str] | None = None) -> Diff:
+    def diff(self, other: DNF | Complement, rows: RowsLike | None = None, names: Sequence[str] | None = None) -> Diff:
         """What differs between this formula and a later version, and with `rows` on which of them."""
         from logiclens.formula.diff import diff
 
@@ -323,9 +323,55 @@ class Complement:
         """The same as `evaluate`, 64 rows to a word; bits behind the last row are 0."""
         return ~self.of.evaluate_packed(rows) & rows.valid
 
+    def given(self, assignment: Mapping[str, bool]) -> Complement:
+        """What is left of the complement where some concepts are known; see `DNF.given`."""
+        return Complement(self.of.given(assignment))
+
+    def implies(self, other: DNF | Complement) -> bool:
+        """Whether `other` holds on every row on which the formula does not; see `implied_by`."""
+        return implied_by(self, other)
+
+    def equivalent(self, other: DNF | Complement) -> bool:
+        """Whether both hold on the same rows, however they are written."""
+        return implied_by(self, other) and implied_by(other, self)
+
+    def diff(self, other: DNF | Complement, rows: RowsLike | None = None, names: Sequence[str] | None = None) -> Diff:
+        """What differs between this complement and a later version, and with `rows` on which of them."""
+        from logiclens.formula.diff import diff
+
+        return diff(self, other, rows, names)
+
+    def __bool__(self) -> bool:
+        """Refuse: whether a formula is 'true' depends on the row."""
+        return _Operators.__bool__(self.of)
+
     def __str__(self) -> str:
         """The ascii text."""
         return f"otherwise (not: {self.of})"
+
+
+def written(formula: DNF | Complement) -> DNF:
+    """The formula that is written down: of a complement the one that it refers to."""
+    return formula.of if isinstance(formula, Complement) else formula
+
+
+def implied_by(premise: DNF | Complement, conclusion: DNF | Complement) -> bool:
+    """Whether `conclusion` holds on every row on which `premise` does; complements are not multiplied out.
+
+    >>> a, b = DNF([Cube([Literal("a")])]), DNF([Cube([Literal("b")])])
+    >>> implied_by(Complement(a | b), Complement(a)), implied_by(Complement(a), a | b), implied_by(Complement(a), ~a)
+    (True, False, True)
+    """
+    if isinstance(premise, DNF) and isinstance(conclusion, DNF):
+        return premise.implies(conclusion)
+    if isinstance(premise, Complement) and isinstance(conclusion, Complement):
+        return conclusion.of.implies(premise.of)
+    if isinstance(premise, Complement):
+        # One of the two holds everywhere.
+        return DNF.true.implies(premise.of | _as_dnf(conclusion))
+    # No cube of the one can hold together with a cube of the other.
+    other = conclusion.of if isinstance(conclusion, Complement) else DNF.false
+    return all(left.excludes(right) for left in premise.cubes for right in other.cubes)
 
 
 def _is_formula(value: object) -> bool:

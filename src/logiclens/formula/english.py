@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
 
 _WORD = re.compile(r"[^\W\d][\w-]*")
@@ -20,7 +20,7 @@ _DATES = {
 
 
 def english(
-    formula: DNF | Cube | Literal,
+    formula: DNF | Complement | Cube | Literal,
     predicates: Mapping[str, Predicate] | None = None,
     *,
     head: str = "a match",
@@ -45,14 +45,19 @@ def english(
     Every row is ill. No row is well.
     >>> print(english(Literal("sepsis"), head="yes", subject="died"))
     died is yes if sepsis is true.
+    >>> print(english(Complement(formula), {"old": Predicate("age", ">=", 72.5)}, head="well"))
+    A row is well otherwise, that is unless age is at least 72.5 and smoker is not true, or unless sepsis is true.
     """
-    cubes = (formula | DNF.false).cubes
-    if not cubes:
+    is_complement = isinstance(formula, Complement)
+    cubes = formula.of.cubes if isinstance(formula, Complement) else (formula | DNF.false).cubes
+    if any(len(cube) == 0 for cube in cubes) or not cubes:
+        if bool(cubes) != is_complement:
+            return f"Every row is {head}." if subject is None else f"{subject} is always {head}."
         return f"No row is {head}." if subject is None else f"{subject} is never {head}."
-    if any(len(cube) == 0 for cube in cubes):
-        return f"Every row is {head}." if subject is None else f"{subject} is always {head}."
     meant = predicates or {}
     conditions = [" and ".join(literal_words(literal, meant, gaps) for literal in cube) for cube in cubes]
+    if is_complement:
+        return f"{subject or 'A row'} is {head} otherwise, that is unless " + ", or unless ".join(conditions) + "."
     return f"{subject or 'A row'} is {head} if " + ", or if ".join(conditions) + "."
 
 

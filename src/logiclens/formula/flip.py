@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import unknown_concept
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.possible import PossibleRows
 from logiclens.formula.predicate import Scalar
 from logiclens.formula.states import Unit, cells_of, concepts_of, known_in, linked, now, packed_row, shown, units_of
@@ -213,17 +213,13 @@ def _target(rules: RuleSet, row: Mapping[str, bool], to: Scalar | None, of: Scal
 class _Formula:
     """Turn whether the formula of one class fires."""
 
-    def __init__(self, formula: DNF, row: Mapping[str, bool]) -> None:
+    def __init__(self, formula: DNF | Complement, row: Mapping[str, bool]) -> None:
         self.formula = formula
         self.before: Scalar | None = self.answer(row)
         self.goal = "keeps the formula from firing" if self.before else "makes the formula fire"
 
     def ask(self, program: PossibleRows) -> None:
-        if self.before:
-            for cube in self.formula:
-                program.forbid(cube)
-        else:
-            program.add([(program.fires(cube), 1.0) for cube in self.formula], low=1)
+        program.ask(self.formula, not self.before)
 
     def answer(self, row: Mapping[str, bool]) -> Scalar | None:
         return bool(self.formula.evaluate(packed_row(row))[0])
@@ -284,12 +280,15 @@ class _Answer:
     def _ask_for_one_formula(self, program: PossibleRows) -> None:
         """The class whose formula fires alone is the answer."""
         fires = []
-        for formula in self.rules.formulas:
-            cubes, some = [program.fires(cube) for cube in formula], program.variable()
+        for rule in self.rules.rules:
+            cubes, some = [program.fires(cube) for cube in rule.cubes], program.variable()
             for cube in cubes:
                 program.add([(some, 1.0), (cube, -1.0)], low=0)
-            program.add([(some, 1.0), *((cube, -1.0) for cube in cubes)], high=0)
+            program.add([(some, 1.0), *((cube, -1.0) for cube in cubes)], high=float(rule.is_complement))
             fires.append(some)
+        if any(rule.is_complement for rule in self.rules.rules):
+            # Of two classes exactly one fires.
+            program.add([(some, 1.0) for some in fires], low=1, high=1)
         if self.place >= 0 and self.to is None:
             # Not this formula alone: it does not fire, or another one does too.
             program.add([(some, -1.0 if i == self.place else 1.0) for i, some in enumerate(fires)], low=0)

@@ -15,10 +15,10 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.record import from_dict
 from logiclens.formula.ruleset import RuleSet
 
-KIND, SCHEMA = "logiclens model", 2
+KIND, SCHEMA = "logiclens model", 3
 MODEL, WEIGHTS, CERTIFICATE, RESULT = "model.json", "weights.safetensors", "certificate.json", "result.json"
-READABLE = (1, SCHEMA)
-"""The schemas that this version reads."""
+READABLE = (1, 2, SCHEMA)
+"""The schemas that this version reads. Schema 3 may hold rules with a complement or an order of classes."""
 
 
 def open_model(folder: str | Path) -> dict[str, Any]:

@@ -54,8 +54,8 @@ def _rows(rule: Rule, rules: RuleSet) -> str:
     """The cubes of one class, one under the other, and the formula that they make."""
     lines = [
         (_cube_words(cube, rules), f"{100 * confidence:.1f}%")
-        for cube, confidence in zip(rule.formula, rule.confidence, strict=True)
-    ] or [("never", "")]
+        for cube, confidence in zip(rule.cubes, rule.confidence, strict=False)
+    ] or [("otherwise", f"{100 * rule.confidence[0]:.1f}%") if rule.is_complement else ("never", "")]
     name = f'<th scope="rowgroup" rowspan="{len(lines) + 1}" style="{_CELL};{_NAME}">{escape(rule.name)}</th>'
     rows = []
     for place, (words, confidence) in enumerate(lines):
@@ -80,10 +80,14 @@ def _in_doubt(rules: RuleSet) -> list[str]:
         return ["Each class is answered by its own formula: a row may have several, or none."]
     if rules.resolve == "none":
         return ["Where not exactly one class fires, nobody decides."]
+    if any(rule.is_complement for rule in rules.rules):
+        return []
     told = []
-    if sum(len(formula) > 0 for formula in rules.formulas) > 1:
+    if sum(len(rule.cubes) > 0 for rule in rules.rules) > 1:
         told.append(
-            "Where several classes fire, the condition with the highest confidence decides; the upper of equals."
+            f"The first that applies decides: {', then '.join(rules.names[place] for place in rules.order)}."
+            if rules.resolve == "order"
+            else "Where several classes fire, the condition with the highest confidence decides; the upper of equals."
         )
     otherwise = "nobody decides" if rules.otherwise is None else f"the class is {rules.names[rules.otherwise]}"
     return [*told, f"Where no class fires, {otherwise}."]

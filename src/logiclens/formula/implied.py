@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
+from logiclens.formula.possible import PossibleRows
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import RuleSet
-from logiclens.formula.states import units_of
+from logiclens.formula.states import linked, units_of
 
 
 def in_one_language(before: RuleSet, after: RuleSet) -> tuple[RuleSet, RuleSet]:
@@ -53,15 +54,7 @@ def impossible(rules: Iterable[RuleSet]) -> Callable[[Cube], bool]:
     >>> never(Cube([Literal("age >= 60"), Literal("age >= 72", False)]))
     False
     """
-    given = list(rules)
-    every = replace(
-        given[0],
-        predicates={concept: one.predicate(concept) for one in given for concept in _concepts(one)},
-        groups=Groups(
-            [group for one in given for group in one.groups.exclusive],
-            [chain for one in given for chain in one.groups.implied],
-        ),
-    )
+    every = _meant_by_all(rules)
     known: dict[tuple[str, ...], set[tuple[bool, ...]] | None] = {}
 
     def never(cube: Cube) -> bool:
@@ -80,6 +73,50 @@ def impossible(rules: Iterable[RuleSet]) -> Callable[[Cube], bool]:
         return False
 
     return never
+
+
+def always(rules: Iterable[RuleSet]) -> Callable[[DNF], bool]:
+    """A test of formulas: whether one holds on every possible row, a missing value included.
+
+    The rule sets must speak one language.
+
+    >>> from logiclens.formula import Rule, parse
+    >>> old, new = (RuleSet((Rule("ill", parse(f'"age >= {cut}"'), (0.9,)),),
+    ...                     {f"age >= {cut}": Predicate("age", ">=", cut)}) for cut in (60, 72))
+    >>> holds = always([old, new])
+    >>> holds(parse('"age >= 60" | ~"age >= 72"')), holds(parse('"age >= 72" | ~"age >= 60"'))
+    (True, False)
+    """
+    every = _meant_by_all(rules)
+
+    def test(formula: DNF) -> bool:
+        concepts = linked(every, formula.concepts)
+        try:
+            units = units_of(every, concepts)
+        except LogicLensError:
+            # One of the models takes the column for dates and the other for numbers.
+            return DNF.true.implies(formula)
+        missing = {concept: every.predicate(concept).operator == "missing" for concept in concepts}
+        program = PossibleRows(units, concepts, also=missing)
+        program.respect(every.groups)
+        for cube in formula:
+            program.forbid(cube)
+        return program.solve(dict.fromkeys(program.place.values(), 1.0)) is None
+
+    return test
+
+
+def _meant_by_all(rules: Iterable[RuleSet]) -> RuleSet:
+    """The first rule set with the predicates and groups of all."""
+    given = list(rules)
+    return replace(
+        given[0],
+        predicates={concept: one.predicate(concept) for one in given for concept in _concepts(one)},
+        groups=Groups(
+            [group for one in given for group in one.groups.exclusive],
+            [chain for one in given for chain in one.groups.implied],
+        ),
+    )
 
 
 def _patterns(rules: RuleSet, concepts: tuple[str, ...]) -> set[tuple[bool, ...]] | None:
@@ -106,8 +143,14 @@ def _renamed(rules: RuleSet, names: dict[str, str]) -> RuleSet:
             for kind in (rules.groups.exclusive, rules.groups.implied)
         )
     )
-    renamed = [
-        replace(rule, formula=DNF(Cube(Literal(names[x.concept], x.positive) for x in cube) for cube in rule.formula))
-        for rule in rules.rules
-    ]
+
+    def formula(given: DNF | Complement) -> DNF | Complement:
+        if isinstance(given, Complement):
+            return Complement(DNF(cube(part) for part in given.of))
+        return DNF(map(cube, given))
+
+    def cube(given: Cube) -> Cube:
+        return Cube(Literal(names[x.concept], x.positive) for x in given)
+
+    renamed = [replace(rule, formula=formula(rule.formula)) for rule in rules.rules]
     return replace(rules, rules=tuple(renamed), predicates=predicates, groups=groups)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from logiclens.formula.dnf import Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.states import Unit
 
@@ -113,6 +113,16 @@ class PossibleRows:
         negative = sum(not literal.positive for literal in cube)
         terms = [(self.place[literal.concept], _sign(literal)) for literal in cube]
         self.add(terms, high=len(cube) - 1 - negative)
+
+    def ask(self, formula: DNF | Complement, holds: bool) -> None:
+        """Ask that a formula holds, or that it does not."""
+        if isinstance(formula, Complement):
+            self.ask(formula.of, not holds)
+        elif holds:
+            self.add([(self.fires(cube), 1.0) for cube in formula], low=1)
+        else:
+            for cube in formula:
+                self.forbid(cube)
 
     def solve(self, cost: Mapping[int, float]) -> dict[str, bool] | None:
         """The cheapest row, or None where no row is possible; ties go as the solver's fixed order has them."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.labels import plain_label
 from logiclens.formula.predicate import Predicate
@@ -16,11 +16,15 @@ from logiclens.formula.ruleset import Rule, RuleSet
 Made = TypeVar("Made")
 
 KIND = "logiclens rules"
-SCHEMA = 1
+SCHEMA = 2
+READABLE = (1, SCHEMA)
+"""The schemas that this version reads. Schema 1 had neither complements nor an order of classes."""
 
-_FIELDS = (
+_FIELDS_1 = (
     "kind", "schema", "classes", "predicates", "exclusive", "implied", "resolve", "otherwise", "multilabel",
 )  # fmt: skip
+_FIELDS = {1: _FIELDS_1, SCHEMA: (*_FIELDS_1, "order")}
+_RESOLVE = {1: ("confidence", "none"), SCHEMA: ("order", "confidence", "none")}
 
 
 def to_dict(rules: RuleSet) -> dict[str, Any]:
@@ -32,11 +36,18 @@ def to_dict(rules: RuleSet) -> dict[str, Any]:
     [{'class': 'ill', 'cubes': [{'if': {'old': True, 'smoker': False}, 'confidence': 0.9}]}]
     >>> to_dict(rules)["predicates"]
     {'old': {'column': 'age', 'operator': '>=', 'value': 60.0}}
+
+    A complement is kept as a reference to the class that it is the complement of, by its place:
+
+    >>> ill = parse("old")
+    >>> rules = RuleSet((Rule("ill", ill, (0.9,)), Rule("well", Complement(ill), (0.8,))), otherwise=1)
+    >>> to_dict(rules)["classes"][1]
+    {'class': 'well', 'complement_of': 0, 'confidence': 0.8}
     """
     return {
         "kind": KIND,
         "schema": SCHEMA,
-        "classes": [_rule_to_dict(rule) for rule in rules.rules],
+        "classes": [_rule_to_dict(rule, place) for place, rule in enumerate(rules.rules)],
         "predicates": {
             str(concept): {
                 "column": str(predicate.column),
@@ -50,17 +61,22 @@ def to_dict(rules: RuleSet) -> dict[str, Any]:
         "resolve": rules.resolve,
         "otherwise": None if rules.otherwise is None else int(rules.otherwise),
         "multilabel": bool(rules.multilabel),
+        "order": [int(place) for place in rules.order],
     }
 
 
-def _rule_to_dict(rule: Rule) -> dict[str, Any]:
+def _rule_to_dict(rule: Rule, place: int) -> dict[str, Any]:
     if not all(math.isfinite(confidence) for confidence in rule.confidence):
         raise LogicLensError(f"the rule of {rule.label!r} has a confidence that is not finite, which JSON cannot say.")
+    label = plain_label(rule.label)
+    if rule.is_complement:
+        # Of two classes the other one has the formula.
+        return {"class": label, "complement_of": 1 - place, "confidence": float(rule.confidence[0])}
     return {
-        "class": plain_label(rule.label),
+        "class": label,
         "cubes": [
             {"if": {str(lit.concept): bool(lit.positive) for lit in cube}, "confidence": float(confidence)}
-            for cube, confidence in zip(rule.formula, rule.confidence, strict=True)
+            for cube, confidence in zip(rule.cubes, rule.confidence, strict=True)
         ],
     }
 
@@ -72,9 +88,11 @@ def from_dict(data: Any) -> RuleSet:
     # First what it is and of which version: only then do its fields mean anything.
     if data.get("kind") != KIND:
         _refuse(f"'kind' must be {KIND!r}, got {shown(data.get('kind'))}.")
-    if type(data.get("schema")) is not int or data["schema"] != SCHEMA:
-        _refuse(f"this version reads schema {SCHEMA}, got {shown(data.get('schema'))}; update logiclens to read newer.")
-    _check_fields(data, _FIELDS, "the top level")
+    schema = data.get("schema")
+    if type(schema) is not int or schema not in READABLE:
+        known = " and ".join(map(str, READABLE))
+        _refuse(f"this version reads schema {known}, got {shown(schema)}; update logiclens to read newer.")
+    _check_fields(data, _FIELDS[schema], "the top level")
     classes = _list(data["classes"], "'classes'")
     groups: dict[str, list[list[str]]] = {}
     for kind in ("exclusive", "implied"):
@@ -85,26 +103,60 @@ def from_dict(data: Any) -> RuleSet:
     otherwise = data["otherwise"]
     if otherwise is not None and type(otherwise) is not int:
         _refuse(f"'otherwise' must be the place of a class or null, got {shown(otherwise)}.")
-    if data["resolve"] not in ("confidence", "none"):
-        _refuse(f"'resolve' must be 'confidence' or 'none', got {shown(data['resolve'])}.")
+    if data["resolve"] not in _RESOLVE[schema]:
+        *most, last = map(repr, _RESOLVE[schema])
+        _refuse(f"'resolve' must be {', '.join(most)} or {last}, got {shown(data['resolve'])}.")
+    order = _list(data.get("order", ()), "'order'")
+    if not all(type(place) is int for place in order):
+        _refuse(f"'order' must list places of classes, got {shown(order)}.")
     if not isinstance(data["multilabel"], bool):
         _refuse(f"'multilabel' must be true or false, got {shown(data['multilabel'])}.")
     return _made(
         RuleSet,
-        rules=tuple(_rule(entry, f"class number {place}") for place, entry in enumerate(classes)),
+        rules=_rules(classes, schema),
         predicates=_predicates(data["predicates"]),
         groups=Groups(**groups),
         resolve=data["resolve"],
         otherwise=otherwise,
         multilabel=data["multilabel"],
+        order=tuple(order),
     )
+
+
+def _rules(entries: list[Any], schema: int) -> tuple[Rule, ...]:
+    """The rule of each class; complements once the formulas that they refer to are read."""
+    complements = {
+        place
+        for place, entry in enumerate(entries)
+        if schema > 1 and isinstance(entry, Mapping) and "complement_of" in entry
+    }
+    made = {
+        place: _rule(entry, f"class number {place}") for place, entry in enumerate(entries) if place not in complements
+    }
+    for place in complements:
+        made[place] = _complement(entries[place], f"class number {place}", made)
+    return tuple(made[place] for place in range(len(entries)))
+
+
+def _complement(entry: Any, where: str, formulas: Mapping[int, Rule]) -> Rule:
+    _check_fields(entry, ("class", "complement_of", "confidence"), where)
+    other = entry["complement_of"]
+    formula = formulas[other].formula if type(other) is int and other in formulas else None
+    if not isinstance(formula, DNF):
+        _refuse(f"'complement_of' of {where} must be the place of a class with cubes, got {shown(other)}.")
+    confidence = _number(entry["confidence"], f"'confidence' of {where}")
+    return Rule(_label(entry["class"], where), Complement(formula), (confidence,))
+
+
+def _label(label: Any, where: str) -> Any:
+    if not isinstance(label, str | bool | int | float) or (isinstance(label, float) and not math.isfinite(label)):
+        _refuse(f"{where} must be a text, a finite number or a Boolean, got {shown(label)}.")
+    return label
 
 
 def _rule(entry: Any, where: str) -> Rule:
     _check_fields(entry, ("class", "cubes"), where)
-    label = entry["class"]
-    if not isinstance(label, str | bool | int | float) or (isinstance(label, float) and not math.isfinite(label)):
-        _refuse(f"{where} must be a text, a finite number or a Boolean, got {shown(label)}.")
+    label = _label(entry["class"], where)
     cubes, confidence = [], []
     for entry_of_cube in _list(entry["cubes"], f"'cubes' of {where}"):
         _check_fields(entry_of_cube, ("if", "confidence"), f"a cube of {where}")

@@ -139,7 +139,9 @@ class RuleSet:
             raise LogicLensError(f"resolve must be 'order', 'confidence' or 'none', got {self.resolve!r}.")
         self._check_complement()
         stated = [place for place, rule in enumerate(self.rules) if not rule.is_complement]
-        if self.resolve == "order" and not self.order:
+        if self.multilabel and self.order:
+            raise LogicLensError("with several labels a row each formula answers for itself: leave out order.")
+        if self.resolve == "order" and not self.order and not self.multilabel:
             object.__setattr__(self, "order", tuple(stated))
         if self.order and sorted(self.order) != stated:
             raise LogicLensError(f"order must name each class with a formula once, got {self.order}.")
@@ -209,7 +211,7 @@ class RuleSet:
         """
         lines = [
             Decision(cube, place, confidence)
-            for place in self.order or range(len(self.rules))
+            for place in (self.order if self.resolve == "order" else range(len(self.rules)))
             for cube, confidence in zip(self.rules[place].cubes, self.rules[place].confidence, strict=False)
         ]
         return tuple(lines if self.resolve == "order" else sorted(lines, key=lambda line: -line.confidence))
@@ -267,7 +269,8 @@ class RuleSet:
         """For each row the confidence of the cube that decides, on its class; the other classes share the rest.
 
         A complement has a confidence of its own. Any other class that is only there because nothing fires is as likely
-        as the rest, by a hair more; so is a class whose cube was hardly ever right. The largest is what `predict` gives.
+        as the rest, by a hair more; so is a class whose cube was hardly ever right. The largest is what `predict`
+        gives.
         """
         packed, n = self.pack(table, names), len(self.rules)
         places = self.predict_places(packed)

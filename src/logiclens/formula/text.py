@@ -13,7 +13,7 @@ from typing import Literal as OneOf
 
 from logiclens.errors import FormulaSyntaxError, LogicLensError
 from logiclens.formula.bits import unknown_concept
-from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import NO_GROUPS, Groups
 
 Style = OneOf["ascii", "unicode", "latex"]
@@ -54,8 +54,8 @@ _LATEX_ESCAPES = {
 _QUOTED_ESCAPES = {"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
-def format_formula(formula: DNF | Cube | Literal, style: Style = "ascii") -> str:
-    r"""The text of a formula.
+def format_formula(formula: DNF | Complement | Cube | Literal, style: Style = "ascii") -> str:
+    r"""The text of a formula; a complement is written as the negation of the formula that it refers to.
 
     >>> formula = (Literal("age >= 72.5") & ~Literal("smoker")) | Literal("sepsis")
     >>> print(format_formula(formula))
@@ -64,10 +64,19 @@ def format_formula(formula: DNF | Cube | Literal, style: Style = "ascii") -> str
     ("age >= 72.5" ∧ ¬smoker) ∨ sepsis
     >>> print(format_formula(~Literal("smoker"), "latex"))
     \lnot \text{smoker}
+    >>> print(format_formula(Complement(formula), "unicode"))
+    ¬(("age >= 72.5" ∧ ¬smoker) ∨ sepsis)
     """
     if style not in _SYMBOLS:
         raise LogicLensError(f"unknown style {style!r}: choose 'ascii', 'unicode' or 'latex'.")
     symbols = _SYMBOLS[style]
+    if isinstance(formula, Complement):
+        if formula.is_constant:
+            return symbols.true if not formula.of.cubes else symbols.false
+        text = format_formula(formula.of, style)
+        (cube, *others) = formula.of.cubes
+        alone = not others and len(cube) == 1 and cube.literals[0].positive
+        return f"{symbols.negation}{text}" if alone else f"{symbols.negation}({text})"
     cubes = (formula | DNF.false).cubes
     if not cubes:
         return symbols.false
@@ -78,19 +87,39 @@ def format_formula(formula: DNF | Cube | Literal, style: Style = "ascii") -> str
     )
 
 
-def format_first_order(formula: DNF, head: str, *, fidelity: float | None = None, groups: Groups = NO_GROUPS) -> str:
+def format_first_order(
+    formula: DNF | Complement,
+    head: str,
+    *,
+    fidelity: float | None = None,
+    groups: Groups = NO_GROUPS,
+    other: str | None = None,
+) -> str:
     """The formula as a sentence about every object, for reading only.
 
     `↔` stands where the formula is equal to the network on all the stated rows; pass `fidelity` where it is not, and
     `≈` is written with it. `⊕` stands where every two cubes exclude each other, by their literals or by what `groups`
-    rule out.
+    rule out. A complement is written by the name of the `other` class, whose formula it refers to.
 
     >>> odd = Literal("one") | Literal("three")
     >>> print(format_first_order(odd, "odd", groups=Groups([["one", "two", "three"]])))
     ∀x: odd(x) ↔ one(x) ⊕ three(x)
     >>> print(format_first_order(odd, "odd", fidelity=0.973))
     ∀x: odd(x) ≈ one(x) ∨ three(x)   [fidelity 97.3%]
+    >>> print(format_first_order(Complement(odd), "even", other="odd"))
+    ∀x: even(x) ↔ ¬odd(x)
     """
+    if not isinstance(formula, Complement):
+        body = _first_order_body(formula, groups)
+    elif other is not None:
+        body = f"¬{_quoted_name(other)}(x)"
+    else:
+        body = f"¬({_first_order_body(formula.of, groups)})"
+    sign, note = ("↔", "") if fidelity is None else ("≈", f"   [fidelity {_percent(fidelity)}]")
+    return f"∀x: {_quoted_name(head)}(x) {sign} {body}{note}"
+
+
+def _first_order_body(formula: DNF, groups: Groups) -> str:
     symbols = _SYMBOLS["unicode"]
     apart = len(formula) > 1 and all(groups.apart(a, b) for a, b in combinations(formula.cubes, 2))
     body = (" ⊕ " if apart else symbols.disjunction).join(
@@ -99,8 +128,7 @@ def format_first_order(formula: DNF, head: str, *, fidelity: float | None = None
         )
         for cube in formula
     )
-    sign, note = ("↔", "") if fidelity is None else ("≈", f"   [fidelity {_percent(fidelity)}]")
-    return f"∀x: {_quoted_name(head)}(x) {sign} {body or symbols.false}{note}"
+    return body or symbols.false
 
 
 def parse(text: str, names: Sequence[str] | None = None) -> DNF:

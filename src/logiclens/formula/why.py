@@ -60,10 +60,17 @@ class CubeReason:
 
 @dataclass(frozen=True)
 class ClassReason:
-    """The cubes of one class."""
+    """The cubes of one class.
+
+    A complement has none of its own: it holds where no cube of the other class fires, and `unless` are those cubes with
+    what each of them lacks.
+    """
 
     label: Scalar
     cubes: tuple[CubeReason, ...]
+    is_complement: bool = False
+    confidence: float | None = None
+    unless: tuple[CubeReason, ...] = ()
 
     @property
     def fired(self) -> tuple[CubeReason, ...]:
@@ -78,10 +85,17 @@ class ClassReason:
     @property
     def fires(self) -> bool:
         """Whether the formula of the class holds."""
+        if self.is_complement:
+            return not any(cube.fires for cube in self.unless)
         return bool(self.fired)
 
     def __str__(self) -> str:
         """A heading and a line for each cube."""
+        if self.is_complement:
+            trust = "" if self.confidence is None else f" (confidence {self.confidence:.2f})"
+            told = f"otherwise, since no cube of the other class fires{trust}" if self.fires else "otherwise"
+            lines = [f"  {cube}" for cube in self.unless] or ["  the other formula is False: it never fires"]
+            return "\n".join([f"{self.label}: {'yes' if self.fires else 'no'}, {told}", *lines])
         lines = [f"  {cube}" for cube in self.cubes] or ["  its formula is False: it never fires"]
         return "\n".join([f"{self.label}: {'yes' if self.fires else 'no'}", *lines])
 
@@ -137,14 +151,19 @@ def why(rules: RuleSet, row: Any) -> Why:
     place = int(rules.predict_places(packed_row(holds))[0])
     answer = rules.rules[place].label if place >= 0 else None
     if rules.resolve == "none":
+        if place >= 0 and classes[place].is_complement:
+            return Why(answer, f"{answer}, because {_lacking(classes[place])}", None, classes)
         if answer is not None:
             return Why(answer, f"{answer}, because no other formula fires", _best(classes[place]), classes)
         several = f"{' and '.join(str(reason.label) for reason in fired)} fire" if fired else "no formula fires"
         return Why(None, f"nobody decides, because {several}", None, classes)
+    if place >= 0 and classes[place].is_complement:
+        return Why(answer, f"{answer}, because {_lacking(classes[place])}", None, classes)
     if fired:
-        decided = _best(classes[place])
+        decided = _deciding(rules, classes[place])
         beaten = [str(reason.label) for reason in fired if reason.label != answer]
-        note = f", which outweighs {' and '.join(beaten)}" if beaten else ""
+        how = "comes before" if rules.resolve == "order" else "outweighs"
+        note = f", which {how} {' and '.join(beaten)}" if beaten else ""
         words = f"{answer}, because: {decided.words} (confidence {decided.confidence:.2f}){note}"
         return Why(answer, words, decided, classes)
     if answer is None:
@@ -157,6 +176,19 @@ def _best(reason: ClassReason) -> CubeReason:
     return max(reason.fired, key=lambda cube: cube.confidence)
 
 
+def _deciding(rules: RuleSet, reason: ClassReason) -> CubeReason:
+    """The fired cube of a class that decides: with an order the first written, else the one trusted most."""
+    return reason.fired[0] if rules.resolve == "order" else _best(reason)
+
+
+def _lacking(reason: ClassReason) -> str:
+    """Why the class of a complement is the answer: what each cube of the other formula lacks."""
+    if not reason.unless:
+        return "the other formula never fires"
+    each = "; ".join(f"{cube.words} lacks {' and '.join(map(str, cube.failed))}" for cube in reason.unless)
+    return f"no cube of the other class fires: {each}"
+
+
 def _of_several(classes: tuple[ClassReason, ...]) -> Why:
     answer = tuple(reason.label for reason in classes if reason.fires)
     told = f"{', '.join(map(str, answer))}: each formula answers for itself" if answer else "no formula fires"
@@ -164,18 +196,19 @@ def _of_several(classes: tuple[ClassReason, ...]) -> Why:
 
 
 def _class_reason(rules: RuleSet, rule: Rule, cells: Mapping[str, Any], holds: Mapping[str, bool]) -> ClassReason:
-    return ClassReason(
-        rule.label,
-        tuple(
-            CubeReason(
-                cube,
-                " and ".join(_said_here(rules, lit, cells) for lit in cube) or "always",
-                confidence,
-                tuple(_failed(rules, lit, cells) for lit in cube if holds[lit.concept] != lit.positive),
-            )
-            for cube, confidence in zip(rule.formula, rule.confidence, strict=True)
-        ),
+    written = next(other for other in rules.rules if not other.is_complement) if rule.is_complement else rule
+    cubes = tuple(
+        CubeReason(
+            cube,
+            " and ".join(_said_here(rules, lit, cells) for lit in cube) or "always",
+            confidence,
+            tuple(_failed(rules, lit, cells) for lit in cube if holds[lit.concept] != lit.positive),
+        )
+        for cube, confidence in zip(written.cubes, written.confidence, strict=True)
     )
+    if rule.is_complement:
+        return ClassReason(rule.label, (), is_complement=True, confidence=rule.confidence[0], unless=cubes)
+    return ClassReason(rule.label, cubes)
 
 
 def _said_here(rules: RuleSet, literal: Literal, cells: Mapping[str, Any]) -> str:

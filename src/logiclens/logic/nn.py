@@ -11,7 +11,7 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
 from logiclens.explain.result import Explanation
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, Complement
 
 
 class ExplainedClasses(NamedTuple):
@@ -19,7 +19,7 @@ class ExplainedClasses(NamedTuple):
 
     texts: tuple[str, ...]
     explanations: Explanation
-    formulas: tuple[DNF, ...]
+    formulas: tuple[DNF | Complement, ...]
 
 
 def explain_class(

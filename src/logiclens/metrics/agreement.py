@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, Complement
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Consistency:
     left_out: int
 
 
-def class_consistency(formulas: Sequence[DNF], column_of: Mapping[str, str] | None = None) -> float | None:
+def class_consistency(formulas: Sequence[DNF | Complement], column_of: Mapping[str, str] | None = None) -> float | None:
     """Over the concepts used in any of one class's formulas, the mean share of formulas using them.
 
     None where no formula uses a concept. Where cuts are fitted anew in each run, concepts carry other numbers in their
@@ -35,7 +35,7 @@ def class_consistency(formulas: Sequence[DNF], column_of: Mapping[str, str] | No
     return float(np.mean([count / len(formulas) for count in used.values()])) if used else None
 
 
-def consistency(runs: Sequence[Sequence[DNF]], column_of: Mapping[str, str] | None = None) -> Consistency:
+def consistency(runs: Sequence[Sequence[DNF | Complement]], column_of: Mapping[str, str] | None = None) -> Consistency:
     """The paper's consistency: `runs[k][i]` is the formula of class i in run k. NaN where no class uses a concept."""
     if len({len(run) for run in runs}) != 1:
         raise LogicLensError("every run must have one formula for each of the same classes, and there must be a run.")

@@ -1,7 +1,9 @@
 """Rules in the words of qualitative comparative analysis: the truth table, consistency and coverage of one class.
 
 The class is the outcome Y, the concepts of its formula are the conditions, a cube is a path and the formula the
-solution. All sets are crisp, and |·| counts cases:
+solution. X holds where a path or the solution fires, whichever class the rules decide for in the end: all of these are
+shares by firing, not by decision. A class that is the complement of the other has no path of its own: its solution
+holds where that formula does not. All sets are crisp, and |·| counts cases:
 
     consistency of X for Y (sufficiency)    |X ∧ Y| / |X|
     raw coverage of Y by X                  |X ∧ Y| / |Y|
@@ -32,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from logiclens.formula.bits import RowsLike
 from logiclens.formula.counted import distinct, row_weights
-from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Scalar
 from logiclens.formula.ruleset import RuleSet
@@ -92,7 +94,7 @@ class Path:
     raw_coverage: Share
     unique_coverage: Share | None
 
-    def to_dict(self, formula: DNF) -> dict[str, Any]:
+    def to_dict(self, formula: DNF | Complement) -> dict[str, Any]:
         """Everything as JSON has it; `formula` is what the solution is called by."""
         return {
             "literals": None if self.cube is None else [asdict(literal) for literal in self.cube],
@@ -132,7 +134,7 @@ class QCA:
     """
 
     label: Scalar
-    formula: DNF
+    formula: DNF | Complement
     outcome: Share
     configurations: tuple[Configuration, ...]
     paths: tuple[Path, ...]
@@ -201,7 +203,7 @@ class QCA:
             f"crisp-set analysis of the outcome {self.name!r}, which {cases} have",
             f"truth table\n{aligned(table)}",
             "\n".join([*remainders, *([f"  {self.remark}"] if self.remark else [])]),
-            f"sufficiency: {_text(self.formula)} → {self.name}\n{aligned(sufficient)}",
+            f"sufficiency, by where it fires: {_text(self.formula)} → {self.name}\n{aligned(sufficient)}",
             f"necessity\n{aligned(necessary)}",
         ]
         return "\n\n".join(blocks)
@@ -237,7 +239,7 @@ def qca(
       0     0
       1     1
     <BLANKLINE>
-    sufficiency: poor ∧ ¬free → war
+    sufficiency, by where it fires: poor ∧ ¬free → war
       consistency  raw coverage  unique coverage  path
       0.667        1.000         1.000            poor ∧ ¬free
       0.667        1.000                          solution
@@ -267,7 +269,7 @@ def qca(
     configurations = _truth_table(matrix, member, weights)
     return QCA(
         rule.label, formula, whole.prevalence, configurations,
-        tuple(Path(row.cube, row.confidence, row.coverage, row.unique_coverage) for row in counted(formula.cubes)),
+        tuple(Path(row.cube, row.confidence, row.coverage, row.unique_coverage) for row in counted(rule.cubes)),
         Path(None, whole.confidence, whole.coverage, None),
         tuple(_necessity(literal, counted([Cube([literal])])[0]) for literal in singles),
         *_remainders(conditions, rules.groups, [row.values for row in configurations]),
@@ -337,7 +339,7 @@ def _patterns(concepts: Sequence[str], groups: Groups) -> set[Values]:
     return set(found)
 
 
-def _text(formula: DNF | Cube | Literal) -> str:
+def _text(formula: DNF | Complement | Cube | Literal) -> str:
     return format_formula(formula, "unicode")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.formula.bits import PackedRows
-from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.predicate import Scalar
 from logiclens.formula.text import format_formula
 
@@ -174,7 +174,7 @@ class CubeStatistics:
             "unique_coverage": self.unique_coverage, "confidence": self.confidence,
         }  # fmt: skip
 
-    def to_dict(self, formula: DNF) -> dict[str, Any]:
+    def to_dict(self, formula: DNF | Complement) -> dict[str, Any]:
         """Everything as JSON has it; `formula` is what the whole is called by."""
         literals = None if self.cube is None else [asdict(literal) for literal in self.cube]
         return {
@@ -191,7 +191,7 @@ class ClassStatistics:
     """What was counted of one class: of its formula as a whole and of each cube."""
 
     label: Scalar
-    formula: DNF
+    formula: DNF | Complement
     whole: CubeStatistics
     cubes: tuple[CubeStatistics, ...]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, Complement
 
 
 def accuracy(truth: ArrayLike, prediction: ArrayLike, weight: ArrayLike | None = None) -> float:
@@ -67,8 +67,11 @@ def explanation_accuracy(fires: ArrayLike, labels: ArrayLike, weight: ArrayLike 
     return _mean_over_classes(macro_f1, labels, fires, weight)
 
 
-def complexity(formulas: Iterable[DNF]) -> float:
-    """Literals of a formula summed over its cubes; the mean over classes. `True` and `False` count 0."""
+def complexity(formulas: Iterable[DNF | Complement]) -> float:
+    """Literals of a formula summed over its cubes; the mean over classes. `True` and `False` count 0.
+
+    A complement counts the literals of the formula that it refers to.
+    """
     lengths = [formula.n_literals for formula in formulas]
     if not lengths:
         raise LogicLensError("there are no formulas to score.")
@@ -89,7 +92,7 @@ class Fidelity:
 
 
 def fidelity(
-    formulas: Iterable[DNF], fires: ArrayLike, answers: ArrayLike, weight: ArrayLike | None = None
+    formulas: Iterable[DNF | Complement], fires: ArrayLike, answers: ArrayLike, weight: ArrayLike | None = None
 ) -> Fidelity:
     """Accuracy of (formula fires) against (network answers this class), mean over classes, with its companions."""
     listed, never = list(formulas), np.zeros_like(np.asarray(answers, dtype=np.bool_))

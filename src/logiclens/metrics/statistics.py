@@ -148,9 +148,9 @@ def rule_statistics(
     per_class = []
     for place, rule in enumerate(rules.rules):
         column = member[:, place]
-        fired = [DNF([cube]).evaluate_packed(packed) for cube in rule.formula]
+        fired = [DNF([cube]).evaluate_packed(packed) for cube in rule.cubes]
         whole = counts(wholes, column, place)
-        cubes = [(cube, counts(fired, column, which)) for which, cube in enumerate(rule.formula)]
+        cubes = [(cube, counts(fired, column, which)) for which, cube in enumerate(rule.cubes)]
         # All rows first, then each subgroup.
         per_class.append(
             [

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Protocol
 
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.english import english
 from logiclens.formula.html import BLOCK, CODE, FAINT, faint, rules_html
 from logiclens.formula.predicate import Predicate
@@ -31,7 +31,7 @@ class ExplainedClass(Protocol):
         """The class."""
 
     @property
-    def formula(self) -> DNF:
+    def formula(self) -> DNF | Complement:
         """Its formula."""
 
     @property

@@ -17,15 +17,19 @@
   // The class, by its place, and the cube that decides; -1 where there is none.
   function decide(bits) {
     const fired = data.cubes.map((cube) => fires(cube, bits));
-    if (data.resolve === "none") {
+    // Of two classes the one without rules is what the other leaves.
+    if (data.resolve === "none" && !data.complement) {
       const classes = new Set(data.cubes.filter((_, i) => fired[i]).map((cube) => cube.of));
       const cube = classes.size === 1 ? fired.indexOf(true) : -1;
       return { klass: cube < 0 ? -1 : data.cubes[cube].of, cube };
     }
     let best = -1;
+    const earlier = (i, j) => data.order.indexOf(data.cubes[i].of) < data.order.indexOf(data.cubes[j].of);
+    const trusted = (i, j) => data.cubes[i].trust > data.cubes[j].trust;
+    const before = data.resolve === "order" ? earlier : trusted;
     fired.forEach((fires, i) => {
-      // Only a higher trust counts: of equals the earlier class and cube decides.
-      if (fires && (best < 0 || data.cubes[i].trust > data.cubes[best].trust)) best = i;
+      // Of equals the cube that is written first decides.
+      if (fires && (best < 0 || before(i, best))) best = i;
     });
     if (best >= 0) return { klass: data.cubes[best].of, cube: best };
     return { klass: data.otherwise === null ? -1 : data.otherwise, cube: -1 };

@@ -113,10 +113,12 @@ def _for_script(result: Mapping[str, Any]) -> dict[str, Any]:
                 "trust": cube["confidence"],
             }
             for i, entry in enumerate(rules["classes"])
-            for cube in entry["cubes"]
+            for cube in entry.get("cubes", ())
         ],
+        "order": rules.get("order", []),
         "resolve": rules["resolve"],
         "otherwise": rules["otherwise"],
+        "complement": any("complement_of" in entry for entry in rules["classes"]),
         "multilabel": rules["multilabel"],
         "rows": [[row["row"], row["label"], row["network"], row["rules"], row["bits"]] for row in result["rows"]],
     }

@@ -23,7 +23,7 @@ from logiclens.explain.result import Explanation
 from logiclens.explain.stability import Stability
 from logiclens.export.json import to_dict
 from logiclens.formula.bits import PackedRows
-from logiclens.formula.dnf import DNF, Literal
+from logiclens.formula.dnf import DNF, Literal, written
 from logiclens.formula.english import literal_words
 from logiclens.formula.ruleset import RuleSet
 from logiclens.formula.text import format_formula
@@ -141,10 +141,11 @@ def _stability(explanation: Explanation) -> dict[str, Any]:
             {"class": counted.name, "concept": concept, "frequency": share}
             for concept, share in list(counted.concepts.items())[:20]
         ]
-        held = [cube for cube in explained.formula if cube not in counted.cubes]
+        own = written(explained.formula)
+        held = [cube for cube in own if cube not in counted.cubes]
         for cube, share in [*list(counted.cubes.items())[:20], *((cube, 0.0) for cube in held)]:
             text = format_formula(DNF([cube]), "unicode")
-            inside = cube in explained.formula.cubes
+            inside = cube in own.cubes
             cubes.append({"class": counted.name, "text": text, "frequency": share, "in_formula": inside})
     return {
         "resamples": found.n_resamples,

@@ -153,11 +153,11 @@ def _check_parts(result: Mapping[str, Any]) -> None:
         if found != names:
             raise LogicLensError(f"the classes of the result are {names}, but those of {where} are {found}.")
     for entry, measured in zip(classes, result["statistics"]["classes"], strict=True):
-        cubes = [dict(cube["if"]) for cube in entry["cubes"]]
+        cubes = [dict(cube["if"]) for cube in entry.get("cubes", ())]
         told = [{lit["concept"]: lit["positive"] for lit in cube["literals"] or ()} for cube in measured["cubes"]]
         if cubes != told:
             raise LogicLensError(f"the statistics of {measured['name']!r} are not about the cubes of its rules.")
-    used = [concept for entry in classes for cube in entry["cubes"] for concept in cube["if"]]
+    used = [concept for entry in classes for cube in entry.get("cubes", ()) for concept in cube["if"]]
     for name in (*used, *(name for kind in ("exclusive", "implied") for group in result[kind] for name in group)):
         if name not in known:
             raise LogicLensError(f"the result uses the concept {name!r}, which is not among its 'concepts'.")

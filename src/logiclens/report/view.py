@@ -57,6 +57,7 @@ class ClassView:
 
     key: str
     name: str
+    otherwise: str
     conditions: tuple[str, ...]
     constant: str
     formula: str
@@ -85,13 +86,15 @@ def _class_view(
     meanings: Mapping[str, Any],
     result: Mapping[str, Any],
 ) -> ClassView:
-    name, cubes = entry["name"], [dict(cube["if"]) for cube in rule["cubes"]]
+    name, cubes = entry["name"], [dict(cube["if"]) for cube in rule.get("cubes", ())]
     words = [cube_words(cube, meanings) for cube in cubes]
-    constant = "" if all(cubes) and cubes else "always" if cubes else "never"
+    other = rule.get("complement_of")
+    constant = "" if other is not None else "" if all(cubes) and cubes else "always" if cubes else "never"
     base = measured["prevalence"]["value"]
     return ClassView(
         key=key,
         name=name,
+        otherwise="" if other is None else result["classes"][other]["name"],
         conditions=() if constant else tuple(words),
         constant=constant,
         formula=entry["formula"],
@@ -99,7 +102,7 @@ def _class_view(
         certified=entry["certified"] is not None,
         prevalence=share_words(measured["prevalence"]),
         lines=tuple(_line(w, cube, name, base) for w, cube in zip(words, measured["cubes"], strict=True)),
-        whole=_line(f"any rule for {name}", measured["whole"], name, base),
+        whole=_line(f"any rule for {name}" if other is None else "otherwise", measured["whole"], name, base),
         reason=" ".join(sentence(entry[part]) for part in ("reason", "remedy") if entry[part]),
         comparison=_comparison(entry),
         covered=tuple(_covered(w, cube, name, result) for w, cube in zip(words, cubes, strict=True)),
@@ -212,7 +215,7 @@ def _covered(words: str, cube: Mapping[str, bool], name: str, result: Mapping[st
 def summary(result: Mapping[str, Any]) -> str:
     """The page in one sentence."""
     data, confusion = result["data"], result["confusion"]
-    n_cubes = sum(len(entry["cubes"]) for entry in result["rules"]["classes"])
+    n_cubes = sum(len(entry.get("cubes", ())) for entry in result["rules"]["classes"])
     found = f"{counted(n_cubes, 'rule')} for {data['target']}, learned from {data['name']}"
     if confusion is None:
         return f"{found}."
@@ -273,10 +276,16 @@ def deciding(result: Mapping[str, Any]) -> str:
     firing, rules = result["firing"], result["rules"]
     if result["multilabel"]:
         how = "A row can have several labels: each is given where any of its rules fires."
+    elif others := [entry for entry in rules["classes"] if "complement_of" in entry]:
+        name = result["classes"][others[0]["complement_of"]]["name"]
+        return f"Where a rule for {name} fires, the answer is {name}; otherwise it is {others[0]['class']}."
     elif rules["resolve"] == "none":
         how = "A row gets a class where the rules of exactly that class fire; otherwise it stays undecided."
     else:
         how = "Where rules of several classes fire, the rule that can be trusted most decides."
+        if rules["resolve"] == "order":
+            names = ", ".join(result["classes"][place]["name"] for place in rules["order"])
+            how = f"The first class that applies decides, in this order: {names}."
         if rules["otherwise"] is None:
             how += " Where none fires, the row stays undecided."
         else:

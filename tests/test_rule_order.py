@@ -1,0 +1,116 @@
+"""The order of the classes and the rules made of formulas: judged by trying every order in plain Python."""
+
+from __future__ import annotations
+
+import time
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logiclens.explain import rules as module
+from logiclens.explain.rules import best_order, rule_set
+from logiclens.formula import Complement, PackedRows, parse
+from logiclens.formula.groups import NO_GROUPS
+from logiclens.metrics.rules import wilson_interval
+
+
+def macro_f1(fires: np.ndarray, truth: np.ndarray, weight: np.ndarray, order: tuple[int, ...], otherwise: int) -> float:
+    """Row by row: who decides, then F1 class by class."""
+    n = fires.shape[1]
+    said, right = [0.0] * n, [0.0] * n
+    for fired, row, w in zip(fires, truth, weight, strict=True):
+        klass = next((k for k in order if fired[k]), otherwise)
+        said[klass] += w
+        right[klass] += w * row[klass]
+    total = (truth * weight[:, None]).sum(axis=0)
+    return float(np.mean([2 * r / (s + t) if s + t else 0.0 for r, s, t in zip(right, said, total, strict=True)]))
+
+
+@st.composite
+def decided_rows(draw: st.DrawFn, most: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    n, rows = draw(st.integers(1, most)), draw(st.integers(1, 12))
+    fires = np.array(draw(st.lists(st.lists(st.booleans(), min_size=n, max_size=n), min_size=rows, max_size=rows)))
+    labels = np.array(draw(st.lists(st.integers(0, n - 1), min_size=rows, max_size=rows)))
+    weight = np.array(draw(st.lists(st.sampled_from([0.0, 1.0, 2.0, 2.5]), min_size=rows, max_size=rows)))
+    return fires, np.eye(n)[labels], weight
+
+
+@given(decided_rows())
+def test_no_other_order_is_better(case: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    fires, truth, weight = case
+    n = fires.shape[1]
+    order, otherwise = best_order(fires, truth, weight)
+    best = max(macro_f1(*case, tried, other) for tried in permutations(range(n)) for other in range(n))
+    assert sorted(order) == list(range(n))
+    assert macro_f1(*case, order, otherwise) == pytest.approx(best)
+
+
+@settings(max_examples=60)
+@given(decided_rows(most=6))
+def test_no_single_move_betters_what_the_search_finds(case: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    fires, truth, weight = case
+    n = fires.shape[1]
+    counted = module._Counted.of(fires, truth, weight)
+    order, otherwise = module._searched(counted)
+    found = macro_f1(*case, order, otherwise)
+    assert counted.score(order, otherwise) == pytest.approx(found)
+    for klass in range(n):
+        rest = [k for k in order if k != klass]
+        scores = [macro_f1(*case, (*rest[:p], klass, *rest[p:]), otherwise) for p in range(n)]
+        assert max(scores) <= found + 1e-9
+        place, score = counted.best_place(rest, klass, otherwise)
+        assert score == pytest.approx(max(scores))
+        assert scores[place] == pytest.approx(max(scores))
+        assert macro_f1(*case, order, klass) <= found + 1e-9
+    for i in range(n):
+        for j in range(i):
+            tried = list(order)
+            tried[i], tried[j] = tried[j], tried[i]
+            if (fires[:, order[i]] & fires[:, order[j]]).any():
+                assert macro_f1(*case, tuple(tried), otherwise) <= found + 1e-9
+
+
+def test_many_classes_are_ordered_fast_and_alike_each_time() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 200, 12_000)
+    fires = rng.random((12_000, 200)) < 0.02
+    fires[np.arange(12_000), labels] |= rng.random(12_000) < 0.7
+    truth = np.eye(200)[labels]
+    begun = time.process_time()
+    order, otherwise = best_order(fires, truth, np.ones(12_000))
+    assert time.process_time() - begun < 30
+    # Rows in another order are decided alike.
+    turned = rng.permutation(12_000)
+    assert best_order(fires[turned], truth[turned], np.ones(12_000)) == (order, otherwise)
+    plain = macro_f1(fires, truth, np.ones(12_000), tuple(range(200)), otherwise)
+    assert macro_f1(fires, truth, np.ones(12_000), order, otherwise) > plain + 0.01
+
+
+ROWS = np.array([[1, 1], [1, 0], [0, 1], [0, 0], [0, 0]], dtype=bool)
+NAMES = ("a", "b")
+
+
+def test_a_complement_has_the_confidence_of_the_rows_that_are_left() -> None:
+    formula, truth = parse("a & b"), np.eye(2)[[1, 0, 0, 1, 0]]
+    weight = np.array([1.0, 2.0, 1.0, 1.0, 3.0])
+    rules = rule_set([Complement(formula), formula], ["no", "yes"], PackedRows.of(ROWS, NAMES), truth, weight)
+    assert rules.rules[0].confidence == (wilson_interval(6.0, 7.0)[0],)
+    assert rules.rules[1].confidence == (wilson_interval(1.0, 1.0)[0],)
+    assert (rules.resolve, rules.order, rules.otherwise, rules.groups) == ("order", (1,), 0, NO_GROUPS)
+    assert rules.predict(ROWS, NAMES).tolist() == ["yes", "no", "no", "no", "no"]
+
+
+def test_who_decides_is_set_by_the_rows_where_nothing_is_said() -> None:
+    formulas, truth, weight = [parse("a"), parse("b")], np.eye(2)[[1, 0, 1, 0, 0]], np.ones(5)
+    rows = PackedRows.of(ROWS, NAMES)
+    rules = rule_set(formulas, ["x", "y"], rows, truth, weight)
+    assert (rules.resolve, rules.order, rules.otherwise) == ("order", (1, 0), 0)
+    given = rule_set(formulas, ["x", "y"], rows, truth, weight, order=(0, 1))
+    assert (given.order, given.otherwise) == ((0, 1), 0)
+    trusting = rule_set(formulas, ["x", "y"], rows, truth, weight, resolve="confidence")
+    assert (trusting.order, trusting.otherwise) == ((), 0)
+    several = rule_set(formulas, ["x", "y"], rows, truth, weight, multilabel=True)
+    assert (several.order, several.otherwise) == ((), None)
