@@ -30,7 +30,7 @@ def explain(
     stability: Annotated[
         int | None, typer.Option(metavar="N", min=2, help="Train again on N resamples: which parts recur?")
     ] = None,
-    stable: Annotated[bool, typer.Option("--stable", help="With --stability: rules made of what recurs.")] = False,
+    stable: Annotated[bool, typer.Option("--stable", help="Rules of what recurs on bags of the rows only.")] = False,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="With --stability: so many processes; 1 if not said.")
     ] = None,
@@ -49,7 +49,7 @@ def explain(
         Cuts, typer.Option(metavar="HOW", help="Cut numbers and dates: supervised, quantile, uniform, soft.")
     ] = Cuts.supervised,
     max_literals: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Most conditions a class; 9 with --exact, else 40.")
+        int | None, typer.Option(metavar="N", min=1, help="Most conditions per class; cross-validation if omitted.")
     ] = None,
     set_aside: Annotated[
         float, typer.Option(metavar="SHARE", min=0.01, max=0.9, help="Share of the rows to measure on.")
@@ -60,8 +60,8 @@ def explain(
     delimiter: Delimiter = None,
     missing: Missing = None,
     method: Annotated[
-        Method, typer.Option(metavar="HOW", help="Choose formulas: minimal, or as the paper does.")
-    ] = Method.minimal,
+        Method, typer.Option(metavar="HOW", help="Find formulas: search, or as the paper does.")
+    ] = Method.search,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the parts and the initial weights.")] = 0,
     engine: Engine = None,
     memory: Memory = None,
@@ -89,8 +89,8 @@ def explain(
     from logiclens.cli.tables import Asked, check_by, read_problem
     from logiclens.cli.wanted import Wanted
 
-    wanted = Wanted(folds or 0, stability, stable, by, save, report, json, jobs, backend)
-    wanted.check(exact=exact, data=data)
+    wanted = Wanted(folds or 0, stability, by, save, report, json, jobs, backend)
+    wanted.check(data=data)
     if weight is not None and folds:
         raise LogicLensError("cross-validation counts every row once: leave out --folds or --weight.")
     problem = lake = None
@@ -118,9 +118,10 @@ def explain(
     model = EntropyClassifier(
         cuts.value,
         exact=exact,
+        stable=stable,
         max_literals=max_literals,
         class_weight="balanced" if balanced else None,
-        method=method.value,
+        method="paper" if method is Method.paper else "search",
         set_aside=set_aside,
         random_state=seed,
     )

@@ -83,7 +83,7 @@ def tell(
             f"of {model.n_rows_} rows the share that --set-aside asks for is none: there is nothing to measure on."
         )
     fitted = time.perf_counter()
-    explanation = model.explain(stability=wanted.stability, stable=wanted.stable)
+    explanation = model.explain(stability=wanted.stability)
     seconds = {"fit": fitted - begun, "explain": time.perf_counter() - fitted}
     result = result_of(model, explanation, source, by=by)
     result["notes"] = [*notes, *result["notes"]]

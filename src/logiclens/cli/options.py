@@ -31,7 +31,7 @@ class WithDefault(TyperGroup):
 class Method(StrEnum):
     """The two methods, as the command line knows them."""
 
-    minimal = "minimal"
+    search = "search"
     paper = "paper"
 
 

@@ -15,7 +15,6 @@ class Wanted:
 
     folds: int = 0
     stability: int | None = None
-    stable: bool = False
     by: str | None = None
     save: Path | None = None
     report: str | None = None
@@ -23,12 +22,8 @@ class Wanted:
     jobs: int | None = None
     backend: str = "local"
 
-    def check(self, *, exact: bool, data: str | None) -> None:
+    def check(self, *, data: str | None) -> None:
         """Refuse, before any work, what could not be made or written after it, and the table itself as a result."""
-        if self.stable and self.stability is None:
-            raise LogicLensError("--stable needs resamples: say how many, for example --stability 20.")
-        if self.stable and exact:
-            raise LogicLensError("the rules of --exact are certified as they are: leave out --stable.")
         if self.stability is None and (self.jobs is not None or self.backend != "local"):
             raise LogicLensError("--jobs and --backend are for resamples: say how many, for example --stability 20.")
         check_outputs(self.report, self.json, data=data)

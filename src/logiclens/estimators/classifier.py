@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.data.finding import How
 from logiclens.data.lake import in_engine, is_lake
 from logiclens.data.sources import parted
-from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.errors import LogicLensError
 from logiclens.estimators.budget import RESAMPLES
 from logiclens.estimators.counted import prepare_in_engine
 from logiclens.estimators.folder import load_classifier, save_classifier
@@ -29,10 +28,12 @@ from logiclens.estimators.lakes import predict_into, score_in_engine
 from logiclens.estimators.notebook import Notebook
 from logiclens.estimators.prepare import prepare
 from logiclens.estimators.prepared import CutsOn, Prepared
-from logiclens.estimators.settings import booleaniser_of, check_settings
+from logiclens.estimators.settings import booleaniser_of, check_settings, committee_of
 from logiclens.estimators.training import Begun, Trained, concept_frequencies, train_all
-from logiclens.explain.certified import certify, explain_exact
-from logiclens.explain.classwise import Method, ScoreAgainst
+from logiclens.explain.classwise import ScoreAgainst
+from logiclens.explain.compiler import compiled_network
+from logiclens.explain.length import LearnedRules
+from logiclens.formula.bits import PackedRows
 from logiclens.formula.ruleset import Resolve, RuleSet
 
 
@@ -53,10 +54,13 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         booleanise: how raw columns (numbers, categories, dates, gaps) become concepts, fitted on the rows that train:
             `"supervised"`, `"quantile"`, `"uniform"`, `"soft"`, a dictionary of cuts, or a `Booleaniser`. None: the
             columns are concepts in [0, 1]. Which of the two is never guessed from the values.
-        exact: whether the network is made to equal its formulas on every possible row; see `logiclens.explain.exact`.
-            The classes are then predicted by the formulas.
-        max_concepts: with `exact`, the most concepts a class may depend on, at most 20.
-        resolve: with `exact`, who decides where not exactly one formula fires: `"confidence"` or `"none"`.
+        exact: whether the rules answer, as a network that is compiled from them and certified to equal them on every
+            possible row; see `logiclens.explain.compiler`. Else the committee answers and the rules are about it.
+        committee: how many networks are trained on bags of the rows and answer together. None is 10, or 1 with
+            `method="paper"`, which explains one network.
+        stable: whether rules may only use concepts that recur on at least half of the bags.
+        resolve: which class decides where not exactly one formula fires, of more than two classes. `"order"`: the
+            first in a printed order. `"confidence"`: the fired cube that can be trusted most. `"none"`: nobody.
         hidden: widths of the hidden layers of each head.
         shared_tail: whether heads share the layers behind the entropy layer.
         temperature: τ; lower values leave fewer concepts relevant.
@@ -64,7 +68,7 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         epochs: passes over the data; the best validation epoch is kept. More than 10,000 distinct rows are learned in
             mini-batches and in as many fewer passes.
         learning_rate: of AdamW.
-        validation: the share of the rows that chooses the epoch.
+        validation: the share of the rows of each bag that chooses the epoch.
         set_aside: the share of the rows that neither trains nor chooses anything, for `statistics()`.
         cuts_on: the rows that cuts are found on. `"train"`: those that train, and no others. `"all"`: all of them, from
             how often each value of a column goes with each class, after which rows are counted and what is counted is
@@ -72,12 +76,14 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         max_distinct: of a table in an engine, the most distinct rows that are taken from it. Where there are more,
             concepts are chosen on a sample, which is said, and all rows are counted by these.
         class_weight: one factor per class (a list, or a dictionary from class to factor), or `"balanced"`.
-        method: how formulas are chosen, `"minimal"` or `"paper"`.
-        score_against: what candidate formulas are scored against, `"network"` or `"labels"`.
-        max_cubes: the most cubes in the formula of a class.
-        max_literals: the most literals in the formula of a class; None is 9 with `exact` (what a person can hold) and
-            40 without.
-        price: the score a literal must earn to be worth reading.
+        method: how formulas are found: `"search"`, or the paper's extraction from one network, `"paper"`.
+        score_against: what the search matches: the committee's out-of-bag answers (`"network"`), the labels
+            (`"labels"`), or what cross-validation chooses between these (None).
+        max_cubes: the most cubes in the formula of a class; None is no limit.
+        max_literals: the most literals in the formula of a class; None is no limit.
+        price: the macro-F1 that a literal must earn; None lets cross-validation choose it, and with it the length.
+        min_support: the weight of rows of its class that each cube must be right on alone. None is 5 or 0.5% of the
+            class, whichever is more, but at most a quarter of the class.
         random_state: the seed of the initial weights and of the validation split.
 
     Example:
@@ -95,7 +101,8 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         booleanise: How | Mapping[str, Any] | Booleaniser | None = "supervised",
         *,
         exact: bool = False,
-        max_concepts: int = 12,
+        committee: int | None = None,
+        stable: bool = False,
         hidden: Sequence[int] = (20,),
         shared_tail: bool = False,
         temperature: float = 1.0,
@@ -107,18 +114,20 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         cuts_on: CutsOn = "train",
         max_distinct: int = 1_000_000,
         class_weight: Sequence[float] | Mapping[Any, float] | Literal["balanced"] | None = None,
-        method: Method = "minimal",
-        score_against: ScoreAgainst = "network",
-        max_cubes: int = 10,
+        method: Literal["search", "paper"] = "search",
+        score_against: ScoreAgainst | None = None,
+        max_cubes: int | None = None,
         max_literals: int | None = None,
-        price: float = 0.005,
-        resolve: Resolve = "confidence",
+        price: float | None = None,
+        min_support: float | None = None,
+        resolve: Resolve = "order",
         random_state: int | None = 0,
     ) -> None:
         """Store the settings; nothing is checked before `fit`."""
         self.booleanise = booleanise
         self.exact = exact
-        self.max_concepts = max_concepts
+        self.committee = committee
+        self.stable = stable
         self.hidden = hidden
         self.shared_tail = shared_tail
         self.temperature = temperature
@@ -135,6 +144,7 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         self.max_cubes = max_cubes
         self.max_literals = max_literals
         self.price = price
+        self.min_support = min_support
         self.resolve = resolve
         self.random_state = random_state
 
@@ -180,10 +190,11 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
             shares=(self.set_aside, self.validation),
             seed=seed,
             cuts_on=self.cuts_on,
+            committee=committee_of(self),
         )
         if ready.booleaniser is not None:
             ready.booleaniser.warn(stacklevel=3)
-        return BegunFit(X, y, ready, Begun(self, ready.classes, ready.train, ready.validation, seed))
+        return BegunFit(X, y, ready, Begun(self, ready.classes, ready.train, ready.validation, seed, ready.grouped))
 
     def _begin_counting(self, table: Any, target: Any, sample_weight: Any, held_out: Any) -> BegunFit:
         """Count the rows of a table in an engine."""
@@ -198,20 +209,24 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
             seed=seed,
             budget=self.max_distinct,
             recurring=lambda rows, classes: concept_frequencies(self, classes, rows, RESAMPLES, seed),
+            committee=committee_of(self),
         )
         names = pd.DataFrame(columns=pd.Index(ready.schema.columns, dtype=object))
         validate_data(self, names, skip_check_array=True)
         if ready.booleaniser is not None:
             ready.booleaniser.warn(stacklevel=4)
         labels = pd.Series([], name=target, dtype=object)
-        return BegunFit(names, labels, ready, Begun(self, ready.classes, ready.train, ready.validation, seed))
+        return BegunFit(
+            names, labels, ready, Begun(self, ready.classes, ready.train, ready.validation, seed, ready.grouped)
+        )
 
     def _settle(self, begun: BegunFit, trained: Trained) -> EntropyClassifier:
         """Take over the trained network, with all that belongs to it."""
         ready, X, y = begun.ready, begun.X, begun.y
         table, self.network_, self.train_result_ = ready.table, trained.network, trained.result
         self.classes_, self.table_ = ready.classes, table
-        self.parts_ = {"train": ready.train.n_counted, "validation": table.n_counted - ready.train.n_counted}
+        held = 0 if ready.validation is None else ready.validation.n_counted
+        self.parts_ = {"train": ready.train.n_counted, "validation": held}
         self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
         self.schema_, self.booleaniser_, self.set_aside_ = ready.schema, ready.booleaniser, ready.aside
         self.concept_names_ = table.names
@@ -220,17 +235,24 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(X, "columns"):
                 self.feature_names_in_ = np.array([str(column) for column in X.columns], dtype=object)
-        for name in ("certificate_", "alternatives_", "soft_network_", "_rules"):
+        for name in ("certificate_", "soft_network_", "learned_", "_rules"):
             self.__dict__.pop(name, None)
-        if trained.exact is not None:
-            for sentence in table.group_warnings():
-                warnings.warn(f"{sentence} The certificate does not speak of them.", LogicLensWarning, stacklevel=3)
-            # The soft network is kept beside the exact one.
-            self.soft_network_, self.network_ = self.network_, trained.exact.network
-            self.certificate_ = certify(trained.exact, table.class_names)
-            self.alternatives_ = tuple(head.alternatives for head in trained.exact.heads)
-            self._rules = self._labelled(explain_exact(self.network_, self.certificate_, table)).rules
+        if trained.learned is not None:
+            self.learned_ = trained.learned
+        if self.exact and trained.learned is not None:
+            self._compile(trained.learned)
         return self
+
+    def _compile(self, learned: LearnedRules) -> None:
+        """Write the rules down as a network that equals them; the committee is kept beside it."""
+        rules = self._learned_explanation(self.table_).rules
+        packed = PackedRows.of(self.table_.boolean(), self.table_.names)
+        self.soft_network_ = self.network_
+        agreement = self._agreement(rules, packed, self.table_)
+        compiled = compiled_network(
+            learned.formulas, self.table_, agreement=agreement, temperature=float(self.temperature)
+        )
+        self.network_, self.certificate_, self._rules = compiled.network, compiled.certificate, rules
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row; for several labels a 0/1 matrix. With `exact`, what the rules say.

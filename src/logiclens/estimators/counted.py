@@ -19,15 +19,16 @@ from logiclens.data.columns import Column
 from logiclens.data.concepts import ConceptTable
 from logiclens.data.condensing import kept
 from logiclens.data.engine import classes_of
-from logiclens.data.parts import Copies, row_hashes, set_apart
+from logiclens.data.parts import Copies, row_hashes, set_apart, split_groups
 from logiclens.data.tally import Tally
 from logiclens.data.tallying import tallies
 from logiclens.errors import LogicLensError
 from logiclens.estimators.budget import within_budget
 from logiclens.estimators.inputs import Labels
-from logiclens.estimators.prepared import Prepared, Schema, SetAside
+from logiclens.estimators.prepared import Prepared, Schema, SetAside, about
 from logiclens.formula.counted import CountedRows, counting_weight
 from logiclens.formula.groups import Groups
+from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
 from logiclens.train.progress import Progress
 
 ALMOST_ALL = 0.999
@@ -43,6 +44,7 @@ def prepare_in_engine(
     seed: int,
     budget: int,
     recurring: Callable[[ConceptTable, NDArray[Any]], Mapping[str, float]],
+    committee: int | None = 0,
 ) -> Prepared:
     """Count a table of Ibis, as `prepare_counted` counts rows in memory.
 
@@ -74,7 +76,16 @@ def prepare_in_engine(
     fitted.cutting_ = within.cutting
     if within.note is not None:
         fitted.notes_ = (*fitted.notes_, within.note)
-    return split_counted(within.counted, fitted, known, tuple(columns), shares=shares, seed=seed, seen=within.seen)
+    return split_counted(
+        within.counted,
+        fitted,
+        known,
+        tuple(columns),
+        shares=shares,
+        seed=seed,
+        seen=within.seen,
+        committee=committee,
+    )
 
 
 def prepare_counted(
@@ -86,6 +97,7 @@ def prepare_counted(
     shares: tuple[float, float],
     seed: int,
     positional: bool = False,
+    committee: int | None = 0,
 ) -> Prepared:
     """Find cuts on all rows in memory, count these, and split what was counted."""
     cuts = countable(booleaniser)
@@ -99,7 +111,9 @@ def prepare_counted(
     counts = np.eye(n_classes)[codes] * weight[there][:, None]
     counted = CountedRows.of(fitted.cutting_.values(parts), tuple(fitted.predicates_), counts, weight[there])
     names = tuple(column.name for column in columns)
-    return split_counted(counted, fitted, known, names, shares=shares, seed=seed, positional=positional)
+    return split_counted(
+        counted, fitted, known, names, shares=shares, seed=seed, positional=positional, committee=committee
+    )
 
 
 def countable(booleaniser: Booleaniser | None) -> Booleaniser:
@@ -122,10 +136,12 @@ def split_counted(
     seed: int,
     positional: bool = False,
     seen: CountedRows | None = None,
+    committee: int | None = 0,
 ) -> Prepared:
     """Rows that train, that choose and that are set aside, in an order that depends on what was counted alone.
 
-    Rows that were `seen` when concepts were chosen are not set aside.
+    Rows that were `seen` when concepts were chosen are not set aside. For a committee, the rows that train are split
+    in groups.
     """
     everything, keys = _as_table(counted, fitted.groups_, known)
     codes, weight = np.asarray(everything.labels), everything.weight
@@ -139,11 +155,19 @@ def split_counted(
         counted.names, known.names, cutting.groups, False, cutting.predicates, cutting, columns, positional
     )  # fmt: skip
     none = np.zeros(0, dtype=np.intp)
+    kept_aside = SetAside(everything.weighing(aside), (), Copies(none, none, np.zeros(0))) if aside.any() else None
+    if committee != 0:
+        table = everything.weighing(weight - aside)
+        used, labels = weight > aside, np.asarray(table.labels)
+        rarest = float(np.bincount(labels, table.copies, minlength=len(known.classes)).min())
+        groups = split_groups(labels, (weight - aside)[used], n_groups_for(committee, rarest))
+        grouped = GroupedRows(CutRows(table, None, about(cutting.predicates)), groups)
+        return Prepared(table, table, None, kept_aside, known.classes, schema, fitted, grouped)
     return Prepared(
         everything.weighing(weight - aside),
         everything.weighing(weight - aside - held),
         everything.weighing(held) if held.any() else None,
-        SetAside(everything.weighing(aside), (), Copies(none, none, np.zeros(0))) if aside.any() else None,
+        kept_aside,
         known.classes,
         schema,
         fitted,

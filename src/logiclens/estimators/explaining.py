@@ -14,19 +14,19 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators.fitted import Fitted
 from logiclens.estimators.inputs import seed_of
-from logiclens.estimators.settings import limits_of
 from logiclens.estimators.statistics import statistics_of
-from logiclens.estimators.training import resampled_formulas
+from logiclens.estimators.training import resampled_formulas, stated_formulas
 from logiclens.explain.certified import explain_exact
-from logiclens.explain.classwise import explain_all
-from logiclens.explain.extract import read
+from logiclens.explain.classwise import explain_all, explain_learned
+from logiclens.explain.extract import Answer, read
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.result import Explanation
-from logiclens.explain.stability import Stability, selection_frequencies, stable_explanation
+from logiclens.explain.stability import Stability, selection_frequencies
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.ruleset import RuleSet
 from logiclens.formula.why import Why
 from logiclens.metrics.statistics import RuleStatistics
+from logiclens.train.committee import Committee
 
 
 class Explaining(Fitted):
@@ -48,25 +48,22 @@ class Explaining(Fitted):
     def relevance_(self) -> pd.DataFrame:
         """How much each class leans on each concept: 1 for what it leans on most, one row for each class."""
         self._check_fitted()
-        relevance = self.network_.entropy.relevance().detach().double().numpy()
+        network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
+        leans = network.relevance() if isinstance(network, Committee) else network.entropy.relevance()
+        relevance = leans.detach().double().numpy()
         return pd.DataFrame(relevance, index=list(self.schema_.class_names), columns=list(self.schema_.names))
 
     def explain(
-        self,
-        X: Any = None,
-        y: Any = None,
-        *,
-        exclusive: bool = True,
-        stability: int | None = None,
-        stable: bool = False,
+        self, X: Any = None, y: Any = None, *, exclusive: bool = True, stability: int | None = None
     ) -> Explanation:
-        """The formula of each class: the network's answers on the training rows, or on other rows, in logic.
+        """The formula of each class, and how it stands on the training rows, or on other rows.
 
-        The labels `y` of other rows are needed with `score_against="labels"` only. With `exclusive=False` formulas
-        spell out exclusive groups, such as the categories of a column, instead of relying on them.
+        With `method="paper"` formulas are read off the network's answers on these rows; the labels `y` of other rows
+        are then needed with `score_against="labels"` only. With `exclusive=False` formulas spell out exclusive groups,
+        such as the categories of a column, instead of relying on them.
 
-        With `stability` the model is trained again on so many resamples of its rows, and the explanation says how often
-        each concept and cube is chosen; with `stable=True` its formulas are made of those that recur.
+        The explanation says how often each concept and cube is found on the bags of the committee; with `stability`,
+        on so many resamples of the rows instead.
         """
         self._check_fitted()
         if X is None and not hasattr(self, "table_"):
@@ -75,38 +72,49 @@ class Explaining(Fitted):
         if self._is_exact:
             if not exclusive:
                 raise LogicLensError("the formulas of an exact model are certified as they are: leave out exclusive.")
-            if stable:
-                raise LogicLensError("the formulas of an exact model are certified as they are: leave out stable.")
             return replace(self._explain_exact(table), stability=self._stability(stability))
-        if stable and stability is None:
-            raise LogicLensError("stable=True needs resamples: say how many, for example stability=20.")
+        if self.method != "paper":
+            return replace(self._learned_explanation(table, exclusive), stability=self._stability(stability))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", LogicLensWarning)
             explanation = explain_all(
                 self.network_,
                 table,
-                method=self.method,
-                score_against=self.score_against,
-                limits=limits_of(self),
+                method="paper",
+                score_against=self.score_against or "network",
                 answer=self._answer,
                 exclusive=exclusive,
             )
         for warning in caught:
             # At the caller's line, not at this one.
             warnings.warn(warning.message, stacklevel=2)
-        told = replace(self._labelled(explanation, notes=self._notes), stability=self._stability(stability))
-        return stable_explanation(told, told.stability, limits_of(self)) if stable and told.stability else told
+        return replace(self._labelled(explanation, notes=self._notes), stability=self._stability(stability))
+
+    def _learned_explanation(self, table: ConceptTable, exclusive: bool = True) -> Explanation:
+        """The formulas that were searched, on some rows; of a loaded model those of its rules."""
+        if hasattr(self, "learned_"):
+            formulas, choices = self.learned_.formulas, self.learned_.choices
+        else:
+            formulas, choices = self._rules.formulas, ()
+        answer: Answer = "threshold" if self.schema_.multilabel else "argmax"
+        explanation = explain_learned(self.network_, table, formulas, choices, answer=answer, exclusive=exclusive)
+        rules = getattr(self, "_rules", None) if exclusive else None
+        return self._labelled(explanation, notes=self._notes, model_rules=rules)
 
     def _stability(self, n_resamples: int | None) -> Stability | None:
+        names, choices = self.schema_.class_names, self.learned_.choices if hasattr(self, "learned_") else ()
         if n_resamples is None:
-            return None
+            if not choices or not choices[0].bags:
+                return None
+            bags = zip(*(choice.bags for choice in choices), strict=True)
+            return selection_frequencies(names, [stated_formulas(choices, cubes, len(names)) for cubes in bags])
         if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 2:
             raise LogicLensError(f"stability must be a number of resamples from 2 on, got {n_resamples!r}.")
         if not hasattr(self, "table_"):
             raise LogicLensError("a loaded model keeps no rows to draw again: fit it first.")
         seed = seed_of(self.random_state)
-        runs = list(resampled_formulas(self, self.classes_, self.table_, int(n_resamples), seed))
-        return selection_frequencies(self.schema_.class_names, runs)
+        runs = list(resampled_formulas(self, self.classes_, self.table_, int(n_resamples), seed, choices))
+        return selection_frequencies(names, runs)
 
     def statistics(
         self, X: Any = None, y: Any = None, *, by: Any = None, per_file: bool = False, sample_weight: Any = None
@@ -124,7 +132,10 @@ class Explaining(Fitted):
         return statistics_of(self, X, y, by=by, per_file=per_file, sample_weight=sample_weight)
 
     def _explain_exact(self, table: ConceptTable) -> Explanation:
-        explanation = explain_exact(self.network_, self.certificate_, table, alternatives=self.alternatives_)
+        choices = self.learned_.choices if hasattr(self, "learned_") else ()
+        if isinstance(self.network_, Committee):
+            raise LogicLensError("a committee is not exact: fit the model again with exact=True.")
+        explanation = explain_exact(self.network_, self.certificate_, table, choices=choices)
         notes = [f"{head.name}: {head.note}" for head in self.certificate_.heads if head.note]
         if not hasattr(self, "soft_network_"):
             notes.append("a model folder does not keep the soft network: gap() starts from the exact one.")
@@ -142,12 +153,15 @@ class Explaining(Fitted):
         if not self._is_exact or not hasattr(self, "soft_network_"):
             return None
         table = rows if isinstance(rows, ConceptTable) else self._table(rows)
-        packed = PackedRows.of(table.boolean(), table.names)
+        return self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), table)
+
+    def _agreement(self, rules: RuleSet, packed: PackedRows, table: ConceptTable) -> float:
+        """The share of rows on which rules decide as the committee does."""
         if self.schema_.multilabel:
-            agree = (read(self.soft_network_, table, "threshold").yes == self._rules.fires(packed)).mean(axis=1)
+            agree = (read(self.soft_network_, table, "threshold").yes == rules.fires(packed)).mean(axis=1)
         else:
             soft = read(self.soft_network_, table, "argmax").logits.argmax(axis=1)
-            agree = self._rules.predict_places(packed) == soft
+            agree = rules.predict_places(packed) == soft
         return float(np.average(agree, weights=table.weight))
 
     def explain_local(

@@ -22,10 +22,11 @@ from logiclens.estimators.prepare import as_frame
 from logiclens.estimators.prepared import Schema, SetAside
 from logiclens.explain.certificate import Certificate
 from logiclens.explain.extract import Reading, read
+from logiclens.explain.length import LearnedRules
 from logiclens.formula.bits import PackedRows
-from logiclens.formula.dnf import DNF
 from logiclens.formula.ruleset import RuleSet
 from logiclens.nn.networks import EntropyNet
+from logiclens.train.committee import Committee
 from logiclens.train.history import History, TrainResult
 
 
@@ -47,11 +48,12 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         target_name_: the name of the target, where it had one.
         train_result_: how the network was trained.
         certificate_: with `exact`, that the network equals its formulas.
-        soft_network_: with `exact`, the network before it was made so.
+        soft_network_: with `exact`, the committee that taught the rules.
+        learned_: the formulas that were searched, and how each was chosen; a loaded model has none.
     """
 
     exact: bool
-    network_: EntropyNet
+    network_: EntropyNet | Committee
     schema_: Schema
     classes_: NDArray[Any]
     table_: ConceptTable
@@ -61,8 +63,8 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
     target_name_: str | None
     train_result_: TrainResult
     certificate_: Certificate
-    alternatives_: tuple[tuple[DNF, ...], ...]
-    soft_network_: EntropyNet
+    soft_network_: EntropyNet | Committee
+    learned_: LearnedRules
     _rules: RuleSet
 
     @property

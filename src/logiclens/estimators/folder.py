@@ -56,6 +56,9 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path) -> Entrop
     settings = dict(stored.settings)
     try:
         settings["booleanise"] = _booleanise(settings["booleanise"])
+        # Settings of models from before the search: it knows no limit of concepts, and its default chooses.
+        if settings.pop("max_concepts", None) is not None:
+            settings |= {"method": "paper" if settings["method"] == "paper" else "search", "score_against": None}
         model = kind(**settings)
     except (TypeError, KeyError) as error:
         raise LogicLensError(f"{folder} has settings that this version does not know ({error}).") from None
@@ -69,7 +72,6 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path) -> Entrop
     model.target_name_ = stored.target
     if stored.certificate is not None and stored.rules is not None:
         model.certificate_ = stored.certificate
-        model.alternatives_ = tuple(() for _ in stored.certificate.heads)
     if stored.rules is not None:
         model._rules = stored.rules
     return model

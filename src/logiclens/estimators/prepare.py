@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import Column, column_names, columns_of
 from logiclens.data.concepts import ConceptTable, checked_weight
-from logiclens.data.parts import DistinctRows, distinct_rows, set_apart
+from logiclens.data.parts import DistinctRows, distinct_rows, set_apart, split_groups
 from logiclens.errors import LogicLensError
 from logiclens.estimators.counted import prepare_counted
 from logiclens.estimators.inputs import Labels, bare_predicates, class_codes, known_labels
-from logiclens.estimators.prepared import CutsOn, Prepared, Schema, SetAside
+from logiclens.estimators.prepared import CutsOn, Prepared, Schema, SetAside, about
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
+from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
 from logiclens.train.objective import class_factors
 
 
@@ -33,10 +35,12 @@ def prepare(
     shares: tuple[float, float],
     seed: int,
     cuts_on: CutsOn = "train",
+    committee: int | None = 0,
 ) -> Prepared:
     """Check everything that `fit` was given.
 
-    The first of `shares` of the rows is set aside; of the rest, the second chooses the epoch, unless `held_out` does.
+    The first of `shares` of the rows is set aside. For one network, the second of the rest chooses the epoch, unless
+    `held_out` does. For a committee of any size but 0 the rest is split in groups; see `logiclens.train.committee`.
     """
     raw = _Raw.of(rows, booleaniser is not None)
     weight = checked_weight(raw.weight if sample_weight is None else sample_weight, len(raw.columns[0]))
@@ -46,13 +50,22 @@ def prepare(
     known = known_labels(labels, weight)
     if cuts_on == "all":
         ready = prepare_counted(
-            raw.columns, known, weight, booleaniser=booleaniser, shares=shares, seed=seed, positional=raw.positional
+            raw.columns,
+            known,
+            weight,
+            booleaniser=booleaniser,
+            shares=shares,
+            seed=seed,
+            positional=raw.positional,
+            committee=committee,
         )
         return ready if held_out is None else _with_held_out(ready, held_out)
     kinds = known.codes.reshape(len(weight), -1)
     distinct = distinct_rows(raw.columns, kinds, weight, seed=seed)
     strata = None if known.codes.ndim == 2 else known.codes[distinct.first]
     aside = set_apart(strata, distinct.weight, shares[0])
+    if committee != 0:
+        return _in_groups(raw, known, distinct, aside, held_out, booleaniser, committee)
     held = set_apart(strata, distinct.weight - aside, shares[1]) if held_out is None else np.zeros(len(distinct))
     train = distinct.weight - aside - held
     columns = [column.take(distinct.first) for column in raw.columns]
@@ -77,6 +90,63 @@ def prepare(
         fitted,
     )
     return ready if held_out is None else _with_held_out(ready, held_out)
+
+
+def _in_groups(
+    raw: _Raw,
+    known: Labels,
+    distinct: DistinctRows,
+    aside: NDArray[np.float64],
+    held_out: tuple[Any, Any] | None,
+    booleaniser: Booleaniser | None,
+    committee: int | None,
+) -> Prepared:
+    """Rows in groups, cut on all of them, and for each group cut again without it."""
+    weight = distinct.weight - aside
+    used = np.flatnonzero(weight > 0)
+    columns = [column.take(distinct.first[used]) for column in raw.columns]
+    codes, weight = known.codes[distinct.first[used]], weight[used]
+    strata = None if codes.ndim == 2 else codes
+    groups = split_groups(strata, weight, n_groups_for(committee, _rarest(codes, len(known.classes), weight)))
+
+    def cut(train: NDArray[np.float64]) -> tuple[CutRows, Schema, Booleaniser | None]:
+        fitted = None
+        if booleaniser is not None:
+            trains = train > 0
+            parts = [column.take(trains) for column in columns]
+            kinds = codes.reshape(len(weight), -1)[trains]
+            n_classes = 2 if codes.ndim == 2 else len(known.classes)
+            fitted = clone(booleaniser).fit_columns(parts, kinds, n_classes, train[trains])
+        schema = raw.schema(known, fitted)
+        values = raw.values[distinct.first[used]] if fitted is None else fitted.cutting_.values(columns)
+        held = None
+        if held_out is not None:
+            held = schema.table(held_out[0], class_codes(held_out[1], schema.multilabel, known.classes))
+        return CutRows(_table(schema, values, codes, weight), held, about(schema.predicates)), schema, fitted
+
+    everything, schema, fitted = cut(weight)
+    without = tuple(cut(weight - group)[0] for group in groups) if booleaniser is not None and len(groups) > 1 else ()
+    grouped = GroupedRows(everything, groups, without)
+    set_aside = None
+    if aside.any():
+        places = distinct.first
+        values = raw.values[places] if fitted is None else fitted.cutting_.values([c.take(places) for c in raw.columns])
+        whole = _table(schema, values, known.codes[places], distinct.weight)
+        set_aside = _set_aside(whole, [column.take(places) for column in raw.columns], distinct, aside)
+    return Prepared(
+        everything.table, everything.table, everything.validation, set_aside, known.classes, schema, fitted, grouped
+    )
+
+
+def _rarest(codes: NDArray[Any], n_classes: int, weight: NDArray[np.float64]) -> float:
+    """How many rows the rarest class has; of several labels the rarest answer."""
+    copies = weight if (weight == np.round(weight)).all() else np.ones(len(weight))
+    if codes.ndim == 1:
+        return float(np.bincount(codes, copies, minlength=n_classes).min())
+    yes = copies @ codes
+    sizes = np.concatenate([yes, copies.sum() - yes])
+    # A label that all rows have, or none, cannot be in every group anyhow.
+    return float(sizes[sizes > 0].min())
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +210,10 @@ def _with_held_out(ready: Prepared, held_out: tuple[Any, Any]) -> Prepared:
     """The rows that a caller wants to choose the epoch, in place of a share of the others."""
     codes = class_codes(held_out[1], ready.schema.multilabel, ready.classes)
     held = ready.schema.table(held_out[0], codes)
-    return Prepared(
-        ready.table.append(held), ready.train, held, ready.aside, ready.classes, ready.schema, ready.booleaniser
-    )
+    if ready.grouped is not None:
+        grouped = replace(ready.grouped, cut=replace(ready.grouped.cut, validation=held))
+        return replace(ready, validation=held, grouped=grouped)
+    return replace(ready, table=ready.table.append(held), validation=held)
 
 
 def weighed_by_class(table: ConceptTable, class_weight: Sequence[float] | Literal["balanced"] | None) -> ConceptTable:

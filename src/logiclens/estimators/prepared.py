@@ -18,6 +18,7 @@ from logiclens.errors import LogicLensError
 from logiclens.estimators.inputs import matched_columns
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
+from logiclens.train.committee import GroupedRows
 
 CutsOn: TypeAlias = Literal["train", "all"]
 
@@ -81,7 +82,10 @@ class SetAside:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The distinct rows as concepts, the parts of them that train and that choose, and what is set aside."""
+    """The distinct rows as concepts, the parts of them that train and that choose, and what is set aside.
+
+    `grouped` are the rows in groups, for a committee; None where one network is trained.
+    """
 
     table: ConceptTable
     train: ConceptTable
@@ -90,3 +94,12 @@ class Prepared:
     classes: NDArray[Any]
     schema: Schema
     booleaniser: Booleaniser | None
+    grouped: GroupedRows | None = None
+
+
+def about(predicates: Mapping[str, Predicate]) -> dict[str, tuple[str, str, object]]:
+    """What each concept is about: its column and how it is compared; of thresholds not which one."""
+    return {
+        name: (meant.column, meant.operator, None if meant.operator in (">=", ">", "<", "<=") else meant.value)
+        for name, meant in predicates.items()
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
@@ -11,8 +12,7 @@ from sklearn.base import clone
 
 from logiclens.data.booleanise import HOW, Booleaniser
 from logiclens.errors import LogicLensError
-from logiclens.explain.exact import ExactConfig
-from logiclens.explain.selection import Limits
+from logiclens.explain.length import SHARES, SearchConfig
 
 if TYPE_CHECKING:
     from logiclens.estimators.classifier import EntropyClassifier
@@ -34,17 +34,37 @@ def check_settings(model: EntropyClassifier) -> None:
         raise LogicLensError(f"cuts_on must be 'train' or 'all', got {model.cuts_on!r}.")
     if not isinstance(model.max_distinct, Integral) or isinstance(model.max_distinct, bool) or model.max_distinct < 2:
         raise LogicLensError(f"max_distinct must be a whole number from 2 on, got {model.max_distinct!r}.")
-    if model.method not in ("minimal", "paper"):
-        raise LogicLensError(f"method must be 'minimal' or 'paper', got {model.method!r}.")
-    if model.score_against not in ("network", "labels"):
-        raise LogicLensError(f"score_against must be 'network' or 'labels', got {model.score_against!r}.")
-    if model.resolve not in ("confidence", "none"):
-        raise LogicLensError(f"resolve must be 'confidence' or 'none', got {model.resolve!r}.")
-    if not isinstance(model.exact, bool | np.bool_):
-        raise LogicLensError(f"exact must be True or False, got {model.exact!r}.")
-    if model.exact:
-        exact_config(model, seed=0)
-    limits_of(model)
+    if model.method not in ("search", "paper"):
+        raise LogicLensError(f"method must be 'search' or 'paper', got {model.method!r}.")
+    if model.score_against not in (None, "network", "labels"):
+        raise LogicLensError(
+            f"score_against must be 'network', 'labels', or None to let cross-validation choose, got "
+            f"{model.score_against!r}."
+        )
+    if model.resolve not in ("order", "confidence", "none"):
+        raise LogicLensError(f"resolve must be 'order', 'confidence' or 'none', got {model.resolve!r}.")
+    for name in ("exact", "stable"):
+        if not isinstance(getattr(model, name), bool | np.bool_):
+            raise LogicLensError(f"{name} must be True or False, got {getattr(model, name)!r}.")
+    if model.method == "paper" and (model.exact or model.stable):
+        raise LogicLensError("exact and stable need method='search': the paper's extraction has neither.")
+    _check_committee(model)
+    search_config(model)
+
+
+def _check_committee(model: EntropyClassifier) -> None:
+    size = model.committee
+    if size is None:
+        return
+    if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
+        raise LogicLensError(f"committee must be a number of networks from 1 on, or None, got {size!r}.")
+    if model.method == "paper" and size != 1:
+        raise LogicLensError(f"method='paper' explains one network: leave out committee={size}.")
+
+
+def committee_of(model: EntropyClassifier) -> int | None:
+    """The size of the committee that rows are split in groups for: None is the default, 0 is none."""
+    return 0 if model.method == "paper" else model.committee
 
 
 def booleaniser_of(model: EntropyClassifier) -> Booleaniser | None:
@@ -54,23 +74,22 @@ def booleaniser_of(model: EntropyClassifier) -> Booleaniser | None:
     return clone(model.booleanise) if isinstance(model.booleanise, Booleaniser) else Booleaniser(model.booleanise)
 
 
-def limits_of(model: EntropyClassifier) -> Limits:
-    """The limits of a class formula; without a number of literals, the default of the mode."""
-    default = ExactConfig.max_literals if model.exact else Limits.max_literals
-    return Limits(model.max_cubes, default if model.max_literals is None else model.max_literals, model.price)
-
-
-def exact_config(model: EntropyClassifier, seed: int) -> ExactConfig:
-    """How the network is made exact."""
-    return ExactConfig(
-        model.max_concepts,
-        ExactConfig.max_literals if model.max_literals is None else model.max_literals,
-        model.max_cubes,
-        model.price,
-        # Fine-tuning after each step of pruning need not take longer than the training before it.
-        epochs=min(model.epochs, ExactConfig.epochs),
-        penalty_weight=model.penalty_weight,
-        learning_rate=model.learning_rate,
-        score_against=model.score_against,
-        seed=seed,
+def search_config(model: EntropyClassifier) -> SearchConfig:
+    """What is asked of formulas, checked."""
+    for name in ("max_literals", "max_cubes"):
+        value = getattr(model, name)
+        if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 1):
+            raise LogicLensError(f"{name} must be a whole number from 1 on, or None, got {value!r}.")
+    for name, most in (("price", 1.0), ("min_support", math.inf)):
+        value = getattr(model, name)
+        if value is not None and (not isinstance(value, Real) or not 0 <= float(value) < most):
+            kind = "a price from 0 to below 1" if name == "price" else "a weight from 0 on"
+            raise LogicLensError(f"{name} must be {kind}, or None, got {value!r}.")
+    shares = {None: SHARES, "network": (1.0,), "labels": (0.0,)}[model.score_against]
+    return SearchConfig(
+        None if model.max_literals is None else int(model.max_literals),
+        None if model.max_cubes is None else int(model.max_cubes),
+        None if model.price is None else float(model.price),
+        None if model.min_support is None else float(model.min_support),
+        shares,
     )

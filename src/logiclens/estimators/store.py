@@ -42,13 +42,14 @@ from logiclens.formula.predicate import Predicate
 from logiclens.formula.record import from_dict, to_dict
 from logiclens.formula.ruleset import RuleSet
 from logiclens.nn.networks import EntropyNet
+from logiclens.train.committee import Committee
 
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
     """What a model folder holds."""
 
-    network: EntropyNet
+    network: EntropyNet | Committee
     schema: Schema
     labels: tuple[Any, ...]
     settings: Mapping[str, Any]
@@ -131,7 +132,9 @@ def load(folder: str | Path) -> StoredModel:
 
 
 def _content(model: StoredModel, version: str) -> dict[str, Any]:
-    network, schema = model.network, model.schema
+    schema = model.schema
+    members = model.network.networks if isinstance(model.network, Committee) else None
+    network = model.network if not isinstance(model.network, Committee) else model.network.networks[0]
     if network.activation is not torch.nn.ReLU:
         raise LogicLensError(f"only networks with ReLU are saved, this one has {network.activation.__name__}.")
     return {
@@ -145,6 +148,7 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
             "shared_tail": network.shared_tail,
             "temperature": network.entropy.temperature,
             "activation": "relu",
+            "members": None if members is None else len(members),
         },
         "concepts": list(schema.names),
         "predicates": {
@@ -172,16 +176,25 @@ def _stored(
     content: Mapping[str, Any], certificate: Mapping[str, Any] | None, weights: Mapping[str, torch.Tensor]
 ) -> StoredModel:
     built = content["network"]
-    network = EntropyNet(
-        built["n_concepts"],
-        built["n_heads"],
-        built["hidden"],
-        built["shared_tail"],
-        temperature=built["temperature"],
-        generator=torch.Generator(),
-    )
+
+    def made() -> EntropyNet:
+        return EntropyNet(
+            built["n_concepts"],
+            built["n_heads"],
+            built["hidden"],
+            built["shared_tail"],
+            temperature=built["temperature"],
+            generator=torch.Generator(),
+        )
+
+    # Before there were committees, every model was one network.
+    n_members = built.get("members")
+    network: EntropyNet | Committee = made()
+    if n_members is not None:
+        network = Committee([made() for _ in range(n_members)], single=content["multilabel"])
     # A soft network is kept in double precision, one that was certified in the precision of its certificate.
-    network.to(weights["entropy.weight"].dtype).load_state_dict(dict(weights))
+    network.to(torch.float64 if n_members is not None else weights["entropy.weight"].dtype)
+    network.load_state_dict(dict(weights))
     predicates = {name: Predicate(**meant) for name, meant in content["predicates"].items()}
     groups = Groups(content["exclusive"], content["implied"])
     cutting = None

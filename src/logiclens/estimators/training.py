@@ -1,4 +1,4 @@
-"""From tables of concepts to a trained network, as the settings of a classifier say; also on rows drawn again."""
+"""From tables of concepts to trained networks and formulas, as the settings of a classifier say; also on resamples."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -15,21 +15,32 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
+from torch import nn
 
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.parts import set_apart
+from logiclens.data.parts import set_apart, split_groups
 from logiclens.errors import LogicLensWarning
 from logiclens.estimators.inputs import listed_class_weight
-from logiclens.estimators.prepare import weighed_by_class
-from logiclens.estimators.settings import exact_config, limits_of
+from logiclens.estimators.settings import search_config
 from logiclens.explain.classwise import explain_all
-from logiclens.explain.exact import ExactNetwork, make_exact
-from logiclens.formula.dnf import DNF, written
+from logiclens.explain.extract import read
+from logiclens.explain.length import Choice, LearnedRules, bag_cubes, learn_rules
+from logiclens.explain.search import formula_of
+from logiclens.formula.dnf import DNF, Complement
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.batched import fit_many
+from logiclens.train.committee import (
+    Committee,
+    CutRows,
+    GroupedRows,
+    Taught,
+    n_groups_for,
+    teacher_of,
+)
 from logiclens.train.config import TrainConfig
 from logiclens.train.history import TrainResult
 from logiclens.train.loop import fit
+from logiclens.train.objective import class_factors
 from logiclens.train.progress import Progress
 from logiclens.train.stacked import stackable
 
@@ -47,26 +58,56 @@ AT_A_TIME = 20
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A network, how it was trained and, where it was asked for, what it became when it was made exact."""
+    """A network, how it was trained and, where formulas are searched, what was found.
 
-    network: EntropyNet
+    Attributes:
+        network: a committee, or a single network with `method="paper"`.
+        result: how it was trained; of a committee, how its first member was.
+        learned: the formulas; None with `method="paper"`.
+    """
+
+    network: EntropyNet | Committee
     result: TrainResult
-    exact: ExactNetwork | None
+    learned: LearnedRules | None
 
 
 @dataclass(frozen=True, eq=False)
 class Begun:
-    """What one network is to be trained on, for a classifier with its settings."""
+    """What the networks of one classifier are to be trained on: rows in groups for a committee, or rows as they are."""
 
     model: EntropyClassifier
     classes: NDArray[np.generic]
     rows: ConceptTable
     validation: ConceptTable | None
     seed: int
+    grouped: GroupedRows | None = None
 
-    def config(self, progress: bool | None) -> TrainConfig:
-        """How to train it."""
-        model, rows = self.model, self.rows
+    def networks(self) -> list[_Network]:
+        """The networks to train, fresh, each with its rows."""
+        if self.grouped is None:
+            return [self._fresh(self.rows, self.validation, self.seed)]
+        seeds = np.random.SeedSequence(self.seed).generate_state(1 + len(self.grouped.jobs())).tolist()
+        made = []
+        for job, seed in zip(self.grouped.jobs(), seeds, strict=False):
+            rows, held = job.bag(self.grouped, self.model.validation)
+            made.append(self._fresh(rows, held, int(seed)))
+        return made
+
+    def _fresh(self, rows: ConceptTable, validation: ConceptTable | None, seed: int) -> _Network:
+        model, generator = self.model, torch.Generator().manual_seed(seed)
+        network = EntropyNet(
+            rows.n_concepts,
+            len(rows.class_names),
+            model.hidden,
+            model.shared_tail,
+            temperature=model.temperature,
+            generator=generator,
+        )
+        return _Network(network, rows, validation, self._config(rows), generator)
+
+    def _config(self, rows: ConceptTable) -> TrainConfig:
+        """How to train a network on some rows."""
+        model = self.model
         n_rows = len(rows.distinct[0]) if rows.is_boolean else len(rows)
         is_large = n_rows > LARGE
         return TrainConfig(
@@ -76,50 +117,75 @@ class Begun:
             learning_rate=model.learning_rate,
             penalty_weight=model.penalty_weight,
             class_weight=listed_class_weight(model.class_weight, self.classes),
-            progress=progress,
         )
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether each class is a question of its own."""
+        return self.rows.is_multilabel
+
+
+@dataclass(frozen=True, eq=False)
+class _Network:
+    """A fresh network with what it is trained on."""
+
+    network: EntropyNet
+    rows: ConceptTable
+    validation: ConceptTable | None
+    config: TrainConfig
+    generator: torch.Generator
 
 
 def train_all(begun: Sequence[Begun], *, progress: bool | None = None) -> list[Trained]:
-    """Train a fresh network for each, those that can be in one pass; each comes out as if trained alone."""
-    generators = [torch.Generator().manual_seed(one.seed) for one in begun]
-    networks = [_fresh(one, generator) for one, generator in zip(begun, generators, strict=True)]
-    configs = [one.config(progress) for one in begun]
-    together = [i for i, config in enumerate(configs) if config.batch_size is None and stackable(networks[i])]
+    """Train the networks of all, those that can be in one pass; each comes out as if trained alone."""
+    fresh = [one.networks() for one in begun]
+    results = _train([replace(one, config=replace(one.config, progress=progress)) for own in fresh for one in own])
+    trained, first = [], 0
+    for one, own in zip(begun, fresh, strict=True):
+        trained.append(_settled(one, [made.network for made in own], results[first : first + len(own)]))
+        first += len(own)
+    return trained
+
+
+def _train(networks: Sequence[_Network]) -> list[TrainResult]:
     results: dict[int, TrainResult] = {}
+    together = [i for i, one in enumerate(networks) if one.config.batch_size is None and stackable(one.network)]
     found = fit_many(
-        [networks[i] for i in together],
-        [begun[i].rows for i in together],
-        [configs[i] for i in together],
-        validation=[begun[i].validation for i in together],
+        [networks[i].network for i in together],
+        [networks[i].rows for i in together],
+        [networks[i].config for i in together],
+        validation=[networks[i].validation for i in together],
     )
     results.update(zip(together, found, strict=True))
-    for i in set(range(len(begun))).difference(together):
-        results[i] = fit(networks[i], begun[i].rows, configs[i], generators[i], validation=begun[i].validation)
-    return [_settled(one, network, results[i]) for i, (one, network) in enumerate(zip(begun, networks, strict=True))]
+    for i in set(range(len(networks))).difference(together):
+        one = networks[i]
+        results[i] = fit(one.network, one.rows, one.config, one.generator, validation=one.validation)
+    return [results[i] for i in range(len(networks))]
 
 
-def _fresh(begun: Begun, generator: torch.Generator) -> EntropyNet:
+def _settled(begun: Begun, networks: Sequence[EntropyNet], results: Sequence[TrainResult]) -> Trained:
+    """The trained networks as one, and the formulas that it teaches."""
+    # Single rows and whole tables then agree to the last digit that is printed.
+    networks = [network.double() for network in networks]
+    if begun.grouped is None:
+        return Trained(networks[0], results[0], None)
+    teacher = teacher_of(begun.grouped, begun.grouped.jobs(), networks, probabilities)
+    committee = Committee(networks[: teacher.n_members], single=begun.is_multilabel)
     model = begun.model
-    return EntropyNet(
-        begun.rows.n_concepts,
-        len(begun.rows.class_names),
-        model.hidden,
-        model.shared_tail,
-        temperature=model.temperature,
-        generator=generator,
-    )
+    learned = learn_rules(teacher, search_config(model), _factors(begun), stable=model.stable)
+    notes = tuple(dict.fromkeys(note for result in results[: teacher.n_members] for note in result.notes))
+    return Trained(committee, replace(results[0], notes=notes), learned)
 
 
-def _settled(begun: Begun, network: EntropyNet, result: TrainResult) -> Trained:
-    """The trained network, made exact where that was asked for."""
-    if not begun.model.exact:
-        # Single rows and whole tables then agree to the last digit that is printed.
-        return Trained(network.double(), result, None)
-    factors = listed_class_weight(begun.model.class_weight, begun.classes)
-    weighed = weighed_by_class(begun.rows, factors)
-    held = None if begun.validation is None else weighed_by_class(begun.validation, factors)
-    return Trained(network, result, make_exact(network, weighed, held, exact_config(begun.model, begun.seed)))
+def probabilities(network: nn.Module, rows: ConceptTable) -> NDArray[np.float64]:
+    """The probability of each class on each row."""
+    return read(network, rows, "threshold" if rows.is_multilabel else "argmax").probability
+
+
+def _factors(begun: Begun) -> NDArray[np.float64] | None:
+    """How much each class counts."""
+    weights = listed_class_weight(begun.model.class_weight, begun.classes)
+    return None if weights is None or begun.is_multilabel else np.asarray(class_factors(weights, begun.rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,11 +197,17 @@ class Draw:
 
 
 def resampled_formulas(
-    model: EntropyClassifier, classes: NDArray[np.generic], table: ConceptTable, n_resamples: int, seed: int
-) -> Iterator[tuple[DNF, ...]]:
-    """The formulas of the same model trained on rows drawn again with replacement, as often as asked for.
+    model: EntropyClassifier,
+    classes: NDArray[np.generic],
+    table: ConceptTable,
+    n_resamples: int,
+    seed: int,
+    choices: Sequence[Choice] = (),
+) -> Iterator[tuple[DNF | Complement, ...]]:
+    """The formulas that rows drawn again with replacement give, as often as asked for.
 
-    In this process or, inside a `joblib.parallel_config`, wherever that sends them.
+    A network is trained on each resample and teaches the search, at the price and share of `choices`. In this process
+    or, inside a `joblib.parallel_config`, wherever that sends them.
     """
     rng = np.random.default_rng(seed)
     draws = (Draw(_drawn(table, rng), int(rng.integers(2**32))) for _ in range(n_resamples))
@@ -147,15 +219,21 @@ def resampled_formulas(
     parallel = joblib.Parallel(return_as="generator")
     with Progress(n_resamples, "resamples") as progress:
         done = 0
-        for formulas in parallel(joblib.delayed(drawn_formulas)(settings, classes, table, part) for part in parts):
+        for formulas in parallel(
+            joblib.delayed(drawn_formulas)(settings, classes, table, part, choices) for part in parts
+        ):
             done += len(formulas)
             progress.update(done)
             yield from formulas
 
 
 def drawn_formulas(
-    model: EntropyClassifier, classes: NDArray[np.generic], table: ConceptTable, draws: Sequence[Draw]
-) -> list[tuple[DNF, ...]]:
+    model: EntropyClassifier,
+    classes: NDArray[np.generic],
+    table: ConceptTable,
+    draws: Sequence[Draw],
+    choices: Sequence[Choice],
+) -> list[tuple[DNF | Complement, ...]]:
     """The formulas of resamples whose networks are trained in one pass."""
     begun, tables = [], []
     with warnings.catch_warnings():
@@ -168,26 +246,47 @@ def drawn_formulas(
             begun.append(Begun(model, classes, rows, validation, draw.seed))
             tables.append(drawn)
         trained = train_all(begun, progress=False)
-        return [_formulas(model, one, drawn) for one, drawn in zip(trained, tables, strict=True)]
+        return [_formulas(model, one, drawn, choices) for one, drawn in zip(trained, tables, strict=True)]
+
+
+def _formulas(
+    model: EntropyClassifier, trained: Trained, rows: ConceptTable, choices: Sequence[Choice]
+) -> tuple[DNF | Complement, ...]:
+    if not choices:
+        return explain_all(trained.network, rows, method="paper").formulas
+    taught = Taught(rows, rows.weight, rows.weight[:, None] * probabilities(trained.network, rows))
+    return stated_formulas(
+        choices, [bag_cubes(choice, taught, search_config(model)) for choice in choices], len(rows.class_names)
+    )
+
+
+def stated_formulas(
+    choices: Sequence[Choice], cubes: Sequence[tuple[tuple[int, ...], ...]], n_classes: int
+) -> tuple[DNF | Complement, ...]:
+    """The formulas of all classes, where those of some are stated and the other is their complement."""
+    stated = {choice.klass: formula_of(own, choice.names) for choice, own in zip(choices, cubes, strict=True)}
+    other = Complement(next(iter(stated.values())))
+    return tuple(stated.get(klass, other) for klass in range(n_classes))
 
 
 def concept_frequencies(
-    model: EntropyClassifier, classes: NDArray[np.generic], table: ConceptTable, n_resamples: int, seed: int
+    model: EntropyClassifier, classes: NDArray[np.generic], table: ConceptTable, committee: int, seed: int
 ) -> dict[str, float]:
-    """The share of resamples in which the formula of any class uses each concept that is used at all."""
+    """The share of a committee's bags in which the formula of any class uses each concept that is used at all."""
+    labels = np.asarray(table.labels)
+    rarest = float(np.bincount(labels, table.copies, minlength=len(classes)).min())
+    grouped = GroupedRows(CutRows(table), split_groups(labels, table.weight, n_groups_for(committee, rarest)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogicLensWarning)
+        (trained,) = train_all([Begun(model, classes, table, None, seed, grouped)], progress=False)
+    choices = () if trained.learned is None else trained.learned.choices
+    n_bags = max((len(choice.bags) for choice in choices), default=0)
+    if n_bags == 0:
+        return {concept: 1.0 for choice in choices for concept in choice.formula.concepts}
     used: Counter[str] = Counter()
-    for formulas in resampled_formulas(model, classes, table, n_resamples, seed):
-        used.update({concept for formula in formulas for concept in formula.concepts})
-    return {concept: n / n_resamples for concept, n in used.items()}
-
-
-def _formulas(model: EntropyClassifier, trained: Trained, rows: ConceptTable) -> tuple[DNF, ...]:
-    if trained.exact is not None:
-        return tuple(head.formula for head in trained.exact.heads)
-    explanation = explain_all(
-        trained.network, rows, method=model.method, score_against=model.score_against, limits=limits_of(model)
-    )
-    return tuple(map(written, explanation.formulas))
+    for bag in range(n_bags):
+        used.update({choice.names[code >> 1] for choice in choices for cube in choice.bags[bag] for code in cube})
+    return {concept: n / n_bags for concept, n in used.items()}
 
 
 def _drawn(table: ConceptTable, rng: np.random.Generator) -> NDArray[np.float64]:

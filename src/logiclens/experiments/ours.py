@@ -14,13 +14,12 @@ from torch import nn
 from logiclens.baselines.learner import Learned
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensWarning
+from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.experiments.authors import Aggregation, aggregate_as_authors
 from logiclens.experiments.authors_training import train_as_authors
 from logiclens.experiments.folddata import FoldData
 from logiclens.experiments.networks import trained
-from logiclens.explain.certified import certify, explain_exact
 from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
-from logiclens.explain.exact import ExactConfig, make_exact
 from logiclens.explain.extract import read
 from logiclens.formula.bits import PackedRows
 
@@ -57,30 +56,41 @@ class Ours:
 
 @dataclass(frozen=True)
 class Exact:
-    """The network that equals its formulas on every possible row; these predict."""
+    """Rules that the search finds with a committee as teacher, compiled into a network that equals them.
 
-    max_literals: int = 9
+    The validation rows stop the training of the networks and nothing else; length and share of the teacher are chosen
+    by cross-validation inside the training rows.
+    """
 
     def __call__(self, fold: FoldData) -> Learned:
         """Learn from a fold."""
         settings = fold.task.network
         train, held = fold.train.hard(), fold.validation.hard()
-        config = ExactConfig(max_literals=self.max_literals, penalty_weight=settings.penalty_weight, seed=fold.seed)
+        model = EntropyClassifier(
+            None,
+            exact=True,
+            hidden=settings.hidden,
+            temperature=settings.temperature,
+            penalty_weight=settings.penalty_weight,
+            epochs=settings.epochs,
+            random_state=fold.seed,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LogicLensWarning)
-            learned = trained(fold)
-            exact = make_exact(learned.network, train, held, config)
-            certificate = certify(exact, train.class_names)
-            explanation = explain_exact(exact.network, certificate, train.append(held))
-        rules = explanation.rules
+            names = np.array(train.class_names)
+            model.fit(train, names[np.asarray(train.labels)], held_out=(held, names[np.asarray(held.labels)]))
+        # The classifier sorts its classes; the task has an order of its own.
+        place = np.array([train.class_names.index(str(label)) for label in model.classes_])
+        formulas = dict(zip(place.tolist(), model.learned_.formulas, strict=True))
 
         def predict(table: ConceptTable) -> NDArray[np.intp]:
-            return rules.predict_places(PackedRows.of(table.boolean(), table.names))
+            return place[model.rules_.predict_places(PackedRows.of(table.boolean(), table.names))]
 
         def answers(table: ConceptTable) -> NDArray[np.bool_]:
-            return read(exact.network, table.hard(), "threshold", exact=True).yes
+            yes = read(model.network_, table.hard(), "threshold", exact=True).yes
+            return yes[:, np.argsort(place)]
 
-        return Learned(predict, explanation.formulas, answers=answers, elsewhere=learned.elsewhere)
+        return Learned(predict, tuple(formulas[klass] for klass in range(len(place))), answers=answers)
 
 
 @dataclass(frozen=True)

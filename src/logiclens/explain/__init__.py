@@ -2,14 +2,11 @@
 
 from logiclens.explain.bottleneck import explain_bottleneck as explain_bottleneck
 from logiclens.explain.certificate import Certificate as Certificate
-from logiclens.explain.certified import certify as certify
 from logiclens.explain.certified import explain_exact as explain_exact
 from logiclens.explain.classwise import explain_all as explain_all
 from logiclens.explain.classwise import explain_class as explain_class
+from logiclens.explain.compiler import compile_formulas as compile_formulas
 from logiclens.explain.contradictions import SplitSuggestion as SplitSuggestion
-from logiclens.explain.exact import ExactConfig as ExactConfig
-from logiclens.explain.exact import ExactNetwork as ExactNetwork
-from logiclens.explain.exact import make_exact as make_exact
 from logiclens.explain.extract import Reading as Reading
 from logiclens.explain.extract import read as read
 from logiclens.explain.local import LocalExplanation as LocalExplanation

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from logiclens.data.concepts import ConceptTable
-from logiclens.explain.certificate import Certificate, HeadCertificate, Refit
-from logiclens.explain.exact import ExactHead, ExactNetwork
+from logiclens.explain.certificate import Certificate, HeadCertificate
 from logiclens.explain.extract import Reading, read
+from logiclens.explain.length import Choice
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.formula.dnf import DNF
 from logiclens.metrics.scores import macro_f1
@@ -21,44 +21,21 @@ def explain_exact(
     certificate: Certificate,
     rows: ConceptTable,
     *,
-    alternatives: Sequence[tuple[DNF, ...]] | None = None,
+    choices: Sequence[Choice] = (),
 ) -> Explanation:
     """The certified formulas of an exact network; `rows` fill the truth tables that are shown beside them.
 
-    `alternatives` are, for each head, the other formulas that were there to choose from.
+    `choices` say how formulas were chosen, where that is known.
     """
     reading = read(network, rows.hard(), "threshold", exact=True)
-    others = [()] * len(certificate.heads) if alternatives is None else alternatives
-    classes = tuple(_explained(reading, *pair) for pair in zip(certificate.heads, others, strict=True))
+    paths = {choice.klass: choice.points for choice in choices}
+    classes = tuple(_explained(reading, head, paths.get(head.head, ())) for head in certificate.heads)
     return Explanation(classes, rows=rows)
 
 
-def certify(exact: ExactNetwork, class_names: Sequence[str]) -> Certificate:
-    """The claim that every head is its formula."""
-    return Certificate(tuple(_claim(head, class_names[head.head]) for head in exact.heads))
-
-
-def _claim(exact: ExactHead, name: str) -> HeadCertificate:
-    refit, table = None, exact.table
-    if exact.refit_from is not None:
-        before, after = exact.refit_from, exact.standing
-        refit = Refit(before.accuracy, after.accuracy, before.f1, after.f1)
-    return HeadCertificate(
-        name,
-        exact.head,
-        table.names,
-        exact.formula,
-        table.groups,
-        len(table),
-        table.margin,
-        table.bound,
-        exact.proved_minimal,
-        refit,
-        exact.note,
-    )
-
-
-def _explained(reading: Reading, certified: HeadCertificate, alternatives: tuple[DNF, ...]) -> ClassExplanation:
+def _explained(
+    reading: Reading, certified: HeadCertificate, path: tuple[tuple[DNF, float | None], ...]
+) -> ClassExplanation:
     head, formula = certified.head, certified.formula
     fires = formula.evaluate(reading.bits, reading.table.names)
     answers, weight = reading.yes[:, head], reading.table.weight
@@ -67,13 +44,13 @@ def _explained(reading: Reading, certified: HeadCertificate, alternatives: tuple
     if formula.is_constant:
         # Constant on every row, so also on the first.
         answer = "yes" if formula.evaluate(np.zeros((1, 0), dtype=np.bool_), ())[0] else "no"
-        reason = f"this head answers {answer} on every possible row: no formula in the budget was worth its literals."
-        remedy = "Allow more literals (max_literals), ask less of each (price), or give the class more weight."
+        reason = f"the rules answer {answer} on every possible row: no cube is right on enough rows and beats chance."
+        remedy = "Gather more rows of the class, ask for less support (min_support), or give the class more weight."
     relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
     return ClassExplanation(
         name=certified.name,
         head=head,
-        formula=formula,  # type: ignore[arg-type]  # A complement is one of these soon.
+        formula=formula,
         relevance={reading.table.names[j]: float(reading.relevance[head, j]) for j in relevant},
         taken_in=(),
         table=reading.truth_table(head),
@@ -89,5 +66,5 @@ def _explained(reading: Reading, certified: HeadCertificate, alternatives: tuple
         remedy=remedy,
         reading=reading,
         certificate=certified,
-        alternatives=alternatives,
+        path=path,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -15,13 +15,15 @@ from torch import nn
 from logiclens.data.concepts import as_table
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.explain.extract import Answer, Reading, read
+from logiclens.explain.length import Choice
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.explain.selection import Judge, Limits, Selection, select_minimal, select_paper, select_short
 from logiclens.formula.bits import places
 from logiclens.formula.counted import CountedRows
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.minimise import spelled_out
 from logiclens.formula.table import TruthTable
+from logiclens.metrics.scores import macro_f1_of_counts
 
 Method = Literal["minimal", "paper"]
 ScoreAgainst = Literal["labels", "network"]
@@ -83,6 +85,75 @@ def explain_all(
     classes = _explain_heads(reading, judged, how)
     _warn_of_unvarying(classes)
     return Explanation(classes)
+
+
+def explain_learned(
+    network: nn.Module,
+    rows: Any,
+    formulas: Sequence[DNF | Complement],
+    choices: Sequence[Choice] = (),
+    *,
+    answer: Answer | None = None,
+    exclusive: bool = True,
+) -> Explanation:
+    """Formulas that were searched, one for each class, and how they stand on some rows beside the network.
+
+    Args:
+        network: the committee that taught the search.
+        rows: the rows that are told about; with labels, formulas are scored against these.
+        formulas: one for each class.
+        choices: how formulas were chosen, where that is known.
+        answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`.
+        exclusive: whether a formula may rely on the exclusive groups, or spells them out.
+    """
+    reading = read(network, as_table(rows), answer)
+    by_class = {choice.klass: choice for choice in choices}
+    classes = [
+        _learned_class(reading, head, formula, by_class.get(head), exclusive) for head, formula in enumerate(formulas)
+    ]
+    return Explanation(tuple(classes))
+
+
+def _learned_class(
+    reading: Reading, head: int, formula: DNF | Complement, choice: Choice | None, exclusive: bool
+) -> ClassExplanation:
+    place = {name: j for j, name in enumerate(reading.table.names)}
+    used = np.array([place[concept] for concept in formula.concepts], dtype=np.intp)
+    table = reading.truth_table(head, np.setdiff1d(used, reading.relevant(head)))
+    if not exclusive and isinstance(formula, DNF):
+        formula = spelled_out(formula, table)
+    seen, name = reading.seen, reading.class_names[head]
+    fires = formula.evaluate(seen.bits, reading.table.names)
+    agrees = fires == seen.yes[:, head]
+    labelled = seen.labels is not None
+    truth = seen.labels[:, head] if seen.labels is not None else seen.weight * seen.yes[:, head]
+    hit, wrong = float(truth[fires].sum()), float((seen.weight - truth)[fires].sum())
+    score = macro_f1_of_counts(hit, float(truth.sum()) - hit, wrong, float((seen.weight - truth).sum()) - wrong)
+    reason = remedy = None
+    if formula.is_constant and isinstance(formula, DNF):
+        reason = f"no cube for {name!r} is right on enough rows and more often than chance."
+        remedy = "Gather more rows of the class, or ask for less support (min_support)."
+    relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
+    return ClassExplanation(
+        name=name,
+        head=head,
+        formula=formula,
+        relevance={reading.table.names[j]: float(reading.relevance[head, j]) for j in relevant},
+        taken_in=(),
+        table=table,
+        fidelity=float(seen.weight[agrees].sum() / seen.weight.sum()),
+        equals_network=bool(agrees.all()),
+        score=float(score),
+        scored_against="labels" if labelled else "network",
+        method="search",
+        trace=(),
+        proved_minimal=False,
+        idle=False,
+        reason=reason,
+        remedy=remedy,
+        reading=reading,
+        path=() if choice is None else choice.points,
+    )
 
 
 def _explain_heads(reading: Reading, judged: Reading, how: _How) -> tuple[ClassExplanation, ...]:

@@ -21,6 +21,7 @@ from logiclens.formula.counted import distinct
 from logiclens.formula.table import TruthTable
 from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
 from logiclens.nn.layers import EntropyLogicLayer
+from logiclens.train.committee import Committee
 from logiclens.train.threads import threads_for
 
 Answer = Literal["argmax", "threshold"]
@@ -189,7 +190,8 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
                 rows = torch.tensor(values[start : start + BATCH], dtype=weight.dtype, device=weight.device)
                 parts.append(network(rows).cpu().double())
         logits = torch.cat(parts)
-        relevance = layer.relevance().cpu().double().numpy()
+        leans = network.relevance() if isinstance(network, Committee) else layer.relevance()
+        relevance = leans.cpu().double().numpy()
         uses = layer.keep.cpu().numpy().copy() if exact else relevance >= THRESHOLD
     if logits.ndim == 3 and logits.shape[-1] == 1:
         logits = logits.squeeze(-1)
@@ -208,13 +210,17 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
 @contextmanager
 def keeping(reading: Reading) -> Iterator[None]:
     """Inside, every head of the network that was read sees its relevant concepts only."""
-    layer = _concept_layer(reading.network, reading.table)
-    kept = layer.keep.clone()
-    layer.keep.copy_(torch.from_numpy(reading.uses))
+    network = reading.network
+    members = network.networks if isinstance(network, Committee) else (network,)
+    layers = [_concept_layer(member, reading.table) for member in members]
+    kept = [layer.keep.clone() for layer in layers]
+    for layer in layers:
+        layer.keep.copy_(torch.from_numpy(reading.uses))
     try:
         yield
     finally:
-        layer.keep.copy_(kept)
+        for layer, before in zip(layers, kept, strict=True):
+            layer.keep.copy_(before)
 
 
 def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer:

@@ -1,10 +1,9 @@
-"""How long a formula should be, and how far to trust the teacher: chosen by cross-validation inside the training rows."""
+"""The length of a formula and the share of the teacher in it: chosen by cross-validation inside the training rows."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
-
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -12,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.concepts import ConceptTable
-from logiclens.explain.search import Codes, FormulaSearch, Limits, Point, SearchRows, Support
+from logiclens.explain.search import Codes, FormulaSearch, Limits, Point, SearchRows, Support, formula_of
 from logiclens.formula.counted import distinct
+from logiclens.formula.dnf import DNF, Complement
 from logiclens.metrics.scores import macro_f1_of_counts
-from logiclens.train.committee import Taught, Teacher
+from logiclens.train.committee import CutRows, Taught, Teacher
 
 SHARES = (1.0, 0.5, 0.0)
 """Shares of the teacher in the target that are tried; the labels have the rest."""
@@ -40,6 +39,7 @@ class SearchConfig:
         min_support: the weight of rows that each cube must be right on alone.
         shares: shares of the teacher that are tried.
         one_se: whether the shortest formula within one standard error of the best is taken, instead of the best.
+        only: the concepts that formulas may use; all that are for rules where not given.
     """
 
     max_literals: int | None = None
@@ -48,6 +48,7 @@ class SearchConfig:
     min_support: float | None = None
     shares: tuple[float, ...] = SHARES
     one_se: bool = True
+    only: tuple[str, ...] | None = None
 
     @property
     def limits(self) -> Limits:
@@ -125,9 +126,7 @@ class Lesson:
         target = share * self.taught[:, klass] + (1 - share) * self.scored[:, klass]
         yes, no = target.astype(np.float32), (self.scored_weight - target).astype(np.float32)
         right, weight = self.labels[:, klass].astype(np.float32), self.weight.astype(np.float32)
-        return SearchRows(
-            self.float_bits[0], yes, no, yes if np.array_equal(right, yes) else right, weight, self.names
-        )
+        return SearchRows(self.float_bits[0], yes, no, yes if np.array_equal(right, yes) else right, weight, self.names)
 
     def support(self, klass: int, at_least: float | None) -> Support:
         """What a cube of the class must show."""
@@ -200,7 +199,7 @@ class Judge:
         fires = np.zeros(len(self.weight), dtype=np.bool_)
         for fold in range(self.n_folds):
             here = self.fold == fold
-            best = max(trials, key=lambda trial: self.score(trial.klass, trial.fires, ~here))  # noqa: B023
+            best = max(trials, key=lambda trial: self.score(trial.klass, trial.fires, ~here))
             fires[here] = best.fires[here] if best.klass == klass else ~best.fires[here]
         return Trial(klass, 0.0, 0.0, fires, self.score(klass, fires), 0.0)
 
@@ -293,6 +292,17 @@ class Choice:
     def n_literals(self) -> int:
         """Literals in all cubes."""
         return sum(map(len, self.cubes))
+
+    @property
+    def formula(self) -> DNF:
+        """The formula as a value."""
+        return formula_of(self.cubes, self.names)
+
+    @property
+    def points(self) -> tuple[tuple[DNF, float | None], ...]:
+        """The formulas of the path, each with its cross-validated score."""
+        scores = {trial.price: trial.score for trial in self.trials}
+        return tuple((formula_of(point.cubes, self.names), scores.get(point.price)) for point in self.path)
 
 
 class _Race:
@@ -395,6 +405,51 @@ def _overlap(first: frozenset[Any], second: frozenset[Any]) -> float:
     return len(first & second) / len(first | second) if first or second else 1.0
 
 
+@dataclass(frozen=True, eq=False)
+class LearnedRules:
+    """The formulas of all classes as the search found them.
+
+    Attributes:
+        formulas: one for each class; of two classes one is the complement of the other.
+        choices: how each stated formula was chosen.
+    """
+
+    formulas: tuple[DNF | Complement, ...]
+    choices: tuple[Choice, ...]
+
+
+def learn_rules(
+    teacher: Teacher, config: SearchConfig, factors: NDArray[np.float64] | None = None, *, stable: bool = False
+) -> LearnedRules:
+    """Search the formulas of all classes.
+
+    Args:
+        teacher: the rows with what the networks say of them.
+        config: what is asked of formulas.
+        factors: how much each class counts for the score; all alike where not given.
+        stable: whether only concepts are used that recur in the formulas of at least half of the bags.
+    """
+    table = teacher.grouped.cut.table
+    two_classes = not table.is_multilabel and len(table.class_names) == 2
+    choices = choose(teacher, config, factors, two_classes=two_classes)
+    if stable and not teacher.in_bag:
+        choices = choose(teacher, replace(config, only=recurring(choices)), factors, two_classes=two_classes)
+    stated = {choice.klass: choice.formula for choice in choices}
+    other = Complement(choices[0].formula)
+    formulas = tuple(stated.get(klass, other) for klass in range(len(table.class_names)))
+    return LearnedRules(formulas, tuple(choices))
+
+
+def recurring(choices: Sequence[Choice]) -> tuple[str, ...]:
+    """The concepts that the formulas of at least half of the bags use, of any class."""
+    used: Counter[str] = Counter()
+    n_bags = max(len(choice.bags) for choice in choices)
+    for bag in range(n_bags):
+        used.update({choice.names[code >> 1] for choice in choices for cube in choice.bags[bag] for code in cube})
+    names = [name for name in choices[0].names if 2 * used[name] >= n_bags]
+    return tuple(names or choices[0].names)
+
+
 def choose(
     teacher: Teacher,
     config: SearchConfig,
@@ -403,8 +458,8 @@ def choose(
     two_classes: bool = False,
 ) -> list[Choice]:
     """The formula of each class; of two classes the one formula that states both."""
-    names = literals_of(teacher.grouped.cut.table)
-    folds = folds_of(teacher, factors)
+    names = literals_of(teacher.grouped.cut, config.only)
+    folds = folds_of(teacher, factors, config.only)
     everything = Lesson.of(teacher.all_rows(), names, factors)
     n_classes = everything.labels.shape[1]
     groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
@@ -418,18 +473,18 @@ def _settled(
     """Search again on each bag; of formulas that are equally good on all rows, the one that recurs most."""
     if teacher.in_bag:
         return choice
-    prices = [point.price for point in choice.path if point.price >= choice.price]
-    bags = []
-    for member in range(teacher.n_members):
-        lesson = Lesson.of(teacher.bag(member), everything.names, factors)
-        search = FormulaSearch(
-            lesson.rows(choice.klass, choice.share),
-            lesson.support(choice.klass, config.min_support),
-            config.limits,
-            thorough=False,
-        )
-        bags.append(search.path(prices)[-1].cubes)
+    bags = [bag_cubes(choice, teacher.bag(member), config, factors) for member in range(teacher.n_members)]
     return replace(choice, bags=tuple(bags), cubes=_most_frequent(choice, bags, everything, config))
+
+
+def bag_cubes(
+    choice: Choice, taught: Taught, config: SearchConfig, factors: NDArray[np.float64] | None = None
+) -> tuple[Codes, ...]:
+    """The formula that other rows give at the price and share of a choice."""
+    lesson = Lesson.of(taught, choice.names, factors)
+    rows, support = lesson.rows(choice.klass, choice.share), lesson.support(choice.klass, config.min_support)
+    search = FormulaSearch(rows, support, config.limits, thorough=False)
+    return search.path([point.price for point in choice.path if point.price >= choice.price])[-1].cubes
 
 
 def _most_frequent(
@@ -459,7 +514,9 @@ def _most_frequent(
     return best
 
 
-def folds_of(teacher: Teacher, factors: NDArray[np.float64] | None = None) -> list[Fold]:
+def folds_of(
+    teacher: Teacher, factors: NDArray[np.float64] | None = None, only: Sequence[str] | None = None
+) -> list[Fold]:
     """The inner folds; none where there are too few rows."""
     grouped = teacher.grouped
     folds = []
@@ -467,21 +524,31 @@ def folds_of(teacher: Teacher, factors: NDArray[np.float64] | None = None) -> li
         return []
     for test in range(grouped.n_groups):
         taught = teacher.without(test)
-        table = grouped.fold(test).table
-        marked = literals_of(table)
+        cut = grouped.fold(test)
+        table, marked = cut.table, literals_of(cut, only, grouped.cut.about)
         if taught is None:
             weight = grouped.weight - grouped.groups[test]
-            taught = Taught(table, weight, table.targets() * weight[:, None])
+            taught = Taught(table, weight, table.targets() * weight[:, None], cut.about)
         held = grouped.groups[test]
         tested = Taught(table, held, table.targets() * held[:, None])
         folds.append(Fold(Lesson.of(taught, marked, factors), Lesson.of(tested, marked, factors)))
     return folds
 
 
-def literals_of(table: ConceptTable) -> tuple[str, ...]:
-    """The concepts that rules may use."""
-    marked = getattr(table, "literals", None)
-    return tuple(table.names if marked is None else marked)
+def literals_of(
+    cut: CutRows, only: Sequence[str] | None = None, about: Mapping[str, Hashable] | None = None
+) -> tuple[str, ...]:
+    """The concepts that rules may use; with `only`, those of them that are about the same as these are.
+
+    `about` says what the concepts of `only` are about, where they were found on other rows.
+    """
+    marked = getattr(cut.table, "literals", None)
+    names = tuple(cut.table.names if marked is None else marked)
+    if only is None:
+        return names
+    wanted = {name if about is None else about.get(name, name) for name in only}
+    kept = tuple(name for name in names if (name if cut.about is None else cut.about.get(name, name)) in wanted)
+    return (kept if about is not None else tuple(name for name in names if name in set(only))) or names
 
 
 def _path(everything: Lesson, klass: int, share: float, config: SearchConfig, prices: Sequence[float]) -> list[Point]:
@@ -499,7 +566,7 @@ def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], c
         prices = config.prices(weight)[:1]
         path = _path(everything, klass, shares[-1], config, prices)
         note = "too few rows of this class to choose a length by cross-validation: the shortest formula is taken."
-        return Choice(klass, shares[-1], prices[0], path[-1].cubes, everything.names, tuple(path), (), note)
+        return Choice(klass, shares[-1], prices[0], path[-1].cubes, everything.names, tuple(path), (), note=note)
     trials = cross_validate(folds, classes, shares, config, weight)
     if config.price is not None:
         trials = [trial for trial in trials if trial.price == config.price]

@@ -59,7 +59,7 @@ class ClassExplanation:
         reason: in words, why the formula is constant, where it is.
         remedy: what to do about it.
         certificate: that head and formula are equal on a stated domain, where the network was made exact.
-        alternatives: other formulas that were there to choose from, where the network was made exact.
+        path: the formulas of every length that the search found, each with its cross-validated macro-F1.
     """
 
     name: str
@@ -80,7 +80,7 @@ class ClassExplanation:
     remedy: str | None
     reading: Reading = field(repr=False)
     certificate: HeadCertificate | None = None
-    alternatives: tuple[DNF | Complement, ...] = field(default=(), repr=False)
+    path: tuple[tuple[DNF, float | None], ...] = field(default=(), repr=False)
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
@@ -403,8 +403,11 @@ _SCORES = {"f1": "macro-F1", "accuracy": "accuracy"}
 
 def _candidates(explained: ClassExplanation) -> tuple[DNF | Complement, ...]:
     """The formula of a class and others that were there to choose from."""
-    others = explained.alternatives or frontier(explained.table, _judge(explained), MAX_CUBES, MAX_LITERALS)
-    return (*others, explained.formula)
+    if explained.path:
+        return (*(formula for formula, _ in explained.path), explained.formula)
+    if isinstance(explained.formula, Complement):
+        return (explained.formula,)
+    return (*frontier(explained.table, _judge(explained), MAX_CUBES, MAX_LITERALS), explained.formula)
 
 
 def _of_heads(table: ConceptTable, n_heads: int) -> NDArray[np.float64]:

@@ -1,8 +1,8 @@
 """Search for the formula of one class: candidate cubes by beam search, then local search along a path of prices.
 
 A formula is worth its score minus a price for each literal. The score is macro-F1 on weighted rows whose target may lie
-between 0 and 1 (a mix of label and teacher probability). All counts are matrix products of 0/1 columns with weights that
-are multiples of 1/64, so that sums are exact in float32 up to 2^24 and do not depend on the order of summation.
+between 0 and 1 (a mix of label and teacher probability). All counts are matrix products of 0/1 columns with weights
+that are multiples of 1/64, so that sums are exact in float32 up to 2^24 whatever the order of summation.
 """
 
 from __future__ import annotations
@@ -91,9 +91,11 @@ class SearchRows:
     ) -> SearchRows:
         """Rows with a target from 0 to 1, and the weight of the class among their labels."""
         steps = np.round(np.clip(target, 0, 1) * TARGET_STEPS) / TARGET_STEPS
-        as_float = [np.asarray(part, dtype=np.float32) for part in (weight * steps, weight * (1 - steps), labels, weight)]
+        as_float = [
+            np.asarray(part, dtype=np.float32) for part in (weight * steps, weight * (1 - steps), labels, weight)
+        ]
         columns = np.ascontiguousarray(bits, dtype=np.float32)
-        return cls(columns, *as_float, tuple(names))
+        return cls(columns, as_float[0], as_float[1], as_float[2], as_float[3], tuple(names))
 
     @cached_property
     def totals(self) -> tuple[float, float]:
@@ -120,12 +122,13 @@ class SearchRows:
 
     def formula(self, cubes: Sequence[Codes]) -> DNF:
         """Codes as a formula."""
-        return DNF(Cube(Literal(self.names[code >> 1], not code & 1) for code in cube) for cube in cubes)
+        return formula_of(cubes, self.names)
 
-    def codes(self, formula: DNF) -> tuple[Codes, ...]:
-        """A formula as codes."""
-        place = {name: j for j, name in enumerate(self.names)}
-        return tuple(tuple(sorted(2 * place[x.concept] + (not x.positive) for x in cube)) for cube in formula)
+
+def formula_of(cubes: Sequence[Codes], names: Sequence[str]) -> DNF:
+    """Codes of concepts as a formula; cubes stand by length, then by the order of concepts."""
+    ordered = sorted(cubes, key=_plainness)
+    return DNF(Cube(Literal(names[code >> 1], not code & 1) for code in cube) for cube in ordered)
 
 
 @dataclass(frozen=True)
@@ -179,8 +182,8 @@ def beam_cubes(
 ) -> dict[Codes, NDArray[np.bool_]]:
     """Cubes that three criteria rank highest at each length; with `uncovered`, on the rows that are not covered yet.
 
-    The criteria: m-estimate of precision, weighted relative accuracy, and true minus false positives. Each prefers other
-    cubes: pure ones, large ones, and those that pay at once. Returns the cubes with the rows they fire on.
+    The criteria: m-estimate of precision, weighted relative accuracy, and true minus false positives. Each prefers
+    other cubes: pure ones, large ones, and those that pay at once. Returns the cubes with the rows they fire on.
     """
     keep, budget, longest = (BEAM, WIDE, DEPTH) if uncovered is None else (NARROW_BEAM, 0.0, DEPTH)
     open_rows = np.ones(len(rows.yes), dtype=np.float32) if uncovered is None else uncovered.astype(np.float32)
@@ -261,7 +264,7 @@ def _redundant(level: _Level, sums: NDArray[np.float32]) -> NDArray[np.bool_]:
     for place, code in enumerate(level.codes):
         for literal in code:
             taken[place, [literal & ~1, literal | 1]] = True
-    whole = (sums[:, :1] + sums[:, 1:2])
+    whole = sums[:, :1] + sums[:, 1:2]
     return taken | (sums >= whole - 1e-6)
 
 
@@ -305,7 +308,8 @@ class _State:
     @cached_property
     def times(self) -> NDArray[np.int16]:
         """How many cubes fire on each row."""
-        return self.fires.sum(axis=0, dtype=np.int16)
+        times: NDArray[np.int16] = self.fires.sum(axis=0, dtype=np.int16)
+        return times
 
     @cached_property
     def others(self) -> NDArray[np.bool_]:
@@ -340,7 +344,8 @@ class FormulaSearch:
 
     def __post_init__(self) -> None:
         """Find the first candidates."""
-        self._matrix, self._lengths = None, np.zeros(0, dtype=np.intp)
+        self._matrix: Floats | None = None
+        self._lengths = np.zeros(0, dtype=np.intp)
         if self.candidates is None:
             return
         given = {cube: self.rows.fires(cube) for cube in self.candidates}
@@ -651,9 +656,9 @@ class FormulaSearch:
         literals = state.n_literals - removed.astype(np.intp) + 1
         values = rows.scores(yes, no) - price * literals[:, None]
         values[~np.broadcast_to(self.limits.allow(literals, len(state.cubes)), literals.shape)] = -np.inf
-        for row, (k, place) in enumerate(bases):
+        for row, (k, out) in enumerate(bases):
             for p, code in enumerate(state.cubes[k]):
-                if p == place:
+                if p == out:
                     values[row, code] = -np.inf
                 else:
                     values[row, [code & ~1, code | 1]] = -np.inf
@@ -666,10 +671,10 @@ class FormulaSearch:
         width = values.shape[1]
 
         def build(place: int) -> _State:
-            row, literal = (place, None) if place < len(bases) else divmod(place - len(bases), width)
+            row, literal = (place, -1) if place < len(bases) else divmod(place - len(bases), width)
             k, gone = bases[row]
             cube = [code for p, code in enumerate(state.cubes[k]) if p != gone]
-            changed = tuple(sorted(cube if literal is None else [*cube, literal]))
+            changed = tuple(sorted(cube if literal < 0 else [*cube, literal]))
             cubes, fired = list(state.cubes), state.fires.copy()
             cubes[k], fired[k] = changed, self._fires(changed)
             return _State(cubes, fired)

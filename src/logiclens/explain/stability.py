@@ -15,7 +15,7 @@ from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.explain.selection import Judge, Limits, select_minimal
 from logiclens.formula.bits import places
 from logiclens.formula.cubes import CubeArray
-from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.table import TruthTable
 from logiclens.formula.text import format_formula
 
@@ -63,13 +63,13 @@ class Stability:
         return "\n".join(lines)
 
 
-def selection_frequencies(names: Sequence[str], runs: Sequence[Sequence[DNF]]) -> Stability:
+def selection_frequencies(names: Sequence[str], runs: Sequence[Sequence[DNF | Complement]]) -> Stability:
     """How often each concept and cube is in the formula of each class; `runs` holds the formulas of every resample."""
     classes = []
     for place, name in enumerate(names):
         formulas = [run[place] for run in runs]
         concepts = Counter(concept for formula in formulas for concept in formula.concepts)
-        cubes = Counter(cube for formula in formulas for cube in formula)
+        cubes = Counter(cube for formula in formulas for cube in (formula if isinstance(formula, DNF) else ()))
         classes.append(
             ClassStability(
                 name,

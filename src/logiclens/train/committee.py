@@ -47,13 +47,14 @@ class Committee(nn.Module):
         super().__init__()
         if not members:
             raise LogicLensError("a committee needs at least one member.")
+        self.networks = tuple(members)
         self.members = nn.ModuleList(members)
         self.single = single
         self.n_concepts, self.n_classes = members[0].n_concepts, members[0].n_classes
 
     def forward(self, concepts: Float[Tensor, "*batch concept"]) -> Float[Tensor, "*batch klass"]:
         """The logarithm of the mean probability, or of its odds."""
-        logits = torch.stack([member(concepts) for member in self.members])
+        logits = torch.stack([member(concepts) for member in self.networks])
         if self.single:
             mean = torch.sigmoid(logits).mean(dim=0).clamp(1e-12, 1 - 1e-12)
             return torch.logit(mean)
@@ -62,7 +63,7 @@ class Committee(nn.Module):
 
     def relevance(self) -> Float[Tensor, "klass concept"]:
         """The mean of the members' relevance, rescaled to a largest value of 1 for each class."""
-        relevance: Tensor = torch.stack([member.entropy.relevance() for member in self.members]).mean(dim=0)
+        relevance: Tensor = torch.stack([member.entropy.relevance() for member in self.networks]).mean(dim=0)
         return relevance / relevance.amax(dim=-1, keepdim=True).clamp_min(torch.finfo(relevance.dtype).tiny)
 
 
@@ -207,9 +208,7 @@ class Teacher:
                 continue
             pair = tuple(sorted((group, test)))
             wanted = test if grouped.without else None
-            place = next(
-                place for place, job in enumerate(self.jobs) if job.left_out == pair and job.test == wanted
-            )
+            place = next(place for place, job in enumerate(self.jobs) if job.left_out == pair and job.test == wanted)
             mass += weight[:, None] * self.answers[place]
         cut = grouped.fold(test)
         return Taught(cut.table, grouped.weight - grouped.groups[test], mass, cut.about)
