@@ -17,7 +17,7 @@ from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Rule, RuleSet
 from logiclens.formula.text import format_first_order, format_formula
 from logiclens.metrics.rules import wilson_interval
-from logiclens.metrics.scores import macro_f1
+from tests.rulesets import answer
 
 Bits = Any
 
@@ -52,13 +52,13 @@ def result_of(case: Case) -> dict[str, Any]:
         if rules.multilabel
         else np.array([[label == k for k in names] for label in case.labels])
     )
-    answers = _answers(rules, case, fires)
+    answers, said = _answers(rules, case, fires), said_of(rules, fires, bits, case.concepts)
     among = rules.groups.among(case.concepts)
     labels = [_several(names, row) for row in truth]
     firing = fires.sum(axis=1)
     result: dict[str, Any] = {
         "kind": "logiclens result",
-        "schema": 1,
+        "schema": 2,
         "logiclens": "0.1.0",
         "title": "patients.csv: died",
         "command": "logiclens explain patients.csv --target died",
@@ -86,12 +86,13 @@ def result_of(case: Case) -> dict[str, Any]:
         "exclusive": [list(group) for group in among.exclusive],
         "implied": [list(chain) for chain in among.implied],
         "rules": to_dict(rules),
-        "classes": [_class(rule, truth[:, i], fires[:, i], case) for i, rule in enumerate(rules.rules)],
+        "classes": [_class(rule, truth[:, i], said[:, i], case) for i, rule in enumerate(rules.rules)],
         "statistics": {
             "source": f"{n} rows set aside before training",
             "n_rows": n,
             "weight": float(n),
             "by": None,
+            "macro_f1": 0.5,
             "classes": statistics(rules, bits, case.concepts, truth),
             "subgroups": [],
         },
@@ -102,6 +103,7 @@ def result_of(case: Case) -> dict[str, Any]:
             {"name": "fidelity", "value": 95.5, "low": 92.8, "high": 97.2, "unit": "%"},
         ],
         "confusion": _confusion(names, labels, answers) if not rules.multilabel else None,
+        "confusion_of_rules": _confusion(names, labels, answers) if not rules.multilabel else None,
         "firing": {
             "none": int((firing == 0).sum()), "one": int((firing == 1).sum()), "several": int((firing > 1).sum()),
         },
@@ -131,7 +133,7 @@ def result_of(case: Case) -> dict[str, Any]:
 def statistics(rules: RuleSet, bits: Bits, concepts: Sequence[str], truth: Bits) -> list[dict[str, Any]]:
     """Per class what `RuleStatistics.to_dict` holds."""
     fires = np.column_stack([_fires(formula, bits, concepts) for formula in rules.formulas])
-    told = []
+    told, said = [], said_of(rules, fires, bits, concepts)
     for i, rule in enumerate(rules.rules):
         here, cubes = truth[:, i], [_fires(DNF([cube]), bits, concepts) for cube in rule.cubes]
         others = np.delete(fires, i, axis=1).any(axis=1)
@@ -141,6 +143,7 @@ def statistics(rules: RuleSet, bits: Bits, concepts: Sequence[str], truth: Bits)
                 "label": rule.label,
                 "formula": str(rule.formula),
                 "prevalence": share(here.sum(), len(here)),
+                "decision": _decision(said[:, i], here),
                 "whole": _measured(None, fires[:, i], fires[:, i] & ~others, here),
                 "cubes": [
                     _measured(cube, held, held & (np.sum(cubes, axis=0) == 1), here)
@@ -149,6 +152,27 @@ def statistics(rules: RuleSet, bits: Bits, concepts: Sequence[str], truth: Bits)
             }
         )
     return told
+
+
+def _decision(said: Bits, here: Bits) -> dict[str, Any]:
+    right, wrong, missed = (float(rows.sum()) for rows in (said & here, said & ~here, ~said & here))
+    both = 2 * right + wrong + missed
+    return {
+        "decided": share(said.sum(), len(said)),
+        "precision": share(right, said.sum()),
+        "recall": share(right, here.sum()),
+        "f1": 2 * right / both if both else None,
+        "table": {"right": right, "wrong": wrong, "missed": missed, "rest": len(said) - right - wrong - missed},
+    }
+
+
+def said_of(rules: RuleSet, fires: Bits, bits: Bits, concepts: Sequence[str]) -> Bits:
+    """Which row gets which class."""
+    if rules.multilabel:
+        return fires
+    rows = [dict(zip(concepts, map(bool, row), strict=True)) for row in bits]
+    answers = [answer(rules, row) for row in rows]
+    return np.array([[said == rule.label for rule in rules.rules] for said in answers], dtype=bool)
 
 
 def share(hits: float, total: float) -> dict[str, Any]:
@@ -210,7 +234,8 @@ def _quoted(name: str) -> str:
     return name.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _class(rule: Rule, truth: Bits, fires: Bits, case: Case) -> dict[str, Any]:
+def _class(rule: Rule, truth: Bits, said: Bits, case: Case) -> dict[str, Any]:
+    decision = _decision(said, truth)
     used = rule.formula.concepts
     extra = [f"{column} >= {cut}" for column, cut in (("creatinine", 1.4), ("white cell count at admission", 11.2))]
     size = max(len(case.concepts), 1)
@@ -224,7 +249,9 @@ def _class(rule: Rule, truth: Bits, fires: Bits, case: Case) -> dict[str, Any]:
         "certified": None,
         "reason": None,
         "remedy": None,
-        "f1": float(macro_f1(truth, fires)),
+        "precision": decision["precision"],
+        "recall": decision["recall"],
+        "f1": decision["f1"],
         "simplest": {"text": "age is at least 61", "f1": 0.702},
         "relevance": [
             {"concept": name, "relevance": float(value), "used": name in used} for name, value in relevance.items()
@@ -459,7 +486,7 @@ def bare(n: int = 12) -> Case:
     }  # fmt: skip
     more = {
         "classes": [{**classes[0], "equals_network": True}, rare], "history": None, "rows": [], "rows_shown": 0,
-        "gap": None, "confusion": None, "metrics": [], "command": None, "notes": [],
+        "gap": None, "confusion": None, "confusion_of_rules": None, "metrics": [], "command": None, "notes": [],
     }  # fmt: skip
     return Case(rules, table, labels, labels, more)
 

@@ -176,21 +176,35 @@ def test_score_is_what_scikit_learn_finds(made, target, tmp_path):
         assert told["agreement"]["value"] == sklearn.metrics.accuracy_score(answers, by_rules)
     assert told["accuracy"]["value"] == sklearn.metrics.accuracy_score(truth, answers)
     assert f"{100 * told['accuracy']['value']:.1f}%" in run.stdout
+    names = list(rules.names)
+    for key, said in (("confusion", answers), ("confusion_of_rules", by_rules)):
+        wanted = sklearn.metrics.confusion_matrix(truth.astype(str), said.astype(str), labels=names)
+        assert told[key]["counts"] == wanted.tolist()
+    assert told["macro_f1"] == pytest.approx(sklearn.metrics.f1_score(truth, by_rules, average="macro"))
+    assert "what the rules said of which rows" in run.stdout
     fires = rules.fires(rows)
     # Where none or several fire, what fires is not what is answered: the judge can tell the two apart.
     assert made is exact or (fires.sum(axis=1) != 1).any()
     for place, counted in enumerate(told["statistics"]["classes"]):
-        is_class, fired = truth == rules.rules[place].label, fires[:, place]
-        assert told["f1"][counted["name"]] == pytest.approx(
-            sklearn.metrics.f1_score(is_class, fired, average="macro"), abs=1e-12
-        )
+        label = rules.rules[place].label
+        is_class, fired = truth == label, fires[:, place]
+        decided, answered = counted["decision"], by_rules == label
+        assert told["f1"][counted["name"]] == pytest.approx(sklearn.metrics.f1_score(is_class, answered), abs=1e-12)
+        assert decided["f1"] == told["f1"][counted["name"]]
+        assert decided["precision"]["value"] == sklearn.metrics.precision_score(is_class, answered)
+        assert decided["recall"]["value"] == sklearn.metrics.recall_score(is_class, answered)
+        assert f"F1 {100 * decided['f1']:.1f}%" in run.stdout
+        # Where its formula fires is counted apart.
         whole = counted["whole"]
         assert whole["confidence"]["value"] == sklearn.metrics.precision_score(is_class, fired)
         assert whole["coverage"]["value"] == sklearn.metrics.recall_score(is_class, fired)
     for group in told["statistics"]["subgroups"]:
         mine = (frame["sex"] == group["name"]).to_numpy()
-        right = sklearn.metrics.precision_score(truth[mine] == rules.rules[0].label, fires[mine, 0])
-        assert group["classes"][0]["whole"]["confidence"]["value"] == right
+        first = rules.rules[0].label
+        right = sklearn.metrics.precision_score(truth[mine] == first, by_rules[mine] == first)
+        assert group["classes"][0]["decision"]["precision"]["value"] == right
+        fired = sklearn.metrics.precision_score(truth[mine] == first, fires[mine, 0])
+        assert group["classes"][0]["whole"]["confidence"]["value"] == fired
         assert f"where sex is {group['name']}" in run.stdout
 
 
@@ -494,7 +508,7 @@ def test_a_target_of_numbers_with_gaps_has_whole_classes_and_subgroups():
     assert [entry["name"] for entry in told["classes"]] == ["0", "1"]
     assert told["data"]["rows"] == 156
     for sex in ("f", "m"):
-        assert f"\nwhere sex is {sex}\n  0: fires on " in sheet
+        assert f"\nwhere sex is {sex}\n  0: decided on " in sheet
     assert [group["name"] for group in told["statistics"]["subgroups"]] == ["f", "m"]
     assert soft().run.stderr == "The model is in model.\nThe report is in model.html.\n"
 

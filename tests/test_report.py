@@ -236,7 +236,39 @@ def test_subgroups_are_measured_on_their_own_rows():
         here = group["classes"][2]
         line = f"{group['name']} {here['prevalence']['total']:.0f} {100 * here['prevalence']['value']:.0f}% ("
         assert line in text
-        assert f"{100 * here['whole']['confidence']['value']:.0f}% (" in text[text.index(line) :][:200]
+        assert f"{100 * here['decision']['precision']['value']:.0f}% (" in text[text.index(line) :][:200]
+
+
+def test_a_result_of_schema_1_makes_a_page_still(result):
+    older = {name: value for name, value in result.items() if name != "confusion_of_rules"} | {"schema": 1}
+    text = plain(render(older))
+    assert "What the rules said of which rows" in text
+    with pytest.raises(LogicLensError, match="the result lacks 'confusion_of_rules'"):
+        render({**older, "schema": 2})
+
+
+def test_what_is_decided_is_told_of_each_class(result, page):
+    text = plain(page)
+    for measured in result["statistics"]["classes"]:
+        decision = measured["decision"]
+        decided = f"The rules decide for {measured['name']} on {decision['decided']['hits']:.0f} of 356 rows"
+        assert f"{decided}: {100 * decision['precision']['value']:.0f}% (" in text
+        assert f"; F1 {100 * decision['f1']:.0f}%." in text
+
+
+def test_otherwise_and_the_order_are_told():
+    text = plain(render(saved(CASES["one_formula"]())))
+    assert "A row is died where a rule for died fires, and survived otherwise." in text
+    assert "survived otherwise, where no rule for died fires." in text
+    assert "The first that applies decides: high, then middle, then low; otherwise middle." in plain(
+        render(saved(CASES["in_order"]()))
+    )
+
+
+def test_the_matrix_of_the_rules_stands_beside_that_of_the_network(result):
+    network = {**result["confusion"], "of": "the network"}
+    text = plain(render({**result, "confusion": network}))
+    assert text.index("What the network said of which rows") < text.index("What the rules said of which rows")
 
 
 # Sentences ---------------------------------------------------------------------------------------------------------
@@ -270,7 +302,7 @@ def test_how_an_answer_comes_about_is_said(result):
     unsure = {**result, "rules": {**result["rules"], "otherwise": None}}
     assert "Where none fires, the row stays undecided." in deciding(unsure)
     assert "exactly that class" in deciding({**result, "rules": {**result["rules"], "resolve": "none"}})
-    assert "several labels" in deciding({**result, "multilabel": True})
+    assert "several labels" in deciding({**result, "rules": {**result["rules"], "multilabel": True}})
     firing = result["firing"]
     assert f"{firing['one']} fire the rules of exactly one class, {firing['none']} of none" in deciding(result)
 
@@ -415,8 +447,9 @@ def test_every_field_that_is_missing_is_named():
     ("path", "value", "message"),
     [
         (("kind",), "recipe", "the report is made from a saved result, whose 'kind' is 'logiclens result'."),
-        (("schema",), 2, "the report reads results of schema 1, got 2; explain the data again to renew it."),
-        (("schema",), True, "the report reads results of schema 1, got True; explain the data again to renew it."),
+        (("schema",), 3, "the report reads results of schema 1 and 2, got 3; explain the data again to renew it."),
+        (("schema",), True,
+         "the report reads results of schema 1 and 2, got True; explain the data again to renew it."),
         (("title",), 3, "'title' of the result must be a text, got 3."),
         (("exact",), 1, "'exact' of the result must be true or false, got 1."),
         (("seed",), True, "'seed' of the result must be a finite number, got True."),
@@ -428,7 +461,8 @@ def test_every_field_that_is_missing_is_named():
         (("concepts", 1, "name"), "age >= 78", "'concepts' of the result names a concept twice."),
         (("concepts", 0, "name"), "x", "the result uses the concept 'age >= 78', which is not among its 'concepts'."),
         (("exclusive",), [["y"]], "the result uses the concept 'y', which is not among its 'concepts'."),
-        (("rules", "resolve"), "x", "the JSON is not a rule set: 'resolve' must be 'order', 'confidence' or 'none', got 'x'."),
+        (("rules", "resolve"), "x",
+         "the JSON is not a rule set: 'resolve' must be 'order', 'confidence' or 'none', got 'x'."),
         (("classes", 0, "name"), "dead",
          "the classes of the result are ['dead', 'survived'], but those of rules are ['died', 'survived']."),
         (("statistics", "classes", 1, "cubes"), [],

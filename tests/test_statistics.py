@@ -20,6 +20,8 @@ from logiclens.formula import DNF, Cube, Literal, PackedRows, Predicate, Rule, R
 from logiclens.metrics.rules import Z, wilson_interval
 from logiclens.metrics.statistics import Share, TwoByTwo, rule_statistics
 from tests.oracles.brute_force import holds
+from tests.rulesets import VALUES, answer, concepts_of, raw_rows
+from tests.rulesets import rule_sets as decided_rule_sets
 from tests.strategies import dnfs
 
 NAMES = ("a", "b", "c")
@@ -147,6 +149,32 @@ def test_a_share_prints_what_it_was_counted_from():
     assert str(Share(0.0, 0.0)) == "unknown, 0 of 0"
 
 
+@given(decided_rule_sets(), st.data())
+def test_what_is_decided_is_counted_row_by_row(rules, data):
+    rows = data.draw(st.lists(raw_rows(), min_size=1, max_size=12))
+    labels = [data.draw(st.sampled_from(rules.names)) for _ in rows]
+    weight = [data.draw(st.sampled_from([1, 2, 3])) for _ in rows]
+    by = [data.draw(st.sampled_from("uv")) for _ in rows]
+    said = [answer(rules, concepts_of(rules, row)) for row in rows]
+    table = {name: [row[name] for row in rows] for name in VALUES}
+    counted = rule_statistics(rules, table, labels, weight=weight, by=by)
+    lines = list(zip(labels, said, weight, by, strict=True))
+    scores = []
+    for subgroup, classes in (("all", counted.classes), *counted.subgroups.items()):
+        here = [line for line in lines if subgroup in ("all", line[3])]
+        for klass in classes:
+            right = sum(w for truth, given, w, _ in here if truth == given == klass.label)
+            got = sum(w for _, given, w, _ in here if given == klass.label)
+            of_class = sum(w for truth, _, w, _ in here if truth == klass.label)
+            decided = klass.decision
+            assert (decided.precision, decided.recall) == (Share(right, got), Share(right, of_class))
+            assert decided.decided == Share(got, sum(w for _, _, w, _ in here))
+            f1 = 2 * right / (got + of_class) if got + of_class else math.nan
+            assert decided.f1 == pytest.approx(f1, nan_ok=True)
+            scores += [f1] * (subgroup == "all" and not math.isnan(f1))
+    assert counted.macro_f1 == pytest.approx(np.mean(scores))
+
+
 # Worked by hand ---------------------------------------------------------------------------------------------------
 
 #  row  old smoker sepsis  label   old∧smoker  sepsis  ill fires  well fires (¬old)
@@ -186,13 +214,15 @@ def test_the_ward():
 def test_the_ward_as_it_is_printed():
     counted = rule_statistics(RULES, WARD, LABELS, by="gender", source="6 rows set aside", weight=[2, 1, 1, 1, 1, 1])
     lines = str(counted).splitlines()
-    assert lines[:6] == [
-        "rule statistics on 6 rows set aside (n = 6, weight 7), with intervals of 95% after Wilson",
+    assert lines[:7] == [
+        "rule statistics on 6 rows set aside (n = 6, weight 7), with intervals of 95% after Wilson; "
+        "a class by what the rules decide, a rule by where it fires",
         "",
         "ill: 5 of 7 rows (71.4%)",
-        "  support  coverage           unique  confidence           lift  rule",
-        "  42.9%    60.0% (23.1-88.2)  20.0%   100.0% (43.9-100.0)  1.40  old ∧ smoker",
-        "  42.9%    40.0% (11.8-76.9)  0.0%    66.7% (20.8-93.9)    0.93  sepsis",
+        "  decided for 4 of 7 rows: precision 75.0% (30.1-95.4), recall 60.0% (23.1-88.2), F1 66.7%",
+        "  fires on  coverage           unique  confidence           lift  rule",
+        "  42.9%     60.0% (23.1-88.2)  20.0%   100.0% (43.9-100.0)  1.40  old ∧ smoker",
+        "  42.9%     40.0% (11.8-76.9)  0.0%    66.7% (20.8-93.9)    0.93  sepsis",
     ]
     headings = [line for line in lines if line.startswith("gender")]
     assert headings == [
@@ -211,7 +241,7 @@ def test_the_ward_as_json_and_as_a_frame():
     }  # fmt: skip
     assert [part["name"] for part in told["subgroups"]] == ["F", "M", "missing"]
     ill = told["classes"][0]
-    assert list(ill) == ["name", "label", "formula", "prevalence", "whole", "cubes"]
+    assert list(ill) == ["name", "label", "formula", "prevalence", "decision", "whole", "cubes"]
     assert (ill["name"], ill["label"], ill["formula"]) == ("ill", "ill", "(old & smoker) | sepsis")
     assert list(ill["prevalence"]) == ["hits", "total", "value", "low", "high"]
     assert (ill["whole"]["literals"], ill["whole"]["text"]) == (None, "(old ∧ smoker) ∨ sepsis")

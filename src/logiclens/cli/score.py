@@ -13,15 +13,23 @@ from logiclens.cli.lake import Counting, check_column, labelled
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.reading import Reading
 from logiclens.cli.saved import SavedModel
-from logiclens.cli.sheet import READ_RULES, print_rules, print_subgroup
+from logiclens.cli.sheet import (
+    MOST_CONFUSED,
+    READ_RULES,
+    decision_line,
+    print_confusion,
+    print_rules,
+    print_subgroup,
+)
 from logiclens.cli.tables import check_columns, told_apart
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import Literal
 from logiclens.formula.english import literal_words
-from logiclens.metrics.rules import Share
-from logiclens.metrics.scores import macro_f1
+from logiclens.formula.record import to_dict
+from logiclens.metrics.rules import Share, confusion
 from logiclens.metrics.statistics import RuleStatistics, rule_statistics
+from logiclens.report.words import who_decides
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +43,6 @@ class Known:
         labels: the class of each.
         answers: what the model says.
         by_rules: what its rules say.
-        fires: which formula fires on which row.
         weight: how many rows each stands for.
         left_out: how many rows have no class.
         statistics: those of the rules.
@@ -47,7 +54,6 @@ class Known:
     labels: NDArray[Any]
     answers: NDArray[Any]
     by_rules: NDArray[Any]
-    fires: NDArray[np.bool_]
     weight: NDArray[np.float64]
     left_out: int
     statistics: RuleStatistics
@@ -85,7 +91,7 @@ def score(model: SavedModel, reading: Reading, *, target: str | None = None, by:
     values, source = None if by is None else told_apart(kept[by]).to_numpy(), f"{len(rows):,} rows of {file.name}"
     statistics = rule_statistics(model.rules, rows, labels, by=values, by_name=by, source=source)
     known = Known(
-        file.name, file.sha256, wanted, labels, model.predict(rows), model.rules.predict(rows), model.rules.fires(rows),
+        file.name, file.sha256, wanted, labels, model.predict(rows), model.rules.predict(rows),
         np.ones(len(rows)), len(frame) - len(rows), statistics,
     )  # fmt: skip
     return _content(model, known)
@@ -116,7 +122,7 @@ def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str |
     answers = model.network.predict(concepts_of(model.network, lake, None)) if model.has_network else by_rules
     statistics = lake_statistics(model.rules, lake, labels, by=apart, source=source)
     return Known(
-        asked.source, None, wanted, labels, answers, by_rules, model.rules.fires(rows), lake.weight, left_out,
+        asked.source, None, wanted, labels, answers, by_rules, lake.weight, left_out,
         statistics,
     )  # fmt: skip
 
@@ -149,7 +155,15 @@ def _content(model: SavedModel, known: Known) -> dict[str, Any]:
     def right(answers: NDArray[Any], labels: NDArray[Any]) -> dict[str, float | None]:
         return Share(float(known.weight[np.equal(answers, labels)].sum()), float(known.weight.sum())).to_dict()
 
-    labels, fires = known.labels, known.fires
+    labels, place = known.labels, {rule.label: at for at, rule in enumerate(model.rules.rules)}
+
+    def places(answers: NDArray[Any]) -> NDArray[np.intp]:
+        return np.array([-1 if label is None else place[label] for label in answers.tolist()], dtype=np.intp)
+
+    def confused(answers: NDArray[Any], of: str) -> dict[str, Any]:
+        return confusion(model.rules.names, places(labels), places(answers), known.weight, of)
+
+    statistics = known.statistics.to_dict()
     most = max(dict.fromkeys(labels.tolist()), key=lambda label: known.weight[labels == label].sum())
     return {
         "model": str(model.folder),
@@ -164,11 +178,12 @@ def _content(model: SavedModel, known: Known) -> dict[str, Any]:
         # What the class that most of these rows have would score.
         "most_frequent": right(np.full(len(labels), most, dtype=object), labels),
         "agreement": None if model.exact else right(known.by_rules, known.answers),
-        "f1": {
-            rule.name: macro_f1(labels == rule.label, fires[:, i], known.weight)
-            for i, rule in enumerate(model.rules.rules)
-        },
-        "statistics": known.statistics.to_dict(),
+        "macro_f1": statistics["macro_f1"],
+        "f1": {told["name"]: told["decision"]["f1"] for told in statistics["classes"]},
+        "confusion": confused(known.answers, "the rules" if model.exact else "the network"),
+        "confusion_of_rules": confused(known.by_rules, "the rules"),
+        "statistics": statistics,
+        "rules": to_dict(model.rules),
         "words": _words(model),
     }
 
@@ -188,13 +203,22 @@ def _tell(content: dict[str, Any], json: str | None, by: str | None, *, quiet: b
     ):
         if content.get(key) is not None:
             printer.say(f"  {name:<25}{Share(content[key]['hits'], content[key]['total'])}")
+    if content["macro_f1"] is not None:
+        printer.say(f"  {'macro-F1 of the rules':<25}{100 * content['macro_f1']:.1f}%")
     for told in content["statistics"]["classes"]:
         share = told["prevalence"]
         printer.say(f"\n{told['name']}: {share['hits']:,.0f} of {share['total']:,.0f} rows", style="bold")
         print_rules(printer, told, content["words"])
-        printer.say(f"  F1 {100 * content['f1'][told['name']]:.1f}%")
+        printer.say(f"  {decision_line(told['decision'])}", hang=0)
     for group in content["statistics"]["subgroups"]:
         print_subgroup(printer, group, str(by))
+    for table in (content["confusion"], content["confusion_of_rules"]):
+        both = table is content["confusion"] or not content["exact"]
+        if both and len(table["labels"]) <= MOST_CONFUSED:
+            print_confusion(printer, table)
+    printer.say(
+        f"\n{who_decides(content['rules'], [told['name'] for told in content['statistics']['classes']])}", hang=0
+    )
     printer.say()
     printer.prose(READ_RULES)
 

@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING, Any
 from logiclens.cli.output import Printer
 from logiclens.metrics.rules import shown_count
 from logiclens.render.text import bar
+from logiclens.report.words import who_decides
 
 if TYPE_CHECKING:
     from logiclens.experiments.crossvalidate import Metric
 
 READ_RULES = """
 A rule fires on a row when all of its conditions hold. "right" is the share of the rows it fires on that have the class,
-"finds" the share of the rows of the class that it fires on, each with an interval of 95% (Wilson). F1 is how well all
-rules of a class together tell it from the rest (macro-F1)."""
+"finds" the share of the rows of the class that it fires on, whichever class decides there; each with an interval of 95%
+(Wilson). Precision, recall and F1 of a class are those of what the rules decide: precision is the share of the rows
+decided for the class that have it, recall the share of the rows of the class that are decided for it, and F1 their
+harmonic mean."""
 READ_FORMULA = """
 In the formula ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; ↔ means that formula and network agree on
 every row they were made from, ≈ that they agree on the share given, which is the fidelity. What the network leans on
 most has 1.00."""
 READ_EXACT = """
 Exact: the rules are the model. In the formula ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; ↔ means
-equal on every row that the concepts of a class can have. Where several rules fire, the one with the highest confidence
-decides; where none does, the class that such rows had most often. What the network leans on most has 1.00."""
+equal on every row that the concepts of a class can have. What the network leans on most has 1.00."""
+MOST_CONFUSED = 12
+"""With more classes than this, the confusion is left to the report."""
 READ_SEEDS = """
 Another seed may find another formula that is about as good: --stability 20 shows which parts recur."""
 
@@ -52,9 +56,34 @@ def print_sheet(printer: Printer, result: Mapping[str, Any]) -> None:
         print_subgroup(printer, group, result["statistics"]["by"])
     if result["stability"] is not None:
         _print_stability(printer, result["stability"])
-    printer.say(f"\n{_firing(result['firing'])}", hang=0)
+    _print_confusions(printer, result)
+    printer.say(f"\n{who_decides(result['rules'], [told['name'] for told in result['classes']])}", hang=0)
+    if not any("complement_of" in entry for entry in result["rules"]["classes"]):
+        printer.say(_firing(result["firing"]), hang=0)
     printer.say()
     printer.prose(f"How to read this. {READ_RULES} {READ_EXACT if result['exact'] else READ_FORMULA}{READ_SEEDS}")
+
+
+def _print_confusions(printer: Printer, result: Mapping[str, Any]) -> None:
+    """What network and rules said of which rows, one under the other."""
+    shown = [table for table in (result["confusion"], result["confusion_of_rules"]) if table is not None]
+    if len(shown) == 2 and shown[0]["of"] == shown[1]["of"]:
+        shown = shown[:1]
+    for table in shown:
+        if len(table["labels"]) <= MOST_CONFUSED:
+            print_confusion(printer, table)
+
+
+def print_confusion(printer: Printer, table: Mapping[str, Any]) -> None:
+    """Which answer rows of which class got."""
+    printer.say(f"\nwhat {table['of']} said of which rows")
+    head = ["truly", *(f"said {name}" for name in table["predicted"])]
+    lines = [[name, *map(shown_count, row)] for name, row in zip(table["labels"], table["counts"], strict=True)]
+    widths = [max(len(line[i]) for line in (head, *lines)) for i in range(len(head))]
+    for first, *cells in (head, *lines):
+        numbers = "  ".join(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
+        # As it is: a table that is broken between words is no table any more.
+        printer.out.print(f"  {first.ljust(widths[0])}  {numbers}", markup=False, highlight=False)
 
 
 def print_metrics(printer: Printer, metrics: Sequence[Metric], n_folds: int) -> None:
@@ -79,16 +108,21 @@ def print_rules(
         )
         printer.say(f"  • {text or 'always'}")
         printer.say(f"      {_numbers(cube)}{(recurrence or {}).get(cube['text'], '')}", hang=0)
-    if len(counted["cubes"]) > 1:
-        printer.say("  • together")
-        printer.say(f"      {_numbers(counted['whole'])}", hang=0)
 
 
 def print_subgroup(printer: Printer, group: Mapping[str, Any], by: str) -> None:
-    """How the formula of each class does where a column has one value."""
+    """How the rules decide for each class where a column has one value."""
     printer.say(f"\nwhere {by} is {group['name']}")
     for counted in group["classes"]:
-        printer.say(f"  {counted['name']}: {_numbers(counted['whole'])}")
+        printer.say(f"  {counted['name']}: {decision_line(counted['decision'])}")
+
+
+def decision_line(decision: Mapping[str, Any]) -> str:
+    """How often the rules decide for a class, and how often rightly, in one line."""
+    decided, total = (shown_count(decision["decided"][count]) for count in ("hits", "total"))
+    f1 = "unknown" if decision["f1"] is None else f"{100 * decision['f1']:.1f}%"
+    precision, recall = _share(decision["precision"]), _share(decision["recall"])
+    return f"decided on {decided} of {total} rows; precision {precision}, recall {recall}, F1 {f1}"
 
 
 def _print_class(
@@ -110,8 +144,8 @@ def _print_class(
         printer.say("  no row that was set aside has this class: nothing is known of how well it is found")
     else:
         simplest = told["simplest"]
-        alone = f"the best single condition, {simplest['text']}, has {100 * simplest['f1']:.1f}%"
-        printer.say(f"  F1 {100 * told['f1']:.1f}%; {alone}")
+        printer.say(f"  {decision_line(counted['decision'])}", hang=0)
+        printer.say(f"  the best single condition, {simplest['text']}, has F1 {100 * simplest['f1']:.1f}%")
     if told["certified"] is not None:
         certified = told["certified"]
         printer.say(

@@ -187,13 +187,71 @@ class CubeStatistics:
 
 
 @dataclass(frozen=True)
+class DecisionStatistics:
+    """How the rules decide on rows of one class and of others: all rows by whether they get the class and have it.
+
+    Precision, recall and F1 are those of the decision: of `RuleSet.predict`, SQL and every other export. Where the
+    formula of the class fires but another class decides, the row is not counted for the class.
+
+    >>> decided = DecisionStatistics(right=3, wrong=1, missed=2, rest=4)
+    >>> print(decided)
+    decided for 4 of 10 rows: precision 75.0% (30.1-95.4), recall 60.0% (23.1-88.2), F1 66.7%
+    """
+
+    right: float
+    wrong: float
+    missed: float
+    rest: float
+
+    @property
+    def decided(self) -> Share:
+        """Rows that get the class, of all rows."""
+        return Share(self.right + self.wrong, self.right + self.wrong + self.missed + self.rest)
+
+    @property
+    def precision(self) -> Share:
+        """Rows that have the class, of those that get it."""
+        return Share(self.right, self.right + self.wrong)
+
+    @property
+    def recall(self) -> Share:
+        """Rows that get the class, of those that have it."""
+        return Share(self.right, self.right + self.missed)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall; NaN where no row has the class or gets it."""
+        both = 2 * self.right + self.wrong + self.missed
+        return 2 * self.right / both if both > 0 else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON has it."""
+        shares = {"decided": self.decided, "precision": self.precision, "recall": self.recall}
+        return {
+            **{name: share.to_dict() for name, share in shares.items()},
+            "f1": known(self.f1),
+            "table": asdict(self),
+        }
+
+    def __str__(self) -> str:
+        """One line."""
+        hits, total = shown_count(self.decided.hits), shown_count(self.decided.total)
+        f1 = "unknown" if math.isnan(self.f1) else f"{100 * self.f1:.1f}%"
+        return (
+            f"decided for {hits} of {total} rows: precision {self.precision.percent}, recall {self.recall.percent}, "
+            f"F1 {f1}"
+        )
+
+
+@dataclass(frozen=True)
 class ClassStatistics:
-    """What was counted of one class: of its formula as a whole and of each cube."""
+    """What was counted of one class: how the rules decide for it, and where its formula and each cube fire."""
 
     label: Scalar
     formula: DNF | Complement
     whole: CubeStatistics
     cubes: tuple[CubeStatistics, ...]
+    decision: DecisionStatistics
 
     @property
     def name(self) -> str:
@@ -213,6 +271,7 @@ class ClassStatistics:
             "label": self.label.item() if hasattr(self.label, "item") else self.label,
             "formula": str(self.formula),
             "prevalence": self.prevalence.to_dict(),
+            "decision": self.decision.to_dict(),
             "whole": self.whole.to_dict(self.formula),
             "cubes": [cube.to_dict(self.formula) for cube in self.cubes],
         }
@@ -239,6 +298,42 @@ def count_fired(
     cell = rows.unpack(fired[which]).astype(np.intp) + rows.unpack(fired[which] & ~others) + 3 * member + 6 * group
     counted = np.bincount(cell, weight, 6 * n_groups).astype(np.float64).reshape(n_groups, 6)
     return np.concatenate([counted.sum(axis=0, keepdims=True), counted])
+
+
+def count_decided(
+    said: NDArray[np.bool_],
+    member: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    group: NDArray[np.intp] | int = 0,
+    n_groups: int = 1,
+) -> list[DecisionStatistics]:
+    """How often a class is decided for, rightly and wrongly: on all rows, then on those of each group."""
+    cell = 2 * member.astype(np.intp) + said + 4 * group
+    counted = np.bincount(cell, weight, 4 * n_groups).astype(np.float64).reshape(n_groups, 4)
+    return [
+        DecisionStatistics(right, wrong, missed, rest)
+        for rest, wrong, missed, right in [counted.sum(axis=0).tolist(), *counted.tolist()]
+    ]
+
+
+def confusion(
+    names: Sequence[str], truth: NDArray[np.intp], said: NDArray[np.intp], weight: NDArray[np.float64], of: str
+) -> dict[str, Any]:
+    """Which class was given to rows of which class, as plain data; both by place, −1 where nobody decides.
+
+    >>> found = confusion(["no", "yes"], np.array([0, 1, 1]), np.array([0, 0, -1]), np.ones(3), "the rules")
+    >>> found["predicted"], found["counts"]
+    (['no', 'yes', 'undecided'], [[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
+    """
+    counts = np.zeros((len(names), len(names) + 1))
+    np.add.at(counts, (truth, said), weight)
+    undecided = bool(counts[:, -1].any())
+    return {
+        "labels": list(names),
+        "predicted": [*names, "undecided"] if undecided else list(names),
+        "counts": counts.tolist() if undecided else counts[:, :-1].tolist(),
+        "of": of,
+    }
 
 
 def cube_statistics(cube: Cube | None, cells: NDArray[np.float64]) -> CubeStatistics:

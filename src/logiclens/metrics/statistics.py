@@ -1,4 +1,4 @@
-"""Rule statistics: support, coverage, confidence and lift of every cube and class, on rows and on subgroups of them."""
+"""Rule statistics: how the rules decide for each class, and where each cube fires, on rows and subgroups of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import RowsLike, as_array, boolean_matrix
+from logiclens.formula.bits import PackedRows, RowsLike, as_array, boolean_matrix
 from logiclens.formula.counted import counting_weight, row_weights
 from logiclens.formula.dnf import DNF
 from logiclens.formula.predicate import Scalar, is_missing
@@ -19,9 +19,10 @@ from logiclens.formula.ruleset import RuleSet, no_class
 from logiclens.formula.text import format_formula
 from logiclens.metrics.rules import ClassStatistics as ClassStatistics
 from logiclens.metrics.rules import CubeStatistics as CubeStatistics
+from logiclens.metrics.rules import DecisionStatistics as DecisionStatistics
 from logiclens.metrics.rules import Share as Share
 from logiclens.metrics.rules import TwoByTwo as TwoByTwo
-from logiclens.metrics.rules import count_fired, cube_statistics, shown_count
+from logiclens.metrics.rules import count_decided, count_fired, cube_statistics, known, shown_count
 
 MAX_SUBGROUPS = 1000
 """More values than this are a measurement or a key, not subgroups."""
@@ -30,6 +31,9 @@ MAX_SUBGROUPS = 1000
 @dataclass(frozen=True)
 class RuleStatistics:
     """What was counted of each class, on all rows and on each subgroup; `source` says which rows they were.
+
+    Precision, recall and F1 of a class are those of what the rules decide; support, coverage and confidence of a cube
+    are counted where it fires, whichever class decides there.
 
     `by` is what subgroups are told apart by, None without subgroups; `weight` is that of all `n_rows` rows together.
     """
@@ -49,7 +53,10 @@ class RuleStatistics:
         raise no_class(label, [counted.name for counted in self.classes])
 
     def records(self) -> list[dict[str, Any]]:
-        """One flat record for each cube and each whole formula, ready for `pandas.DataFrame`; NaN where unknown."""
+        """One flat record for each cube and each whole formula, ready for `pandas.DataFrame`; NaN where unknown.
+
+        `decision_precision`, `decision_recall` and `decision_f1` are those of the class, the same in all its records.
+        """
         return [
             _record(subgroup, counted, rule)
             for subgroup, classes in (("all rows", self.classes), *self.subgroups.items())
@@ -57,10 +64,18 @@ class RuleStatistics:
             for rule in (*counted.cubes, counted.whole)
         ]
 
+    @property
+    def macro_f1(self) -> float:
+        """The mean F1 of the decision over the classes that some row has or gets."""
+        scores = [counted.decision.f1 for counted in self.classes]
+        seen = [score for score in scores if not math.isnan(score)]
+        return float(np.mean(seen)) if seen else math.nan
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON has it: None in place of NaN."""
         return {
             "source": self.source, "n_rows": self.n_rows, "weight": self.weight, "by": self.by,
+            "macro_f1": known(self.macro_f1),
             "classes": [counted.to_dict() for counted in self.classes],
             "subgroups": [
                 {"name": name, "classes": [counted.to_dict() for counted in classes]}
@@ -72,7 +87,8 @@ class RuleStatistics:
         """A table for each class, then the same for each subgroup."""
         weighed = "" if self.weight == self.n_rows else f", weight {shown_count(self.weight)}"
         blocks = [
-            f"rule statistics on {self.source} (n = {self.n_rows:,}{weighed}), with intervals of 95% after Wilson"
+            f"rule statistics on {self.source} (n = {self.n_rows:,}{weighed}), with intervals of 95% after Wilson; "
+            "a class by what the rules decide, a rule by where it fires"
         ]
         blocks += [_block(counted, counted.name) for counted in self.classes]
         blocks += [
@@ -94,7 +110,7 @@ def rule_statistics(
     source: str = "the rows given",
     names: Sequence[str] | None = None,
 ) -> RuleStatistics:
-    """Count how each cube and each formula does on some rows.
+    """Count how the rules decide on some rows, and where each cube and each formula fires.
 
     The numbers say how the rules do on new rows only where these rows neither trained the network nor chose the cubes;
     `source` is the place to say so.
@@ -118,18 +134,20 @@ def rule_statistics(
     >>> rows = {"old": [1, 1, 1, 0, 0, 0], "smoker": [1, 1, 0, 1, 0, 0], "sepsis": [1, 0, 0, 1, 0, 0]}
     >>> counted = rule_statistics(rules, rows, ["ill", "ill", "ill", "well", "well", "well"], source="6 new rows")
     >>> print(counted)
-    rule statistics on 6 new rows (n = 6), with intervals of 95% after Wilson
+    rule statistics on 6 new rows (n = 6), ...
     <BLANKLINE>
     ill: 3 of 6 rows (50.0%)
-      support  coverage           unique  confidence           lift  rule
-      33.3%    66.7% (20.8-93.9)  33.3%   100.0% (34.2-100.0)  2.00  old ∧ smoker
-      33.3%    33.3% (6.1-79.2)   0.0%    50.0% (9.5-90.5)     1.00  sepsis
-      50.0%    66.7% (20.8-93.9)  66.7%   66.7% (20.8-93.9)    1.33  whole formula
+      decided for 3 of 6 rows: precision 66.7% (20.8-93.9), recall 66.7% (20.8-93.9), F1 66.7%
+      fires on  coverage           unique  confidence           lift  rule
+      33.3%     66.7% (20.8-93.9)  33.3%   100.0% (34.2-100.0)  2.00  old ∧ smoker
+      33.3%     33.3% (6.1-79.2)   0.0%    50.0% (9.5-90.5)     1.00  sepsis
+      50.0%     66.7% (20.8-93.9)  66.7%   66.7% (20.8-93.9)    1.33  whole formula
     <BLANKLINE>
     well: 3 of 6 rows (50.0%)
-      support  coverage             unique  confidence           lift  rule
-      50.0%    100.0% (43.9-100.0)  100.0%  100.0% (43.9-100.0)  2.00  ¬old
-      50.0%    100.0% (43.9-100.0)  66.7%   100.0% (43.9-100.0)  2.00  whole formula
+      decided for 2 of 6 rows: precision 100.0% (34.2-100.0), recall 66.7% (20.8-93.9), F1 80.0%
+      fires on  coverage             unique  confidence           lift  rule
+      50.0%     100.0% (43.9-100.0)  100.0%  100.0% (43.9-100.0)  2.00  ¬old
+      50.0%     100.0% (43.9-100.0)  66.7%   100.0% (43.9-100.0)  2.00  whole formula
     >>> print(counted["ill"].cubes[1].coverage)
     33.3% (6.1-79.2), 1 of 3
     """
@@ -144,19 +162,21 @@ def rule_statistics(
     def counts(fired: Sequence[NDArray[np.uint64]], column: NDArray[np.bool_], which: int) -> NDArray[np.float64]:
         return count_fired(fired, which, packed, column, weights, group, len(subgroups))
 
+    said = _said(rules, packed)
     wholes = [formula.evaluate_packed(packed) for formula in rules.formulas]
     per_class = []
     for place, rule in enumerate(rules.rules):
         column = member[:, place]
         fired = [DNF([cube]).evaluate_packed(packed) for cube in rule.cubes]
         whole = counts(wholes, column, place)
+        decided = count_decided(said[:, place], column, weights, group, len(subgroups))
         cubes = [(cube, counts(fired, column, which)) for which, cube in enumerate(rule.cubes)]
         # All rows first, then each subgroup.
         per_class.append(
             [
                 ClassStatistics(
                     rule.label, rule.formula, cube_statistics(None, whole[at]),
-                    tuple(cube_statistics(cube, cells[at]) for cube, cells in cubes),
+                    tuple(cube_statistics(cube, cells[at]) for cube, cells in cubes), decided[at],
                 )
                 for at in range(len(subgroups) + 1)
             ]
@@ -165,6 +185,14 @@ def rule_statistics(
     total = float(packed.n_rows if weights is None else weights.sum())
     told = {} if called is None else dict(zip(subgroups, rest, strict=True))
     return RuleStatistics(first, packed.n_rows, total, source, told, called)
+
+
+def _said(rules: RuleSet, packed: PackedRows) -> NDArray[np.bool_]:
+    """Which row gets which class, `[rows, classes]`: what the rules decide."""
+    if rules.multilabel:
+        return rules.fires(packed)
+    one_hot: NDArray[np.bool_] = rules.predict_places(packed)[:, None] == np.arange(len(rules.rules))
+    return one_hot
 
 
 def members(rules: RuleSet, labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
@@ -271,11 +299,17 @@ def _record(subgroup: str, counted: ClassStatistics, rule: CubeStatistics) -> di
     for name, share in {**rule.shares, "prevalence": rule.prevalence}.items():
         record |= {name: share.value, f"{name}_low": share.low, f"{name}_high": share.high}
         record |= {f"{name}_hits": share.hits, f"{name}_total": share.total}
+    decided = counted.decision
+    record |= {
+        "decision_precision": decided.precision.value,
+        "decision_recall": decided.recall.value,
+        "decision_f1": decided.f1,
+    }
     return record | {"lift": rule.lift, "lift_low": rule.lift_low, "lift_high": rule.lift_high} | asdict(rule.table)
 
 
 def _block(counted: ClassStatistics, heading: str) -> str:
-    lines = [["support", "coverage", "unique", "confidence", "lift", "rule"]]
+    lines = [["fires on", "coverage", "unique", "confidence", "lift", "rule"]]
     for rule in (*counted.cubes, counted.whole):
         support, unique = (share.percent.split(" ")[0] for share in (rule.support, rule.unique_coverage))
         # Its interval is that of the confidence, times the same number.
@@ -284,4 +318,5 @@ def _block(counted: ClassStatistics, heading: str) -> str:
         lines.append([support, rule.coverage.percent, unique, rule.confidence.percent, lift, text])
     share = counted.prevalence
     percent = share.percent.split(" ")[0]
-    return f"{heading}: {shown_count(share.hits)} of {shown_count(share.total)} rows ({percent})\n{aligned(lines)}"
+    head = f"{heading}: {shown_count(share.hits)} of {shown_count(share.total)} rows ({percent})"
+    return f"{head}\n  {counted.decision}\n{aligned(lines)}"

@@ -29,15 +29,17 @@ class Metric:
 METRICS = (
     Metric("model_accuracy", "Model accuracy", "%", 100.0, of_rules=False, meaning="on rows not seen in training"),
     Metric("explanation_accuracy", "Explanation accuracy", "%", 100.0,
-           meaning="macro-F1 of formula against label, mean over classes; where concepts are predicted, the share of "
-           "them that is right stands below: a rule speaks of concepts as they are predicted, and training may bend "
-           "them away from their names; a method with a number of classes was run on a sample of these"),
+           meaning="macro-F1 of where the formula fires against the label, mean over classes (by firing, as in the "
+           "paper, whichever class the rules decide for); where concepts are predicted, the share of them that is "
+           "right stands below: a rule speaks of concepts as they are predicted, and training may bend them away from "
+           "their names; a method with a number of classes was run on a sample of these"),
     Metric("complexity", "Complexity", "literals", lower_is_better=True,
            meaning="literals of a formula as the method states it, mean over classes; a shorter one of the same "
            "meaning may exist"),
     Metric("fidelity", "Fidelity", "%", 100.0,
-           meaning="how often formula and model agree, mean over classes; a formula that never fires may agree often, "
-           "so the macro-F1, the score of constant False and the number of constant formulas stand below"),
+           meaning="how often the formula fires just where the model answers its class, mean over classes (by firing); "
+           "a formula that never fires may agree often, so the macro-F1, the score of constant False and the number "
+           "of constant formulas stand below"),
     Metric("consistency", "Consistency", "%", 100.0,
            meaning="over the concepts in any fold's formula, the mean share of folds using them"),
     Metric("seconds", "Extraction time", "s", lower_is_better=True,

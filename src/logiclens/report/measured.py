@@ -16,8 +16,9 @@ from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF
 from logiclens.formula.english import english, literal_words
 from logiclens.formula.ruleset import RuleSet
-from logiclens.metrics.rules import Share
-from logiclens.metrics.scores import explanation_accuracy, macro_f1
+from logiclens.metrics.rules import Share, confusion, count_decided, known
+from logiclens.metrics.scores import explanation_accuracy
+from logiclens.metrics.statistics import RuleStatistics
 
 MOST_ROWS = 1_000
 """How many of the rows that were set aside a result holds."""
@@ -58,6 +59,7 @@ class Measured:
     rules: RuleSet
     aside: SetAside
     truth: NDArray[np.bool_]
+    statistics: RuleStatistics
 
     @property
     def weight(self) -> NDArray[np.float64]:
@@ -73,7 +75,7 @@ class Measured:
     def klass(self, explained: ClassExplanation) -> dict[str, Any]:
         """One class: its formula in words and symbols, how true it is, and what the network leans on."""
         head, table = explained.head, self.aside.table
-        column = explained.formula.evaluate(table.boolean(), table.names)
+        decision = self.statistics[explained.name].decision
         simplest = best_literal(self.model.table_, head)
         alone = simplest | DNF.false
         certificate = explained.certificate
@@ -100,10 +102,12 @@ class Measured:
             },
             "reason": explained.reason,
             "remedy": explained.remedy,
-            "f1": macro_f1(self.truth[:, head], column, self.weight),
+            "precision": decision.precision.to_dict(),
+            "recall": decision.recall.to_dict(),
+            "f1": known(decision.f1),
             "simplest": {
                 "text": literal_words(simplest, self.model.schema_.predicates, self.gaps),
-                "f1": macro_f1(self.truth[:, head], alone.evaluate(table.boolean(), table.names), self.weight),
+                "f1": self._f1_alone(alone.evaluate(table.boolean(), table.names), head),
             },
             "relevance": [
                 {"concept": concept, "relevance": share, "used": concept in used}
@@ -111,23 +115,28 @@ class Measured:
             ],
         }
 
+    def _f1_alone(self, fires: NDArray[np.bool_], head: int) -> float:
+        """F1 of a class where one condition alone decides for it; 0 where nothing has the class or gets it."""
+        return known(count_decided(fires, self.truth[:, head], self.weight)[0].f1) or 0.0
+
     def metrics(self) -> list[dict[str, Any]]:
         """Accuracy of the model and of the rules, and how true and how long the formulas are."""
         table, reading = self.aside.table, self.model.read(self.aside.table)
         formulas = self.explanation.formulas
         predicted = self.model.predict(table)
-        known = np.asarray(table.labels) if table.is_multilabel else self.model.classes_[np.asarray(table.labels)]
+        labels = np.asarray(table.labels) if table.is_multilabel else self.model.classes_[np.asarray(table.labels)]
         by_rules = self.rules.predict(PackedRows.of(table.boolean(), table.names))
         own = np.stack([f.evaluate(table.boolean(), table.names) for f in formulas], axis=1)
-        lines = [_share("model accuracy", _right(predicted, known), self.weight), *self.always()]
+        lines = [_share("model accuracy", _right(predicted, labels), self.weight), *self.always()]
         if not self.model.exact:
-            lines.append(_share("accuracy of the rules", _right(by_rules, known), self.weight))
+            lines.append(_share("accuracy of the rules", _right(by_rules, labels), self.weight))
             agree = (own == reading.yes).mean(axis=1)
-            lines.append(_plain("fidelity", 100 * float(np.average(agree, weights=self.weight)), "%"))
+            lines.append(_plain("fidelity, by firing", 100 * float(np.average(agree, weights=self.weight)), "%"))
         f1 = explanation_accuracy(own, self.truth.astype(np.float64), self.weight)
-        lines.append(_plain("explanation accuracy (mean macro-F1)", 100 * f1, "%"))
+        lines.append(_plain("macro-F1 of the rules' decision", 100 * self.statistics.macro_f1, "%"))
+        lines.append(_plain("explanation accuracy, by firing", 100 * f1, "%"))
         literals = float(np.mean([formula.n_literals for formula in formulas]))
-        lines.append(_plain("complexity", literals, "literals a class"))
+        lines.append(_plain("complexity", literals, "literals per class"))
         return lines
 
     def always(self) -> list[dict[str, Any]]:
@@ -159,23 +168,19 @@ class Measured:
 
     def confusion(self) -> dict[str, Any] | None:
         """Which class the model gave to rows of which class."""
+        if self.model.exact or self.aside.table.is_multilabel:
+            return self.confusion_of_rules()
+        table = self.aside.table
+        places = self.model.read(table).logits.argmax(axis=1)
+        return confusion(table.class_names, np.asarray(table.labels), places, self.weight, "the network")
+
+    def confusion_of_rules(self) -> dict[str, Any] | None:
+        """Which class the rules gave to rows of which class."""
         table = self.aside.table
         if table.is_multilabel:
             return None
-        labels = list(table.class_names)
-        if self.model.exact:
-            places = self.rules.predict_places(PackedRows.of(table.boolean(), table.names))
-        else:
-            places = self.model.read(table).logits.argmax(axis=1)
-        counts = np.zeros((len(labels), len(labels) + 1))
-        np.add.at(counts, (np.asarray(table.labels), places), self.weight)
-        undecided = bool(counts[:, -1].any())
-        return {
-            "labels": labels,
-            "predicted": [*labels, "undecided"] if undecided else labels,
-            "counts": counts.tolist() if undecided else counts[:, :-1].tolist(),
-            "of": "the rules" if self.model.exact else "the network",
-        }
+        places = self.rules.predict_places(PackedRows.of(table.boolean(), table.names))
+        return confusion(table.class_names, np.asarray(table.labels), places, self.weight, "the rules")
 
     def rows(self, packed: PackedRows) -> dict[str, Any]:
         """The first rows in the order of the file, each with what was said of it; a copy is a row of its own."""

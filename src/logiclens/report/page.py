@@ -12,7 +12,7 @@ from typing import Any
 from logiclens.errors import LogicLensError
 from logiclens.report.charts import MOST_BARS, accuracy_chart, loss_chart, relevance_chart
 from logiclens.report.shape import check_result
-from logiclens.report.view import bar, class_views, deciding, differing, shade, standing, summary
+from logiclens.report.view import bar, class_views, confusions, deciding, differing, shade, standing, summary
 from logiclens.report.words import count, counted, interval, percent, sentence, share_words
 
 __all__ = ["check_result", "render", "require_report"]
@@ -45,6 +45,7 @@ def render(result: Mapping[str, Any]) -> str:
     text: str = pages.get_template("page.html").render(
         result=result,
         classes=class_views(result),
+        confusions=confusions(result),
         summary=summary(result),
         standing=standing(result),
         deciding=deciding(result),

@@ -45,7 +45,8 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
     packed = PackedRows.of(table.boolean(), table.names)
     truth = table.targets() > 0
     fires = rules.fires(packed)
-    told = Measured(model, explanation, source, rules, aside, truth)
+    statistics = statistics_aside(model, rules, by=by)
+    told = Measured(model, explanation, source, rules, aside, truth, statistics)
     groups = rules.groups
     return {
         "kind": KIND,
@@ -74,9 +75,10 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
         "implied": [list(chain) for chain in groups.implied],
         "rules": to_dict(rules),
         "classes": [told.klass(explained) for explained in explanation],
-        "statistics": statistics_aside(model, rules, by=by).to_dict(),
+        "statistics": statistics.to_dict(),
         "metrics": told.metrics(),
         "confusion": told.confusion(),
+        "confusion_of_rules": told.confusion_of_rules(),
         "firing": _firing(fires, table.copies),
         "gap": _gap(explanation.gap(table)),
         "history": _history(model),

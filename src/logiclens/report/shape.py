@@ -9,7 +9,9 @@ from typing import Any, NoReturn
 from logiclens.errors import LogicLensError
 from logiclens.export.json import from_dict
 
-KIND, SCHEMA = "logiclens result", 1
+KIND, SCHEMA = "logiclens result", 2
+READABLE = (1, SCHEMA)
+"""The schemas that a page is made of. Schema 1 did not tell what the rules decide from where they fire."""
 
 
 class _Maybe:
@@ -83,23 +85,38 @@ _RESULT = {
     "rows_total": _NUMBER,
     "notes": [_TEXT],
 }  # fmt: skip
+_DECISION = {
+    "decided": _SHARE, "precision": _SHARE, "recall": _SHARE, "f1": _MAYBE_NUMBER,
+    "table": dict.fromkeys(("right", "wrong", "missed", "rest"), _NUMBER),
+}  # fmt: skip
+_SINCE_2 = {
+    "classes": [{"precision": _SHARE, "recall": _SHARE}],
+    "statistics": {
+        "macro_f1": _MAYBE_NUMBER, "classes": [{"decision": _DECISION}],
+        "subgroups": [{"classes": [{"decision": _DECISION}]}],
+    },
+    "confusion_of_rules": _RESULT["confusion"],
+}  # fmt: skip
+"""What schema 2 holds besides."""
 
 
 def check_result(result: Any) -> None:
     """Refuse, in one sentence that says where, what is not a result of this schema. Further fields are let pass.
 
-    >>> check_result({"kind": "logiclens result", "schema": 2})
+    >>> check_result({"kind": "logiclens result", "schema": 3})
     Traceback (most recent call last):
-    logiclens.errors.LogicLensError: the report reads results of schema 1, got 2; explain the data again to renew it.
+    logiclens.errors.LogicLensError: the report reads results of schema 1 and 2, got 3; explain the data again to ...
     """
     if not isinstance(result, Mapping) or result.get("kind") != KIND:
         raise LogicLensError(f"the report is made from a saved result, whose 'kind' is {KIND!r}.")
-    if type(result.get("schema")) is not int or result["schema"] != SCHEMA:
+    if type(result.get("schema")) is not int or result["schema"] not in READABLE:
         raise LogicLensError(
-            f"the report reads results of schema {SCHEMA}, got {result.get('schema')!r}; explain the data again to "
-            "renew it."
+            f"the report reads results of schema {' and '.join(map(str, READABLE))}, got {result.get('schema')!r}; "
+            "explain the data again to renew it."
         )
     _check(result, _RESULT, "")
+    if result["schema"] > 1:
+        _check(result, _SINCE_2, "")
     _check_parts(result)
 
 
@@ -168,10 +185,13 @@ def _check_parts(result: Mapping[str, Any]) -> None:
 
 
 def _check_tables(result: Mapping[str, Any]) -> None:
-    confusion, history = result["confusion"], result["history"]
-    if confusion is not None:
+    history = result["history"]
+    for name in ("confusion", "confusion_of_rules"):
+        confusion = result.get(name)
+        if confusion is None:
+            continue
         wide = {len(row) for row in confusion["counts"]} - {len(confusion["predicted"])}
         if wide or len(confusion["counts"]) != len(confusion["labels"]):
-            raise LogicLensError("'confusion' of the result needs a row for each label and a column for each answer.")
+            raise LogicLensError(f"{name!r} of the result needs a row for each label and a column for each answer.")
     if history is not None and len({len(history[name]) for name in _CURVES}) > 1:
         raise LogicLensError("the curves in 'history' of the result differ in length.")

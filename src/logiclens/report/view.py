@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from logiclens.report.words import Share, count, counted, interval, listed, percent, sentence, share_words
+from logiclens.report.words import Share, count, counted, interval, listed, percent, sentence, share_words, who_decides
 
 MOST_ROWS = 200
 """So many row numbers are listed for a cube; of the others only the number is told."""
@@ -66,6 +66,7 @@ class ClassView:
     prevalence: str
     lines: tuple[Line, ...]
     whole: Line
+    decision: str
     reason: str
     comparison: str
     covered: tuple[Covered, ...]
@@ -102,7 +103,8 @@ def _class_view(
         certified=entry["certified"] is not None,
         prevalence=share_words(measured["prevalence"]),
         lines=tuple(_line(w, cube, name, base) for w, cube in zip(words, measured["cubes"], strict=True)),
-        whole=_line(f"any rule for {name}" if other is None else "otherwise", measured["whole"], name, base),
+        whole=_line("otherwise" if other is not None else f"any rule for {name} fires", measured["whole"], name, base),
+        decision=decision_words(measured.get("decision"), name),
         reason=" ".join(sentence(entry[part]) for part in ("reason", "remedy") if entry[part]),
         comparison=_comparison(entry),
         covered=tuple(_covered(w, cube, name, result) for w, cube in zip(words, cubes, strict=True)),
@@ -125,6 +127,29 @@ def line_words(cube: Mapping[str, Any], name: str) -> str:
         f"fires on {count(support['hits'])} of {counted(support['total'], 'row')}; "
         f"{percent(confidence['value'])} of them are {name}"
     )
+
+
+def decision_words(decision: Mapping[str, Any] | None, name: str) -> str:
+    """How often the rules decide for a class, and how often rightly; nothing of a result that does not tell it."""
+    if decision is None:
+        return ""
+    decided, precision, recall = (decision[share] for share in ("decided", "precision", "recall"))
+    on = f"The rules decide for {name} on {count(decided['hits'])} of {counted(decided['total'], 'row')}"
+    if not precision["total"]:
+        return f"{on}, so nothing is known of how often that is right."
+    f1 = "not known" if decision["f1"] is None else percent(decision["f1"])
+    return (
+        f"{on}: {share_words(precision)} of these are {name} (precision), and {share_words(recall)} of all {name} are "
+        f"found (recall); F1 {f1}."
+    )
+
+
+def confusions(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The confusion matrices to show: the network's, and beside it that of the rules."""
+    network, rules = result["confusion"], result.get("confusion_of_rules")
+    if network is None:
+        return []
+    return [network] if rules is None or network["of"] == rules["of"] else [network, rules]
 
 
 def _line(words: str, cube: Mapping[str, Any], name: str, base: float | None) -> Line:
@@ -198,8 +223,8 @@ def _comparison(entry: Mapping[str, Any]) -> str:
         else "The rules are hardly ahead."
     )
     return (
-        f"The rules score F1 {100 * own:.1f}%. The best single condition alone, “{simplest['text']}”, scores "
-        f"{100 * simplest['f1']:.1f}%. {verdict}"
+        f"What the rules decide scores F1 {100 * own:.1f}%. The best single condition alone, “{simplest['text']}”, "
+        f"scores {100 * simplest['f1']:.1f}%. {verdict}"
     )
 
 
@@ -273,23 +298,11 @@ def differing(result: Mapping[str, Any]) -> str:
 
 def deciding(result: Mapping[str, Any]) -> str:
     """How an answer comes about where not exactly one class fires, and how often that is."""
-    firing, rules = result["firing"], result["rules"]
-    if result["multilabel"]:
-        how = "A row can have several labels: each is given where any of its rules fires."
-    elif others := [entry for entry in rules["classes"] if "complement_of" in entry]:
-        name = result["classes"][others[0]["complement_of"]]["name"]
-        return f"Where a rule for {name} fires, the answer is {name}; otherwise it is {others[0]['class']}."
-    elif rules["resolve"] == "none":
-        how = "A row gets a class where the rules of exactly that class fire; otherwise it stays undecided."
-    else:
-        how = "Where rules of several classes fire, the rule that can be trusted most decides."
-        if rules["resolve"] == "order":
-            names = ", ".join(result["classes"][place]["name"] for place in rules["order"])
-            how = f"The first class that applies decides, in this order: {names}."
-        if rules["otherwise"] is None:
-            how += " Where none fires, the row stays undecided."
-        else:
-            how += f" Where none fires, the answer is {result['classes'][rules['otherwise']]['name']}."
+    firing = result["firing"]
+    how = who_decides(result["rules"], [entry["name"] for entry in result["classes"]])
+    if any("complement_of" in entry for entry in result["rules"]["classes"]):
+        # Exactly one of the two holds on every row: there is nothing to count.
+        return how
     rows = sum(firing[part] for part in ("none", "one", "several"))
     return (
         f"{how} Of {counted(rows, 'row')}, {count(firing['one'])} fire the rules of exactly one class, "

@@ -88,3 +88,28 @@ def cut(text: str, length: int) -> str:
     """
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
     return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+def who_decides(rules: Mapping[str, Any], names: Sequence[str]) -> str:
+    """How the rules of all classes come to one answer, from `rules` as JSON keeps them.
+
+    >>> who_decides({"multilabel": False, "resolve": "order", "order": [1, 0], "otherwise": 0, "classes": []}, "ab")
+    'The first that applies decides: b, then a; otherwise a.'
+    """
+    if rules["multilabel"]:
+        return "A row can have several labels: each is given where any of its rules fires."
+    for entry in rules["classes"]:
+        if "complement_of" in entry:
+            formula = names[entry["complement_of"]]
+            return f"A row is {formula} where a rule for {formula} fires, and {entry['class']} otherwise."
+    if rules["resolve"] == "none":
+        return "A row gets a class where the rules of exactly that class fire; otherwise it stays undecided."
+    left = rules["otherwise"]
+    if rules["resolve"] == "order":
+        order = ", then ".join(names[place] for place in rules["order"])
+        return f"The first that applies decides: {order}; " + (
+            "otherwise the row stays undecided." if left is None else f"otherwise {names[left]}."
+        )
+    return "Where rules of several classes fire, the rule that can be trusted most decides. Where none fires, " + (
+        "the row stays undecided." if left is None else f"the answer is {names[left]}."
+    )
