@@ -18,10 +18,12 @@ from logiclens.data.cuts import (
     short_date,
     short_number,
     supervised_cuts,
+    telling_cuts,
     told_by_each,
     uniform_cuts,
 )
 from logiclens.data.cutting import Cutting
+from logiclens.data.reference import NEAR, NO_REFERENCE, Reference
 from logiclens.data.tally import Tally
 from logiclens.errors import LogicLensError
 from logiclens.formula.groups import Groups
@@ -29,6 +31,10 @@ from logiclens.formula.predicate import Predicate, Scalar
 
 How: TypeAlias = Literal["supervised", "quantile", "uniform", "soft"]
 
+N_CUTS = 3
+"""Cuts of a column where no number is asked for; with "supervised" the most that are found in the column alone."""
+MOST_CUTS = 8
+"""The most cuts of a column with "supervised" where no number is asked for."""
 CONSTANT = "it has one value only"
 FEW_ROWS = 20
 """With fewer rows a column of distinct values is no sign of an identifier."""
@@ -42,12 +48,14 @@ class Finding:
     """The concepts found so far, column by column.
 
     Args:
-        n_cuts: of a column, or the most of them.
+        n_cuts: of a column, or the most of them; None: `N_CUTS`, and with a reference up to `MOST_CUTS`.
         max_categories: the most concepts for the categories of a column.
+        reference: what an ensemble of trees says about supervised columns.
     """
 
-    n_cuts: int
+    n_cuts: int | None
     max_categories: int
+    reference: Reference = NO_REFERENCE
     kinds: dict[str, Kind] = field(default_factory=dict)
     predicates: dict[str, Predicate] = field(default_factory=dict)
     exclusive: list[list[str]] = field(default_factory=list)
@@ -75,7 +83,7 @@ class Finding:
         given = None if isinstance(how, str) else list(dict.fromkeys(how))
         if given == []:
             return "no cuts are given for it"
-        if given is None and _is_identifier(column):
+        if given is None and is_identifier(column):
             return "every row has another value, as an identifier has"
         if column.is_nominal:
             exclusive = self._categories(column, given, has_missing)
@@ -113,13 +121,27 @@ class Finding:
             # A flag written as a number.
             return [self._name(Predicate(column.name, "==", 1))]
         else:
-            finder = {"supervised": supervised_cuts, "quantile": quantile_cuts, "uniform": uniform_cuts}[how]
-            gaps = (histogram.gap(place) for place in finder(histogram, self.n_cuts))
-            names = [self._name(_between(column, low, high)) for low, high in gaps]
+            names = [self._name(_between(column, low, high)) for low, high in self._gaps(column, histogram, how)]
             self._tell_loose(column, names)
         if len(names) > 1:
             self.implied.append(names)
         return names[:1]
+
+    def _gaps(self, column: Tally, histogram: Histogram, how: str) -> list[tuple[float, float]]:
+        """Between which values a column is cut, in order."""
+        n_cuts = N_CUTS if self.n_cuts is None else self.n_cuts
+        reference = self.reference.cuts.get(column.name, ()) if how == "supervised" else ()
+        if not reference:
+            finder = {"supervised": supervised_cuts, "quantile": quantile_cuts, "uniform": uniform_cuts}[how]
+            return [histogram.gap(place) for place in finder(histogram, n_cuts)]
+        most = MOST_CUTS if self.n_cuts is None else self.n_cuts
+        gaps = [(cut.low, cut.high) for cut in reference[:most]]
+        taken = [histogram.share_below(high) for _, high in gaps]
+        for place in telling_cuts(histogram, n_cuts):
+            low, high = histogram.gap(place)
+            if len(gaps) < most and all(abs(histogram.share_below(high) - share) >= NEAR for share in taken):
+                gaps.append((low, high))
+        return sorted(gaps)
 
     def _tell_loose(self, column: Tally, names: Sequence[str]) -> None:
         """Say of cuts among bins that could not be told apart how far they may be from where they would be."""
@@ -192,7 +214,7 @@ def _at(column: Tally, cut: Any) -> Predicate:
     return Predicate(column.name, ">=", float(cut))
 
 
-def _is_identifier(column: Tally) -> bool:
+def is_identifier(column: Tally) -> bool:
     """Whether a column names rows: text or whole numbers, close together or called so, no two of them equal."""
     # Of rows that differ, a column that decides all others differs too: only copies tell it from a name.
     if column.copied or column.n_rows < FEW_ROWS or column.n_values < column.n_rows:
