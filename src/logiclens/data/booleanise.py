@@ -43,7 +43,8 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_cuts: the number of cuts of a column; for `"supervised"` the most. None: 3; for `"supervised"` up to 8, where
             trees on all columns say that they matter (see `logiclens.data.reference`).
         max_categories: the most concepts for the categories of a column; those that tell most about the target are
-            taken, or without one the most frequent.
+            taken, or without one the most frequent. With `"supervised"`, a network also sees groups of all categories,
+            by how often they go with a class; no rule names them.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [31.2, 45.9, 58.1, 77.7], "unit": ["CCU", "MICU", None, "MICU"]})
@@ -159,11 +160,11 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The names of the concepts."""
         check_is_fitted(self)
-        return np.array(list(self.cutting_.predicates), dtype=object)
+        return np.array(self.cutting_.names, dtype=object)
 
     @property
     def predicates_(self) -> Mapping[str, Predicate]:
-        """What each concept means on the raw table."""
+        """What each concept means on the raw table; without those that only a network sees."""
         check_is_fitted(self)
         return self.cutting_.predicates
 

@@ -22,7 +22,7 @@ from logiclens.data.cuts import (
     told_by_each,
     uniform_cuts,
 )
-from logiclens.data.cutting import Cutting
+from logiclens.data.cutting import Cutting, Membership
 from logiclens.data.reference import NEAR, NO_REFERENCE, Reference
 from logiclens.data.tally import Tally
 from logiclens.errors import LogicLensError
@@ -35,6 +35,8 @@ N_CUTS = 3
 """Cuts of a column where no number is asked for; with "supervised" the most that are found in the column alone."""
 MOST_CUTS = 8
 """The most cuts of a column with "supervised" where no number is asked for."""
+MOST_GROUPS = 12
+"""The most groups of the categories of a column."""
 CONSTANT = "it has one value only"
 FEW_ROWS = 20
 """With fewer rows a column of distinct values is no sign of an identifier."""
@@ -61,12 +63,14 @@ class Finding:
     exclusive: list[list[str]] = field(default_factory=list)
     implied: list[list[str]] = field(default_factory=list)
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+    memberships: dict[str, Membership] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def cutting(self) -> Cutting:
         """All of them, as a value."""
-        return Cutting(self.kinds, self.predicates, Groups(self.exclusive, self.implied), self.scales)
+        groups = Groups(self.exclusive, self.implied)
+        return Cutting(self.kinds, self.predicates, groups, self.scales, self.memberships)
 
     def look_at(self, column: Tally, how: How | Sequence[Scalar]) -> None:
         """Add the concepts of a column; where there are none, say why."""
@@ -101,8 +105,9 @@ class Finding:
         return None
 
     def _name(self, predicate: Predicate, name: str | None = None) -> str:
-        name = str(predicate) if name is None or name in self.predicates else name
-        if name in self.predicates:
+        taken = self.predicates.keys() | self.memberships.keys()
+        name = str(predicate) if name is None or name in taken else name
+        if name in taken:
             raise LogicLensError(f"two concepts would be called {name!r}: rename the column of that name.")
         self.predicates[name] = predicate
         return name
@@ -176,9 +181,11 @@ class Finding:
                 return []
             if len(present) > self.max_categories:
                 n_categories = max(len(present), column.n_values)
+                n_groups = self._add_groups(column)
+                others = f"a network also sees {n_groups} groups of them, which no rule names"
                 self.notes.append(
                     f"the column {column.name!r} has {n_categories:,} categories: the {self.max_categories} that tell "
-                    "most become concepts, the others are in none of them."
+                    f"most become concepts, {others if n_groups else 'the others are in none of them'}."
                 )
                 told = told_by_each(counts) if counts.shape[2] > 1 else np.zeros(len(size))
                 # What tells most, then what is most frequent, then by name.
@@ -189,6 +196,16 @@ class Finding:
                 present = present[-1:]
             chosen = [column.categories[i] for i in present]
         return [self._name(Predicate(column.name, "==", category)) for category in chosen]
+
+    def _add_groups(self, column: Tally) -> int:
+        """Add groups of categories as concepts for the network alone; how many."""
+        groups = self.reference.groups.get(column.name, ())[:MOST_GROUPS]
+        for number, group in enumerate(groups, start=1):
+            name = f"{column.name} in group {number} ({len(group)} of {len(column.categories)} values)"
+            if name in self.predicates or name in self.memberships:
+                raise LogicLensError(f"two concepts would be called {name!r}: rename the column of that name.")
+            self.memberships[name] = Membership(column.name, tuple(column.categories[place] for place in group))
+        return len(groups)
 
 
 def _between(column: Tally, low: float, high: float) -> Predicate:

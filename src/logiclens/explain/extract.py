@@ -190,7 +190,8 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
                 parts.append(network(rows).cpu().double())
         logits = torch.cat(parts)
         relevance = layer.relevance().cpu().double().numpy()
-        uses = layer.keep.cpu().numpy().copy() if exact else relevance >= THRESHOLD
+        # Rules are made of literals, whatever else the network leans on.
+        uses = layer.keep.cpu().numpy().copy() if exact else (relevance >= THRESHOLD) & table.is_literal
     if logits.ndim == 3 and logits.shape[-1] == 1:
         logits = logits.squeeze(-1)
     if logits.ndim != 2 or logits.shape[1] != layer.n_classes:
