@@ -89,7 +89,7 @@ def test_a_boundary_that_one_column_alone_does_not_show_is_found():
 def test_noise_is_not_cut():
     rng = np.random.default_rng(2)
     found = reference_numbers(rng.random((1_000, 10)), rng.integers(0, 2, (1_000, 1)))
-    assert sum(map(len, found.values())) <= 1
+    assert sum(map(len, found.values())) <= 2
 
 
 def test_neither_the_order_of_rows_nor_copies_as_weights_change_anything():

@@ -128,6 +128,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, columns: Sequence[Tally], reference: Reference) -> Booleaniser:
         found = Finding(self.n_cuts, self.max_categories, reference)
+        found.keep_within(columns)
         for column in columns:
             found.look_at(column, _how(self.cuts, column.name))
         if not found.predicates:

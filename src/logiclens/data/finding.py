@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from numbers import Real
 from typing import Any, Literal, TypeAlias
@@ -23,7 +23,7 @@ from logiclens.data.cuts import (
     uniform_cuts,
 )
 from logiclens.data.cutting import Cutting, Membership
-from logiclens.data.reference import NEAR, NO_REFERENCE, Reference
+from logiclens.data.reference import NEAR, NO_REFERENCE, Reference, ReferenceCut
 from logiclens.data.tally import Tally
 from logiclens.errors import LogicLensError
 from logiclens.formula.groups import Groups
@@ -35,6 +35,10 @@ N_CUTS = 3
 """Cuts of a column where no number is asked for; with "supervised" the most that are found in the column alone."""
 MOST_CUTS = 8
 """The most cuts of a column with "supervised" where no number is asked for."""
+GROWTH = 0.5
+"""The share by which reference cuts may add to the number of cuts that are found in each column alone."""
+FEW_NEW_CUTS = 12
+"""So many cuts may be added to any table."""
 MOST_GROUPS = 12
 """The most groups of the categories of a column."""
 CONSTANT = "it has one value only"
@@ -131,6 +135,31 @@ class Finding:
         if len(names) > 1:
             self.implied.append(names)
         return names[:1]
+
+    def keep_within(self, columns: Sequence[Tally]) -> None:
+        """Leave out reference cuts that are worth least, where they would add too many concepts.
+
+        A cut that stands for one found in the column alone adds none.
+        """
+        n_alone = 0
+        new: list[tuple[float, str, ReferenceCut]] = []
+        kept: dict[str, list[ReferenceCut]] = {}
+        for column in columns:
+            histogram, cuts = column.histogram, self.reference.cuts.get(column.name, ())
+            if histogram is None or len(histogram) < 2:
+                continue
+            n_alone += len(supervised_cuts(histogram, N_CUTS))
+            alone = [histogram.share_below(histogram.gap(place)[1]) for place in telling_cuts(histogram, N_CUTS)]
+            for cut in cuts:
+                if any(abs(histogram.share_below(cut.high) - share) < NEAR for share in alone):
+                    kept.setdefault(column.name, []).append(cut)
+                else:
+                    new.append((cut.gain, column.name, cut))
+        new.sort(key=lambda one: -round(one[0], 6))
+        for _, name, cut in new[: max(FEW_NEW_CUTS, int(GROWTH * n_alone))]:
+            kept.setdefault(name, []).append(cut)
+        by_gain = {name: tuple(sorted(cuts, key=lambda cut: (-cut.gain, cut.low))) for name, cuts in kept.items()}
+        self.reference = replace(self.reference, cuts=by_gain)
 
     def _gaps(self, column: Tally, histogram: Histogram, how: str) -> list[tuple[float, float]]:
         """Between which values a column is cut, in order."""

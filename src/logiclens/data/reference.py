@@ -33,6 +33,11 @@ FEW_GAPS = 4
 """Where a cut may lie in more gaps between values than this, the number with the fewest digits is taken."""
 NICE = 3.0
 """A number is worth taking for its few digits where its last digit is at least so many times the room for the cut."""
+CHANCE = 1.5
+"""A cut is kept where its best split gains so many times the logarithm of the number of cells of the table: by chance
+the best of all splits rarely gains as much."""
+CHANCE_GROUP = 1.0
+"""The same for groups of categories, which no rule names: a network does not mind some too many."""
 N_FOLDS = 5
 """Parts of the rows; the order of categories that a row is shown comes from the others."""
 MOST_CLASSES = 10
@@ -105,7 +110,7 @@ def find_reference(
         if feature.rates is None:
             cuts[name] = placing.cuts(place)
             continue
-        for cluster in placing.clusters(place):
+        for cluster in placing.clusters(place, CHANCE_GROUP):
             above = np.flatnonzero(feature.rates >= (cluster.low + cluster.high) / 2)
             groups.setdefault(name, []).append((cluster.gain, tuple(above.tolist())))
     return Reference(cuts, {name: _distinct_groups(found) for name, found in groups.items()})
@@ -187,7 +192,7 @@ class _Placing:
     matrix: NDArray[np.float64]
     weight: NDArray[np.float64]
 
-    def clusters(self, place: int) -> list[Threshold]:
+    def clusters(self, place: int, chance: float) -> list[Threshold]:
         """The splits of a column, those that are near each other taken together; what is worth most first."""
         gains: dict[tuple[float, float], list[float]] = {}
         for split in self.ensemble.thresholds:
@@ -199,8 +204,7 @@ class _Placing:
         below = below / below[-1]
         made: list[tuple[float, float, float, float]] = []
         kept: list[list[float]] = []
-        # By chance the best of so many splits reaches about this.
-        least = 2 * math.log(self.matrix.size)
+        least = chance * math.log(self.matrix.size)
         for (low, high), each in sorted(gains.items(), key=lambda item: (-round(sum(item[1]), 6), item[0])):
             at = float(below[np.searchsorted(values[order], high)])
             near = next((i for i, one in enumerate(made) if abs(one[2] - at) < NEAR), None)
@@ -220,7 +224,7 @@ class _Placing:
         """The cuts of a column, what is worth most first, none of them near one that is worth more."""
         values, total = self.matrix[place], self.weight.sum()
         kept: dict[float, ReferenceCut] = {}
-        for cluster in self.clusters(place):
+        for cluster in self.clusters(place, CHANCE):
             cut = self.placed(place, cluster)
             share = float(self.weight[values < cut.high].sum() / total)
             if all(abs(share - other) >= NEAR / 2 for other in kept):
