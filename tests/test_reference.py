@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from logiclens import EntropyClassifier
+from logiclens.data.booleanise import Booleaniser
 from logiclens.data.boosting import DEPTH, Ensemble
 from logiclens.data.columns import columns_of
 from logiclens.data.cuts import short_number
 from logiclens.data.reference import find_reference
+from logiclens.errors import LogicLensWarning
 
 
 def boxes(seed: int, *, decimals: int | None = None, n_rows: int = 2_000) -> tuple[np.ndarray, np.ndarray]:
@@ -105,3 +109,97 @@ def test_large_tables_are_cut_on_a_part_of_their_rows(monkeypatch):
     found = reference_numbers(x, classes)
     assert {0.3, 0.7} <= set(found["x0"])
     assert found == reference_numbers(x[order], classes[order])
+
+
+# Groups of categories ------------------------------------------------------------------------------------------------
+
+
+def job_titles(seed: int, n_rows: int = 3_000) -> tuple[pd.DataFrame, np.ndarray]:
+    """100 titles, the first 40 of which decide together with the years; some cells are missing."""
+    rng = np.random.default_rng(seed)
+    title, years = rng.integers(0, 100, n_rows), rng.integers(0, 40, n_rows)
+    label = np.where((title < 40) & (years >= 10), "high", "low")
+    titles = pd.Series([f"title {i:02}" for i in title]).where(rng.random(n_rows) > 0.05)
+    return pd.DataFrame({"title": titles, "years": years}), label
+
+
+def fitted_on(frame: pd.DataFrame, label: np.ndarray, weight=None) -> Booleaniser:
+    with pytest.warns(LogicLensWarning, match="a network also sees"):
+        return Booleaniser().fit(frame, label, weight)
+
+
+def test_categories_that_go_with_a_class_are_a_group_that_no_rule_names():
+    frame, label = job_titles(0)
+    made = fitted_on(frame, label)
+    groups = made.cutting_.memberships
+    telling = {f"title {i:02}" for i in range(40)}
+    assert any(set(group.values) in (telling, {f"title {i:02}" for i in range(40, 100)}) for group in groups.values())
+    assert made.cutting_.literals == tuple(made.predicates_)
+    assert not set(groups) & set(made.predicates_)
+    assert made.get_feature_names_out().tolist() == [*made.predicates_, *groups]
+    # At most as many single categories as before; they are literals.
+    assert sum(name.startswith("title is title") for name in made.predicates_) == 20
+    # A concept says which of its categories a row has; a missing or unknown one is in no group.
+    bits = made.transform(pd.concat([frame, pd.DataFrame({"title": ["new", None], "years": [3, 4]})]))
+    for place, group in enumerate(groups.values(), start=len(made.predicates_)):
+        np.testing.assert_array_equal(bits[:-2, place], frame["title"].isin(group.values))
+        assert not bits[-2:, place].any()
+
+
+def test_numbers_that_are_categories_are_grouped_too():
+    rng = np.random.default_rng(3)
+    ward = rng.integers(0, 60, 2_000)
+    frame = pd.DataFrame({"ward": pd.Categorical(ward), "v": rng.random(2_000)})
+    made = fitted_on(frame, np.where(ward % 3 == 0, "yes", "no"))
+    bits = made.transform(frame)
+    for place, group in enumerate(made.cutting_.memberships.values(), start=len(made.predicates_)):
+        np.testing.assert_array_equal(bits[:, place], np.isin(ward, group.values))
+
+
+def test_categories_that_say_nothing_are_not_grouped():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"code": [f"c{i}" for i in rng.integers(0, 300, 1_500)], "v": rng.random(1_500)})
+    with pytest.warns(LogicLensWarning, match="the others are in none of them"):
+        made = Booleaniser().fit(frame, rng.choice(["a", "b"], 1_500))
+    assert not made.cutting_.memberships
+
+
+def test_groups_do_not_depend_on_the_order_of_rows_or_on_copies():
+    frame, label = job_titles(1, 1_200)
+    weight = np.random.default_rng(0).integers(1, 3, len(frame))
+    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(len(frame)), weight))
+    weighed, repeated = fitted_on(frame, label, weight), fitted_on(frame.iloc[rows], label[rows])
+    assert weighed.cutting_.memberships == repeated.cutting_.memberships
+    assert weighed.predicates_ == repeated.predicates_
+
+
+@pytest.fixture(scope="module")
+def titled() -> EntropyClassifier:
+    frame, label = job_titles(2)
+    with pytest.warns(LogicLensWarning):
+        return EntropyClassifier(epochs=150).fit(frame, label)
+
+
+def test_a_network_sees_groups_and_rules_do_not_name_them(titled):
+    frame, label = job_titles(12)
+    assert titled.score(frame, label) > 0.97
+    assert set(titled.table_.literals) == set(titled.schema_.predicates)
+    assert set(titled.schema_.names) > set(titled.schema_.predicates)
+    used = {concept for formula in titled.rules_.formulas for concept in formula.concepts}
+    assert used <= set(titled.schema_.predicates)
+
+
+def test_groups_are_saved_and_loaded(titled, tmp_path):
+    frame, _ = job_titles(13)
+    loaded = EntropyClassifier.load(titled.save(tmp_path / "model"))
+    assert loaded.schema_.cutting.memberships == titled.schema_.cutting.memberships
+    assert loaded.schema_.literals == titled.schema_.literals
+    np.testing.assert_array_equal(loaded.predict_proba(frame), titled.predict_proba(frame))
+
+
+def test_an_engine_finds_the_same_groups_in_rows(titled):
+    import ibis
+
+    frame, label = job_titles(14)
+    table = ibis.duckdb.connect().create_table("t", frame.assign(y=label))
+    assert titled.score(table, "y") == pytest.approx(titled.score(frame, label))
