@@ -21,6 +21,10 @@ from logiclens.data.parts import row_hashes
 
 MOST_ROWS = 20_000
 """Trees are grown on at most so many distinct rows, chosen by what they hold."""
+MOST_CELLS = 2_000_000
+"""Trees on wide tables are grown on fewer rows, so that there are no more cells than this."""
+FEWEST_ROWS = 2_000
+"""So many rows are used however wide a table is."""
 NEAR = 0.015
 """Cuts with a smaller share of the rows between them are one cut."""
 FEWEST_NEAR = 10
@@ -97,8 +101,9 @@ def find_reference(
     wanted = [one.grouped or _is_cut(one) for one in features]
     if not any(wanted):
         return NO_REFERENCE
-    matrix = np.stack([one.values for one in features])[:, :MOST_ROWS]
-    classes, weight = classes[:MOST_ROWS], weight[:MOST_ROWS]
+    n_rows = min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // len(features)))
+    matrix = np.stack([one.values[:n_rows] for one in features])
+    classes, weight = classes[:n_rows], weight[:n_rows]
     ensemble = Ensemble.fit(list(matrix), classes, n_classes, weight)
     placing = _Placing(ensemble, matrix, weight)
     cuts: dict[str, tuple[ReferenceCut, ...]] = {}
