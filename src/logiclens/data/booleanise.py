@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from logiclens.data.columns import Column, as_named, column_names, columns_of
 from logiclens.data.concepts import checked_weight
-from logiclens.data.finding import CONSTANT, Finding, How
+from logiclens.data.finding import CONSTANT, Finding, How, is_identifier
 from logiclens.data.parts import distinct_rows
+from logiclens.data.reference import NO_REFERENCE, Reference, find_reference
 from logiclens.data.sources import opened, parted
 from logiclens.data.tally import Tally
 from logiclens.errors import LogicLensError, LogicLensWarning
@@ -39,9 +40,11 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             `"quantile"`: at equal shares of the rows; `"uniform"`: at equal steps; `"soft"`: nowhere, they are rescaled
             to [0, 1] (a formula then speaks of the middle). A dictionary gives columns their own: a list of numbers,
             dates or categories, or one of these words; columns that it does not name are cut supervised.
-        n_cuts: the number of cuts of a column; for `"supervised"` the most.
+        n_cuts: the number of cuts of a column; for `"supervised"` the most. None: 3; for `"supervised"` up to 8, where
+            trees on all columns say that they matter (see `logiclens.data.reference`).
         max_categories: the most concepts for the categories of a column; those that tell most about the target are
-            taken, or without one the most frequent.
+            taken, or without one the most frequent. With `"supervised"`, a network also sees groups of all categories,
+            by how often they go with a class; no rule names them.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [31.2, 45.9, 58.1, 77.7], "unit": ["CCU", "MICU", None, "MICU"]})
@@ -58,7 +61,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         cuts: How | Mapping[str, How | Sequence[Scalar]] = "supervised",
         *,
-        n_cuts: int = 3,
+        n_cuts: int | None = None,
         max_categories: int = 20,
     ) -> None:
         """Store the settings; nothing is checked before `fit`."""
@@ -103,12 +106,29 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if len(weight) < 2:
             raise LogicLensError(f"cuts need several rows that differ, got {len(weight)} sample.")
         counts = counting_weight(weight)
-        return self.fit_tallies([Tally.of(column, classes, n_classes, counts) for column in columns])
+        tallies = [Tally.of(column, classes, n_classes, counts) for column in columns]
+        self._check_settings(tallies)
+        supervised = [
+            column
+            for column, tally in zip(columns, tallies, strict=True)
+            if isinstance(how := _how(self.cuts, column.name), str) and how == "supervised" and not is_identifier(tally)
+        ]
+        reference = NO_REFERENCE
+        if supervised and n_classes > 1:
+            reference = find_reference(supervised, classes, n_classes, counts, max_categories=self.max_categories)
+        return self._fit(tallies, reference)
 
     def fit_tallies(self, columns: Sequence[Tally]) -> Booleaniser:
-        """Find the concepts of columns by how often each value goes with each class, wherever that was counted."""
+        """Find the concepts of columns by how often each value goes with each class, wherever that was counted.
+
+        Cuts that matter only together with other columns cannot be seen this way.
+        """
         self._check_settings(columns)
-        found = Finding(self.n_cuts, self.max_categories)
+        return self._fit(columns, NO_REFERENCE)
+
+    def _fit(self, columns: Sequence[Tally], reference: Reference) -> Booleaniser:
+        found = Finding(self.n_cuts, self.max_categories, reference)
+        found.keep_within(columns)
         for column in columns:
             found.look_at(column, _how(self.cuts, column.name))
         if not found.predicates:
@@ -141,11 +161,11 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The names of the concepts."""
         check_is_fitted(self)
-        return np.array(list(self.cutting_.predicates), dtype=object)
+        return np.array(self.cutting_.names, dtype=object)
 
     @property
     def predicates_(self) -> Mapping[str, Predicate]:
-        """What each concept means on the raw table."""
+        """What each concept means on the raw table; without those that only a network sees."""
         check_is_fitted(self)
         return self.cutting_.predicates
 
@@ -160,6 +180,8 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise LogicLensError(f"cuts must be one of {', '.join(HOW)}, or a dictionary, got {self.cuts!r}.")
         for name in ("n_cuts", "max_categories"):
             value = getattr(self, name)
+            if name == "n_cuts" and value is None:
+                continue
             if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
                 raise LogicLensError(f"{name} must be a whole number from 1 on, got {value!r}.")
         if isinstance(self.cuts, Mapping):

@@ -112,6 +112,14 @@ class Column:
             return np.zeros(len(self), dtype=np.bool_)
         return np.asarray(self.values == self.categories.index(predicate.value))
 
+    def is_among(self, values: Sequence[Scalar]) -> NDArray[np.bool_]:
+        """On which rows a column of categories, or of numbers, holds one of some values."""
+        if self.kind != "text":
+            return np.asarray(np.isin(self.values, np.asarray(values, dtype=np.float64)))
+        among = set(values)
+        # The place −1 of a missing value finds the last entry.
+        return np.asarray(np.array([*(category in among for category in self.categories), False])[self.values])
+
 
 def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Column, ...]:
     """The columns of a table: a pandas, polars or Arrow frame, a dictionary of columns, or a matrix.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import as_array, check_names, places
+from logiclens.formula.bits import as_array, check_names, places, unknown_concept
 from logiclens.formula.counted import CountedRows, distinct, row_weights
 from logiclens.formula.groups import Groups
 
@@ -31,6 +31,7 @@ class ConceptTable:
         exclusive: groups of concepts of which at most one is true on any row.
         weight: how much each row counts; 1 where not given.
         implied: chains of concepts, each of which implies the one before it.
+        literals: the concepts that rules may name, where others are for the network alone; None: all.
 
     >>> table = ConceptTable([[0.1, 1.0], [0.7, 0.0]], names=["tall", "dark"], labels=[0, 1])
     >>> table.boolean().tolist(), table.class_names
@@ -43,6 +44,7 @@ class ConceptTable:
     class_names: tuple[str, ...]
     groups: Groups
     weight: NDArray[np.float64]
+    literals: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -53,6 +55,7 @@ class ConceptTable:
         exclusive: Sequence[Sequence[str]] = (),
         weight: ArrayLike | None = None,
         implied: Sequence[Sequence[str]] = (),
+        literals: Sequence[str] | None = None,
     ) -> None:
         """Check everything; say what is wrong, where, and what to do."""
         if names is None and hasattr(values, "columns"):
@@ -68,6 +71,7 @@ class ConceptTable:
         store(self, "class_names", classes)
         store(self, "groups", Groups(exclusive, implied).check(names))
         store(self, "weight", _frozen(checked_weight(weight, len(array))))
+        store(self, "literals", None if literals is None else _checked_literals(literals, names))
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -82,6 +86,14 @@ class ConceptTable:
     def n_concepts(self) -> int:
         """The number of concepts."""
         return len(self.names)
+
+    @property
+    def is_literal(self) -> NDArray[np.bool_]:
+        """Which concepts rules may name."""
+        if self.literals is None:
+            return np.ones(len(self.names), dtype=np.bool_)
+        known = set(self.literals)
+        return np.array([name in known for name in self.names], dtype=np.bool_)
 
     @cached_property
     def is_boolean(self) -> bool:
@@ -113,7 +125,8 @@ class ConceptTable:
 
     def append(self, other: ConceptTable) -> ConceptTable:
         """The rows of both tables; concepts and classes must be the same."""
-        if self.names != other.names or self.class_names != other.class_names or self.groups != other.groups:
+        same = self.names == other.names and self.class_names == other.class_names and self.literals == other.literals
+        if not same or self.groups != other.groups:
             raise LogicLensError("only tables with the same concepts and classes, in one order, can be put together.")
         labels = None
         if self.labels is not None and other.labels is not None:
@@ -126,6 +139,7 @@ class ConceptTable:
             self.exclusive,
             np.concatenate([self.weight, other.weight]),
             self.groups.implied,
+            self.literals,
         )
 
     def take(self, rows: ArrayLike) -> ConceptTable:
@@ -140,6 +154,7 @@ class ConceptTable:
             self.exclusive,
             self.weight[index],
             self.groups.implied,
+            self.literals,
         )
 
     def weighing(self, weight: ArrayLike) -> ConceptTable:
@@ -166,8 +181,16 @@ class ConceptTable:
             return self
         values = self.values[:, places(names, self.names)]
         groups = self.groups.among(names)
+        literals = None if self.literals is None else [name for name in self.literals if name in set(names)]
         return ConceptTable(
-            values, names, self.labels, self.class_names or None, groups.exclusive, self.weight, groups.implied
+            values,
+            names,
+            self.labels,
+            self.class_names or None,
+            groups.exclusive,
+            self.weight,
+            groups.implied,
+            literals,
         )
 
     def hard(self) -> ConceptTable:
@@ -191,6 +214,7 @@ class ConceptTable:
             self.groups.exclusive,
             self.weight,
             self.groups.implied,
+            self.literals,
         )
 
     def counted(self, threshold: float = THRESHOLD) -> CountedRows:
@@ -274,6 +298,15 @@ def as_table(rows: Any, like: Sequence[str] | None = None) -> ConceptTable:
     if isinstance(rows, ConceptTable):
         return rows
     return ConceptTable(rows, None if hasattr(rows, "columns") else like)
+
+
+def _checked_literals(literals: Sequence[str], names: tuple[str, ...]) -> tuple[str, ...]:
+    """The literals in the order of the concepts; a name that is no concept is refused."""
+    known, marked = set(names), set(literals)
+    for name in literals:
+        if name not in known:
+            raise unknown_concept(name, names)
+    return tuple(name for name in names if name in marked)
 
 
 def _held(array: NDArray[Any]) -> NDArray[Any]:

@@ -61,6 +61,11 @@ class Histogram:
             counts[:, task] = flat.reshape(len(low), n_classes)
         return cls(low, high, counts)
 
+    def share_below(self, value: float) -> float:
+        """The share of the weight below a value; a merged bin counts where all of it is below."""
+        weight = self.counts[:, 0].sum(axis=1)
+        return float(weight[self.high < value].sum() / weight.sum())
+
     def gap(self, place: int) -> tuple[float, float]:
         """Between which two values a cut in front of the bin `place` lies."""
         return float(self.high[place - 1]), float(self.low[place])
@@ -75,9 +80,21 @@ def bins_of(before: NDArray[np.float64], weight: float) -> NDArray[np.intp]:
 def supervised_cuts(histogram: Histogram, most: int) -> tuple[int, ...]:
     """The places of the cuts that tell most about the target, at most `most`.
 
+    Where none tells enough, the column may still matter together with others: it is cut between all of its values if
+    these are few, else at its median.
+    """
+    if found := telling_cuts(histogram, most):
+        return found
+    if len(histogram) <= FEW_VALUES:
+        return tuple(range(1, len(histogram)))
+    return quantile_cuts(histogram, 1)
+
+
+def telling_cuts(histogram: Histogram, most: int) -> tuple[int, ...]:
+    """The places of at most `most` cuts that tell more about the target than they cost; there may be none.
+
     They are found by the description length of Fayyad and Irani (1993): a cut is taken where what it tells is worth
-    more than the cost of writing it down. Where none is, the column may still matter together with others: it is cut
-    between all of its values if these are few, else at its median.
+    more than the cost of writing it down.
     """
     found: list[int] = []
     parts = [_best_cut(histogram.counts, 0, len(histogram))]
@@ -89,11 +106,7 @@ def supervised_cuts(histogram: Histogram, most: int) -> tuple[int, ...]:
         parts.remove(best)
         parts += [_best_cut(histogram.counts, best.start, best.place)]
         parts += [_best_cut(histogram.counts, best.place, best.stop)]
-    if found:
-        return tuple(sorted(found))
-    if len(histogram) <= FEW_VALUES:
-        return tuple(range(1, len(histogram)))
-    return quantile_cuts(histogram, 1)
+    return tuple(sorted(found))
 
 
 def quantile_cuts(histogram: Histogram, n_cuts: int) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from logiclens.data.asking import COUNT, as_double, codes_of, counting, fetched, fitted, how_many, kind_of, there
 from logiclens.data.columns import Kind
 from logiclens.data.condensing import condensed
-from logiclens.data.cutting import Cutting
+from logiclens.data.cutting import Cutting, Membership
 from logiclens.data.names import no_column
 from logiclens.errors import LogicLensError
 from logiclens.formula.counted import CountedRows
@@ -79,7 +79,7 @@ def count_rows(
         at_most: the most distinct rows that may travel; `TooManyRows` where there are more.
     """
     cutting: Cutting = getattr(booleaniser, "cutting_", booleaniser)
-    names = tuple(cutting.predicates if concepts is None else concepts)
+    names = cutting.names if concepts is None else tuple(concepts)
     if classes is None:
         classes = () if target is None else classes_of(table, target, least=1)[0]
     [(_, counted)] = count_groups(table, cutting, target, classes, concepts=names, at_most=at_most)
@@ -105,7 +105,7 @@ def count_groups(
     if by is not None and by not in table.columns:
         raise no_column(by, list(table.columns), "the table")
     if COUNT not in table.columns:
-        columns = [cutting.predicates[name].column for name in concepts] + [name for name in (target, by) if name]
+        columns = [cutting.column_of(name) for name in concepts] + [name for name in (target, by) if name]
         table = condensed(table, list(dict.fromkeys(columns)))
     query = grouped(table, cutting, concepts, target, by)
     if at_most is not None:
@@ -159,10 +159,14 @@ def grouped(
     words = {}
     for start in range(0, max(1, len(names)), BITS):
         by_column: dict[str, list[tuple[int, Predicate]]] = {}
+        codes = []
         for place, name in enumerate(names[start : start + BITS]):
+            if name in cutting.memberships:
+                codes.append(ibis.ifelse(_is_among(table, cutting.memberships[name]), _whole(1 << place), _whole(0)))
+                continue
             predicate = cutting.predicates[name]
             by_column.setdefault(predicate.column, []).append((1 << place, predicate))
-        codes = [_code(table, cutting.kinds, bits) for bits in by_column.values()]
+        codes += [_code(table, cutting.kinds, bits) for bits in by_column.values()]
         words[f"w{start // BITS}"] = functools.reduce(operator.add, codes) if codes else ibis.literal(0, "int64")
     more = {} if target is None else {"y": table[target]}
     if by is not None:
@@ -192,6 +196,14 @@ def _code(table: ir.Table, kinds: Mapping[str, Kind], bits: Sequence[tuple[int, 
     # Some engines take NaN for the largest number.
     guard = [(~there(column), _whole(gone))] if gone or column.type().is_floating() else []
     return ibis.cases(*guard, *branches, else_=_whole(0))
+
+
+def _is_among(table: ir.Table, membership: Membership) -> Any:
+    """Whether a column holds one of some categories; null where it is missing, which a CASE takes for false."""
+    column = table[membership.column]
+    if isinstance(membership.values[0], str):
+        return column.isin(membership.values)
+    return column.cast("float64").isin([as_double(float(value)) for value in membership.values])
 
 
 def _order(predicate: Predicate) -> Any:
@@ -248,7 +260,7 @@ def _with_columns(table: ir.Table, cutting: Cutting, names: Iterable[str]) -> ir
     """The table with the columns that concepts are about, of the kinds that they had in training."""
     kinds = {}
     for name in names:
-        column = cutting.predicates[name].column
+        column = cutting.column_of(name)
         if column not in table.columns:
             raise LogicLensError(f"the table lacks the column {column!r} that {name!r} is about.")
         kinds[column] = cutting.kinds[column]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from numbers import Real
 from typing import Any, Literal, TypeAlias
@@ -18,10 +18,12 @@ from logiclens.data.cuts import (
     short_date,
     short_number,
     supervised_cuts,
+    telling_cuts,
     told_by_each,
     uniform_cuts,
 )
-from logiclens.data.cutting import Cutting
+from logiclens.data.cutting import Cutting, Membership
+from logiclens.data.reference import NEAR, NO_REFERENCE, Reference, ReferenceCut
 from logiclens.data.tally import Tally
 from logiclens.errors import LogicLensError
 from logiclens.formula.groups import Groups
@@ -29,6 +31,16 @@ from logiclens.formula.predicate import Predicate, Scalar
 
 How: TypeAlias = Literal["supervised", "quantile", "uniform", "soft"]
 
+N_CUTS = 3
+"""Cuts of a column where no number is asked for; with "supervised" the most that are found in the column alone."""
+MOST_CUTS = 8
+"""The most cuts of a column with "supervised" where no number is asked for."""
+GROWTH = 0.5
+"""The share by which reference cuts may add to the number of cuts that are found in each column alone."""
+FEW_NEW_CUTS = 12
+"""So many cuts may be added to any table."""
+MOST_GROUPS = 12
+"""The most groups of the categories of a column."""
 CONSTANT = "it has one value only"
 FEW_ROWS = 20
 """With fewer rows a column of distinct values is no sign of an identifier."""
@@ -42,23 +54,27 @@ class Finding:
     """The concepts found so far, column by column.
 
     Args:
-        n_cuts: of a column, or the most of them.
+        n_cuts: of a column, or the most of them; None: `N_CUTS`, and with a reference up to `MOST_CUTS`.
         max_categories: the most concepts for the categories of a column.
+        reference: what an ensemble of trees says about supervised columns.
     """
 
-    n_cuts: int
+    n_cuts: int | None
     max_categories: int
+    reference: Reference = NO_REFERENCE
     kinds: dict[str, Kind] = field(default_factory=dict)
     predicates: dict[str, Predicate] = field(default_factory=dict)
     exclusive: list[list[str]] = field(default_factory=list)
     implied: list[list[str]] = field(default_factory=list)
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+    memberships: dict[str, Membership] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def cutting(self) -> Cutting:
         """All of them, as a value."""
-        return Cutting(self.kinds, self.predicates, Groups(self.exclusive, self.implied), self.scales)
+        groups = Groups(self.exclusive, self.implied)
+        return Cutting(self.kinds, self.predicates, groups, self.scales, self.memberships)
 
     def look_at(self, column: Tally, how: How | Sequence[Scalar]) -> None:
         """Add the concepts of a column; where there are none, say why."""
@@ -75,7 +91,7 @@ class Finding:
         given = None if isinstance(how, str) else list(dict.fromkeys(how))
         if given == []:
             return "no cuts are given for it"
-        if given is None and _is_identifier(column):
+        if given is None and is_identifier(column):
             return "every row has another value, as an identifier has"
         if column.is_nominal:
             exclusive = self._categories(column, given, has_missing)
@@ -93,8 +109,9 @@ class Finding:
         return None
 
     def _name(self, predicate: Predicate, name: str | None = None) -> str:
-        name = str(predicate) if name is None or name in self.predicates else name
-        if name in self.predicates:
+        taken = self.predicates.keys() | self.memberships.keys()
+        name = str(predicate) if name is None or name in taken else name
+        if name in taken:
             raise LogicLensError(f"two concepts would be called {name!r}: rename the column of that name.")
         self.predicates[name] = predicate
         return name
@@ -113,13 +130,52 @@ class Finding:
             # A flag written as a number.
             return [self._name(Predicate(column.name, "==", 1))]
         else:
-            finder = {"supervised": supervised_cuts, "quantile": quantile_cuts, "uniform": uniform_cuts}[how]
-            gaps = (histogram.gap(place) for place in finder(histogram, self.n_cuts))
-            names = [self._name(_between(column, low, high)) for low, high in gaps]
+            names = [self._name(_between(column, low, high)) for low, high in self._gaps(column, histogram, how)]
             self._tell_loose(column, names)
         if len(names) > 1:
             self.implied.append(names)
         return names[:1]
+
+    def keep_within(self, columns: Sequence[Tally]) -> None:
+        """Leave out reference cuts that are worth least, where they would add too many concepts.
+
+        A cut that stands for one found in the column alone adds none.
+        """
+        n_alone = 0
+        new: list[tuple[float, str, ReferenceCut]] = []
+        kept: dict[str, list[ReferenceCut]] = {}
+        for column in columns:
+            histogram, cuts = column.histogram, self.reference.cuts.get(column.name, ())
+            if histogram is None or len(histogram) < 2:
+                continue
+            n_alone += len(supervised_cuts(histogram, N_CUTS))
+            alone = [histogram.share_below(histogram.gap(place)[1]) for place in telling_cuts(histogram, N_CUTS)]
+            for cut in cuts:
+                if any(abs(histogram.share_below(cut.high) - share) < NEAR for share in alone):
+                    kept.setdefault(column.name, []).append(cut)
+                else:
+                    new.append((cut.gain, column.name, cut))
+        new.sort(key=lambda one: -round(one[0], 6))
+        for _, name, cut in new[: max(FEW_NEW_CUTS, int(GROWTH * n_alone))]:
+            kept.setdefault(name, []).append(cut)
+        by_gain = {name: tuple(sorted(cuts, key=lambda cut: (-cut.gain, cut.low))) for name, cuts in kept.items()}
+        self.reference = replace(self.reference, cuts=by_gain)
+
+    def _gaps(self, column: Tally, histogram: Histogram, how: str) -> list[tuple[float, float]]:
+        """Between which values a column is cut, in order."""
+        n_cuts = N_CUTS if self.n_cuts is None else self.n_cuts
+        reference = self.reference.cuts.get(column.name, ()) if how == "supervised" else ()
+        if not reference:
+            finder = {"supervised": supervised_cuts, "quantile": quantile_cuts, "uniform": uniform_cuts}[how]
+            return [histogram.gap(place) for place in finder(histogram, n_cuts)]
+        most = MOST_CUTS if self.n_cuts is None else self.n_cuts
+        gaps = [(cut.low, cut.high) for cut in reference[:most]]
+        taken = [histogram.share_below(high) for _, high in gaps]
+        for place in telling_cuts(histogram, n_cuts):
+            low, high = histogram.gap(place)
+            if len(gaps) < most and all(abs(histogram.share_below(high) - share) >= NEAR for share in taken):
+                gaps.append((low, high))
+        return sorted(gaps)
 
     def _tell_loose(self, column: Tally, names: Sequence[str]) -> None:
         """Say of cuts among bins that could not be told apart how far they may be from where they would be."""
@@ -154,9 +210,11 @@ class Finding:
                 return []
             if len(present) > self.max_categories:
                 n_categories = max(len(present), column.n_values)
+                n_groups = self._add_groups(column)
+                others = f"a network also sees {n_groups} groups of them, which no rule names"
                 self.notes.append(
                     f"the column {column.name!r} has {n_categories:,} categories: the {self.max_categories} that tell "
-                    "most become concepts, the others are in none of them."
+                    f"most become concepts, {others if n_groups else 'the others are in none of them'}."
                 )
                 told = told_by_each(counts) if counts.shape[2] > 1 else np.zeros(len(size))
                 # What tells most, then what is most frequent, then by name.
@@ -167,6 +225,16 @@ class Finding:
                 present = present[-1:]
             chosen = [column.categories[i] for i in present]
         return [self._name(Predicate(column.name, "==", category)) for category in chosen]
+
+    def _add_groups(self, column: Tally) -> int:
+        """Add groups of categories as concepts for the network alone; how many."""
+        groups = self.reference.groups.get(column.name, ())[:MOST_GROUPS]
+        for number, group in enumerate(groups, start=1):
+            name = f"{column.name} in group {number} ({len(group)} of {len(column.categories)} values)"
+            if name in self.predicates or name in self.memberships:
+                raise LogicLensError(f"two concepts would be called {name!r}: rename the column of that name.")
+            self.memberships[name] = Membership(column.name, tuple(column.categories[place] for place in group))
+        return len(groups)
 
 
 def _between(column: Tally, low: float, high: float) -> Predicate:
@@ -192,7 +260,7 @@ def _at(column: Tally, cut: Any) -> Predicate:
     return Predicate(column.name, ">=", float(cut))
 
 
-def _is_identifier(column: Tally) -> bool:
+def is_identifier(column: Tally) -> bool:
     """Whether a column names rows: text or whole numbers, close together or called so, no two of them equal."""
     # Of rows that differ, a column that decides all others differs too: only copies tell it from a name.
     if column.copied or column.n_rows < FEW_ROWS or column.n_values < column.n_rows:

@@ -53,7 +53,7 @@ def within_budget(
         pass
     looked_at = count_rows(_sampled(table, most, seed), cutting, target, classes)
     frequency = recurring(looked_at)
-    places = {name: place for place, name in enumerate(cutting.predicates)}
+    places = {name: place for place, name in enumerate(cutting.names)}
     chosen = sorted((name for name in places if frequency.get(name, 0) > 0), key=lambda name: -frequency[name])
     # A network that leans on nothing still needs something to look at.
     kept = chosen or list(places)[:1]
@@ -93,7 +93,9 @@ def _sampled(table: Any, most: float, seed: int) -> Any:
 
 def only(cutting: Cutting, names: Sequence[str]) -> Cutting:
     """A cutting with some of its concepts."""
-    predicates = {name: cutting.predicates[name] for name in names}
-    columns = {predicate.column for predicate in predicates.values()}
+    predicates = {name: cutting.predicates[name] for name in names if name in cutting.predicates}
+    memberships = {name: cutting.memberships[name] for name in names if name in cutting.memberships}
+    columns = {cutting.column_of(name) for name in names}
     kinds = {column: kind for column, kind in cutting.kinds.items() if column in columns}
-    return replace(cutting, kinds=kinds, predicates=predicates, groups=cutting.groups.among(names))
+    groups = cutting.groups.among(names)
+    return replace(cutting, kinds=kinds, predicates=predicates, groups=groups, memberships=memberships)

@@ -109,7 +109,7 @@ def prepare_counted(
     each = counting_weight(weight[there])
     fitted = cuts.fit_tallies([Tally.of(part, codes[:, None], n_classes, each) for part in parts])
     counts = np.eye(n_classes)[codes] * weight[there][:, None]
-    counted = CountedRows.of(fitted.cutting_.values(parts), tuple(fitted.predicates_), counts, weight[there])
+    counted = CountedRows.of(fitted.cutting_.values(parts), fitted.cutting_.names, counts, weight[there])
     names = tuple(column.name for column in columns)
     return split_counted(
         counted, fitted, known, names, shares=shares, seed=seed, positional=positional, committee=committee

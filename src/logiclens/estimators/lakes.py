@@ -103,8 +103,11 @@ def table_in_engine(model: Fitted, source: Any, target: Any) -> ConceptTable:
 
 def concepts_of(model: Fitted, lake: CountedLake, codes: NDArray[np.intp] | None) -> ConceptTable:
     """Counted rows of all concepts as the table that a network answers."""
-    groups, classes = model.schema_.groups, model.schema_.class_names
-    return ConceptTable(lake.bits, lake.names, codes, classes, groups.exclusive, lake.weight, groups.implied)
+    schema = model.schema_
+    groups, literals = schema.groups, schema.literals
+    return ConceptTable(
+        lake.bits, lake.names, codes, schema.class_names, groups.exclusive, lake.weight, groups.implied, literals
+    )
 
 
 def score_in_engine(model: Any, source: Any, target: Any) -> float:

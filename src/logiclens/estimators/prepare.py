@@ -179,9 +179,8 @@ class _Raw:
         if fitted is None:
             return Schema(self.names, known.names, self.groups, multilabel, self.predicates)
         cutting = fitted.cutting_
-        names = tuple(cutting.predicates)
         return Schema(
-            names,
+            cutting.names,
             known.names,
             cutting.groups,
             multilabel,
@@ -194,7 +193,9 @@ class _Raw:
 
 def _table(schema: Schema, values: NDArray[Any], codes: NDArray[Any], weight: NDArray[np.float64]) -> ConceptTable:
     groups = schema.groups
-    return ConceptTable(values, schema.names, codes, schema.class_names, groups.exclusive, weight, groups.implied)
+    return ConceptTable(
+        values, schema.names, codes, schema.class_names, groups.exclusive, weight, groups.implied, schema.literals
+    )
 
 
 def _set_aside(

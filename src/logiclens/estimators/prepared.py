@@ -40,6 +40,11 @@ class Schema:
     columns: tuple[str, ...] = ()
     positional: bool = False
 
+    @property
+    def literals(self) -> tuple[str, ...] | None:
+        """The concepts that rules may name; None where these are all."""
+        return None if self.cutting is None else self.cutting.literals
+
     def named(self, columns: Sequence[Column]) -> Sequence[Column]:
         """Columns under the names of training; by position where these had none, as in scikit-learn."""
         if not self.positional:
@@ -53,7 +58,9 @@ class Schema:
         else:
             rows = matched_columns(rows, self.names)
         groups = self.groups
-        return ConceptTable(rows, self.names, codes, self.class_names, groups.exclusive, implied=groups.implied)
+        return ConceptTable(
+            rows, self.names, codes, self.class_names, groups.exclusive, None, groups.implied, self.literals
+        )
 
 
 @dataclass(frozen=True, eq=False)

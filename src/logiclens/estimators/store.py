@@ -21,7 +21,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from logiclens.data.cutting import Cutting
+from logiclens.data.cutting import Cutting, Membership
 from logiclens.errors import LogicLensError
 from logiclens.estimators.prepared import Schema
 from logiclens.explain.certificate import Certificate, check_seal
@@ -200,7 +200,12 @@ def _stored(
     cutting = None
     if content["cutting"] is not None:
         scales = {name: (float(middle), float(reach)) for name, (middle, reach) in content["cutting"]["scales"].items()}
-        cutting = Cutting(content["cutting"]["kinds"], predicates, groups, scales)
+        # Folders of earlier versions have no concepts for the network alone.
+        memberships = {
+            name: Membership(meant["column"], tuple(meant["values"]))
+            for name, meant in content["cutting"].get("memberships", {}).items()
+        }
+        cutting = Cutting(content["cutting"]["kinds"], predicates, groups, scales, memberships)
     schema = Schema(
         tuple(content["concepts"]),
         tuple(content["class_names"]),
@@ -229,6 +234,9 @@ def _cutting_to_dict(cutting: Cutting) -> dict[str, Any]:
     return {
         "kinds": dict(cutting.kinds),
         "scales": {name: list(scale) for name, scale in cutting.scales.items()},
+        "memberships": {
+            name: {"column": meant.column, "values": list(meant.values)} for name, meant in cutting.memberships.items()
+        },
     }
 
 

@@ -203,8 +203,8 @@ def changed(fold: FoldData, setting: Setting) -> FoldData:
         booleaniser.fit(dataset.inputs.iloc[rows.train], dataset.labels[rows.train])
     groups = booleaniser.groups_
     table = ConceptTable(
-        booleaniser.transform(dataset.inputs), tuple(booleaniser.predicates_), dataset.labels, dataset.class_names,
-        groups.exclusive, implied=groups.implied,
+        booleaniser.transform(dataset.inputs), booleaniser.cutting_.names, dataset.labels, dataset.class_names,
+        groups.exclusive, implied=groups.implied, literals=booleaniser.cutting_.literals,
     )  # fmt: skip
     train, validation, test = (table.take(part) for part in (rows.train, rows.validation, rows.test))
     return replace(made, train=train, validation=validation, test=test)

@@ -192,7 +192,8 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
         logits = torch.cat(parts)
         leans = network.relevance() if isinstance(network, Committee) else layer.relevance()
         relevance = leans.cpu().double().numpy()
-        uses = layer.keep.cpu().numpy().copy() if exact else relevance >= THRESHOLD
+        # Rules are made of literals, whatever else the network leans on.
+        uses = layer.keep.cpu().numpy().copy() if exact else (relevance >= THRESHOLD) & table.is_literal
     if logits.ndim == 3 and logits.shape[-1] == 1:
         logits = logits.squeeze(-1)
     if logits.ndim != 2 or logits.shape[1] != layer.n_classes:
