@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,10 @@ from logiclens.data.booleanise import Booleaniser
 from logiclens.data.concepts import ConceptTable
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF, Complement, Cube
+from logiclens.formula.minimise import minimise
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.table import TruthTable
 from logiclens.metrics.scores import macro_f1
 
 SHARE_THAT_CHOOSES = 0.2
@@ -193,22 +196,48 @@ def run_raw_ripper(split: Split) -> Answer:
         seconds = time.process_time() - begun
         best = int(np.argmax(scores))
         fired = np.asarray(models[best].predict(split.test), dtype=np.bool_)
-    # A condition on a bin such as '0.3-0.7' is a bound from below and one from above.
-    literals = sum(_bounds(condition.val) for rule in models[best].ruleset_.rules for condition in rule.conds)
+    texts = _texts(split.train)
+    conditions = [condition for rule in models[best].ruleset_.rules for condition in rule.conds]
+    literals = sum(1 if condition.feature in texts else _bounds(condition.val) for condition in conditions)
     return Answer(labels[np.where(fired, best, 1 - best)], seconds, float(literals))
 
 
 def run_raw_figs(split: Split) -> Answer:
-    """FIGS of imodels on the raw columns, categories as 0/1 columns, for two classes; each split counts one literal."""
+    """FIGS of imodels on the raw columns, categories as 0/1 columns, for two classes.
+
+    As in `Figs`, its literals are those of the shortest formula for its answers, here over the thresholds it uses.
+    """
     train, test = _wide(split.train, split.train), _wide(split.test, split.train)
     classes, numbers = np.unique(split.train_labels, return_inverse=True)
     begun = time.process_time()
     model = require("imodels").FIGSClassifier(max_rules=Figs().max_rules, random_state=split.seed)
     with global_seed(split.seed):
         model.fit(train.to_numpy(dtype=float), numbers)
+    literals = min(formula.n_literals for formula in threshold_formulas(model, train.shape[1]))
     seconds = time.process_time() - begun
     said = np.asarray(model.predict(test.to_numpy(dtype=float)), dtype=np.intp)
-    return Answer(classes[said], seconds, float(sum(_n_splits(tree) for tree in model.trees_)))
+    return Answer(classes[said], seconds, float(literals))
+
+
+def threshold_formulas(model: Any, n_columns: int) -> tuple[DNF, DNF]:
+    """When a sum of trees answers no and yes, over concepts such as `3 > 0.5` for column 3.
+
+    It is asked about every cell between its thresholds; answers that no row can ask for are left open.
+    """
+    cuts: dict[int, list[float]] = {}
+    for column, threshold in sorted({test for tree in model.trees_ for test in _tests(tree)}):
+        cuts.setdefault(column, []).append(threshold)
+    if not cuts:
+        said = bool(model.predict(np.zeros((1, n_columns)))[0])
+        return (DNF.false, DNF.true) if said else (DNF.true, DNF.false)
+    inside = [[of[0] - 1.0, *((a + b) / 2 for a, b in pairwise(of)), of[-1] + 1.0] for of in cuts.values()]
+    cells = np.array(list(product(*inside)))
+    rows = np.zeros((len(cells), n_columns))
+    rows[:, list(cuts)] = cells
+    concepts = {f"{column} > {cut}": rows[:, column] > cut for column, of in cuts.items() for cut in of}
+    bits, yes = np.stack(list(concepts.values()), axis=1), np.asarray(model.predict(rows)) == 1
+    no_formula, yes_formula = (minimise(TruthTable.of(bits, list(concepts), said)).formula for said in (~yes, yes))
+    return no_formula, yes_formula
 
 
 METHODS: dict[str, Method] = {
@@ -310,13 +339,17 @@ def _texts(frame: pd.DataFrame) -> list[str]:
     return [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name].dtype)]
 
 
-def _n_splits(node: Any) -> int:
-    return 0 if node.left is None else 1 + _n_splits(node.left) + _n_splits(node.right)
+def _tests(node: Any) -> Iterator[tuple[int, float]]:
+    """The columns and thresholds on which a tree of FIGS splits."""
+    if node.left is not None:
+        yield int(node.feature), float(node.threshold)
+        yield from _tests(node.left)
+        yield from _tests(node.right)
 
 
 def _bounds(value: Any) -> int:
-    """How many literals a condition of wittgenstein states: two for a bin with a lower and an upper end."""
-    return 2 if isinstance(value, str) and "-" in value.strip("<>-") and any(c.isdigit() for c in value) else 1
+    """How many literals a condition on a number states: two for a bin such as '0.3-0.7', one for '<0.3' or 0.3."""
+    return 2 if isinstance(value, str) and value[0] not in "<>" and "-" in value.lstrip("-") else 1
 
 
 def _scalar(value: Any) -> Any:
