@@ -9,8 +9,8 @@ READY := $(VENV)/.ready
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: setup reference demo test test-browser test-all lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-scale \
-	bench-paper clean
+.PHONY: setup reference demo test test-browser test-all lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
+	bench-domination bench-scale bench-paper clean
 
 setup: $(READY)
 
@@ -68,6 +68,14 @@ bench-table: setup
 	$(BIN)/python benchmarks/sight.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/startup.py
+
+# Planted formulas: is the truth found? And is there a table on which a simple peer dominates our rules? Both need
+# LOGICLENS_DATA and go on where they were stopped.
+bench-planted: setup
+	$(BIN)/python benchmarks/planted.py --json benchmarks/results/planted.json
+
+bench-domination: setup
+	$(BIN)/python benchmarks/domination.py --json benchmarks/results/domination.json
 
 # Counting in engines beside a plain GROUP BY, pandas and polars, into benchmarks/results and docs/scale.md; an hour, and 4 GB of disk.
 bench-scale: setup

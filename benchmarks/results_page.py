@@ -26,8 +26,8 @@ SIX = {metric.name: metric for metric in METRICS}
 FINAL = Metric("final_model_accuracy", "", "%", 100.0), Metric("final_explanation_accuracy", "", "%", 100.0)
 CONCEPTS = Metric("concept_accuracy", "", "%", 100.0)
 SHOWN = ("minimal", "exact", "labels", "joint", "torch_explain", "authors", "tree", "brl", "psi", "ripper",
-         "column-generation", "figs", "rule-list", "stump", "tree-3", "tree-4", "best-3", "forest", "logistic", "mlp",
-         "direct")  # fmt: skip
+         "column-generation", "figs", "rule-list", "rrl", "stump", "tree-3", "tree-4", "best-3", "forest", "logistic",
+         "mlp", "ebm", "direct")  # fmt: skip
 OURS = ("minimal", "exact", "labels")
 TASKS = ("mimic2", "mimic2-early", "vdem", "vdem-given", "vdem-countries", "mnist", "cub")
 SMALL = ("breast-cancer", "wine", "iris", "digits-parity", "xor", "parity", "random-dnf")

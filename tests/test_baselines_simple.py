@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import combinations, product
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ from sklearn.metrics import f1_score
 from sklearn.tree import DecisionTreeClassifier
 from torch.nn import functional as F
 
-from logiclens.baselines.blackbox import Forest, Logistic, PlainNetwork, plain_network
+from logiclens.baselines.blackbox import EBM, Forest, Logistic, PlainNetwork, plain_network
 from logiclens.baselines.deciding import decide
 from logiclens.baselines.exhaustive import BestShortDNF, Choices, Short, TripleCounts, forms
 from logiclens.baselines.learner import Learned, Learner
@@ -32,9 +33,9 @@ from tests.strategies import dnfs
 
 LEARNERS: tuple[Learner, ...] = (
     Tree(), Tree(max_depth=None, class_weight="balanced"), *SMALL_TREES, OneR(), Stump(), BestShortDNF(), Forest(10),
-    Logistic(), PlainNetwork(epochs=5), PlainNetwork((4, 3), epochs=2, batch_size=7),
+    Logistic(), PlainNetwork(epochs=5), PlainNetwork((4, 3), epochs=2, batch_size=7), EBM(2, max_rounds=200),
 )  # fmt: skip
-RULES = tuple(learner for learner in LEARNERS if not isinstance(learner, Forest | Logistic | PlainNetwork))
+RULES = tuple(learner for learner in LEARNERS if not isinstance(learner, Forest | Logistic | PlainNetwork | EBM))
 
 
 def grid(names: Sequence[str]) -> ConceptTable:
@@ -129,7 +130,7 @@ def test_several_labels_a_row_are_refused(learner):
         learner(table, table, seed=0)
 
 
-@pytest.mark.parametrize("learner", [Logistic(), PlainNetwork(epochs=1)], ids=repr)
+@pytest.mark.parametrize("learner", [Logistic(), PlainNetwork(epochs=1), EBM()], ids=repr)
 def test_one_class_alone_is_refused_where_it_cannot_be_learned(learner):
     table = ConceptTable([[0, 1], [1, 0]], labels=[1, 1], class_names=["no", "yes"])
     with pytest.raises(LogicLensError, match="all training rows have one class"):
@@ -569,6 +570,26 @@ def test_forest_and_logistic_regression_are_scikit_learns_on_all_rows():
     for learner, judge in judges.items():
         judge.fit(rows.values, rows.labels, sample_weight=rows.weight)
         assert (learner(train, validation, seed=3).predict(test) == judge.predict(test.values)).all()
+
+
+def test_ebm_is_interprets_on_numbers_of_all_rows():
+    glassbox = pytest.importorskip("interpret.glassbox")
+    tables = [random_table(seed, 80, 4, 3) for seed in (0, 1)]
+    train, validation = (
+        ConceptTable(t.values, t.names, t.labels, t.class_names, weight=np.arange(len(t)) % 3 + 1) for t in tables
+    )
+    rows, test = train.append(validation), random_table(2, 1000, 4, 3, soft=True)
+    judge = glassbox.ExplainableBoostingClassifier(
+        feature_types=["continuous"] * 4, outer_bags=2, max_rounds=5_000, n_jobs=1, random_state=3
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        judge.fit(pd.DataFrame(rows.values, columns=list(rows.names)), rows.labels, sample_weight=rows.weight)
+    expected = judge.predict(pd.DataFrame(test.values, columns=list(test.names)))
+    learned = EBM(2)(train, validation, seed=3)
+    assert learned.formulas is None
+    assert (learned.predict(test) == expected).all()
+    assert len(set(expected)) == 3
 
 
 def test_logistic_regression_that_has_not_settled_says_so_in_a_note():

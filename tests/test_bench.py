@@ -133,7 +133,7 @@ def test_a_fold_in_which_a_class_is_missing_is_run(source: Source, monkeypatch) 
     lacking = replace(fold, train=fold.train.take(kept), validation=fold.validation.take([0, 1, 2]))
     monkeypatch.setattr(bench_module, "fold_data", lambda *_: lacking)
     for name in ("minimal", "paper", "authors", "exact", "oner", "stump", "tree-4", "best-3", "tree", "psi", "ripper",
-                 "column-generation", "figs", "rule-list", "forest", "logistic", "mlp"):  # fmt: skip
+                 "column-generation", "figs", "rule-list", "rrl", "forest", "logistic", "mlp"):  # fmt: skip
         found = dict(work(source, Run(SMALL, "clean", name, 0)))
         assert 0 <= float(found["model_accuracy"]) <= 1, name
         if METHODS[name].kind != "black box":

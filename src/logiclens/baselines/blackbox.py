@@ -1,4 +1,4 @@
-"""Black boxes, for what can be reached without formulas: a forest, logistic regression, a plain network."""
+"""Black boxes, for what can be reached without formulas: a forest, logistic regression, a plain network, an EBM."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from torch import nn
 
 from logiclens.baselines.deciding import class_numbers, together
 from logiclens.baselines.learner import Learned
+from logiclens.baselines.packages import global_seed, require
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.nn.layers import seeded_linear
@@ -77,6 +78,49 @@ class Logistic:
             return answers
 
         return Learned(predict, notes=() if settled else (note,))
+
+
+@dataclass(frozen=True)
+class EBM:
+    """The Explainable Boosting Machine of interpret-core on the uncut concepts of training and validation rows.
+
+    A sum of curves of one or two concepts each: it can be drawn, but gives no formulas, so here it is a black box.
+
+    Args:
+        n_bags: models that are averaged, each trained and stopped on another split of the rows.
+        max_rounds: the most rounds of boosting. On rows that can be told apart without error the loss falls for ever,
+            and the package's own limit of 50,000 takes minutes on a hundred rows.
+    """
+
+    n_bags: int = 14
+    max_rounds: int = 5_000
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Boost from `seed`, in this process."""
+        rows = together(train, validation)
+        labels = class_numbers(rows)
+        if len(np.unique(labels)) < 2:
+            raise LogicLensError("all training rows have one class: at least two are needed to learn a difference.")
+        model = require("interpret.glassbox").ExplainableBoostingClassifier(
+            feature_names=list(rows.names),
+            # Else it takes 0 and 1 for categories, and a probability for a category that it does not know.
+            feature_types=["continuous"] * rows.n_concepts,
+            outer_bags=self.n_bags,
+            max_rounds=self.max_rounds,
+            n_jobs=1,
+            random_state=seed,
+        )
+        with global_seed(seed), warnings.catch_warnings():
+            # It warns of what it does not do for several classes, or for few rows.
+            warnings.simplefilter("ignore")
+            model.fit(np.array(rows.values, dtype=np.float64), labels, sample_weight=np.array(rows.weight))
+
+        def predict(table: ConceptTable) -> NDArray[np.intp]:
+            values = np.array(table.with_columns(rows.names).values, dtype=np.float64)
+            answers: NDArray[np.intp] = np.asarray(model.predict(values)).astype(np.intp)
+            return answers
+
+        return Learned(predict)
 
 
 @dataclass(frozen=True)

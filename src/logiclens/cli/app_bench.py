@@ -87,7 +87,7 @@ def run(
 
     \b
     Methods: minimal exact labels paper authors soft joint · oner stump tree-2 … tree-8 best-3 · tree brl psi
-    ripper column-generation figs rule-list · torch_explain · forest logistic mlp direct
+    ripper column-generation figs rule-list rrl · torch_explain · forest logistic mlp ebm direct
     """
     from logiclens.cli.bench import Asked, run_bench
 

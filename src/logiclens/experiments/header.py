@@ -22,7 +22,7 @@ LOCK = ".lock"
 STUDY = "search.db"
 """Where a search in a folder is kept, if nothing else is said."""
 SCHEMA = 1
-PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "imodels", "wittgenstein", "mlxtend")
+PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "imodels", "wittgenstein", "mlxtend", "interpret-core")
 
 
 @dataclass(frozen=True)

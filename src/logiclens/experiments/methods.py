@@ -9,13 +9,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.baselines.blackbox import Forest, Logistic, PlainNetwork
+from logiclens.baselines.blackbox import EBM, Forest, Logistic, PlainNetwork
 from logiclens.baselines.brl import BRL
 from logiclens.baselines.column_generation import ColumnGeneration
 from logiclens.baselines.exhaustive import BestShortDNF
 from logiclens.baselines.learner import Learned, Learner
 from logiclens.baselines.psi import Psi
 from logiclens.baselines.ripper import Ripper
+from logiclens.baselines.rrl import RRL
 from logiclens.baselines.rule_lists import Figs, GreedyRuleList
 from logiclens.baselines.simplest import SMALL_TREES, OneR, Stump
 from logiclens.baselines.torch_explain import TorchExplain
@@ -120,10 +121,12 @@ METHODS: dict[str, Method] = {
         Method("column-generation", "rules", _on(lambda task: ColumnGeneration(sample=_sample(task)))),
         Method("figs", "rules", _on(lambda task: Figs(sample=_sample(task)))),
         Method("rule-list", "rules", _on(lambda task: GreedyRuleList(sample=_sample(task)))),
+        Method("rrl", "rules", _on(lambda _: RRL())),
         Method("torch_explain", "reference", _on(_torch_explain)),
         Method("forest", "black box", _uncut(lambda _: Forest())),
         Method("logistic", "black box", _uncut(lambda _: Logistic())),
         Method("mlp", "black box", _uncut(lambda task: PlainNetwork(task.network.hidden, task.network.epochs))),
+        Method("ebm", "black box", _uncut(lambda _: EBM()), lambda task: task.dataset != "cub"),
         Method("direct", "black box", _direct, lambda task: task.dataset in ("mnist", "cub")),
     )
 }

@@ -89,10 +89,12 @@ METHODS: Mapping[str, str] = {
     "column-generation": "Boolean rules by column generation",
     "figs": "FIGS",
     "rule-list": "Greedy rule list",
+    "rrl": "RRL",
     "logistic": "Logistic regression",
+    "ebm": "Explainable boosting machine",
 }
 """In the order they are shown. An id that is not here is shown as it is, after these."""
-BLACK_BOXES = frozenset({"mlp", "direct", "forest", "logistic"})
+BLACK_BOXES = frozenset({"mlp", "direct", "forest", "logistic", "ebm"})
 
 _OF_PAPER = ("minimal", "exact", "labels", "soft", "paper", "authors", "torch_explain", "joint", "tree", "brl",
              "psi", "mlp", "direct", "forest")  # fmt: skip
