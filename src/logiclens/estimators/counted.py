@@ -161,7 +161,7 @@ def split_counted(
         used, labels = weight > aside, np.asarray(table.labels)
         rarest = float(np.bincount(labels, table.copies, minlength=len(known.classes)).min())
         groups = split_groups(labels, (weight - aside)[used], n_groups_for(committee, rarest))
-        grouped = GroupedRows(CutRows(table, None, about(cutting.predicates)), groups)
+        grouped = GroupedRows(CutRows(table, None, about(cutting.predicates)), groups, alone=committee == 1)
         return Prepared(table, table, None, kept_aside, known.classes, schema, fitted, grouped)
     return Prepared(
         everything.weighing(weight - aside),

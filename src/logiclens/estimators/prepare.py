@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -101,32 +102,15 @@ def _in_groups(
     booleaniser: Booleaniser | None,
     committee: int | None,
 ) -> Prepared:
-    """Rows in groups, cut on all of them, and for each group cut again without it."""
+    """Rows in groups for a committee, and those that are set aside."""
     weight = distinct.weight - aside
     used = np.flatnonzero(weight > 0)
-    columns = [column.take(distinct.first[used]) for column in raw.columns]
     codes, weight = known.codes[distinct.first[used]], weight[used]
     strata = None if codes.ndim == 2 else codes
     groups = split_groups(strata, weight, n_groups_for(committee, _rarest(codes, len(known.classes), weight)))
-
-    def cut(train: NDArray[np.float64]) -> tuple[CutRows, Schema, Booleaniser | None]:
-        fitted = None
-        if booleaniser is not None:
-            trains = train > 0
-            parts = [column.take(trains) for column in columns]
-            kinds = codes.reshape(len(weight), -1)[trains]
-            n_classes = 2 if codes.ndim == 2 else len(known.classes)
-            fitted = clone(booleaniser).fit_columns(parts, kinds, n_classes, train[trains])
-        schema = raw.schema(known, fitted)
-        values = raw.values[distinct.first[used]] if fitted is None else fitted.cutting_.values(columns)
-        held = None
-        if held_out is not None:
-            held = schema.table(held_out[0], class_codes(held_out[1], schema.multilabel, known.classes))
-        return CutRows(_table(schema, values, codes, weight), held, about(schema.predicates)), schema, fitted
-
-    everything, schema, fitted = cut(weight)
-    without = tuple(cut(weight - group)[0] for group in groups) if booleaniser is not None and len(groups) > 1 else ()
-    grouped = GroupedRows(everything, groups, without)
+    cutter = Cutter(raw, known, distinct.first[used], codes, weight, booleaniser, held_out)
+    grouped = replace(cutter.grouped(groups), alone=committee == 1)
+    everything, (schema, fitted) = grouped.cut, cutter.everything
     set_aside = None
     if aside.any():
         places = distinct.first
@@ -136,6 +120,66 @@ def _in_groups(
     return Prepared(
         everything.table, everything.table, everything.validation, set_aside, known.classes, schema, fitted, grouped
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Cutter:
+    """Training rows that are cut into concepts, on all of them or without some.
+
+    Attributes:
+        raw: the table that was given.
+        known: its labels.
+        places: where the rows stand in it.
+        codes: the classes of the rows.
+        weight: of the rows.
+        booleaniser: what cuts them, not yet fitted; None where columns are concepts.
+        held_out: rows and labels that choose the epoch, where these were given.
+    """
+
+    raw: _Raw
+    known: Labels
+    places: NDArray[np.intp]
+    codes: NDArray[Any]
+    weight: NDArray[np.float64]
+    booleaniser: Booleaniser | None
+    held_out: tuple[Any, Any] | None = None
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The raw columns of the rows."""
+        return [column.take(self.places) for column in self.raw.columns]
+
+    def fitted(self, train: NDArray[np.float64]) -> tuple[Schema, Booleaniser | None]:
+        """The cuts that rows of some weight give; no other row has a say."""
+        made = None
+        if self.booleaniser is not None:
+            trains = train > 0
+            parts = [column.take(trains) for column in self.columns]
+            kinds = self.codes.reshape(len(self.weight), -1)[trains]
+            n_classes = 2 if self.codes.ndim == 2 else len(self.known.classes)
+            made = clone(self.booleaniser).fit_columns(parts, kinds, n_classes, train[trains])
+        return self.raw.schema(self.known, made), made
+
+    @cached_property
+    def everything(self) -> tuple[Schema, Booleaniser | None]:
+        """The cuts that all rows give."""
+        return self.fitted(self.weight)
+
+    def cut(self, train: NDArray[np.float64]) -> CutRows:
+        """All rows as concepts that were found on rows of some weight."""
+        schema, made = self.everything if train is self.weight else self.fitted(train)
+        values = self.raw.values[self.places] if made is None else made.cutting_.values(self.columns)
+        held = None
+        if self.held_out is not None:
+            codes = class_codes(self.held_out[1], schema.multilabel, self.known.classes)
+            held = schema.table(self.held_out[0], codes)
+        return CutRows(_table(schema, values, self.codes, self.weight), held, about(schema.predicates))
+
+    def grouped(self, groups: NDArray[np.float64]) -> GroupedRows:
+        """The rows in groups, cut on all of them, and for each group cut again without it."""
+        again = self.booleaniser is not None and len(groups) > 1
+        without = tuple(self.cut(self.weight - group) for group in groups) if again else ()
+        return GroupedRows(self.cut(self.weight), groups, without)
 
 
 def _rarest(codes: NDArray[Any], n_classes: int, weight: NDArray[np.float64]) -> float:

@@ -463,6 +463,8 @@ def choose(
     everything = Lesson.of(teacher.all_rows(), names, factors)
     n_classes = everything.labels.shape[1]
     groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
+    # Without a row that a network has not seen, its answers say too little about other rows.
+    config = replace(config, shares=(0.0,)) if teacher.in_bag or len(folds) < 3 else config
     choices = [_chosen(everything, folds, classes, config) for classes in groups]
     return [_settled(choice, everything, teacher, config, factors) for choice in choices]
 
@@ -559,7 +561,7 @@ def _path(everything: Lesson, klass: int, share: float, config: SearchConfig, pr
 def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], config: SearchConfig) -> Choice:
     """The best formula of a class; of several classes, the one that states the others best."""
     weight = float(everything.weight.sum())
-    shares = config.shares if len(folds) > 2 else (0.0,)
+    shares = config.shares
     sizes = everything.labels.sum(axis=0)
     if not folds:
         klass = min(classes, key=lambda place: float(sizes[place]))

@@ -29,13 +29,17 @@ BEAM = 24
 NARROW_BEAM = 8
 """The same on rows that are not covered yet."""
 WIDE = 4e8
-"""Multiplications that the first beam may spend on one length: all pairs are extended where that is cheap enough."""
+"""Multiplications that a beam may spend on one length where no short cube tells the class from chance."""
+SIGNAL = 5.0
+"""Standard deviations from chance that count as a signal, whichever of thousands of cubes has them."""
 DEPTH = 6
 """The most literals of a candidate cube."""
 POOL = 400
 """The most candidate cubes that compete at a time."""
 MOST_PURE = 20
 """The most cubes of a cover by pure cubes."""
+MOST_PARTS = 5
+"""The most parts that a cube is parted in at a time."""
 MOST_SPLIT = 400
 """With more concepts cubes are not parted: all pairs of literals would be looked at."""
 PRIOR_ROWS = 4.0
@@ -185,7 +189,7 @@ def beam_cubes(
     The criteria: m-estimate of precision, weighted relative accuracy, and true minus false positives. Each prefers
     other cubes: pure ones, large ones, and those that pay at once. Returns the cubes with the rows they fire on.
     """
-    keep, budget, longest = (BEAM, WIDE, DEPTH) if uncovered is None else (NARROW_BEAM, 0.0, DEPTH)
+    keep = BEAM if uncovered is None else NARROW_BEAM
     open_rows = np.ones(len(rows.yes), dtype=np.float32) if uncovered is None else uncovered.astype(np.float32)
     weights = [rows.yes * open_rows, rows.no * open_rows]
     if rows.right is not rows.yes:
@@ -197,7 +201,7 @@ def beam_cubes(
     n_rows, n_concepts = rows.columns.shape
     found: dict[Codes, NDArray[np.bool_]] = {}
     level = _Level([()], np.ones((1, n_rows), dtype=np.float32))
-    for depth in range(1, longest + 1):
+    for depth in range(1, DEPTH + 1):
         hit, wrong, *right = _extended(level.fires, weights, rows.columns)
         # Anti-monotone: a cube that is right on too little weight cannot be mended by more literals.
         allowed = (right or [hit])[0] >= support.unique - 1e-6
@@ -212,15 +216,23 @@ def beam_cubes(
         fires = _fires_with(level, unique.values(), rows.columns)
         precise = wilson_lower(fires @ rows.right, fires @ rows.weight) >= support.share
         found.update((cube, fired > 0) for cube, fired, good in zip(unique, fires, precise, strict=True) if good)
-        if depth == longest or not unique:
+        if depth == DEPTH or not unique:
             break
-        width = max(keep, int(budget / (n_rows * n_concepts * len(weights)) / 3)) if depth <= 2 else keep
-        if width > keep:
+        # Where nothing short tells the class from chance, as in a parity, every short cube may lead to one that does.
+        if depth <= 2 and not _has_signal(hit, wrong, prior):
+            width = max(keep, int(WIDE / (n_rows * n_concepts * len(weights)) / 3))
             best = _best_of(criteria, allowed, width)
             unique = {_joined(level.codes[base], literal): (base, literal) for base, literal in best}
             fires = _fires_with(level, unique.values(), rows.columns)
         level = _Level(list(unique), fires)
     return found
+
+
+def _has_signal(hit: NDArray[np.float32], wrong: NDArray[np.float32], prior: float) -> bool:
+    """Whether some cube finds yes far more often than chance: by five standard deviations."""
+    total = hit + wrong
+    spread = np.sqrt(np.maximum(total * prior * (1 - prior), 1e-12))
+    return bool(((hit - prior * total) > SIGNAL * spread).any())
 
 
 def _fires_with(level: _Level, chosen: Collection[tuple[int, int]], columns: Floats) -> Floats:
@@ -516,7 +528,8 @@ class FormulaSearch:
         def build(place: int) -> _State:
             return _State([*state.cubes, cubes[place]], np.concatenate([state.fires, fires[place][None]]))
 
-        taken = self._first_feasible(np.where(gains > price * lengths + GAIN, purity, -np.inf), -1.0, build)
+        pays = (gains > price * lengths + GAIN) & self.limits.allow(state.n_literals + lengths, len(state.cubes) + 1)
+        taken = self._first_feasible(np.where(pays, purity, -np.inf), -1.0, build)
         if taken is None:
             return False
         self._pure.append(taken[0].cubes[-1])
@@ -605,31 +618,56 @@ class FormulaSearch:
         return self._first_feasible(flat, value, build)
 
     def _split_move(self, state: _State, price: float, value: float) -> tuple[_State, float] | None:
-        """Part a cube in two: each half has one literal more."""
-        rows, n_concepts = self.rows, len(self.rows.names)
-        best: tuple[float, int, int, int] | None = None
-        if not state.cubes or not self.limits.allow(1, len(state.cubes) + 1) or n_concepts > MOST_SPLIT:
+        """Part a cube in two or more, each with one literal more."""
+        if not state.cubes or not self.limits.allow(1, len(state.cubes) + 1) or len(self.rows.names) > MOST_SPLIT:
             return None
+        best: tuple[float, int, list[int]] | None = None
         for k, cube in enumerate(state.cubes):
-            n_literals = state.n_literals + len(cube) + 2
-            if not self.limits.allow(n_literals, len(state.cubes) + 1) or 1.0 - price * n_literals <= value:
+            if 1.0 - price * (state.n_literals + len(cube) + 2) <= value:
                 continue
-            alone = (state.fires[k] & ~state.others[k]).astype(np.float32)
-            fixed = rows.targets @ state.others[k].astype(np.float32)
-            yes, no = (fixed[i] + _either(alone * rows.targets[i], rows.columns) for i in (0, 1))
-            values = rows.scores(yes, no) - price * n_literals
-            taken = [code & ~1 for code in cube] + [code | 1 for code in cube]
-            values[taken] = values[:, taken] = -np.inf
-            place = int(np.argmax(values))
-            if values.flat[place] > value + GAIN and (best is None or values.flat[place] > best[0]):
-                best = (float(values.flat[place]), k, *divmod(place, values.shape[1]))
+            worth, literals = self._parted(state, k, price)
+            if worth > value + GAIN and (best is None or worth > best[0]):
+                best = (worth, k, literals)
         if best is None:
             return None
-        _, k, first, second = best
+        worth, k, literals = best
         rest = self._without(state, k)
-        halves = [_joined(state.cubes[k], first), _joined(state.cubes[k], second)]
-        split = _State([*rest.cubes, *halves], np.concatenate([rest.fires, [self._fires(half) for half in halves]]))
-        return (split, best[0]) if self._feasible(split) else None
+        parts = [_joined(state.cubes[k], literal) for literal in literals]
+        split = _State([*rest.cubes, *parts], np.concatenate([rest.fires, [self._fires(part) for part in parts]]))
+        return (split, worth) if self._feasible(split) else None
+
+    def _parted(self, state: _State, k: int, price: float) -> tuple[float, list[int]]:
+        """The best value of the formula with cube k parted, and the literals of the parts.
+
+        The parts are the two that are best together, or the purest ones, each on what those before it leave.
+        """
+        rows, cube = self.rows, state.cubes[k]
+        alone = (state.fires[k] & ~state.others[k]).astype(np.float32)
+        fixed = rows.targets @ state.others[k].astype(np.float32)
+        taken = [code & ~1 for code in cube] + [code | 1 for code in cube]
+        yes, no = (fixed[i] + _either(alone * rows.targets[i], rows.columns) for i in (0, 1))
+        values = rows.scores(yes, no) - price * (state.n_literals + len(cube) + 2)
+        values[taken] = values[:, taken] = -np.inf
+        place = int(np.argmax(values))
+        best, parts = float(values.flat[place]), list(divmod(place, values.shape[1]))
+        left, covered, pure = alone, fixed, list[int]()
+        while len(pure) < MOST_PARTS:
+            hit, wrong = (sums[0] for sums in _extended(left[None], rows.targets, rows.columns))
+            purity = (hit + PRIOR_ROWS * 0.5) / (hit + wrong + PRIOR_ROWS)
+            purity[taken + pure] = -np.inf
+            literal = int(np.argmax(purity))
+            if hit[literal] <= 0:
+                break
+            pure.append(literal)
+            covered = covered + np.array([hit[literal], wrong[literal]])
+            left = left * (1 - rows.fires((literal,)))
+            n_literals = state.n_literals - len(cube) + len(pure) * (len(cube) + 1)
+            value = float(rows.scores(covered[:1], covered[1:])[0]) - price * n_literals
+            if len(pure) > 1 and value > best:
+                best, parts = value, list(pure)
+        n_literals = state.n_literals - len(cube) + len(parts) * (len(cube) + 1)
+        within = self.limits.allow(n_literals, len(state.cubes) + len(parts) - 1)
+        return (best if within else -np.inf), parts
 
     def _literal_move(self, state: _State, price: float, value: float) -> tuple[_State, float] | None:
         """Drop, add or replace one literal of a cube."""

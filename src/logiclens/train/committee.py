@@ -88,11 +88,13 @@ class GroupedRows:
         groups: how much of each row is in each group, `[groups, rows]`; they add up to the weight of the rows.
         without: for each group the same rows as concepts that were found without it; empty where concepts do not
             depend on the rows.
+        alone: whether one network is trained on all rows, instead of a committee.
     """
 
     cut: CutRows
     groups: NDArray[np.float64]
     without: tuple[CutRows, ...] = ()
+    alone: bool = False
 
     @property
     def n_groups(self) -> int:
@@ -114,7 +116,7 @@ class GroupedRows:
         members = [Job(self.cut, pair, None) for pair in self.pairs]
         inner = [
             Job(self.without[group], tuple(sorted((group, other))), group)
-            for group in range(self.n_groups if self.without and self.n_groups > 2 else 0)
+            for group in range(self.n_groups if self.without and self.n_groups > 2 and not self.alone else 0)
             for other in range(self.n_groups)
             if other != group
         ]
@@ -123,6 +125,8 @@ class GroupedRows:
     @property
     def pairs(self) -> list[tuple[int, ...]]:
         """What each member leaves out: pairs of groups, of two groups one, of one group nothing."""
+        if self.alone:
+            return [()]
         if self.n_groups > 2:
             return list(combinations(range(self.n_groups), 2))
         return [(group,) for group in range(self.n_groups)] if self.n_groups == 2 else [()]
@@ -181,7 +185,7 @@ class Teacher:
     @property
     def in_bag(self) -> bool:
         """Whether no network has left any row out."""
-        return self.grouped.n_groups < 2
+        return self.grouped.alone or self.grouped.n_groups < 2
 
     def all_rows(self) -> Taught:
         """All rows, each with the mean of the members that have not seen it."""
@@ -200,7 +204,7 @@ class Teacher:
         None where there are too few groups for that.
         """
         grouped = self.grouped
-        if grouped.n_groups < 3:
+        if grouped.alone or grouped.n_groups < 3:
             return None
         mass = np.zeros_like(self.answers[0])
         for group, weight in enumerate(grouped.groups):
@@ -240,10 +244,13 @@ def teacher_of(
 
 
 def n_groups_for(committee: int | None, rarest: float) -> int:
-    """The groups that give at most so many members, no more than the rarest class has rows."""
+    """The groups that give at most so many members, no more than the rarest class has rows.
+
+    One network is no committee: its rows are in groups for cross-validation only.
+    """
     wanted = N_GROUPS
-    if committee is not None:
-        wanted = 1 if committee == 1 else 2
+    if committee is not None and committee > 1:
+        wanted = 2
         while (wanted + 1) * wanted // 2 <= committee:
             wanted += 1
     return max(1, min(wanted, int(rarest)))

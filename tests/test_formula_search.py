@@ -1,0 +1,148 @@
+"""The search for formulas: against brute force on small tables, and planted truths, support and limits."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.metrics import f1_score
+
+from logiclens.explain.search import FormulaSearch, Limits, SearchRows, Support, beam_cubes, wilson_lower
+from logiclens.formula import DNF, parse
+from logiclens.metrics.rules import wilson_interval
+
+PRICES = [0.04 / 2**k for k in range(8)]
+NO_SUPPORT = Support(0.0, 0.0)
+
+
+def rows_of(bits: np.ndarray, labels: np.ndarray, weight: np.ndarray | None = None) -> SearchRows:
+    weight = np.ones(len(bits)) if weight is None else weight
+    names = [f"x{j}" for j in range(bits.shape[1])]
+    return SearchRows.of(bits, names, labels.astype(float), labels * weight, weight)
+
+
+def all_rows(n_concepts: int) -> np.ndarray:
+    return np.array(list(product([False, True], repeat=n_concepts)))
+
+
+def search_of(rows: SearchRows, limits: Limits | None = None, support: Support = NO_SUPPORT) -> FormulaSearch:
+    return FormulaSearch(rows, support, limits or Limits())
+
+
+@settings(max_examples=60, deadline=None)
+@given(arrays(np.bool_, 8), st.integers(1, 3))
+def test_no_formula_with_few_literals_beats_what_is_found(labels, most):
+    """Brute force over all formulas of at most three literals on three concepts."""
+    if labels.all() or not labels.any():
+        return
+    bits = all_rows(3)
+    codes = range(6)
+    cubes = [c for size in (1, 2, 3) for c in combinations(codes, size) if len({x >> 1 for x in c}) == len(c)]
+    best = 0.0
+    for size in (1, 2, 3):
+        for formula in combinations(cubes, size):
+            if sum(map(len, formula)) <= most:
+                fires = np.any([np.all([bits[:, x >> 1] != (x & 1) for x in cube], axis=0) for cube in formula], axis=0)
+                best = max(best, f1_score(labels, fires, average="macro"))
+    found = search_of(rows_of(bits, labels), Limits(most, None)).path([1e-6])[-1]
+    assert found.n_literals <= most
+    assert found.score == pytest.approx(best, abs=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(arrays(np.bool_, 16))
+def test_what_is_found_at_the_lowest_price_is_the_function_itself(labels):
+    if labels.all() or not labels.any():
+        return
+    bits = all_rows(4)
+    rows = rows_of(bits, labels)
+    point = search_of(rows).path(PRICES + [1e-5])[-1]
+    np.testing.assert_array_equal(rows.formula(point.cubes).evaluate(bits, rows.names), labels)
+
+
+@pytest.mark.parametrize("text", [
+    "(x0 & x1) | (~x0 & ~x1)",
+    "(x0 & ~x1 & x2) | (x3 & x4 & ~x5) | (~x0 & x5 & x6)",
+    "(x0 & x1 & x2) | (x0 & ~x1 & ~x2) | (~x0 & x1 & ~x2) | (~x0 & ~x1 & x2)",
+    " | ".join(f"(x{a} & x{b} & x{c})" for a, b, c in combinations(range(5), 3)),
+])  # fmt: skip
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_formulas_are_found_among_correlated_distractors(text, seed):
+    truth, rng = parse(text), np.random.default_rng(seed)
+    bits = rng.random((1500, 15)) < 0.5
+    for j in range(10, 15):
+        bits[:, j] = bits[:, j - 10] ^ (rng.random(1500) < 0.25)
+    rows = rows_of(bits, truth.evaluate(bits, [f"x{j}" for j in range(15)]))
+    support = Support.of(rows.right.astype(float), rows.weight.astype(float))
+    point = search_of(rows, support=support).path(PRICES)[-1]
+    assert rows.formula(point.cubes).equivalent(truth)
+
+
+def test_every_cube_has_support():
+    rng = np.random.default_rng(0)
+    bits = rng.random((400, 12)) < 0.5
+    labels = (bits[:, 0] & bits[:, 1]) ^ (rng.random(400) < 0.15)
+    rows = rows_of(bits, labels)
+    support = Support.of(rows.right.astype(float), rows.weight.astype(float), at_least=12)
+    for point in search_of(rows, support=support).path(PRICES):
+        fires = np.array([rows.fires(cube) for cube in point.cubes]).reshape(len(point.cubes), 400)
+        for k, held in enumerate(fires):
+            alone = held & (fires.sum(axis=0) == 1)
+            assert labels[alone].sum() >= 12
+            assert wilson_interval(float(labels[held].sum()), float(held.sum()))[0] >= labels.mean(), k
+
+
+def test_support_is_never_more_than_a_quarter_of_the_class():
+    labels, weight = np.array([1.0, 1, 1, 1, 1, 1, 1, 1, 0, 0]), np.ones(10)
+    assert Support.of(labels, weight).unique == 2
+    assert Support.of(np.ones(4000), np.ones(4000)).unique == 20
+    assert Support.of(np.ones(400), np.ones(400)).unique == 5
+    assert Support.of(np.ones(400), np.ones(400), at_least=30).unique == 30
+
+
+@pytest.mark.parametrize(("limits", "literals", "cubes"), [(Limits(3, None), 3, 99), (Limits(None, 1), 99, 1)])
+def test_limits_are_kept(limits, literals, cubes):
+    rng = np.random.default_rng(1)
+    bits = rng.random((500, 8)) < 0.5
+    labels = (bits[:, 0] & bits[:, 1]) | (bits[:, 2] & bits[:, 3]) | (bits[:, 4] & ~bits[:, 5])
+    for point in search_of(rows_of(bits, labels), limits).path(PRICES):
+        assert point.n_literals <= literals
+        assert len(point.cubes) <= cubes
+
+
+def test_weights_are_copies():
+    rng = np.random.default_rng(3)
+    bits = rng.random((60, 6)) < 0.5
+    labels = (bits[:, 0] & ~bits[:, 1]) ^ (rng.random(60) < 0.1)
+    weight = rng.integers(1, 5, 60)
+    once = search_of(rows_of(bits, labels, weight.astype(float))).path(PRICES)
+    copies = np.repeat(np.arange(60), weight)
+    many = search_of(rows_of(bits[copies], labels[copies])).path(PRICES)
+    assert [point.score for point in once] == pytest.approx([point.score for point in many], abs=1e-6)
+
+
+def test_of_equally_good_cubes_the_one_without_negations_is_taken():
+    bits = np.array([[True, False]] * 20 + [[False, True]] * 20)
+    labels = bits[:, 0]
+    point = search_of(rows_of(bits, labels)).path(PRICES)[-1]
+    assert point.cubes == ((0,),)
+
+
+def test_beam_cubes_fire_where_they_say():
+    rng = np.random.default_rng(4)
+    bits = rng.random((200, 7)) < 0.5
+    rows = rows_of(bits, bits[:, 0] & bits[:, 3])
+    found = beam_cubes(rows, NO_SUPPORT)
+    assert found
+    for cube, fires in found.items():
+        np.testing.assert_array_equal(DNF(rows.formula([cube])).evaluate(bits, rows.names), fires)
+
+
+def test_the_vectorised_wilson_bound_is_that_of_the_metrics():
+    hits, total = np.array([0.0, 3, 10, 50]), np.array([4.0, 7, 10, 200])
+    expected = [wilson_interval(h, n)[0] for h, n in zip(hits, total, strict=True)]
+    np.testing.assert_allclose(wilson_lower(hits, total), expected, atol=1e-12)
