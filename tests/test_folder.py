@@ -126,10 +126,10 @@ def test_a_change_of_the_model_is_refused(folder, change):
         open_model(folder)
 
 
-@pytest.mark.parametrize("schema", [0, 3, 99, None, "2", [1], True])
+@pytest.mark.parametrize("schema", [0, 4, 99, None, "2", [1], True])
 def test_a_schema_that_is_not_known_is_refused(folder, schema):
     edit(folder / "model.json", lambda content: content.update(schema=schema), seal=True)
-    with pytest.raises(LogicLensError, match=r"this version reads schema 1 to 2"):
+    with pytest.raises(LogicLensError, match=r"this version reads schema 1 to 3"):
         open_model(folder)
 
 
