@@ -172,6 +172,8 @@ def make_exact(
         raise LogicLensError(
             f"exact mode needs one head for each of {len(rows.class_names)} classes, the network has {hard.n_classes}."
         )
+    # Formulas are made of literals: what only the network may see is dropped first.
+    hard.entropy.keep &= torch.as_tensor(rows.is_literal, device=hard.entropy.keep.device)
     judged = rows if validation is None else rows.append(held)
     pool: list[list[Candidate]] = [[] for _ in range(hard.n_classes)]
     for _ in prune(hard, rows, held, config.training(), config.max_concepts):
