@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -187,6 +189,16 @@ def test_a_network_sees_groups_and_rules_do_not_name_them(titled):
     assert set(titled.schema_.names) > set(titled.schema_.predicates)
     used = {concept for formula in titled.rules_.formulas for concept in formula.concepts}
     assert used <= set(titled.schema_.predicates)
+
+
+@pytest.mark.parametrize("settings", [{"exact": True}, {"method": "paper"}])
+def test_no_way_to_rules_names_a_group(settings):
+    frame, label = job_titles(5, 1_200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogicLensWarning)
+        rules = EntropyClassifier(epochs=60, **settings).fit(frame, label).rules_
+    assert {concept for formula in rules.formulas for concept in formula.concepts} <= set(rules.predicates)
+    assert len(rules.predict(frame)) == len(frame)
 
 
 def test_groups_are_saved_and_loaded(titled, tmp_path):
