@@ -295,15 +295,25 @@ def test_the_command_prints_verdicts_and_goes_on_from_its_file(monkeypatch, caps
     assert "LOGICLENS_DATA" in said
     assert len(json.loads(file.read_text())) == 8
     # What is done is not done again; the other seeds are right.
-    monkeypatch.setitem(planted.METHODS, "boosting", lambda split: pytest.fail("asked again") if split.seed < 4 else
-                        peers.run_boosting(split))  # fmt: skip
+    boosting = planted.METHODS["boosting"]
+    monkeypatch.setitem(
+        planted.METHODS, "boosting", lambda split: pytest.fail("again") if split.seed < 4 else boosting(split)
+    )
     run_main(monkeypatch, *asked)
     said = capsys.readouterr().out
     assert "met    exact in 9 of 10 seeds" in said
     assert "points of macro-F1 against boosting, 1 allowed below" in said
     monkeypatch.setitem(planted.METHODS, "ours", truth_of(problems, wrong=set()))
     run_main(monkeypatch, *asked, "--again", "ours")
-    assert "exact in 10 of 10 seeds" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "exact in 10 of 10 seeds" in said
+    assert "Every target is met." in said
+    monkeypatch.setitem(planted.METHODS, "boosting", boosting)
+    run_main(monkeypatch, *asked[:2], "--seeds", "1", "--methods", "boosting")
+    said = capsys.readouterr().out
+    # A black box states nothing that could be exact, and without ours there is no target.
+    assert "target" not in said
+    assert "%" not in said
 
 
 @pytest.mark.parametrize("method", ["ripper", "figs"])
