@@ -156,7 +156,7 @@ def test_rows_repeated_and_rows_weighed_give_the_same_rules():
     ({"max_literals": 0}, "max_literals must be a whole number from 1 on, or None, got 0"),
     ({"score_against": "both"}, "score_against must be 'network', 'labels', or None"),
     ({"method": "minimal"}, "method must be 'search' or 'paper', got 'minimal'"),
-    ({"exact": True, "method": "paper"}, "exact and stable need method='search'"),
+    ({"exact": True, "method": "paper"}, "exact, stable and teacher need method='search'"),
 ])  # fmt: skip
 def test_settings_that_cannot_be_are_refused(settings, message):
     frame, labels = table(30)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import validate_data
 
 from logiclens.data.booleanise import Booleaniser
@@ -59,6 +59,9 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         committee: how many networks are trained on bags of the rows and answer together. None is 10, or 1 with
             `method="paper"`, which explains one network.
         stable: whether rules may only use concepts that recur on at least half of the bags.
+        teacher: a fitted model with `predict_proba` or `predict` on the raw table, which the rules then explain: they
+            match its answers in place of the committee's, and their length is chosen by fidelity to it. It stays
+            fitted under `clone` and is never stored.
         resolve: which class decides where not exactly one formula fires, of more than two classes. `"order"`: the
             first in a printed order. `"confidence"`: the fired cube that can be trusted most. `"none"`: nobody.
         hidden: widths of the hidden layers of each head.
@@ -103,6 +106,7 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         exact: bool = False,
         committee: int | None = None,
         stable: bool = False,
+        teacher: Any = None,
         hidden: Sequence[int] = (20,),
         shared_tail: bool = False,
         temperature: float = 1.0,
@@ -128,6 +132,7 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         self.exact = exact
         self.committee = committee
         self.stable = stable
+        self.teacher = teacher
         self.hidden = hidden
         self.shared_tail = shared_tail
         self.temperature = temperature
@@ -191,15 +196,19 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
             seed=seed,
             cuts_on=self.cuts_on,
             committee=committee_of(self),
+            teacher=self.teacher,
         )
         if ready.booleaniser is not None:
             ready.booleaniser.warn(stacklevel=3)
-        return BegunFit(X, y, ready, Begun(self, ready.classes, ready.train, ready.validation, seed, ready.grouped))
+        training = Begun(self, ready.classes, ready.train, ready.validation, seed, ready.grouped, ready.taught)
+        return BegunFit(X, y, ready, training)
 
     def _begin_counting(self, table: Any, target: Any, sample_weight: Any, held_out: Any) -> BegunFit:
         """Count the rows of a table in an engine."""
         if sample_weight is not None or held_out is not None:
             raise LogicLensError("rows in an engine are counted as they are: leave out sample_weight and held_out.")
+        if self.teacher is not None:
+            raise LogicLensError("a teacher answers rows in memory, not those of an engine: read the table first.")
         seed = seed_of(self.random_state)
         ready = prepare_in_engine(
             table,
@@ -235,13 +244,33 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(X, "columns"):
                 self.feature_names_in_ = np.array([str(column) for column in X.columns], dtype=object)
-        for name in ("certificate_", "soft_network_", "learned_", "_rules"):
+        for name in ("certificate_", "soft_network_", "learned_", "teacher_fidelity_", "_rules"):
             self.__dict__.pop(name, None)
         if trained.learned is not None:
             self.learned_ = trained.learned
         if self.exact and trained.learned is not None:
             self._compile(trained.learned)
+        if ready.taught is not None:
+            self.teacher_fidelity_ = self._fidelity_to_teacher(ready)
         return self
+
+    def _fidelity_to_teacher(self, ready: Prepared) -> dict[str, float]:
+        """The share of the training rows, and of those set aside, on which the rules decide as the teacher does."""
+        parts = {"train": (ready.table, ready.taught)}
+        if ready.aside is not None:
+            parts["set_aside"] = (ready.aside.table, ready.taught_aside)
+        found = {}
+        for name, (table, answers) in parts.items():
+            places = self.rules_.predict_places(PackedRows.of(table.boolean(), table.names))
+            agree = places == np.asarray(answers).argmax(axis=1)
+            found[name] = float(np.average(agree, weights=table.weight))
+        return found
+
+    def __sklearn_clone__(self) -> EntropyClassifier:
+        """The same settings, not fitted; the teacher is shared, because it must stay fitted."""
+        settings = self.get_params(deep=False)
+        teacher = settings.pop("teacher")
+        return type(self)(**{name: clone(value, safe=False) for name, value in settings.items()}, teacher=teacher)
 
     def _compile(self, learned: LearnedRules) -> None:
         """Write the rules down as a network that equals them; the committee is kept beside it."""

@@ -15,6 +15,7 @@ from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators.fitted import Fitted
 from logiclens.estimators.inputs import seed_of
 from logiclens.estimators.statistics import statistics_of
+from logiclens.estimators.teacher import teacher_name
 from logiclens.estimators.training import resampled_formulas, stated_formulas
 from logiclens.explain.certified import explain_exact
 from logiclens.explain.classwise import explain_all, explain_learned
@@ -207,4 +208,13 @@ class Explaining(Fitted):
     @property
     def _notes(self) -> tuple[str, ...]:
         # A loaded model was not trained here.
-        return self.train_result_.notes if hasattr(self, "train_result_") else ()
+        notes = list(self.train_result_.notes) if hasattr(self, "train_result_") else []
+        notes += [choice.note for choice in (self.learned_.choices if hasattr(self, "learned_") else ()) if choice.note]
+        if hasattr(self, "teacher_fidelity_"):
+            shares = self.teacher_fidelity_
+            rows = "the rows set aside" if "set_aside" in shares else "the training rows"
+            share = shares.get("set_aside", shares["train"])
+            notes.append(
+                f"the rules explain {teacher_name(self.teacher)}: they decide as it does on {share:.1%} of {rows}."
+            )
+        return tuple(dict.fromkeys(notes))

@@ -49,6 +49,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         train_result_: how the network was trained.
         certificate_: with `exact`, that the network equals its formulas.
         soft_network_: with `exact`, the committee that taught the rules.
+        teacher_fidelity_: with a teacher, the share of rows on which the rules decide as it does.
         learned_: the formulas that were searched, and how each was chosen; a loaded model has none.
     """
 
@@ -65,6 +66,8 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
     certificate_: Certificate
     soft_network_: EntropyNet | Committee
     learned_: LearnedRules
+    teacher_fidelity_: dict[str, float]
+    teacher: Any
     _rules: RuleSet
 
     @property

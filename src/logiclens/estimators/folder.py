@@ -13,6 +13,7 @@ from logiclens.data.booleanise import Booleaniser
 from logiclens.errors import LogicLensError
 from logiclens.estimators.inputs import listed_class_weight
 from logiclens.estimators.store import StoredModel, data_hash, load, save
+from logiclens.estimators.teacher import teacher_name
 from logiclens.formula.ruleset import RuleSet
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def save_classifier(
         "rows": table.n_counted,
         "best_epoch": int(model.train_result_.history.best_epoch),
         "accuracy_on_these_rows": model.score(table, truth, table.weight),
+        "teacher": None if model.teacher is None else teacher_name(model.teacher),
+        "fidelity_to_the_teacher": getattr(model, "teacher_fidelity_", None),
         "agreement_with_the_soft_network": model.soft_agreement(table) if model.exact else None,
     }
     stored = StoredModel(
@@ -83,7 +86,8 @@ def _booleanise(saved: Any) -> Any:
 
 def _settings(model: EntropyClassifier) -> dict[str, Any]:
     """The settings as JSON can hold them."""
-    settings = model.get_params(deep=False)
+    # The object that taught is never stored, only what it is called.
+    settings = model.get_params(deep=False) | {"teacher": None}
     cuts = settings["booleanise"]
     settings["hidden"] = list(model.hidden)
     settings["class_weight"] = listed_class_weight(model.class_weight, model.classes_)

@@ -20,6 +20,7 @@ from logiclens.errors import LogicLensError
 from logiclens.estimators.counted import prepare_counted
 from logiclens.estimators.inputs import Labels, bare_predicates, class_codes, known_labels
 from logiclens.estimators.prepared import CutsOn, Prepared, Schema, SetAside, about
+from logiclens.estimators.teacher import answers_of
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
@@ -37,6 +38,7 @@ def prepare(
     seed: int,
     cuts_on: CutsOn = "train",
     committee: int | None = 0,
+    teacher: Any = None,
 ) -> Prepared:
     """Check everything that `fit` was given.
 
@@ -49,7 +51,10 @@ def prepare(
         # The first words are scikit-learn's.
         raise LogicLensError("Found array with 0 sample(s) while a minimum of 1 is required: the table has no rows.")
     known = known_labels(labels, weight)
+    taught = None if teacher is None else _answers(teacher, rows, known)
     if cuts_on == "all":
+        if taught is not None:
+            raise LogicLensError('a teacher answers raw rows, which cuts_on="all" counts: use cuts_on="train".')
         ready = prepare_counted(
             raw.columns,
             known,
@@ -66,7 +71,11 @@ def prepare(
     strata = None if known.codes.ndim == 2 else known.codes[distinct.first]
     aside = set_apart(strata, distinct.weight, shares[0])
     if committee != 0:
-        return _in_groups(raw, known, distinct, aside, held_out, booleaniser, committee)
+        ready = _in_groups(raw, known, distinct, aside, held_out, booleaniser, committee)
+        if taught is None:
+            return ready
+        used, apart = distinct.first[distinct.weight > aside], distinct.first[aside > 0]
+        return replace(ready, taught=taught[used], taught_aside=taught[apart])
     held = set_apart(strata, distinct.weight - aside, shares[1]) if held_out is None else np.zeros(len(distinct))
     train = distinct.weight - aside - held
     columns = [column.take(distinct.first) for column in raw.columns]
@@ -91,6 +100,12 @@ def prepare(
         fitted,
     )
     return ready if held_out is None else _with_held_out(ready, held_out)
+
+
+def _answers(teacher: Any, rows: Any, known: Labels) -> NDArray[np.float64]:
+    if known.codes.ndim == 2:
+        raise LogicLensError("a teacher answers with one class per row: leave it out with several labels.")
+    return answers_of(teacher, rows, known.classes)
 
 
 def _in_groups(

@@ -91,7 +91,8 @@ class SetAside:
 class Prepared:
     """The distinct rows as concepts, the parts of them that train and that choose, and what is set aside.
 
-    `grouped` are the rows in groups, for a committee; None where one network is trained.
+    `grouped` are the rows in groups, for a committee; None where one network is trained. `taught` are the probabilities
+    that another teacher gives them, `taught_aside` those of the rows set aside.
     """
 
     table: ConceptTable
@@ -102,6 +103,8 @@ class Prepared:
     schema: Schema
     booleaniser: Booleaniser | None
     grouped: GroupedRows | None = None
+    taught: NDArray[np.float64] | None = None
+    taught_aside: NDArray[np.float64] | None = None
 
 
 def about(predicates: Mapping[str, Predicate]) -> dict[str, tuple[str, str, object]]:

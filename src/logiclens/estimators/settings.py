@@ -46,8 +46,8 @@ def check_settings(model: EntropyClassifier) -> None:
     for name in ("exact", "stable"):
         if not isinstance(getattr(model, name), bool | np.bool_):
             raise LogicLensError(f"{name} must be True or False, got {getattr(model, name)!r}.")
-    if model.method == "paper" and (model.exact or model.stable):
-        raise LogicLensError("exact and stable need method='search': the paper's extraction has neither.")
+    if model.method == "paper" and (model.exact or model.stable or model.teacher is not None):
+        raise LogicLensError("exact, stable and teacher need method='search': the paper's extraction has none of them.")
     _check_committee(model)
     search_config(model)
 

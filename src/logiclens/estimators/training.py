@@ -81,6 +81,7 @@ class Begun:
     validation: ConceptTable | None
     seed: int
     grouped: GroupedRows | None = None
+    taught: NDArray[np.float64] | None = None
 
     def networks(self) -> list[_Network]:
         """The networks to train, fresh, each with its rows."""
@@ -169,10 +170,14 @@ def _settled(begun: Begun, networks: Sequence[EntropyNet], results: Sequence[Tra
     networks = [network.double() for network in networks]
     if begun.grouped is None:
         return Trained(networks[0], results[0], None)
-    teacher = teacher_of(begun.grouped, begun.grouped.jobs(), networks, probabilities)
+    teacher = teacher_of(begun.grouped, begun.grouped.jobs(), networks, probabilities, begun.taught)
     committee = Committee(networks[: teacher.n_members], single=begun.is_multilabel)
     model = begun.model
-    learned = learn_rules(teacher, search_config(model), _factors(begun), stable=model.stable)
+    config = search_config(model)
+    if begun.taught is not None:
+        # The rules are about the other teacher: it is matched, and length is chosen by fidelity to it.
+        config = replace(config, shares=(1.0,))
+    learned = learn_rules(teacher, config, _factors(begun), stable=model.stable)
     notes = tuple(dict.fromkeys(note for result in results[: teacher.n_members] for note in result.notes))
     return Trained(committee, replace(results[0], notes=notes), learned)
 

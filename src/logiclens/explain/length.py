@@ -97,10 +97,11 @@ class Lesson:
         columns = [table.names.index(name) for name in names]
         bits = table.boolean()[used][:, columns]
         weight, probability = taught.weight[used], taught.probability[used]
-        labels = table.targets()[used] * weight[:, None]
+        targets = taught.targets()[used]
+        labels = targets * weight[:, None]
         factor = np.ones(len(used))
         if factors is not None and not table.is_multilabel and table.labels is not None:
-            factor = factors[table.labels[used]]
+            factor = factors[targets.argmax(axis=1)]
         first, group = distinct(bits)
 
         def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -464,7 +465,8 @@ def choose(
     n_classes = everything.labels.shape[1]
     groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
     # Without a row that a network has not seen, its answers say too little about other rows.
-    config = replace(config, shares=(0.0,)) if teacher.in_bag or len(folds) < 3 else config
+    if teacher.other is None and (teacher.in_bag or len(folds) < 3):
+        config = replace(config, shares=(0.0,))
     choices = [_chosen(everything, folds, classes, config) for classes in groups]
     return [_settled(choice, everything, teacher, config, factors) for choice in choices]
 
@@ -531,9 +533,7 @@ def folds_of(
         if taught is None:
             weight = grouped.weight - grouped.groups[test]
             taught = Taught(table, weight, table.targets() * weight[:, None], cut.about)
-        held = grouped.groups[test]
-        tested = Taught(table, held, table.targets() * held[:, None])
-        folds.append(Fold(Lesson.of(taught, marked, factors), Lesson.of(tested, marked, factors)))
+        folds.append(Fold(Lesson.of(taught, marked, factors), Lesson.of(teacher.tested(test), marked, factors)))
     return folds
 
 

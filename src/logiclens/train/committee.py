@@ -159,12 +159,18 @@ class Taught:
     """Rows with what the teacher says of them: what a search learns from, or what it is tested on.
 
     `probability[r, i]` is the weight of row r times the probability of class i by networks that have not seen the row.
+    `answers` are those of another teacher, which then take the place of labels.
     """
 
     table: ConceptTable
     weight: NDArray[np.float64]
     probability: NDArray[np.float64]
     about: Mapping[str, Hashable] | None = None
+    answers: NDArray[np.float64] | None = None
+
+    def targets(self) -> NDArray[np.float64]:
+        """What rules are scored against, 0/1 `[rows, classes]`: the labels, or the answers of another teacher."""
+        return self.table.targets() if self.answers is None else self.answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,12 +181,13 @@ class Teacher:
         grouped: the rows.
         jobs: what was trained.
         answers: for each job the probabilities of all rows, rounded, `[rows, classes]`.
-        in_bag: whether the only network has seen all rows, so that there is nothing out of bag.
+        other: the probabilities of another teacher, which then take the place of the networks' and of the labels.
     """
 
     grouped: GroupedRows
     jobs: Sequence[Job]
     answers: Sequence[NDArray[np.float64]]
+    other: NDArray[np.float64] | None = None
 
     @property
     def in_bag(self) -> bool:
@@ -190,6 +197,8 @@ class Teacher:
     def all_rows(self) -> Taught:
         """All rows, each with the mean of the members that have not seen it."""
         grouped = self.grouped
+        if self.other is not None:
+            return self._by_other(grouped.cut, grouped.weight)
         mass = np.zeros_like(self.answers[0])
         for group, weight in enumerate(grouped.groups):
             members = [place for place, job in enumerate(self.jobs) if job.test is None and group in job.left_out]
@@ -204,6 +213,8 @@ class Teacher:
         None where there are too few groups for that.
         """
         grouped = self.grouped
+        if self.other is not None:
+            return self._by_other(grouped.fold(test), grouped.weight - grouped.groups[test])
         if grouped.alone or grouped.n_groups < 3:
             return None
         mass = np.zeros_like(self.answers[0])
@@ -221,7 +232,25 @@ class Teacher:
         """The rows of one member with what it says of them itself."""
         job = self.jobs[member]
         weight = self.grouped.weight - self.grouped.groups[list(job.left_out)].sum(axis=0)
+        if self.other is not None:
+            return self._by_other(self.grouped.cut, weight)
         return Taught(self.grouped.cut.table, weight, weight[:, None] * self.answers[member])
+
+    def tested(self, test: int) -> Taught:
+        """The rows of a test group, with what they are compared with."""
+        cut, weight = self.grouped.fold(test), self.grouped.groups[test]
+        if self.other is not None:
+            return self._by_other(cut, weight)
+        return Taught(cut.table, weight, weight[:, None] * cut.table.targets(), cut.about)
+
+    def _by_other(self, cut: CutRows, weight: NDArray[np.float64]) -> Taught:
+        other = self.other if self.other is not None else cut.table.targets()
+        steps = np.round(other * PROBABILITY_STEPS) / PROBABILITY_STEPS
+        if cut.table.is_multilabel:
+            said = (other >= 0.5).astype(np.float64)
+        else:
+            said = np.eye(other.shape[1])[other.argmax(axis=1)]
+        return Taught(cut.table, weight, weight[:, None] * steps, cut.about, said)
 
     @property
     def n_members(self) -> int:
@@ -233,14 +262,18 @@ Probabilities = Callable[[nn.Module, ConceptTable], NDArray[np.float64]]
 
 
 def teacher_of(
-    grouped: GroupedRows, jobs: Sequence[Job], networks: Sequence[EntropyNet], probabilities: Probabilities
+    grouped: GroupedRows,
+    jobs: Sequence[Job],
+    networks: Sequence[EntropyNet],
+    probabilities: Probabilities,
+    other: NDArray[np.float64] | None = None,
 ) -> Teacher:
-    """Ask every network about all rows."""
+    """Ask every network about all rows; `other` are the probabilities of another teacher."""
     answers = [
         np.round(probabilities(network, job.cut.table) * PROBABILITY_STEPS) / PROBABILITY_STEPS
         for network, job in zip(networks, jobs, strict=True)
     ]
-    return Teacher(grouped, jobs, answers)
+    return Teacher(grouped, jobs, answers, other)
 
 
 def n_groups_for(committee: int | None, rarest: float) -> int:

@@ -1,0 +1,114 @@
+"""Any teacher: the rules explain another model, faithfully, and what it answers is checked."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier
+
+from logiclens import EntropyClassifier
+from logiclens.errors import LogicLensError
+from logiclens.estimators.teacher import RecordedAnswers
+
+
+@pytest.fixture(scope="module")
+def table() -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((400, 6)) < 0.5, columns=list("abcdef")).astype(int)
+    return frame, np.where(frame["a"] & frame["b"], "ill", "well")
+
+
+class Rule:
+    """A black box whose reason is known: c and not d, whatever the labels say."""
+
+    classes_ = np.array(["ill", "well"])
+
+    def predict_proba(self, rows):
+        ill = ((rows["c"] == 1) & (rows["d"] == 0)).to_numpy()
+        return np.column_stack([0.2 + 0.6 * ill, 0.8 - 0.6 * ill])
+
+
+def test_rules_state_the_teacher_and_not_the_labels(table):
+    frame, labels = table
+    model = EntropyClassifier(teacher=Rule(), exact=True, epochs=30, set_aside=0.25).fit(frame, labels)
+    said = np.where((frame["c"] == 1) & (frame["d"] == 0), "ill", "well")
+    np.testing.assert_array_equal(model.predict(frame), said)
+    assert model.teacher_fidelity_ == {"train": 1.0, "set_aside": 1.0}
+    assert "the rules explain Rule: they decide as it does on 100.0% of the rows set aside." in model.explain().notes
+
+
+def test_a_soft_model_answers_as_its_network_and_its_rules_as_the_teacher(table):
+    frame, labels = table
+    model = EntropyClassifier(teacher=Rule(), epochs=60).fit(frame, labels)
+    assert model.score(frame, labels) > 0.95
+    said = np.where((frame["c"] == 1) & (frame["d"] == 0), "ill", "well")
+    np.testing.assert_array_equal(model.rules_.predict(frame), said)
+
+
+def test_a_model_of_scikit_learn_teaches_and_stays_fitted(table):
+    frame, labels = table
+    forest = RandomForestClassifier(20, random_state=0).fit(frame, labels)
+    model = EntropyClassifier(teacher=FrozenEstimator(forest), epochs=30)
+    copied = clone(clone(model)).fit(frame, labels)
+    agree = np.mean(copied.rules_.predict(frame) == forest.predict(frame))
+    assert copied.teacher_fidelity_["train"] == pytest.approx(agree)
+    bare = clone(EntropyClassifier(teacher=forest, epochs=30)).fit(frame, labels)
+    assert bare.rules_ == copied.rules_
+
+
+def test_a_teacher_that_only_predicts(table):
+    frame, labels = table
+
+    class Labels:
+        def predict(self, rows):
+            return np.where(rows["e"] == 1, "ill", "well")
+
+    model = EntropyClassifier(teacher=Labels(), epochs=20).fit(frame, labels)
+    np.testing.assert_array_equal(model.rules_.predict(frame), np.where(frame["e"] == 1, "ill", "well"))
+
+
+def test_recorded_answers_are_a_teacher(table):
+    frame, labels = table
+    chance = np.where(frame["f"] == 1, 0.9, 0.1)
+    recorded = RecordedAnswers(chance, np.array(["ill", "well"]), "ill", "column p")
+    model = EntropyClassifier(teacher=recorded, epochs=20).fit(frame, labels)
+    np.testing.assert_array_equal(model.rules_.predict(frame), np.where(frame["f"] == 1, "ill", "well"))
+
+
+def test_the_folder_names_the_teacher_and_keeps_no_object(table, tmp_path):
+    frame, labels = table
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(frame, labels)
+    model = EntropyClassifier(teacher=tree, exact=True, epochs=20).fit(frame, labels)
+    model.save(tmp_path / "model")
+    content = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert content["metrics"]["teacher"] == "DecisionTreeClassifier"
+    assert content["metrics"]["fidelity_to_the_teacher"] == model.teacher_fidelity_
+    assert content["settings"]["teacher"] is None
+    loaded = EntropyClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+
+
+class Answers:
+    def __init__(self, probability, classes=("ill", "well")):
+        self.probability, self.classes_ = probability, np.array(classes)
+
+    def predict_proba(self, rows):
+        return np.full((len(rows), len(self.classes_)), self.probability)
+
+
+@pytest.mark.parametrize(("teacher", "message"), [
+    (Answers(0.5, ("ill", "dead")), "the teacher Answers answers 'dead', which is not among the classes 'ill', 'well'"),
+    (Answers(1.5), "the teacher Answers must give probabilities from 0 to 1, got 1.5 in row 0"),
+    (Answers(np.nan), "the teacher Answers must give probabilities from 0 to 1, got nan in row 0"),
+    (object(), "a teacher needs predict_proba or predict, and object has neither: pass a fitted model"),
+    (RecordedAnswers(np.ones(3), np.array(["ill", "well"]), "ill"), "there are 3 recorded answers for 400 rows"),
+])  # fmt: skip
+def test_a_teacher_that_cannot_be_is_refused(table, teacher, message):
+    with pytest.raises(LogicLensError, match=message):
+        EntropyClassifier(teacher=teacher).fit(*table)
