@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from logiclens import EntropyClassifier
 from logiclens.errors import LogicLensError
 from logiclens.estimators.teacher import RecordedAnswers
+from tests.cli_runs import logiclens, refused
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,40 @@ def test_the_folder_names_the_teacher_and_keeps_no_object(table, tmp_path):
     assert content["settings"]["teacher"] is None
     loaded = EntropyClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+
+
+@pytest.fixture(scope="module")
+def csv(table, tmp_path_factory):
+    frame, labels = table
+    ill = (frame["c"] == 1) & (frame["d"] == 0)
+    place = tmp_path_factory.mktemp("teacher") / "rows.csv"
+    more = {"p": np.where(ill, 0.85, 0.1), "said": np.where(ill, "ill", "well"), "state": labels}
+    frame.assign(**more).to_csv(place, index=False)
+    return place
+
+
+@pytest.mark.parametrize("words", [
+    ["--teacher-column", "p", "--teacher-class", "ill", "--drop", "said"],
+    ["--teacher-column", "said", "--drop", "p"],
+])  # fmt: skip
+def test_a_column_teaches_on_the_command_line(csv, words):
+    told = logiclens("explain", csv, "--target", "state", "--exact", *words)
+    assert told.returncode == 0, told.stderr
+    told = told.stdout + told.stderr
+    assert f"the rules explain column '{words[1]}': they decide as it does on 100.0% of the rows set aside" in told
+    assert '∀x: ill(x) ↔ "c is 1"(x) ∧ ¬"d is 1"(x)' in told, told
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["--teacher-column", "p"], "the teacher column 'p' holds numbers: say --teacher-class"),
+    (["--teacher-class", "ill"], "--teacher-class says what the numbers of a column are: say --teacher-column COLUMN"),
+    (["--teacher-column", "q"], "rows.csv has no column 'q'"),
+    (["--teacher-column", "p", "--teacher-class", "dead"], "--teacher-class 'dead' is not among the classes"),
+    (["--teacher-column", "state"], "'state' is the target: it cannot be left out, weigh or teach as well"),
+    (["--teacher-column", "p", "--teacher-class", "ill", "--folds", "3"], "cross-validation has no answers of a teach"),
+])  # fmt: skip
+def test_a_teacher_column_that_cannot_be_is_refused(csv, words, message):
+    assert message in refused("explain", csv, "--target", "state", *words)
 
 
 class Answers:

@@ -42,6 +42,12 @@ def explain(
     weight: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="How much each row counts, as in a survey.")
     ] = None,
+    teacher_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Explain the answers of another model in this column.")
+    ] = None,
+    teacher_class: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="The class that a numeric teacher column is the probability of.")
+    ] = None,
     balanced: Annotated[
         bool, typer.Option("--balanced", help="Let every class weigh the same, however rare it is.")
     ] = False,
@@ -94,9 +100,19 @@ def explain(
     if weight is not None and folds:
         raise LogicLensError("cross-validation counts every row once: leave out --folds or --weight.")
     problem = lake = None
-    refused = {"--weight": weight, "--folds": folds, "--delimiter": delimiter, "--missing": missing}
+    refused = {
+        "--weight": weight,
+        "--folds": folds,
+        "--delimiter": delimiter,
+        "--missing": missing,
+        "--teacher-column": teacher_column,
+    }
+    if teacher_class is not None and teacher_column is None:
+        raise LogicLensError("--teacher-class says what the numbers of a column are: say --teacher-column COLUMN too.")
+    if teacher_column is not None and folds:
+        raise LogicLensError("cross-validation has no answers of a teacher: leave out --folds or --teacher-column.")
     if data is None:
-        if any(given for given in (target, positive, drop, weight, delimiter, missing, engine, memory)):
+        if any(given for given in (target, positive, drop, weight, teacher_column, delimiter, missing, engine, memory)):
             raise LogicLensError("the bundled example takes no such options: name your table, logiclens explain DATA.")
     elif target is None:
         raise LogicLensError("which column is to be explained? Say --target COLUMN.")
@@ -110,15 +126,16 @@ def explain(
     else:
         # Before anything heavy is loaded: what is wrong with a table is told at once.
         reading = Reading(data, delimiter, tuple(missing or ()))
-        problem = read_problem(reading, Asked(target, positive, tuple(drop or ()), weight))
+        problem = read_problem(reading, Asked(target, positive, tuple(drop or ()), weight, teacher_column))
         check_by(problem, by)
-    from logiclens.cli.explain import explain_lake, explain_table
+    from logiclens.cli.explain import explain_lake, explain_table, recorded_teacher
     from logiclens.estimators.classifier import EntropyClassifier
 
     model = EntropyClassifier(
         cuts.value,
         exact=exact,
         stable=stable,
+        teacher=recorded_teacher(problem, teacher_class),
         max_literals=max_literals,
         class_weight="balanced" if balanced else None,
         method="paper" if method is Method.paper else "search",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.base import clone
 
 from logiclens.cli.lake import Lake
@@ -23,6 +24,7 @@ from logiclens.data.files import TableFile
 from logiclens.errors import LogicLensError
 from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.estimators.store import checked_target
+from logiclens.estimators.teacher import RecordedAnswers
 from logiclens.experiments.bundled import breast_cancer
 from logiclens.experiments.crossvalidate import CrossValidation, FoldResult, cross_validate, summarise
 from logiclens.formula.folder import open_result
@@ -64,6 +66,28 @@ def explain_lake(lake: Lake, model: EntropyClassifier, wanted: Wanted, *, quiet:
     model.fit(lake.table, target=lake.target)
     source = Source(lake.name, model.n_rows_, len(model.schema_.columns), lake.target, None, command_line(sys.argv))
     tell(model, source, wanted, printer, begun=begun, notes=lake.notes)
+
+
+def recorded_teacher(problem: Problem | None, positive: str | None) -> RecordedAnswers | None:
+    """The answers of another model in a column: labels, or numbers that are the probability of a class."""
+    if problem is None or problem.teacher is None:
+        return None
+    column, classes = problem.teacher, np.unique(problem.target.to_numpy())
+    name = f"column {column.name!r}"
+    by_text = {str(label): label for label in classes.tolist()}
+    if positive is not None and positive not in by_text:
+        raise LogicLensError(f"--teacher-class {positive!r} is not among the classes {', '.join(map(repr, by_text))}.")
+    labels = column.map(lambda value: by_text.get(str(value)))
+    if positive is None and not labels.isna().any():
+        return RecordedAnswers(np.array(labels.tolist()), classes, name=name)
+    if not is_numeric_dtype(column) or is_bool_dtype(column):
+        other = column[labels.isna()].iloc[0] if labels.isna().any() else column.iloc[0]
+        raise LogicLensError(f"the teacher {name} must hold probabilities or classes; it holds {other!r}.")
+    if positive is None:
+        raise LogicLensError(f"the teacher {name} holds numbers: say --teacher-class, whose probability they are.")
+    if len(classes) != 2:
+        raise LogicLensError(f"probabilities of one class teach two classes, and the target has {len(classes)}.")
+    return RecordedAnswers(column.to_numpy(), classes, by_text[positive], name)
 
 
 def tell(

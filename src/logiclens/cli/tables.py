@@ -31,6 +31,7 @@ class Problem:
     file: TableFile
     notes: tuple[str, ...]
     weight: pd.Series | None = None
+    teacher: pd.Series | None = None
 
 
 @dataclass(frozen=True)
@@ -42,21 +43,23 @@ class Asked:
         positive: the value of it to explain against all others.
         drop: columns to leave out.
         weight: the column that says how much each row counts.
+        teacher: the column with the answers of another model, which the rules are to explain.
     """
 
     target: str
     positive: str | None = None
     drop: tuple[str, ...] = ()
     weight: str | None = None
+    teacher: str | None = None
 
 
 def read_problem(reading: Reading, asked: Asked) -> Problem:
     """A table with its target; rows without one are left out."""
     file, target = reading.table(), asked.target
-    frame, drop = file.frame, [*asked.drop, *([] if asked.weight is None else [asked.weight])]
+    frame, drop = file.frame, [*asked.drop, *(name for name in (asked.weight, asked.teacher) if name is not None)]
     check_columns(frame, [target, *drop], file.name)
     if target in drop:
-        raise LogicLensError(f"{target!r} is the target: it cannot be left out or weigh as well.")
+        raise LogicLensError(f"{target!r} is the target: it cannot be left out, weigh or teach as well.")
     labels = frame[target]
     notes = list(file.notes)
     if labels.isna().any():
@@ -77,7 +80,10 @@ def read_problem(reading: Reading, asked: Asked) -> Problem:
     if all(len(rows[column].unique()) == 1 for column in rows.columns):
         raise LogicLensError("every column has one value only: there is nothing to tell rows apart by.")
     weight = None if asked.weight is None else _weights(frame[asked.weight][kept])
-    return Problem(rows, classes, file, tuple(notes), weight)
+    teacher = None if asked.teacher is None else frame[asked.teacher][kept]
+    if teacher is not None and teacher.isna().any():
+        raise LogicLensError(f"the teacher {asked.teacher!r} has no answer in {int(teacher.isna().sum()):,} rows.")
+    return Problem(rows, classes, file, tuple(notes), weight, teacher)
 
 
 def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str = "") -> None:
