@@ -24,6 +24,10 @@ HIGHEST_PRICE = 0.04
 N_PRICES = 12
 COVERED_PRICES = (2, 4, 6)
 """The prices of a path at which a cover by pure cubes is tried as well, by their place."""
+MOST_ROWS = 5_000
+"""Of more rows a share is searched in each inner fold and bag: prices and shares need no more to be told apart."""
+MOST_OF_ALL = 30_000
+"""Of more rows a share is searched for the formula itself."""
 PATIENCE = 2
 """A path ends when the cross-validated score has not improved at so many prices."""
 
@@ -90,8 +94,19 @@ class Lesson:
     float_bits: list[NDArray[np.float32]] = field(default_factory=list, repr=False)
 
     @classmethod
-    def of(cls, taught: Taught, names: Sequence[str], factors: NDArray[np.float64] | None = None) -> Lesson:
-        """Count rows on the concepts `names`; `factors` are weights of the classes."""
+    def of(
+        cls,
+        taught: Taught,
+        names: Sequence[str],
+        factors: NDArray[np.float64] | None = None,
+        *,
+        most: int | None = None,
+    ) -> Lesson:
+        """Count rows on the concepts `names`; `factors` are weights of the classes.
+
+        Of more than `most` rows a share is taken, evenly spread over the classes.
+        """
+        taught = taught if most is None else taught.at_most(most)
         used = np.flatnonzero(taught.weight > 0)
         table = taught.table
         columns = [table.names.index(name) for name in names]
@@ -461,7 +476,7 @@ def choose(
     """The formula of each class; of two classes the one formula that states both."""
     names = literals_of(teacher.grouped.cut, config.only)
     folds = folds_of(teacher, factors, config.only)
-    everything = Lesson.of(teacher.all_rows(), names, factors)
+    everything = Lesson.of(teacher.all_rows(), names, factors, most=MOST_OF_ALL)
     n_classes = everything.labels.shape[1]
     groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
     # Without a row that a network has not seen, its answers say too little about other rows.
@@ -485,7 +500,7 @@ def bag_cubes(
     choice: Choice, taught: Taught, config: SearchConfig, factors: NDArray[np.float64] | None = None
 ) -> tuple[Codes, ...]:
     """The formula that other rows give at the price and share of a choice."""
-    lesson = Lesson.of(taught, choice.names, factors)
+    lesson = Lesson.of(taught, choice.names, factors, most=MOST_ROWS)
     rows, support = lesson.rows(choice.klass, choice.share), lesson.support(choice.klass, config.min_support)
     search = FormulaSearch(rows, support, config.limits, thorough=False)
     return search.path([point.price for point in choice.path if point.price >= choice.price])[-1].cubes
@@ -533,7 +548,9 @@ def folds_of(
         if taught is None:
             weight = grouped.weight - grouped.groups[test]
             taught = Taught(table, weight, table.targets() * weight[:, None], cut.about)
-        folds.append(Fold(Lesson.of(taught, marked, factors), Lesson.of(teacher.tested(test), marked, factors)))
+        folds.append(
+            Fold(Lesson.of(taught, marked, factors, most=MOST_ROWS), Lesson.of(teacher.tested(test), marked, factors))
+        )
     return folds
 
 

@@ -9,7 +9,7 @@ group is taught by the member that has seen neither.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -25,7 +25,7 @@ from logiclens.nn.networks import EntropyNet
 
 N_GROUPS = 5
 """Groups of rows by default; there is a member for each pair of them."""
-BAG = 6_000
+BAG = 3_000
 """The most distinct rows of a bag: of a larger one a share is taken."""
 PROBABILITY_STEPS = 32
 """Probabilities are rounded to multiples of one over this, so that sums of them are exact."""
@@ -167,6 +167,16 @@ class Taught:
     probability: NDArray[np.float64]
     about: Mapping[str, Hashable] | None = None
     answers: NDArray[np.float64] | None = None
+
+    def at_most(self, n_rows: int) -> Taught:
+        """About so many of the rows, evenly spread over the classes; all where there are no more."""
+        there = int((self.weight > 0).sum())
+        if there <= n_rows:
+            return self
+        strata = None if self.table.is_multilabel else np.asarray(self.table.labels)
+        weight = set_apart(strata, self.weight, n_rows / there)
+        share = np.divide(weight, self.weight, out=np.zeros_like(weight), where=self.weight > 0)
+        return replace(self, weight=weight, probability=self.probability * share[:, None])
 
     def targets(self) -> NDArray[np.float64]:
         """What rules are scored against, 0/1 `[rows, classes]`: the labels, or the answers of another teacher."""
