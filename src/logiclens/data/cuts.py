@@ -17,7 +17,7 @@ from logiclens.errors import LogicLensError
 MOST_BINS = 1024
 """A histogram with more distinct values is merged into this many parts of about equal weight."""
 FEW_VALUES = 5
-"""A column with at most this many values is cut between all of them where no cut matters on its own."""
+"""A column with at most this many values is cut between all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,14 +80,17 @@ def bins_of(before: NDArray[np.float64], weight: float) -> NDArray[np.intp]:
 def supervised_cuts(histogram: Histogram, most: int) -> tuple[int, ...]:
     """The places of the cuts that tell most about the target, at most `most`.
 
-    Where none tells enough, the column may still matter together with others: it is cut between all of its values if
-    these are few, else at its median.
+    A column of few values is cut between all of them. Where no cut tells enough, the column may still matter together
+    with others: it is cut at its median.
     """
-    if found := telling_cuts(histogram, most):
-        return found
-    if len(histogram) <= FEW_VALUES:
+    if has_few_values(histogram, most):
         return tuple(range(1, len(histogram)))
-    return quantile_cuts(histogram, 1)
+    return telling_cuts(histogram, most) or quantile_cuts(histogram, 1)
+
+
+def has_few_values(histogram: Histogram, most: int) -> bool:
+    """Whether a column can be cut between all of its values: a cut that tells nothing alone may tell with others."""
+    return len(histogram) <= min(FEW_VALUES, most + 1)
 
 
 def telling_cuts(histogram: Histogram, most: int) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 from logiclens.data.columns import Kind
 from logiclens.data.cuts import (
     Histogram,
+    has_few_values,
     quantile_cuts,
     short_date,
     short_number,
@@ -165,7 +166,7 @@ class Finding:
         """Between which values a column is cut, in order."""
         n_cuts = N_CUTS if self.n_cuts is None else self.n_cuts
         reference = self.reference.cuts.get(column.name, ()) if how == "supervised" else ()
-        if not reference:
+        if not reference or has_few_values(histogram, n_cuts):
             finder = {"supervised": supervised_cuts, "quantile": quantile_cuts, "uniform": uniform_cuts}[how]
             return [histogram.gap(place) for place in finder(histogram, n_cuts)]
         most = MOST_CUTS if self.n_cuts is None else self.n_cuts

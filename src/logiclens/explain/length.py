@@ -28,6 +28,8 @@ MOST_ROWS = 5_000
 """Of more rows a share is searched in each inner fold and bag: prices and shares need no more to be told apart."""
 MOST_OF_ALL = 30_000
 """Of more rows a share is searched for the formula itself."""
+FIT = 0.005
+"""How much worse than in the folds a formula may fit all rows before a lower price is tried."""
 PATIENCE = 2
 """A path ends when the cross-validated score has not improved at so many prices."""
 
@@ -266,6 +268,7 @@ class Trial:
         fires: on which rows of the test folds the formula holds that was learned without that fold.
         score: macro-F1 on these rows.
         literals: the mean number of literals.
+        fit: the mean score of the formulas on the rows that they were learned from.
         stability: how alike the formulas of the folds are, from 0 to 1: the mean over pairs of the literals in common.
     """
 
@@ -275,6 +278,7 @@ class Trial:
     fires: NDArray[np.bool_]
     score: float
     literals: float
+    fit: float = 0.0
     stability: float = 1.0
 
 
@@ -360,8 +364,8 @@ class _Race:
         literals = float(np.mean([point.n_literals for point in found]))
         keys = [fold.train.keys(point.cubes) for fold, point in zip(self.folds, found, strict=True)]
         stability = float(np.mean([_overlap(a, b) for a, b in combinations(keys, 2)]))
-        score = self.judge.score(self.klass, fires)
-        return Trial(self.klass, self.share, price, fires, score, literals, stability)
+        score, fit = self.judge.score(self.klass, fires), float(np.mean([point.score for point in found]))
+        return Trial(self.klass, self.share, price, fires, score, literals, fit, stability)
 
     def is_behind(self, leader: Trial) -> bool:
         """Whether the formulas are longer than the leader's already, and measurably worse."""
@@ -575,6 +579,20 @@ def _path(everything: Lesson, klass: int, share: float, config: SearchConfig, pr
     return search.path(prices)
 
 
+def _lower(everything: Lesson, path: Sequence[Point], taken: Trial, config: SearchConfig) -> tuple[list[Point], Point]:
+    """Go on to lower prices where the formula fits worse than those of the folds did.
+
+    At a price that is nearly too high for a formula, the folds may have found it and all rows something shorter.
+    """
+    prices = [point.price for point in path]
+    prices += [prices[-1] / 2, prices[-1] / 4]
+    longer = _path(everything, taken.klass, taken.share, config, prices)
+    for point in longer:
+        if point.price <= taken.price and point.score >= taken.fit - FIT:
+            return longer[: longer.index(point) + 1], point
+    return list(path), next(point for point in path if point.price == taken.price)
+
+
 def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], config: SearchConfig) -> Choice:
     """The best formula of a class; of several classes, the one that states the others best."""
     weight = float(everything.weight.sum())
@@ -601,6 +619,8 @@ def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], c
         prices = [trial.price for trial in tried] if config.price is None else config.prices(weight)
         path = _path(everything, klass, share, config, prices)
         point = next(point for point in path if point.price == taken.price)
-        options.append(Choice(klass, share, taken.price, point.cubes, everything.names, tuple(path), tried))
+        if config.price is None and point.score < taken.fit - FIT:
+            path, point = _lower(everything, path, taken, config)
+        options.append(Choice(klass, share, point.price, point.cubes, everything.names, tuple(path), tried))
     # Within one standard error the shorter formula, then the rarer class, then the first.
     return min(options, key=lambda choice: (not choice.cubes, choice.n_literals, float(sizes[choice.klass])))

@@ -385,8 +385,8 @@ class FormulaSearch:
         """For each price, the highest first, the best formula found."""
         points: list[Point] = []
         for place, price in enumerate(prices):
-            points.append(self.step(price, points[-1].cubes if points else (), cover=place % 2 == 1))
-        return self.pruned(points)
+            points.append(self.step(price, points[-1].cubes if points else (), cover=place > 0))
+        return [self._plainest(point) for point in self.pruned(points)]
 
     def step(self, price: float, start: Sequence[Codes] = (), *, cover: bool = True) -> Point:
         """The best formula found at a price, from that of a higher price and from a cover by pure cubes.
@@ -609,39 +609,64 @@ class FormulaSearch:
         """Add a candidate, put one in place of a cube, or drop a cube."""
         if self._matrix is None:
             return None
-        n, rows = len(state.cubes), self.rows
-        names = list(self.pool)
-        # Row 0: nothing is taken out; row k: cube k - 1 is.
-        covered = np.concatenate([state.fired[None], state.others]) if n else state.fired[None]
-        left = (~covered).astype(np.float32)
-        weights = np.concatenate([left * rows.yes, left * rows.no])
-        base = covered.astype(np.float32) @ rows.targets.T
-        added = self._matrix @ weights.T
-        yes, no = added[:, : n + 1].T + base[:, :1], added[:, n + 1 :].T + base[:, 1:]
-        lengths = np.array([0, *map(len, state.cubes)], dtype=np.intp)
-        kept = state.n_literals - lengths
-        literals = kept[:, None] + self._lengths[None]
-        values = rows.scores(yes, no) - price * literals
-        allowed = np.broadcast_to(self.limits.allow(literals, n), values.shape).copy()
-        allowed[0] &= np.broadcast_to(self.limits.allow(literals[0], n + 1), literals[0].shape)
-        for cube in state.cubes:
+        n, names = len(state.cubes), list(self.pool)
+        values, drops = self._with_candidates(state, price)
+        for cube in (*state.cubes, barred):
             if cube in self.pool:
-                allowed[:, names.index(cube)] = False
-        if barred is not None and barred in self.pool:
-            allowed[:, names.index(barred)] = False
-        values = np.where(allowed, values, -np.inf)
-        drops = rows.scores(base[1:, 0], base[1:, 1]) - price * kept[1:]
+                values[:, names.index(cube)] = -np.inf
         flat = np.concatenate([drops, values.ravel()])
 
         def build(place: int) -> _State:
             if place < n:
                 return self._without(state, place)
             out, candidate = divmod(place - n, len(names))
-            rest = state if out == 0 else self._without(state, out - 1)
-            cube = names[candidate]
-            return _State([*rest.cubes, cube], np.concatenate([rest.fires, self.pool[cube][None]]))
+            return self._exchanged(state, out - 1, names[candidate])
 
         return self._first_feasible(flat, value, build)
+
+    def _with_candidates(self, state: _State, price: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The values with each candidate added (row 0) or put in place of cube k (row k + 1), and with cube k dropped.
+
+        What the limits do not allow is worth minus infinity.
+        """
+        n, rows = len(state.cubes), self.rows
+        matrix = self._matrix if self._matrix is not None else np.zeros((0, len(rows.yes)), dtype=np.float32)
+        covered = np.concatenate([state.fired[None], state.others]) if n else state.fired[None]
+        left = (~covered).astype(np.float32)
+        weights = np.concatenate([left * rows.yes, left * rows.no])
+        base = covered.astype(np.float32) @ rows.targets.T
+        added = matrix @ weights.T
+        yes, no = added[:, : n + 1].T + base[:, :1], added[:, n + 1 :].T + base[:, 1:]
+        kept = state.n_literals - np.array([0, *map(len, state.cubes)], dtype=np.intp)
+        literals = kept[:, None] + self._lengths[None]
+        values = rows.scores(yes, no) - price * literals
+        allowed = np.broadcast_to(self.limits.allow(literals, n), values.shape).copy()
+        allowed[0] &= np.broadcast_to(self.limits.allow(literals[0], n + 1), literals[0].shape)
+        drops = rows.scores(base[1:, 0], base[1:, 1]) - price * kept[1:]
+        return np.where(allowed, values, -np.inf), drops
+
+    def _exchanged(self, state: _State, out: int, cube: Codes) -> _State:
+        """A candidate in place of a cube; with `out` below 0, added."""
+        rest = state if out < 0 else self._without(state, out)
+        return _State([*rest.cubes, cube], np.concatenate([rest.fires, self._fires(cube)[None]]))
+
+    def _plainest(self, point: Point) -> Point:
+        """The formula with plainer cubes where these are as good: shorter, with fewer negations, of earlier columns."""
+        state, changed = self._state(point.cubes), True
+        while changed and self._matrix is not None:
+            changed = False
+            value = self._value(state, point.price)
+            values, _ = self._with_candidates(state, point.price)
+            names = list(self.pool)
+            for k, cube in enumerate(state.cubes):
+                good = np.flatnonzero(values[k + 1] >= value - GAIN)
+                plainer = [names[p] for p in good if _plainness(names[p]) < _plainness(cube)]
+                swapped = (self._exchanged(state, k, other) for other in sorted(plainer, key=_plainness))
+                better = next((option for option in swapped if self._feasible(option)), None)
+                if better is not None:
+                    state, changed = better, True
+                    break
+        return self._point(state, point.price)
 
     def _split_move(self, state: _State, price: float, value: float) -> tuple[_State, float] | None:
         """Part a cube in two or more, each with one literal more."""
