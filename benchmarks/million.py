@@ -1,6 +1,6 @@
 """A head of 20 concepts, 2^20 rows: compiled from a formula, certified, saved and verified, each timed.
 
-    .venv/bin/python benchmarks/million.py
+.venv/bin/python benchmarks/million.py
 """
 
 from __future__ import annotations

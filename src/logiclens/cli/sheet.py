@@ -10,7 +10,7 @@ from logiclens.cli.output import Printer
 from logiclens.metrics.rules import shown_count
 from logiclens.render.text import bar
 from logiclens.report.view import recurrences
-from logiclens.report.words import who_decides
+from logiclens.report.words import percent, who_decides
 
 if TYPE_CHECKING:
     from logiclens.experiments.crossvalidate import Metric
@@ -168,7 +168,7 @@ def _print_class(
         )
         printer.say(
             f"  the network is {certified['origin']}; the rules decide as the committee on "
-            f"{100 * certified['agreement']:.1f}% of the training rows"
+            f"{percent(certified['agreement'])} of the training rows"
         )
     _print_relevance(printer, told["relevance"], "committee" if result["exact"] else "network")
 

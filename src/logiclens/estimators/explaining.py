@@ -104,7 +104,7 @@ class Explaining(Fitted):
         answer: Answer = "threshold" if self.schema_.multilabel else "argmax"
         explanation = explain_learned(self.network_, table, formulas, choices, answer=answer, exclusive=exclusive)
         rules = getattr(self, "_rules", None) if exclusive else None
-        return self._labelled(explanation, notes=self._notes, model_rules=rules)
+        return self._labelled(explanation, notes=(*self._notes, *table.group_warnings()), model_rules=rules)
 
     def _stability(self, n_resamples: int | None, formulas: Sequence[DNF | Complement]) -> Stability | None:
         names, choices = self.schema_.class_names, self.learned_.choices if hasattr(self, "learned_") else ()
@@ -148,7 +148,9 @@ class Explaining(Fitted):
         notes = [f"{head.name}: {head.note}" for head in self.certificate_.heads if head.note]
         if not hasattr(self, "soft_network_"):
             notes.append("a model folder does not keep the soft network: gap() starts from the exact one.")
-        notes += [f"{sentence} The certificate does not speak of them." for sentence in table.group_warnings()]
+        # A compiled head is its formula on every row; a trained one, of an older folder, where the groups hold.
+        beyond = "" if all(head.is_compiled for head in self.certificate_.heads) else " The certificate omits them."
+        notes += [f"{sentence}{beyond}" for sentence in table.group_warnings()]
         return self._labelled(
             explanation,
             notes=(*self._notes, *notes),
@@ -216,4 +218,7 @@ class Explaining(Fitted):
     @property
     def _notes(self) -> tuple[str, ...]:
         # A loaded model was not trained here.
-        return self.train_result_.notes if hasattr(self, "train_result_") else ()
+        trained = self.train_result_.notes if hasattr(self, "train_result_") else ()
+        choices = self.learned_.choices if hasattr(self, "learned_") else ()
+        names = self.schema_.class_names
+        return (*trained, *(f"{names[choice.klass]}: {choice.note}" for choice in choices if choice.note))
