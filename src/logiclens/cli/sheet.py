@@ -33,9 +33,9 @@ MOST_CONFUSED = 12
 """With more classes than this, the confusion is left to the report."""
 READ_RECURRENCE = {
     "bags": """
-Each network of the committee was trained on a bag, which is a part of the rows, and the search was repeated on each bag.
-A rule recurs where it, or the same rule with thresholds at most one cut away, was found again. One that recurs in only
-a few bags may be an accident of these rows: --stable makes rules of what recurs.""",
+Each network of the committee was trained on a bag, which is a part of the rows, and the search was repeated on each
+bag. A rule recurs where it, or the same rule with thresholds at most one cut away, was found again. One that recurs in
+only a few bags may be an accident of these rows: --stable makes rules of what recurs.""",
     "resamples": """
 A rule recurs where it, or the same rule with thresholds at most one cut away, was found again on rows that were drawn
 with replacement. One that recurs in only a few resamples may be an accident of these rows.""",
@@ -50,8 +50,8 @@ def print_sheet(printer: Printer, result: Mapping[str, Any]) -> None:
     printer.say(f"{data['name']}: {data['rows']:,} rows, {data['columns']:,} columns; target {data['target']!r}")
     epoch = f", {parts['validation']:,} choose the epoch" if parts["validation"] else ""
     printer.say(
-        f"{parts['train']:,} rows train{epoch}, {parts['set_aside']:,} are set aside: the numbers below are measured on "
-        "these.",
+        f"{parts['train']:,} rows train{epoch}, {parts['set_aside']:,} are set aside: the numbers below are measured "
+        "on these.",
         hang=0,
     )
     for note in result["notes"]:

@@ -80,7 +80,7 @@ class Exact:
             warnings.simplefilter("ignore", LogicLensWarning)
             names = np.array(train.class_names)
             # A class that no training row has cannot be learned, nor choose an epoch.
-            held = held.take(np.flatnonzero(np.isin(held.labels, train.labels)))
+            held = held.take(np.flatnonzero(np.isin(np.asarray(held.labels), np.asarray(train.labels))))
             held_out = (held, names[np.asarray(held.labels)]) if len(held) else None
             model.fit(train, names[np.asarray(train.labels)], held_out=held_out)
         # The classifier sorts its classes; the task has an order of its own, and maybe more of them.

@@ -123,14 +123,10 @@ class Measured:
         """What the committee leans on: in a head that is compiled from a formula all of its concepts have 1."""
         if not self.model.exact:
             return explained.relevance
-        leans = self.model.relevance_.loc[explained.name].sort_values(ascending=False, kind="stable")
+        leans = self.model.relevance_.to_numpy()[explained.head]
         table, used = self.model.table_, explained.formula.concepts
-        for_rules = {name for name, is_literal in zip(table.names, table.is_literal, strict=True) if is_literal}
-        return {
-            str(concept): float(share)
-            for concept, share in leans.items()
-            if concept in used or (share >= THRESHOLD and concept in for_rules)
-        }
+        shown = (leans >= THRESHOLD) & table.is_literal | np.isin(table.names, used)
+        return {table.names[j]: float(leans[j]) for j in np.argsort(-leans, kind="stable") if shown[j]}
 
     def _f1_alone(self, fires: NDArray[np.bool_], head: int) -> float:
         """F1 of a class where one condition alone decides for it; 0 where nothing has the class or gets it."""
