@@ -70,7 +70,7 @@ def test_version():
         ("predict model", "DATA is missing; the form is: logiclens predict [OPTIONS] MODEL DATA"),
         ("report model", "--out is missing; the form is: logiclens report [OPTIONS] MODEL"),
         ("explain a.csv b.csv", "got unexpected extra argument"),
-        ("explain --method magic", "--method: 'magic' is not one of 'minimal', 'paper'; see logiclens explain --help."),
+        ("explain --method magic", "--method: 'magic' is not one of 'search', 'paper'; see logiclens explain --help."),
         ("explain --folds 1", "--folds: "),
         ("explain --folds many", "--folds: "),
         ("explain --stability 1", "--stability: "),
@@ -79,8 +79,6 @@ def test_version():
         ("explain x.csv", "which column is to be explained? Say --target COLUMN."),
         ("explain --target died", "the bundled example takes no such options"),
         ("explain --drop died", "the bundled example takes no such options"),
-        ("explain x.csv --target y --stable", "--stable needs resamples: say how many, for example --stability 20."),
-        ("explain x.csv --target y --exact --stability 3 --stable", "the rules of --exact are certified as they are"),
         ("explain x.csv --target y --json - --report -", "standard output can take one result only"),
         ("explain x.csv --target y --json o --report ./o", "two results cannot be written to one file"),
         ("explain x.csv --target y --json no/where.json", "cannot write no/where.json: there is no folder "),
@@ -169,7 +167,9 @@ def test_the_bundled_example_prints_the_six_metrics_and_the_sheet(tmp_path):
         line = re.search(rf"^  {metric['name']} +([\d.]+)", run.stdout, flags=re.MULTILINE)
         assert float(line[1]) == pytest.approx(metric["mean"], abs=0.005), metric
     for name in ("benign", "malignant"):
-        assert f"\n\ndiagnosis is {name}\n  diagnosis is {name} if " in run.stdout
+        assert re.search(rf"\n\ndiagnosis is {name}\n  diagnosis is {name} (if|otherwise, that is unless) ", run.stdout)
+    # One formula, and the other class is the rest.
+    assert run.stdout.count("   (otherwise)\n") == 1
     assert {metric["name"]: metric["value"] for metric in told["metrics"]}["model accuracy"] > 85
 
 
@@ -342,4 +342,4 @@ def test_a_terminal_without_the_symbols_of_logic_gets_the_rest():
     told = subprocess.run(
         [COMMAND, "diff", exact().folder, exact().folder, "--json", "-"], capture_output=True, env=narrow, check=True
     )
-    assert "∨" in json.loads(told.stdout)["classes"][0]["before"]
+    assert "∧" in json.loads(told.stdout)["classes"][0]["before"]

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -96,8 +97,13 @@ def test_why_names_a_rule_that_holds_on_the_row(new):
         f"age is at least {cut:g}": rows["age"] >= cut,
         f"age is below {cut:g} (or missing)": ~(rows["age"] >= cut),
     }
+    yes = rules.fires(rows)[:, rules.names.index("yes")]
     for row, said in enumerate(table["why"]):
-        assert all(holds[part][row] for part in said.split(" and ")), said
+        if said == "otherwise: no rule of the other class fires":
+            assert not yes[row]
+        else:
+            assert yes[row]
+            assert all(holds[part][row] for part in said.split(" and ")), said
     assert table["why"].nunique() > 1
 
 
@@ -268,13 +274,19 @@ def test_the_other_forms_and_their_json(form, part):
 
 
 def test_english_says_who_decides_as_the_rules_do():
-    rules = RuleSet.load(exact().folder)
-    last = logiclens("export", exact().folder, "--to", "english").stdout.splitlines()[-1]
-    order, otherwise = last.removeprefix("Where several apply, the first of these decides: ").split(
-        ". Where none does, "
+    rules = RuleSet.load(three().folder)
+    last = logiclens("export", three().folder, "--to", "english").stdout.splitlines()[-1]
+    told, otherwise = last.removeprefix("The first that applies decides, in this order: ").split(
+        ". Where none applies, "
     )
-    assert [part.split(" if ")[0] for part in order.split("; ")] == [rules.names[d.rule] for d in rules.decisions]
+    order = told.split(", ")
+    assert sorted(order) == sorted(rules.names)
     assert otherwise == f"a row is {rules.names[rules.otherwise]}."
+    rows = pd.read_csv(three().data)
+    # The order that is said, applied by hand.
+    fires = pd.DataFrame(rules.fires(rows), columns=list(rules.names))
+    decided = [next((name for name in order if row[name]), rules.names[rules.otherwise]) for _, row in fires.iterrows()]
+    assert rules.predict(rows).tolist() == decided
 
 
 def test_rules_that_are_not_the_model_are_exported_with_a_note_that_quiet_leaves_out():
@@ -306,22 +318,23 @@ def test_verify_says_that_the_rules_are_the_model(tmp_path):
 
 
 def test_verify_names_the_row_that_disagrees_and_exits_with_1(tmp_path):
-    from tests.test_store import reseal, tamper_literal
+    from tests.test_store import reseal
 
     folder = shutil.copytree(exact().folder, tmp_path / "changed")
     (folder / "result.json").unlink()
-    tamper_literal(folder)
-    reseal(folder)
     model, claim = (json.loads((folder / name).read_text()) for name in ("model.json", "certificate.json"))
-    for rule, entry in zip(model["rules"]["classes"], claim["classes"], strict=True):
-        for cube, literals in zip(rule["cubes"], entry["formula"], strict=True):
-            cube["if"] = literals
-    (folder / "model.json").write_text(json.dumps(model))
+    (entry,) = [entry for entry in claim["classes"] if entry["complement_of"] is None]
+    (cube,), rule = entry["formula"], model["rules"]["classes"][entry["head"]]
+    # One literal turned, in the certificate and in the rules.
+    concept = next(iter(cube))
+    cube[concept] = rule["cubes"][0]["if"][concept] = not cube[concept]
+    for name, content in (("model.json", model), ("certificate.json", claim)):
+        (folder / name).write_text(json.dumps(content))
     reseal(folder)
     run = logiclens("verify", folder, "--json", "-")
     assert run.returncode == 1
     assert run.stderr.startswith("refuted: ")
-    assert "the formula says" in run.stderr
+    assert re.search(r"on the row age >= \d+ = [01], unit is MICU = [01] the (formula|complement) says", run.stderr)
     assert run.stderr.count("\n") == 1
     told = json.loads(run.stdout)
     assert (told["verified"], told["refuted"]) == (False, True)
@@ -390,7 +403,10 @@ def test_what_is_written_differently_and_means_the_same_has_not_changed(tmp_path
         # Every rule about the old is said of the very old too, of whom it holds anyway.
         content["predicates"]["age >= 94"] = {"column": "age", "operator": ">=", "value": 94.0}
         for entry in content["classes"]:
+            if "complement_of" in entry:
+                continue
             cubes = [c for c in entry["cubes"] if any(k.startswith("age") and v for k, v in c["if"].items())]
+            assert cubes
             entry["cubes"] += [{"if": {**c["if"], "age >= 94": True}, "confidence": c["confidence"] / 2} for c in cubes]
 
     run = logiclens("diff", exact().folder, rules_file(tmp_path / "split.json", rules, split))
@@ -399,12 +415,12 @@ def test_what_is_written_differently_and_means_the_same_has_not_changed(tmp_path
 
 
 def test_another_answer_where_no_rule_fires_is_a_change(tmp_path):
-    rules = RuleSet.load(exact().folder)
-    other = rules_file(tmp_path / "else.json", rules, lambda c: c.update(otherwise=1 - c["otherwise"]))
-    run = logiclens("diff", exact().folder, other)
-    names = rules.names
+    rules = RuleSet.load(three().folder)
+    other = (rules.otherwise + 1) % 3
+    changed = rules_file(tmp_path / "else.json", rules, lambda c: c.update(otherwise=other))
+    run = logiclens("diff", three().folder, changed)
     assert run.returncode == 1
-    assert f"where no rule fires: {names[1 - rules.otherwise]}, before {names[rules.otherwise]}\n" in run.stdout
+    assert f"where no rule fires: {rules.names[other]}, before {rules.names[rules.otherwise]}\n" in run.stdout
 
 
 def test_another_order_of_decisions_is_a_change(tmp_path):
@@ -468,9 +484,32 @@ def test_the_sheet_tells_every_class_and_where_its_numbers_come_from():
     assert "note: the column 'id' is left out: every row has another value, as an identifier has.\n" in sheet
     for entry in told["classes"]:
         part = sheet.split(f"\n\ndied is {entry['name']}\n")[1]
-        assert part.startswith(f"  {entry['english']}\n  • ")
+        is_rest = entry["english"].startswith(f"died is {entry['name']} otherwise")
+        assert part.startswith(
+            f"  {entry['english']}\n  {entry['formula']}\n" if is_rest else f"  {entry['english']}\n  • "
+        )
         assert f"\n  {entry['formula']}\n" in part
         assert "the formula is the network on all " in part
+        assert "the network is compiled from the formula; the rules decide as the committee on " in part
+    assert sheet.count("(otherwise)\n") == 1
+
+
+def test_the_sheet_says_how_often_each_rule_recurs_on_the_bags_of_the_committee():
+    sheet, told = exact().run.stdout, json.loads(exact().json.read_text())
+    found = told["stability"]
+    assert (found["resamples"], found["drawn"]) == (10, "bags")
+    inside = [entry for entry in found["cubes"] if entry["in_formula"]]
+    # The cubes of the complement are those of the other class, and are told once.
+    assert {entry["class"] for entry in inside} == {"yes"}
+    assert len(inside) == sum(len(counted["cubes"]) for counted in told["statistics"]["classes"])
+    for entry in inside:
+        only = "" if entry["frequency"] >= 0.5 else "only "
+        assert f"; recurs in {only}{10 * entry['frequency']:.0f} of 10" in sheet
+    assert "\nchosen in how many of 10 bags\n" in sheet
+    assert "resample" not in sheet
+
+
+def test_where_the_model_is_saved_is_said():
     assert exact().run.stderr == "The model is in model. Check it with: logiclens verify model\n"
 
 
@@ -516,7 +555,7 @@ def test_a_target_of_numbers_with_gaps_has_whole_classes_and_subgroups():
 def test_three_classes_with_rules_that_recur():
     sheet, told = three().run.stdout, json.loads(three().json.read_text())
     assert [entry["name"] for entry in told["classes"]] == ["dead", "ill", "well"]
-    assert told["stability"]["resamples"] == 3
+    assert (told["stability"]["resamples"], told["stability"]["drawn"]) == (3, "resamples")
     assert "\nchosen in how many of 3 resamples\n  dead\n" in sheet
     # Rules made of what recurs: each was chosen in more than none of the resamples.
     recurring = {(entry["class"], entry["text"]): entry["frequency"] for entry in told["stability"]["cubes"]}
@@ -629,7 +668,7 @@ def test_rows_are_numbered_as_in_the_file_though_some_have_no_target(tmp_path):
 
 
 def test_what_is_saved_of_stable_rules_is_what_was_printed(tmp_path):
-    options = ("--stability", "2", "--stable", "--save", tmp_path / "m", "--json", tmp_path / "r.json", "--quiet")
+    options = ("--stable", "--save", tmp_path / "m", "--json", tmp_path / "r.json", "--quiet")
     run = logiclens("explain", exact().data, "--target", "died", *options)
     assert run.returncode == 0, run.stderr
     told = json.loads((tmp_path / "r.json").read_text())["rules"]

@@ -27,7 +27,7 @@ from logiclens.cli.output import Printer
 from logiclens.cli.sheet import print_sheet
 from logiclens.explain.result import Explanation
 from logiclens.export import to_pmml, to_python, to_sql
-from logiclens.formula import DNF, Complement
+from logiclens.formula import DNF, Complement, Cube
 from logiclens.formula.ruleset import RuleSet
 from logiclens.report import Source, render, result_of
 from tests.cli_runs import logiclens, patients, place, with_states
@@ -103,7 +103,7 @@ class Made:
 @cache
 def made(name: str) -> Made:
     frame = TABLES[name]()
-    model = EntropyClassifier(epochs=60, set_aside=0.35)
+    model = EntropyClassifier(epochs=30, committee=3, set_aside=0.35)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(frame.drop(columns=TARGET), frame[TARGET])
@@ -120,14 +120,19 @@ def made(name: str) -> Made:
 
 
 def decided_otherwise(explanation: Explanation, name: str) -> Explanation:
-    """The same formulas, with one of two classes as the complement of the other, or in an order."""
-    if name in CONFIDENT:
-        return replace(explanation, resolve="confidence")
-    if len(explanation) > 2:
-        return replace(explanation, resolve="order")
-    first, second = explanation.classes
-    assert isinstance(second.formula, DNF)
-    return replace(explanation, resolve="order", classes=(replace(first, formula=Complement(second.formula)), second))
+    """The explanation as it is, with a complement or an order; or one formula per class, decided by confidence."""
+    if name not in CONFIDENT:
+        return explanation
+    classes = [
+        # In place of the complement one literal of it: on some rows no formula fires, or both do.
+        replace(one, formula=DNF([Cube([next(iter(next(iter(~one.formula.of))))])])) if is_rest(one.formula) else one
+        for one in explanation.classes
+    ]
+    return replace(explanation, resolve="confidence", classes=tuple(classes))
+
+
+def is_rest(formula: DNF | Complement) -> bool:
+    return isinstance(formula, Complement)
 
 
 # Four ways to apply the rules -----------------------------------------------------------------------------------

@@ -290,8 +290,14 @@ def test_notes_stability_and_soft_agreement_are_told():
     assert "what the soft network did on 87.5% of the explained rows" in root.text
     same, other = (section.text for section in root.all("details"))
     assert "Chosen in 2 resamples: a 100%" in same
-    assert "a ∧ c 50%" in other
+    assert "a ∧ c recurs in 1 of 2" in other
     assert "b 50%" in other
+    seldom = selection_frequencies(["same", "other"], [*runs, runs[0]], drawn="bags")
+    same, other = (
+        section.text for section in read(replace(explanation, stability=seldom)._repr_html_()).all("details")
+    )
+    assert "Chosen in 3 bags: a 100%" in same
+    assert "a ∧ c recurs in only 1 of 3 (less than half)" in other
     nothing = selection_frequencies(["same", "other"], [[DNF.true, DNF.false]])
     assert "In 1 resamples no concept" in read(replace(explanation, stability=nothing)._repr_html_()).text
 

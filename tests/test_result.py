@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from logiclens.errors import LogicLensError
 from logiclens.estimators import EntropyClassifier
 from logiclens.report import check_result
 from logiclens.report.measured import MOST_ROWS, Source
+from logiclens.report.page import render
 from logiclens.report.result import result_of
 
 RNG = np.random.default_rng(3)
@@ -197,15 +199,32 @@ def test_what_network_and_formulas_part_on_adds_up(soft):
 
 
 def test_resamples_are_told_with_the_cubes_of_the_formula():
-    model = EntropyClassifier(Booleaniser("quantile"), set_aside=0.25, epochs=30).fit(FRAME, STATE)
+    model = EntropyClassifier(Booleaniser("quantile"), set_aside=0.25, epochs=20, committee=3).fit(FRAME, STATE)
     explanation = model.explain(stability=2)
     told = result_of(model, explanation, SOURCE)["stability"]
-    assert told["resamples"] == 2
+    assert (told["resamples"], told["drawn"]) == (2, "resamples")
     assert {entry["frequency"] for entry in told["concepts"]} <= {0.5, 1.0}
     for explained in explanation:
         mine = [entry for entry in told["cubes"] if entry["class"] == explained.name]
         assert sum(entry["in_formula"] for entry in mine) == len(explained.formula)
         assert all(entry["frequency"] in (0.0, 0.5, 1.0) for entry in mine)
+
+
+def test_the_page_says_of_each_rule_how_often_it_recurs_on_the_bags(either):
+    _, result = either
+    told = result["stability"]
+    assert (told["resamples"], told["drawn"]) == (10, "bags")
+    page = re.sub(r"\s+", " ", render(result))
+    inside = [entry for entry in told["cubes"] if entry["in_formula"]]
+    assert inside
+    for entry in inside:
+        times = f"{10 * entry['frequency']:.0f} of 10"
+        assert f"; recurs in {times}" in page or f"; recurs in only {times} (less than half)" in page
+    seldom = {**told, "cubes": [{**entry, "frequency": 0.3} for entry in told["cubes"]]}
+    page = render({**result, "stability": seldom})
+    assert page.count("; recurs in only 3 of 10 (less than half)") == len(inside)
+    assert page.count("30%, less than half") == len(inside)
+    assert "10 bags" in page
 
 
 @pytest.mark.filterwarnings("ignore::logiclens.errors.LogicLensWarning")

@@ -1,4 +1,4 @@
-"""What recurs over resamples: frequencies counted by hand, and formulas made of what recurs."""
+"""What recurs over bags and resamples: frequencies counted by hand, and formulas made of what recurs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.estimators import EntropyClassifier
 from logiclens.estimators.training import _drawn
-from logiclens.explain.stability import RECURS, selection_frequencies
-from logiclens.formula import DNF, parse
+from logiclens.explain.length import bag_cubes
+from logiclens.explain.search import formula_of
+from logiclens.explain.stability import alike, cuts_of, selection_frequencies
+from logiclens.formula import DNF, Complement, parse
+from logiclens.formula.predicate import Predicate
+from logiclens.render.text import RECURS
 from tests.cli_runs import logiclens, refused
 
 RNG = np.random.default_rng(3)
@@ -32,7 +36,7 @@ LABELS = np.where((FRAME["age"] >= 65) | (FRAME["unit"] == "MICU"), "ill", "well
 
 @pytest.fixture(scope="module")
 def model() -> EntropyClassifier:
-    return EntropyClassifier(epochs=150).fit(FRAME, LABELS)
+    return EntropyClassifier(epochs=100).fit(FRAME, LABELS)
 
 
 def test_frequencies_are_counted_over_the_runs():
@@ -45,67 +49,178 @@ def test_frequencies_are_counted_over_the_runs():
     assert [str(cube) for cube in counted.recurring] == ["a"]
 
 
-def test_a_planted_rule_recurs_and_makes_the_stable_formula(model):
-    explanation = model.explain(stability=6, stable=True)
-    stability = explanation.stability
-    assert stability.n_resamples == 6
+def test_cubes_match_where_thresholds_are_at_most_one_cut_apart():
+    names = [
+        "age >= 40",
+        "age >= 50",
+        "age >= 60",
+        "age >= 100",
+        "bmi >= 25",
+        "bmi is missing",
+        "unit is A",
+        "unit is B",
+    ]
+    predicates = {
+        **{f"age >= {cut}": Predicate("age", ">=", float(cut)) for cut in (40, 50, 60, 100)},
+        "bmi >= 25": Predicate("bmi", ">=", 25.0),
+        "bmi is missing": Predicate("bmi", "missing"),
+        "unit is A": Predicate("unit", "==", "A"),
+        "unit is B": Predicate("unit", "==", "B"),
+    }
+    cuts = cuts_of(names, predicates)
+
+    def match(first: str, second: str) -> bool:
+        (one,), (other,) = (parse(text) for text in (first, second))
+        assert alike(one, other, cuts) == alike(other, one, cuts)
+        return alike(one, other, cuts)
+
+    assert match('"age >= 40" & "unit is A"', '"unit is A" & "age >= 50"')
+    # By the order of the cuts as numbers: 100 comes after 60.
+    assert match('"age >= 60"', '"age >= 100"')
+    assert match('"age >= 40" & ~"age >= 60"', '"age >= 50" & ~"age >= 100"')
+    # Two cuts apart, another direction, another column, another category, a literal more.
+    assert not match('"age >= 40"', '"age >= 60"')
+    assert not match('"age >= 40"', '~"age >= 50"')
+    assert not match('"bmi >= 25"', '"age >= 40"')
+    assert not match('"bmi >= 25"', '"bmi is missing"')
+    assert not match('"unit is A"', '"unit is B"')
+    assert not match('"age >= 40"', '"age >= 50" & "unit is A"')
+    # A cut that rules may not use lies between no two.
+    assert alike(
+        *parse('"age >= 40"'), *parse('"age >= 60"'), cuts_of([n for n in names if n != "age >= 50"], predicates)
+    )
+    runs = [[parse('"age >= 40"')], [parse('"age >= 50"')], [parse('"age >= 100"')], [Complement(parse('"age >= 50"'))]]
+    counted = selection_frequencies(["ill"], runs, chosen=[parse('"age >= 60"')], cuts=cuts).classes[0]
+    assert {str(cube): share for cube, share in counted.cubes.items()} == {
+        '"age >= 40"': 0.5, '"age >= 50"': 0.5, '"age >= 60"': 0.5, '"age >= 100"': 0.25
+    }  # fmt: skip
+
+
+def test_what_recurs_is_marked_in_words():
+    stability = selection_frequencies(["ill"], [[parse("a")], [parse("a")], [parse("b & c")]], drawn="bags")
+    assert str(stability).splitlines() == [
+        "chosen in how many of 3 bags", "ill", "    67%  a", "    33%  b", "    33%  c",
+        "  the cube a recurs in 2 of 3", "  the cube b ∧ c recurs in only 1 of 3 (less than half)",
+    ]  # fmt: skip
+
+
+def test_a_planted_rule_recurs_on_the_bags_and_noise_does_not(model):
+    stability = model.explain().stability
+    assert (stability.n_resamples, stability.drawn) == (10, "bags")
     assert [counted.name for counted in stability.classes] == ["ill", "well"]
-    ill = stability.classes[0]
-    age = next(concept for concept in ill.concepts if concept.startswith("age"))
-    assert ill.concepts[age] >= RECURS
-    assert ill.concepts["unit is MICU"] >= RECURS
-    assert all(not concept.startswith("noise") or share < RECURS for concept, share in ill.concepts.items())
-    formula = explanation["ill"].formula
-    recurring = {concept for concept, share in ill.concepts.items() if share >= RECURS}
-    assert set(formula.concepts) <= recurring
-    assert explanation["ill"].method == "stable"
-    agree = (explanation.fires(FRAME)[:, 0] == (model.predict(FRAME) == "ill")).mean()
-    # Fidelity is measured on the same rows, all of which are explained.
-    assert explanation["ill"].fidelity == pytest.approx(agree)
-    assert agree > 0.95
+    (choice,) = model.learned_.choices
+    stated = stability.classes[choice.klass]
+    age = next(concept for concept in stated.concepts if concept.startswith("age"))
+    assert stated.concepts[age] >= RECURS
+    assert stated.concepts["unit is MICU"] >= RECURS
+    assert not any(concept.startswith(("noise", "bmi")) for concept in stated.concepts)
+    # The judge: the formula of each bag, compared with the concepts on the rows themselves.
+    bags = [formula_of(cubes, choice.names) for cubes in choice.bags]
+    assert stated.concepts == {
+        concept: pytest.approx(np.mean([concept in bag.concepts for bag in bags])) for concept in stated.concepts
+    }
+    assert all(stated.cubes[cube] >= RECURS for cube in model.learned_.formulas[choice.klass])
+    # The other class has no cubes of its own.
+    assert stability.classes[1 - choice.klass].cubes == {}
+
+
+@pytest.mark.parametrize("turned", [0.0, 0.05])
+def test_planted_noise_columns_do_not_recur(turned):
+    rng = np.random.default_rng(1)
+    rows = rng.random((400, 16)) < 0.5
+    names = ["a", "b", "c", *(f"noise {j}" for j in range(10)), "echo a", "echo b", "echo c"]
+    # Half-hearted copies of the true columns tell nothing that these do not.
+    rows[:, 13:] = rows[:, :3] ^ (rng.random((400, 3)) < 0.35)
+    labels = ((rows[:, 0] & rows[:, 1]) | ~rows[:, 2]) ^ (rng.random(400) < turned)
+    model = EntropyClassifier(None, epochs=40).fit(pd.DataFrame(rows.astype(float), columns=names), labels)
+    explanation = model.explain()
+    assert explanation[1].formula.equivalent(parse("(a & b) | ~c"))
+    for counted in explanation.stability.classes:
+        shares = {name: share for name, share in counted.concepts.items() if name not in "abc"}
+        assert all(counted.concepts[name] >= RECURS for name in "abc")
+        assert max(shares.values(), default=0.0) < RECURS, shares
+
+
+def noisy(seed: int, n_rows: int = 80) -> tuple[pd.DataFrame, np.ndarray]:
+    """Flags that hardly tell the class."""
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(rng.random((n_rows, 8)) < 0.5, columns=list("abcdefgh")).astype(float)
+    return rows, ((rows["a"] > 0) ^ (rng.random(n_rows) < 0.3)).to_numpy()
+
+
+def used_in_bags(model: EntropyClassifier, names: pd.Index) -> list[set[str]]:
+    (choice,) = model.learned_.choices
+    return [{names[code >> 1] for cube in bag for code in cube} for bag in choice.bags]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_stable_rules_use_only_what_recurs(exact):
+    rows, labels = noisy(2)
+    settings = {"epochs": 20, "committee": 3, "price": 0.002, "exact": exact}
+    loose = EntropyClassifier(None, **settings).fit(rows, labels)
+    stable = EntropyClassifier(None, **settings, stable=True).fit(rows, labels)
+    bags = used_in_bags(loose, rows.columns)
+    recurring = {name for name in rows.columns if 2 * sum(name in bag for bag in bags) >= len(bags)}
+    assert recurring
+    assert set(stable.rules_.concepts) <= recurring
+    assert not set(loose.rules_.concepts) <= recurring
+    # A certificate is about the stable rules.
+    assert not exact or [head.formula for head in stable.certificate_.heads] == list(stable.explain().formulas)
+
+
+def test_where_nothing_recurs_there_is_no_stable_formula_and_that_is_said():
+    rows, labels = noisy(1)
+    settings = {"epochs": 20, "committee": 3, "price": 0.002}
+    loose = EntropyClassifier(None, **settings).fit(rows, labels)
+    bags = used_in_bags(loose, rows.columns)
+    assert all(2 * sum(name in bag for bag in bags) < len(bags) for name in rows.columns)
+    assert loose.rules_.concepts
+    explanation = EntropyClassifier(None, **settings, stable=True).fit(rows, labels).explain()
+    assert all(formula.is_constant for formula in explanation.formulas)
+    assert any("no concept recurs on at least half of the bags" in note for note in explanation.notes)
+
+
+def test_too_few_rows_to_choose_a_length_are_told_of():
+    explanation = EntropyClassifier(None, epochs=5).fit([[0, 1]] + [[1, 0]] * 9, ["rare"] + ["common"] * 9).explain()
+    assert any(note.startswith("rare: too few rows of this class to choose a length") for note in explanation.notes)
 
 
 def test_the_same_seed_gives_the_same_frequencies_and_leaves_the_model_alone(model):
     before = model.predict_proba(FRAME)
     first, second = model.explain(stability=2), model.explain(stability=2)
     assert first.stability == second.stability
+    assert first.stability.drawn == "resamples"
     assert first.formulas == model.explain().formulas
     assert (model.predict_proba(FRAME) == before).all()
     assert "chosen in how many of 2 resamples" in str(first)
 
 
-def test_noise_has_no_stable_formula_but_a_reason():
-    rng = np.random.default_rng(0)
-    rows = pd.DataFrame(rng.normal(size=(80, 12)), columns=[f"v{i}" for i in range(12)])
-    model = EntropyClassifier(epochs=40).fit(rows, rng.integers(0, 2, 80))
-    explanation = model.explain(stability=8, stable=True)
-    for explained, counted in zip(explanation, explanation.stability.classes, strict=True):
-        if max(counted.concepts.values(), default=0) < RECURS:
-            assert explained.formula == DNF.false
-            assert "nothing recurs in at least 50%" in explained.reason
-            assert explained.remedy
-        else:
-            assert explained.formula != DNF.false
+def test_class_weights_count_in_resamples_too(monkeypatch):
+    seen = []
+
+    def search(choice, taught, config, factors=None):
+        seen.append(factors)
+        return bag_cubes(choice, taught, config, factors)
+
+    rows, labels = noisy(0)
+    model = EntropyClassifier(None, epochs=5, committee=3, class_weight={False: 1.0, True: 3.0}).fit(rows, labels)
+    monkeypatch.setattr("logiclens.estimators.training.bag_cubes", search)
+    model.explain(stability=2)
+    assert [factors.tolist() for factors in seen] == [[1.0, 3.0]] * 2
 
 
 def test_an_exact_model_tells_frequencies_but_keeps_its_certified_formulas():
-    model = EntropyClassifier(exact=True, epochs=60).fit(FRAME, LABELS)
+    model = EntropyClassifier(exact=True, epochs=30, committee=3).fit(FRAME, LABELS)
     explanation = model.explain(stability=2)
     assert explanation.formulas == model.explain().formulas
     assert explanation.stability.n_resamples == 2
-    with pytest.raises(LogicLensError, match="certified as they are: leave out stable"):
-        model.explain(stability=2, stable=True)
+    assert model.explain().stability.drawn == "bags"
 
 
 @pytest.mark.parametrize("wrong", [1, 0, -3, 2.5, True, "many"])
 def test_the_number_of_resamples_is_checked(model, wrong):
     with pytest.raises(LogicLensError, match="number of resamples from 2 on"):
         model.explain(stability=wrong)
-
-
-def test_stable_needs_resamples(model):
-    with pytest.raises(LogicLensError, match="stable=True needs resamples"):
-        model.explain(stable=True)
 
 
 def test_a_loaded_model_has_no_rows_to_draw(model, tmp_path):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from logiclens.cli.output import Printer
 from logiclens.metrics.rules import shown_count
 from logiclens.render.text import bar
-from logiclens.report.words import who_decides
+from logiclens.report.view import recurrences
+from logiclens.report.words import percent, who_decides
 
 if TYPE_CHECKING:
     from logiclens.experiments.crossvalidate import Metric
@@ -26,20 +27,31 @@ every row they were made from, ≈ that they agree on the share given, which is 
 most has 1.00."""
 READ_EXACT = """
 Exact: the rules are the model. In the formula ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; ↔ means
-equal on every row that the concepts of a class can have. What the network leans on most has 1.00."""
+equal on every row that the concepts of a class can have. What the committee that taught the rules leans on most has
+1.00."""
 MOST_CONFUSED = 12
 """With more classes than this, the confusion is left to the report."""
-READ_SEEDS = """
-Another seed may find another formula that is about as good: --stability 20 shows which parts recur."""
+READ_RECURRENCE = {
+    "bags": """
+Each network of the committee was trained on a bag, which is a part of the rows, and the search was repeated on each
+bag. A rule recurs where it, or the same rule with thresholds at most one cut away, was found again. One that recurs in
+only a few bags may be an accident of these rows: --stable makes rules of what recurs.""",
+    "resamples": """
+A rule recurs where it, or the same rule with thresholds at most one cut away, was found again on rows that were drawn
+with replacement. One that recurs in only a few resamples may be an accident of these rows.""",
+}
+READ_NO_RECURRENCE = """
+Other rows may give another formula that is about as good: --stability 20 shows which parts recur."""
 
 
 def print_sheet(printer: Printer, result: Mapping[str, Any]) -> None:
     """Everything a reader needs to judge the rules."""
     data, parts = result["data"], result["parts"]
     printer.say(f"{data['name']}: {data['rows']:,} rows, {data['columns']:,} columns; target {data['target']!r}")
+    epoch = f", {parts['validation']:,} choose the epoch" if parts["validation"] else ""
     printer.say(
-        f"{parts['train']:,} rows train, {parts['validation']:,} choose the epoch, {parts['set_aside']:,} are set "
-        "aside: the numbers below are measured on these.",
+        f"{parts['train']:,} rows train{epoch}, {parts['set_aside']:,} are set aside: the numbers below are measured "
+        "on these.",
         hang=0,
     )
     for note in result["notes"]:
@@ -61,7 +73,8 @@ def print_sheet(printer: Printer, result: Mapping[str, Any]) -> None:
     if not any("complement_of" in entry for entry in result["rules"]["classes"]):
         printer.say(_firing(result["firing"]), hang=0)
     printer.say()
-    printer.prose(f"How to read this. {READ_RULES} {READ_EXACT if result['exact'] else READ_FORMULA}{READ_SEEDS}")
+    recurrence = READ_NO_RECURRENCE if result["stability"] is None else READ_RECURRENCE[result["stability"]["drawn"]]
+    printer.prose(f"How to read this. {READ_RULES} {READ_EXACT if result['exact'] else READ_FORMULA}{recurrence}")
 
 
 def _print_confusions(printer: Printer, result: Mapping[str, Any]) -> None:
@@ -107,7 +120,8 @@ def print_rules(
             words[literal["concept"]]["words" if literal["positive"] else "words_not"] for literal in cube["literals"]
         )
         printer.say(f"  • {text or 'always'}")
-        printer.say(f"      {_numbers(cube)}{(recurrence or {}).get(cube['text'], '')}", hang=0)
+        recurs = (recurrence or {}).get(cube["text"])
+        printer.say(f"      {_numbers(cube)}{'' if recurs is None else f'; {recurs}'}", hang=0)
 
 
 def print_subgroup(printer: Printer, group: Mapping[str, Any], by: str) -> None:
@@ -138,7 +152,7 @@ def _print_class(
     printer.say(f"  {told['english']}", hang=0)
     if told["reason"] is not None:
         printer.say(f"  {told['reason']} {told['remedy']}", hang=0)
-    print_rules(printer, counted, words, _recurrence(result["stability"], told["name"]))
+    print_rules(printer, counted, words, recurrences(result["stability"], told["name"]))
     printer.say(f"  {told['formula']}")
     if counted["whole"]["coverage"]["total"] == 0:
         printer.say("  no row that was set aside has this class: nothing is known of how well it is found")
@@ -151,17 +165,20 @@ def _print_class(
         printer.say(
             f"  the formula is the network on {certified['domain']}: smallest |logit| {certified['smallest_logit']:.2g}"
             f", rounding at most {certified['rounding_bound']:.1g}"
-            + ("; the rule was distilled into the network" if certified["refit"] else "")
         )
-    _print_relevance(printer, told["relevance"])
+        printer.say(
+            f"  the network is {certified['origin']}; the rules decide as the committee on "
+            f"{percent(certified['agreement'])} of the training rows"
+        )
+    _print_relevance(printer, told["relevance"], "committee" if result["exact"] else "network")
 
 
-def _print_relevance(printer: Printer, relevance: Sequence[Mapping[str, Any]], most: int = 8) -> None:
-    """What the network leans on, with what the formula uses wherever it stands."""
+def _print_relevance(printer: Printer, relevance: Sequence[Mapping[str, Any]], who: str, most: int = 8) -> None:
+    """What the network or the committee leans on, with what the formula uses wherever it stands."""
     shown = [entry for place, entry in enumerate(relevance) if place < most or entry["used"]]
     if not shown:
         return
-    printer.say("  what the network leans on")
+    printer.say(f"  what the {who} leans on")
     width = max(len(entry["concept"]) for entry in shown)
     for entry in shown:
         used = "" if entry["used"] else "  (not in the formula)"
@@ -180,15 +197,6 @@ def _numbers(cube: Mapping[str, Any]) -> str:
     return f"fires on {fires} of {total} rows; right {right}{lift}{doubt}; finds {finds}"
 
 
-def _recurrence(stability: Mapping[str, Any] | None, name: str) -> dict[str, str]:
-    """In how many resamples each rule of a class came up."""
-    if stability is None:
-        return {}
-    total = stability["resamples"]
-    own = (entry for entry in stability["cubes"] if entry["class"] == name)
-    return {entry["text"]: f"; came up in {entry['frequency'] * total:.0f} of {total} resamples" for entry in own}
-
-
 def _share(share: Mapping[str, Any]) -> str:
     if share["value"] is None:
         return "unknown"
@@ -200,7 +208,7 @@ def _unit(unit: str) -> str:
 
 
 def _print_stability(printer: Printer, stability: Mapping[str, Any]) -> None:
-    printer.say(f"\nchosen in how many of {stability['resamples']} resamples")
+    printer.say(f"\nchosen in how many of {stability['resamples']} {stability['drawn']}")
     for name in dict.fromkeys(entry["class"] for entry in (*stability["concepts"], *stability["cubes"])):
         printer.say(f"  {name}")
         for entry in [entry for entry in stability["concepts"] if entry["class"] == name][:8]:

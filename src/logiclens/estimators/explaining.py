@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -22,8 +23,9 @@ from logiclens.explain.classwise import explain_all, explain_learned
 from logiclens.explain.extract import Answer, read
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.result import Explanation
-from logiclens.explain.stability import Stability, selection_frequencies
+from logiclens.explain.stability import Stability, cuts_of, selection_frequencies
 from logiclens.formula.bits import PackedRows
+from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.ruleset import RuleSet
 from logiclens.formula.why import Why
 from logiclens.metrics.statistics import RuleStatistics
@@ -73,9 +75,11 @@ class Explaining(Fitted):
         if self._is_exact:
             if not exclusive:
                 raise LogicLensError("the formulas of an exact model are certified as they are: leave out exclusive.")
-            return replace(self._explain_exact(table), stability=self._stability(stability))
+            explanation = self._explain_exact(table)
+            return replace(explanation, stability=self._stability(stability, explanation.formulas))
         if self.method != "paper":
-            return replace(self._learned_explanation(table, exclusive), stability=self._stability(stability))
+            explanation = self._learned_explanation(table, exclusive)
+            return replace(explanation, stability=self._stability(stability, explanation.formulas))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", LogicLensWarning)
             explanation = explain_all(
@@ -89,7 +93,8 @@ class Explaining(Fitted):
         for warning in caught:
             # At the caller's line, not at this one.
             warnings.warn(warning.message, stacklevel=2)
-        return replace(self._labelled(explanation, notes=self._notes), stability=self._stability(stability))
+        told = self._labelled(explanation, notes=self._notes)
+        return replace(told, stability=self._stability(stability, told.formulas))
 
     def _learned_explanation(self, table: ConceptTable, exclusive: bool = True) -> Explanation:
         """The formulas that were searched, on some rows; of a loaded model those of its rules."""
@@ -100,22 +105,26 @@ class Explaining(Fitted):
         answer: Answer = "threshold" if self.schema_.multilabel else "argmax"
         explanation = explain_learned(self.network_, table, formulas, choices, answer=answer, exclusive=exclusive)
         rules = getattr(self, "_rules", None) if exclusive else None
-        return self._labelled(explanation, notes=self._notes, model_rules=rules)
+        return self._labelled(explanation, notes=(*self._notes, *table.group_warnings()), model_rules=rules)
 
-    def _stability(self, n_resamples: int | None) -> Stability | None:
+    def _stability(self, n_resamples: int | None, formulas: Sequence[DNF | Complement]) -> Stability | None:
         names, choices = self.schema_.class_names, self.learned_.choices if hasattr(self, "learned_") else ()
+        # Formulas that are spelled out hold cubes that were never searched.
+        chosen = self.learned_.formulas if choices else formulas
+        cuts = cuts_of(self.schema_.literals or self.schema_.names, self.schema_.predicates)
         if n_resamples is None:
             if not choices or not choices[0].bags:
                 return None
             bags = zip(*(choice.bags for choice in choices), strict=True)
-            return selection_frequencies(names, [stated_formulas(choices, cubes, len(names)) for cubes in bags])
+            runs = [stated_formulas(choices, cubes, len(names)) for cubes in bags]
+            return selection_frequencies(names, runs, chosen=chosen, drawn="bags", cuts=cuts)
         if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 2:
             raise LogicLensError(f"stability must be a number of resamples from 2 on, got {n_resamples!r}.")
         if not hasattr(self, "table_"):
             raise LogicLensError("a loaded model keeps no rows to draw again: fit it first.")
         seed = seed_of(self.random_state)
         runs = list(resampled_formulas(self, self.classes_, self.table_, int(n_resamples), seed, choices))
-        return selection_frequencies(names, runs)
+        return selection_frequencies(names, runs, chosen=chosen, cuts=cuts)
 
     def statistics(
         self, X: Any = None, y: Any = None, *, by: Any = None, per_file: bool = False, sample_weight: Any = None
@@ -140,7 +149,9 @@ class Explaining(Fitted):
         notes = [f"{head.name}: {head.note}" for head in self.certificate_.heads if head.note]
         if not hasattr(self, "soft_network_"):
             notes.append("a model folder does not keep the soft network: gap() starts from the exact one.")
-        notes += [f"{sentence} The certificate does not speak of them." for sentence in table.group_warnings()]
+        # A compiled head is its formula on every row; a trained one, of an older folder, where the groups hold.
+        beyond = "" if all(head.is_compiled for head in self.certificate_.heads) else " The certificate omits them."
+        notes += [f"{sentence}{beyond}" for sentence in table.group_warnings()]
         return self._labelled(
             explanation,
             notes=(*self._notes, *notes),
@@ -209,7 +220,8 @@ class Explaining(Fitted):
     def _notes(self) -> tuple[str, ...]:
         # A loaded model was not trained here.
         notes = list(self.train_result_.notes) if hasattr(self, "train_result_") else []
-        notes += [choice.note for choice in (self.learned_.choices if hasattr(self, "learned_") else ()) if choice.note]
+        choices, names = self.learned_.choices if hasattr(self, "learned_") else (), self.schema_.class_names
+        notes += [f"{names[choice.klass]}: {choice.note}" for choice in choices if choice.note]
         if hasattr(self, "teacher_fidelity_"):
             shares = self.teacher_fidelity_
             rows = "the rows set aside" if "set_aside" in shares else "the training rows"
@@ -217,4 +229,4 @@ class Explaining(Fitted):
             notes.append(
                 f"the rules explain {teacher_name(self.teacher)}: they decide as it does on {share:.1%} of {rows}."
             )
-        return tuple(dict.fromkeys(notes))
+        return tuple(notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,6 @@ from logiclens.estimators.teacher import answers_of
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
-from logiclens.train.objective import class_factors
 
 
 def prepare(
@@ -274,13 +273,6 @@ def _with_held_out(ready: Prepared, held_out: tuple[Any, Any]) -> Prepared:
         grouped = replace(ready.grouped, cut=replace(ready.grouped.cut, validation=held))
         return replace(ready, validation=held, grouped=grouped)
     return replace(ready, table=ready.table.append(held), validation=held)
-
-
-def weighed_by_class(table: ConceptTable, class_weight: Sequence[float] | Literal["balanced"] | None) -> ConceptTable:
-    """The table with each row weighing as much as its class: for heads that are trained one by one."""
-    if class_weight is None or table.is_multilabel:
-        return table
-    return table.weighing(table.weight * class_factors(class_weight, table)[table.labels])
 
 
 def as_frame(table: ConceptTable, index: Any = None) -> pd.DataFrame:

@@ -251,18 +251,24 @@ def drawn_formulas(
             begun.append(Begun(model, classes, rows, validation, draw.seed))
             tables.append(drawn)
         trained = train_all(begun, progress=False)
-        return [_formulas(model, one, drawn, choices) for one, drawn in zip(trained, tables, strict=True)]
+        factors = [_factors(replace(one, rows=drawn)) for one, drawn in zip(begun, tables, strict=True)]
+        return [
+            _formulas(model, one, drawn, choices, own) for one, drawn, own in zip(trained, tables, factors, strict=True)
+        ]
 
 
 def _formulas(
-    model: EntropyClassifier, trained: Trained, rows: ConceptTable, choices: Sequence[Choice]
+    model: EntropyClassifier,
+    trained: Trained,
+    rows: ConceptTable,
+    choices: Sequence[Choice],
+    factors: NDArray[np.float64] | None,
 ) -> tuple[DNF | Complement, ...]:
     if not choices:
         return explain_all(trained.network, rows, method="paper").formulas
     taught = Taught(rows, rows.weight, rows.weight[:, None] * probabilities(trained.network, rows))
-    return stated_formulas(
-        choices, [bag_cubes(choice, taught, search_config(model)) for choice in choices], len(rows.class_names)
-    )
+    cubes = [bag_cubes(choice, taught, search_config(model), factors) for choice in choices]
+    return stated_formulas(choices, cubes, len(rows.class_names))
 
 
 def stated_formulas(

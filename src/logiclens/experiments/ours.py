@@ -22,6 +22,7 @@ from logiclens.experiments.networks import trained
 from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
 from logiclens.explain.extract import read
 from logiclens.formula.bits import PackedRows
+from logiclens.formula.dnf import DNF, Complement
 
 
 @dataclass(frozen=True)
@@ -78,19 +79,24 @@ class Exact:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LogicLensWarning)
             names = np.array(train.class_names)
-            model.fit(train, names[np.asarray(train.labels)], held_out=(held, names[np.asarray(held.labels)]))
-        # The classifier sorts its classes; the task has an order of its own.
+            # A class that no training row has cannot be learned, nor choose an epoch.
+            held = held.take(np.flatnonzero(np.isin(np.asarray(held.labels), np.asarray(train.labels))))
+            held_out = (held, names[np.asarray(held.labels)]) if len(held) else None
+            model.fit(train, names[np.asarray(train.labels)], held_out=held_out)
+        # The classifier sorts its classes; the task has an order of its own, and maybe more of them.
         place = np.array([train.class_names.index(str(label)) for label in model.classes_])
-        formulas = dict(zip(place.tolist(), model.learned_.formulas, strict=True))
+        formulas: dict[int, DNF | Complement] = dict(zip(place.tolist(), model.learned_.formulas, strict=True))
 
         def predict(table: ConceptTable) -> NDArray[np.intp]:
             return place[model.rules_.predict_places(PackedRows.of(table.boolean(), table.names))]
 
         def answers(table: ConceptTable) -> NDArray[np.bool_]:
-            yes = read(model.network_, table.hard(), "threshold", exact=True).yes
-            return yes[:, np.argsort(place)]
+            said = np.zeros((len(table), len(names)), dtype=np.bool_)
+            rows = ConceptTable(table.boolean(), table.names)
+            said[:, place] = read(model.network_, rows, "threshold", exact=True).yes
+            return said
 
-        return Learned(predict, tuple(formulas[klass] for klass in range(len(place))), answers=answers)
+        return Learned(predict, tuple(formulas.get(klass, DNF.false) for klass in range(len(names))), answers=answers)
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.explain.certificate import Certificate, HeadCertificate
-from logiclens.explain.complete import MOST_CONCEPTS, ROOM, grid
 from logiclens.explain.rounding import compiled_bound
 from logiclens.formula.bits import unknown_concept
+from logiclens.formula.complete import row_bits
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.groups import NO_GROUPS
 from logiclens.formula.minimise import minimise_complete
@@ -30,6 +30,10 @@ FINENESS = 2**8
 """Parts of the smallest weight, at least: the weights of a concept differ by less than one part in 256."""
 STEP = 2.0
 """What a true cube adds to the logit, which is −STEP/2 where none is true."""
+ROOM = 2.0
+"""How many times the bound on rounding the smallest logit must be, so that another way to bound it agrees."""
+MOST_CONCEPTS = 20
+"""A head with more concepts than this is not enumerated but proved unit by unit: every concept doubles the rows."""
 MINIMISED_CONCEPTS = 12
 """A head with more concepts is not minimised, and never called proved minimal."""
 
@@ -179,7 +183,7 @@ def _is_minimal(formula: DNF, table: ConceptTable) -> bool:
     concepts = formula.concepts
     if formula.is_constant or len(concepts) > MINIMISED_CONCEPTS:
         return formula.is_constant
-    rows = grid(len(concepts))
+    rows = row_bits(np.arange(1 << len(concepts)), len(concepts))
     possible = table.groups.among(concepts).allows(rows, concepts)
     try:
         minimum = minimise_complete(formula.evaluate(rows, concepts), concepts, possible, positive=True)

@@ -453,7 +453,12 @@ def learn_rules(
     two_classes = not table.is_multilabel and len(table.class_names) == 2
     choices = choose(teacher, config, factors, two_classes=two_classes)
     if stable and not teacher.in_bag:
-        choices = choose(teacher, replace(config, only=recurring(choices)), factors, two_classes=two_classes)
+        only = recurring(choices)
+        if only:
+            choices = choose(teacher, replace(config, only=only), factors, two_classes=two_classes)
+        else:
+            note = "no concept recurs on at least half of the bags, so there is no stable formula."
+            choices = [replace(choice, cubes=(), path=(), trials=(), note=note) for choice in choices]
     stated = {choice.klass: choice.formula for choice in choices}
     other = Complement(choices[0].formula)
     formulas = tuple(stated.get(klass, other) for klass in range(len(table.class_names)))
@@ -466,8 +471,7 @@ def recurring(choices: Sequence[Choice]) -> tuple[str, ...]:
     n_bags = max(len(choice.bags) for choice in choices)
     for bag in range(n_bags):
         used.update({choice.names[code >> 1] for choice in choices for cube in choice.bags[bag] for code in cube})
-    names = [name for name in choices[0].names if 2 * used[name] >= n_bags]
-    return tuple(names or choices[0].names)
+    return tuple(name for name in choices[0].names if 2 * used[name] >= n_bags)
 
 
 def choose(

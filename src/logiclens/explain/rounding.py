@@ -1,4 +1,4 @@
-"""How far float32 can be from exact arithmetic in one head, for any order of summation.
+"""How far float32 can be from exact arithmetic in a compiled head, for any order of summation.
 
 With unit roundoff u = 2^-24 a computed sum of n products is within γ_n Σ|a||b| of the exact one, γ_n = n u / (1 − n u),
 in whatever order it is summed (Higham, Accuracy and Stability of Numerical Algorithms, §3.1). Inputs are 0 or 1, so no
@@ -26,25 +26,12 @@ def gamma(n: int) -> float:
     return n * UNIT / (1 - n * UNIT)
 
 
-def rounding_bound(single: EntropyNet) -> float:
-    """The largest difference between a logit in float32 and the exact one, on any row of 0 and 1."""
-    layers = [parameter.detach().double().cpu().numpy()[0] for parameter in single.parameters()]
-    tail = [np.abs(layer) for layer in layers[2:]]
-    largest, error = _hidden_error(np.abs(layers[0]), np.abs(layers[1]), single.entropy.temperature)
-    for matrix, offset in zip(tail[::2], tail[1::2], strict=True):
-        n = matrix.shape[1]
-        error = matrix @ error + gamma(n + 1) * (matrix @ (largest + error) + offset) + (2 * n + 1) * TINY
-        largest = matrix @ largest + offset
-    # The bound itself is computed with rounding, in float64.
-    return float(error[0]) * (1 + 1e-9)
-
-
 def compiled_bound(network: EntropyNet, head: int) -> float:
     """How much nearer to 0 float32 can bring a logit of a compiled head that is as near to 0 as any can be.
 
     Where no cube is true all units are 0, and the logit is the bias without rounding. Where one is, its unit is off by
-    its own error only: another unit is exactly 0, or adds to the same side. So errors do not add up over units, which
-    is why this is smaller than `rounding_bound`. Infinite where a unit's error could turn its sign.
+    its own error only: another unit is exactly 0, or adds to the same side. So errors do not add up over units.
+    Infinite where a unit's error could turn its sign.
     """
     weight, bias, out, offset = (p.detach().double().cpu().numpy()[head] for p in network.parameters())
     weight = weight[:, network.entropy.keep[head].cpu().numpy()]

@@ -1,30 +1,21 @@
-"""What recurs when the rows are drawn again: how often each concept and each cube is chosen, and formulas of these."""
+"""What recurs when the rows are drawn again: how often each concept and each cube is chosen."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import TypeVar
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from logiclens.explain.result import ClassExplanation, Explanation
-from logiclens.explain.selection import Judge, Limits, select_minimal
-from logiclens.formula.bits import places
-from logiclens.formula.cubes import CubeArray
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.table import TruthTable
+from logiclens.formula.predicate import Predicate
 from logiclens.formula.text import format_formula
+from logiclens.render.text import RECURS, recurrence_words
 
 Chosen = TypeVar("Chosen", str, Cube)
-
-RECURS = 0.5
-"""What is chosen in at least this share of the resamples recurs."""
-MOST_TOGETHER = 12
-"""Of more recurring cubes than this, the most frequent are tried together."""
+Drawn = Literal["bags", "resamples"]
+Cut = tuple[Hashable, int]
+"""What a concept is about, and of thresholds of one column which one it is, in ascending order."""
 
 
 @dataclass(frozen=True)
@@ -43,33 +34,52 @@ class ClassStability:
 
 @dataclass(frozen=True)
 class Stability:
-    """Selection frequencies over resamples of the explained rows.
+    """Selection frequencies over the bags of a committee, or over resamples of the explained rows.
 
     Cuts are not found again, so that cubes can be compared; how far the cuts themselves would move is not told.
     """
 
     n_resamples: int
     classes: tuple[ClassStability, ...]
+    drawn: Drawn = "resamples"
 
     def __str__(self) -> str:
         """The concepts and cubes of each class that were chosen most often."""
-        lines = [f"chosen in how many of {self.n_resamples} resamples"]
+        lines = [f"chosen in how many of {self.n_resamples} {self.drawn}"]
         for counted in self.classes:
             lines.append(counted.name)
             told = [(concept, share) for concept, share in counted.concepts.items()][:8]
             lines += [f"  {share:>5.0%}  {concept}" for concept, share in told]
             cubes = [(format_formula(DNF([cube]), "unicode"), share) for cube, share in counted.cubes.items()][:5]
-            lines += [f"  {share:>5.0%}  the cube {text}" for text, share in cubes]
+            lines += [f"  the cube {text} {recurrence_words(share, self.n_resamples)}" for text, share in cubes]
         return "\n".join(lines)
 
 
-def selection_frequencies(names: Sequence[str], runs: Sequence[Sequence[DNF | Complement]]) -> Stability:
-    """How often each concept and cube is in the formula of each class; `runs` holds the formulas of every resample."""
+def selection_frequencies(
+    names: Sequence[str],
+    runs: Sequence[Sequence[DNF | Complement]],
+    *,
+    chosen: Sequence[DNF | Complement] = (),
+    drawn: Drawn = "resamples",
+    cuts: Mapping[str, Cut] | None = None,
+) -> Stability:
+    """How often each concept and cube is in the formula of each class.
+
+    Args:
+        names: the classes.
+        runs: the formulas of every bag or resample. The cubes of a complement are told with its other class.
+        chosen: the formulas of the model; their cubes are told also where no run has them.
+        drawn: what each run was made on.
+        cuts: see `cuts_of`. A cube then also counts where a run has one with the same columns and directions whose
+            thresholds are at most one cut apart; else only where a run has the cube itself.
+    """
     classes = []
     for place, name in enumerate(names):
         formulas = [run[place] for run in runs]
         concepts = Counter(concept for formula in formulas for concept in formula.concepts)
-        cubes = Counter(cube for formula in formulas for cube in (formula if isinstance(formula, DNF) else ()))
+        found = [_cubes(formula) for formula in formulas]
+        told = [cube for run in [*found, *map(_cubes, chosen[place : place + 1])] for cube in run]
+        cubes = {cube: sum(any(alike(cube, own, cuts) for own in run) for run in found) for cube in set(told)}
         classes.append(
             ClassStability(
                 name,
@@ -77,71 +87,53 @@ def selection_frequencies(names: Sequence[str], runs: Sequence[Sequence[DNF | Co
                 {cube: count / len(runs) for cube, count in _ranked(cubes)},
             )
         )
-    return Stability(len(runs), tuple(classes))
+    return Stability(len(runs), tuple(classes), drawn)
 
 
-def stable_explanation(explanation: Explanation, stability: Stability, limits: Limits) -> Explanation:
-    """The explanation with formulas made of what recurs: cubes where any do, else the concepts that do."""
-    classes = tuple(
-        _stable_class(explained, counted, limits)
-        for explained, counted in zip(explanation.classes, stability.classes, strict=True)
-    )
-    return replace(explanation, classes=classes, stability=stability)
+def cuts_of(names: Sequence[str], predicates: Mapping[str, Predicate]) -> dict[str, Cut]:
+    """Where each concept stands among the thresholds of its column; a concept that is no threshold stands alone.
+
+    Args:
+        names: the concepts that formulas may use: thresholds that none may use lie between no two.
+        predicates: what they mean.
+    """
+    cuts: dict[str, Cut] = {name: (name, 0) for name in names}
+    columns: dict[tuple[str, str], list[tuple[object, str]]] = {}
+    for name in names:
+        meant = predicates.get(name)
+        if meant is not None and meant.operator not in ("==", "missing"):
+            columns.setdefault((meant.column, meant.operator), []).append((meant.value, name))
+    for column, thresholds in columns.items():
+        cuts |= {name: (column, place) for place, (_, name) in enumerate(sorted(thresholds))}
+    return cuts
 
 
-def _stable_class(explained: ClassExplanation, counted: ClassStability, limits: Limits) -> ClassExplanation:
-    reading, head = explained.reading, explained.head
-    concepts = [concept for concept, share in counted.concepts.items() if share >= RECURS]
-    recurring = counted.recurring[:MOST_TOGETHER]
-    names = tuple(dict.fromkeys([*(c for cube in recurring for c in cube.concepts), *concepts]))
-    bits = reading.bits[:, places(names, reading.table.names)]
-    truth = reading.yes if explained.scored_against == "network" else reading.targets() > 0
-    judge = Judge(TruthTable.of(bits, names, truth[:, head], weight=reading.table.weight).rows)
-    reason = remedy = None
-    formula = _best_together(recurring, judge, limits)
-    if not recurring and concepts:
-        groups = reading.table.groups
-        table = TruthTable.of(
-            bits, names, reading.yes[:, head], weight=reading.table.weight,
-            exclusive=groups.exclusive, implied=groups.implied,
-        )  # fmt: skip
-        if len(table.on) and len(table.off):
-            formula = select_minimal(table, judge, limits).formula
-    if formula == DNF.false:
-        most = max(counted.concepts.items(), key=lambda item: item[1], default=None)
-        often = "" if most is None else f"; the most frequent concept, {most[0]!r}, was in {most[1]:.0%}"
-        reason = f"nothing recurs in at least {RECURS:.0%} of the resamples{often}."
-        remedy = "Read the formula without stable=True as one of many, or gather more rows."
-    fires = formula.evaluate(reading.bits, reading.table.names)
-    agrees, weight = fires == reading.yes[:, head], reading.table.weight
-    return replace(
-        explained,
-        formula=formula,
-        fidelity=float(weight[agrees].sum() / weight.sum()),
-        equals_network=bool(agrees.all()),
-        score=judge.score(formula) if names else 0.0,
-        method="stable",
-        trace=(),
-        proved_minimal=False,
-        reason=reason,
-        remedy=remedy,
+def alike(first: Cube, second: Cube, cuts: Mapping[str, Cut] | None = None) -> bool:
+    """Whether two cubes have the same columns and directions, with thresholds at most one cut apart."""
+    if first == second or cuts is None:
+        return first == second
+    mine, theirs = _places(first, cuts), _places(second, cuts)
+    if mine.keys() != theirs.keys() or len(first) != len(second):
+        return False
+    pairs = ((sorted(mine[key]), sorted(theirs[key])) for key in mine)
+    return all(
+        len(ours) == len(others) and all(abs(a - b) <= 1 for a, b in zip(ours, others, strict=True))
+        for ours, others in pairs
     )
 
 
-def _best_together(cubes: Sequence[Cube], judge: Judge, limits: Limits) -> DNF:
-    """The set of cubes with the best score minus the price of its literals; all sets are tried."""
-    fires = dict(zip(cubes, CubeArray.of(DNF(cubes), judge.rows.names).covers_packed(judge.rows), strict=True))
-    best, best_value = DNF.false, -np.inf
-    for size in range(1, min(len(cubes), limits.max_cubes) + 1):
-        for chosen in combinations(cubes, size):
-            n_literals = sum(len(cube) for cube in chosen)
-            fired: NDArray[np.uint64] = np.bitwise_or.reduce([fires[cube] for cube in chosen])
-            value = judge.score_packed(fired) - limits.price * n_literals
-            if n_literals <= limits.max_literals and value > best_value:
-                best, best_value = DNF(chosen), value
-    return best
+def _cubes(formula: DNF | Complement) -> tuple[Cube, ...]:
+    return tuple(formula) if isinstance(formula, DNF) else ()
 
 
-def _ranked(counts: Counter[Chosen]) -> list[tuple[Chosen, int]]:
+def _places(cube: Cube, cuts: Mapping[str, Cut]) -> dict[tuple[Hashable, bool], list[int]]:
+    places: dict[tuple[Hashable, bool], list[int]] = {}
+    for literal in cube:
+        about, place = cuts.get(literal.concept, (literal.concept, 0))
+        places.setdefault((about, literal.positive), []).append(place)
+    return places
+
+
+def _ranked(counts: Mapping[Chosen, int]) -> list[tuple[Chosen, int]]:
     """The most frequent first, then by name."""
     return sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))

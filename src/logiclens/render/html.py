@@ -12,6 +12,7 @@ from logiclens.formula.html import BLOCK, CODE, FAINT, faint, rules_html
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import RuleSet
 from logiclens.formula.text import format_formula
+from logiclens.render.text import recurrence_words
 
 MOST_BARS = 15
 """So many concepts of a class are shown, the most relevant ones."""
@@ -101,7 +102,7 @@ def explanation_html(explanation: Explained) -> str:
     parts = []
     for explained in explanation.classes:
         counted = chosen.get(explained.name)
-        recurs = "" if counted is None else _recurring(counted, explanation.stability.n_resamples)
+        recurs = "" if counted is None else _recurring(counted, explained.formula, explanation.stability)
         folded = len(explanation.classes) > MOST_OPEN
         parts.append(class_html(explained, explanation.predicates, folded=folded, more=recurs))
     if explanation.soft_agreement is not None:
@@ -188,13 +189,22 @@ def _bars(relevance: Mapping[str, float], used: Sequence[str]) -> str:
     return table + (faint(f"and {left} less relevant") if left > 0 else "")
 
 
-def _recurring(counted: Any, n_resamples: int) -> str:
-    """How often concepts and cubes of a class were chosen when the rows were drawn again."""
+def _recurring(counted: Any, formula: Any, stability: Any) -> str:
+    """How often the concepts of a class were chosen when the rows were drawn again, and how often cubes recur.
+
+    Those of the formula come first, with a mark where they recur less than half of the time.
+    """
+    total, drawn = stability.n_resamples, stability.drawn
+    own = set(formula) if isinstance(formula, DNF) else set()
+    inside = [cube for cube in counted.cubes if cube in own]
+    cubes = [
+        f"{format_formula(DNF([cube]), 'unicode')} {recurrence_words(counted.cubes[cube], total)}"
+        for cube in [*inside, *(cube for cube in counted.cubes if cube not in own)][: max(5, len(inside))]
+    ]
     chosen = [f"{concept} {share:.0%}" for concept, share in list(counted.concepts.items())[:8]]
-    cubes = [f"{format_formula(DNF([cube]), 'unicode')} {share:.0%}" for cube, share in list(counted.cubes.items())[:5]]
     if not chosen:
-        return faint(f"In {n_resamples} resamples no concept was chosen.")
-    return faint(f"Chosen in {n_resamples} resamples: {', '.join(chosen)}; as cubes: {', '.join(cubes)}.")
+        return faint(f"In {total} {drawn} no concept was chosen.")
+    return faint(f"Chosen in {total} {drawn}: {', '.join(chosen)}.") + "".join(map(faint, cubes))
 
 
 def _cut(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ from logiclens.formula.ruleset import RuleSet
 from logiclens.metrics.rules import Share, confusion, count_decided, known
 from logiclens.metrics.scores import explanation_accuracy
 from logiclens.metrics.statistics import RuleStatistics
+from logiclens.nn.functional import THRESHOLD
 
 MOST_ROWS = 1_000
 """How many of the rows that were set aside a result holds."""
@@ -99,6 +101,8 @@ class Measured:
                 "smallest_logit": certificate.smallest_logit,
                 "rounding_bound": certificate.rounding_bound,
                 "refit": certificate.refit is not None,
+                "origin": certificate.origin,
+                "agreement": certificate.agreement,
             },
             "reason": explained.reason,
             "remedy": explained.remedy,
@@ -111,9 +115,18 @@ class Measured:
             },
             "relevance": [
                 {"concept": concept, "relevance": share, "used": concept in used}
-                for concept, share in explained.relevance.items()
+                for concept, share in self._relevance(explained).items()
             ],
         }
+
+    def _relevance(self, explained: ClassExplanation) -> Mapping[str, float]:
+        """What the committee leans on: in a head that is compiled from a formula all of its concepts have 1."""
+        if not self.model.exact:
+            return explained.relevance
+        leans = self.model.relevance_.to_numpy()[explained.head]
+        table, used = self.model.table_, explained.formula.concepts
+        shown = (leans >= THRESHOLD) & table.is_literal | np.isin(table.names, used)
+        return {table.names[j]: float(leans[j]) for j in np.argsort(-leans, kind="stable") if shown[j]}
 
     def _f1_alone(self, fires: NDArray[np.bool_], head: int) -> float:
         """F1 of a class where one condition alone decides for it; 0 where nothing has the class or gets it."""

@@ -20,16 +20,22 @@ from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.estimators.statistics import statistics_aside
 from logiclens.explain.gap import STEP_WORDS, Gap
 from logiclens.explain.result import Explanation
-from logiclens.explain.stability import Stability
+from logiclens.explain.stability import Drawn, Stability
 from logiclens.export.json import to_dict
 from logiclens.formula.bits import PackedRows
-from logiclens.formula.dnf import DNF, Literal, written
+from logiclens.formula.dnf import DNF, Literal
 from logiclens.formula.english import literal_words
 from logiclens.formula.ruleset import RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.report.measured import Measured, Source
 from logiclens.report.shape import KIND, SCHEMA
 
+STABILITY_SOURCES: dict[Drawn, str] = {
+    "bags": "the search was repeated on the bag of each network of the committee; cuts stay as they are",
+    "resamples": "rows drawn again with replacement from those that trained and chose; cuts stay as they are",
+}
+MOST_TOLD = 20
+"""So many concepts and cubes of a class are told with how often they recur, and all cubes of its formula."""
 PACKAGES = ("torch", "numpy", "scikit-learn", "pandas")
 
 
@@ -141,17 +147,18 @@ def _stability(explanation: Explanation) -> dict[str, Any]:
     for counted, explained in zip(found.classes, explanation.classes, strict=True):
         concepts += [
             {"class": counted.name, "concept": concept, "frequency": share}
-            for concept, share in list(counted.concepts.items())[:20]
+            for concept, share in list(counted.concepts.items())[:MOST_TOLD]
         ]
-        own = written(explained.formula)
-        held = [cube for cube in own if cube not in counted.cubes]
-        for cube, share in [*list(counted.cubes.items())[:20], *((cube, 0.0) for cube in held)]:
-            text = format_formula(DNF([cube]), "unicode")
-            inside = cube in own.cubes
-            cubes.append({"class": counted.name, "text": text, "frequency": share, "in_formula": inside})
+        # A complement has no cubes of its own: those of its formula are told with the other class.
+        own = explained.formula.cubes if isinstance(explained.formula, DNF) else ()
+        for place, (cube, share) in enumerate(counted.cubes.items()):
+            if place < MOST_TOLD or cube in own:
+                text = format_formula(DNF([cube]), "unicode")
+                cubes.append({"class": counted.name, "text": text, "frequency": share, "in_formula": cube in own})
     return {
         "resamples": found.n_resamples,
-        "source": "rows drawn again with replacement from those that trained and chose; cuts stay as they are",
+        "drawn": found.drawn,
+        "source": STABILITY_SOURCES[found.drawn],
         "concepts": concepts,
         "cubes": cubes,
     }

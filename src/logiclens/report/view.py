@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from logiclens.render.text import recurrence_words
 from logiclens.report.words import Share, count, counted, interval, listed, percent, sentence, share_words, who_decides
 
 MOST_ROWS = 200
@@ -39,6 +40,7 @@ class Line:
     unique: Figure
     lift: Figure
     table: Mapping[str, float]
+    recurrence: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ def _class_view(
     other = rule.get("complement_of")
     constant = "" if other is not None else "" if all(cubes) and cubes else "always" if cubes else "never"
     base = measured["prevalence"]["value"]
+    recurs = recurrences(result["stability"], name)
     return ClassView(
         key=key,
         name=name,
@@ -102,13 +105,24 @@ def _class_view(
         status=_status(entry),
         certified=entry["certified"] is not None,
         prevalence=share_words(measured["prevalence"]),
-        lines=tuple(_line(w, cube, name, base) for w, cube in zip(words, measured["cubes"], strict=True)),
+        lines=tuple(
+            replace(_line(w, cube, name, base), recurrence=recurs.get(cube.get("text"), ""))
+            for w, cube in zip(words, measured["cubes"], strict=True)
+        ),
         whole=_line("otherwise" if other is not None else f"any rule for {name} fires", measured["whole"], name, base),
         decision=decision_words(measured.get("decision"), name),
         reason=" ".join(sentence(entry[part]) for part in ("reason", "remedy") if entry[part]),
         comparison=_comparison(entry),
         covered=tuple(_covered(w, cube, name, result) for w, cube in zip(words, cubes, strict=True)),
     )
+
+
+def recurrences(stability: Mapping[str, Any] | None, name: str) -> dict[str, str]:
+    """How often each cube of a class recurs, by its text; nothing where that was not looked into."""
+    if stability is None:
+        return {}
+    own = (entry for entry in stability["cubes"] if entry["class"] == name)
+    return {entry["text"]: recurrence_words(entry["frequency"], stability["resamples"]) for entry in own}
 
 
 def cube_words(cube: Mapping[str, bool], meanings: Mapping[str, Any]) -> str:
@@ -199,6 +213,11 @@ def _status(entry: Mapping[str, Any]) -> str:
     certified, fidelity = entry["certified"], entry["fidelity"]
     if certified is not None:
         made = " The network was trained anew to equal these rules." if certified["refit"] else ""
+        if certified.get("agreement") is not None:
+            made = (
+                f" The network is {certified['origin']}; the rules decide as the committee that taught them on "
+                f"{percent(certified['agreement'])} of the training rows."
+            )
         return (
             f"Certified: rules and network give the same answer on {certified['domain']}. The closest call is "
             f"{certified['smallest_logit']:.2g}, rounding is off by {certified['rounding_bound']:.1g} at most.{made}"
