@@ -1,8 +1,8 @@
 """Search for the formula of one class: candidate cubes by beam search, then local search along a path of prices.
 
 A formula is worth its score minus a price for each literal. The score is macro-F1 on weighted rows whose target may lie
-between 0 and 1 (a mix of label and teacher probability). All counts are matrix products of 0/1 columns with weights
-that are multiples of 1/64, so that sums are exact in float32 up to 2^24 whatever the order of summation.
+between 0 and 1 (a mix of label and teacher probability). All counts are matrix products of 0/1 columns with weights.
+Where all weights are multiples of one power of two, a float32 sum is exact up to 2^24 of these steps, in any order.
 """
 
 from __future__ import annotations

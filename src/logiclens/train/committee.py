@@ -1,9 +1,9 @@
 """A committee of networks trained on bags of the rows, and what each says of rows that it has not seen.
 
-The rows are split in groups. A member is trained without two of the groups, so that for every pair of groups there is a
-member that has seen neither. With five groups these are ten members. They give each row an out-of-bag probability, and
-cross-validation over the groups needs no other networks: where a group is left out for a test, the row of another
-group is taught by the member that has seen neither.
+The rows are split in groups. For every pair of groups one member is trained without it: with five groups, ten members.
+The members that have not seen a row give it an out-of-bag probability. Cross-validation uses the same groups as folds:
+where one group is the test, a row of another group is taught by the network that has seen neither. That network is the
+member without this pair or, where concepts are found again without the test group, a further one trained on these.
 """
 
 from __future__ import annotations
