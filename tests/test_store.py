@@ -454,9 +454,10 @@ def test_a_weight_that_flips_a_row_fails_also_where_the_hashes_were_recomputed(f
 
 
 def test_a_head_too_near_to_its_threshold_is_moved_before_it_is_certified():
-    from logiclens.data.concepts import ConceptTable
     from logiclens.explain.complete import CompleteTable
     from logiclens.explain.exact import Candidate, Standing, _made
+
+    from logiclens.data.concepts import ConceptTable
     from logiclens.formula import parse
     from logiclens.nn import EntropyNet
 

@@ -17,19 +17,25 @@ from logiclens.metrics.scores import macro_f1
 
 @dataclass(frozen=True)
 class ParetoPoint:
-    """The best formula of a class with so many literals; no shorter one found is as true."""
+    """The best formula of a class with so many literals; no shorter one found is as true.
+
+    `cross_validated` is the macro-F1 that formulas of the same price had in cross-validation inside the training rows,
+    where the formula was searched.
+    """
 
     name: str
     literals: int
     accuracy: float
     f1: float
     formula: DNF | Complement
+    cross_validated: float | None = None
 
     def __str__(self) -> str:
         """One line of the curve."""
+        honest = "" if self.cross_validated is None else f", cross-validated {100 * self.cross_validated:.1f}%"
         return (
             f"{self.name}: {self.literals:>2} literals, accuracy {100 * self.accuracy:.1f}%, "
-            f"F1 {100 * self.f1:.1f}%   {self.formula}"
+            f"F1 {100 * self.f1:.1f}%{honest}   {self.formula}"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -269,10 +269,15 @@ class Explanation(Sequence[ClassExplanation]):
         """What accuracy and F1 each number of literals buys, class by class: a curve to choose `max_literals` from.
 
         Scored on the labels of the explained rows (on the network's answers where they have none), which is flattering;
-        pass `rows` and their `labels` for an honest curve.
+        pass `rows` and their `labels` for an honest curve. Formulas that were searched have their cross-validated score
+        beside it.
         """
-        curve = self._curve_on(rows, labels)
-        return tuple(point for explained in self.classes for point in curve(explained, _candidates(explained)))
+        curve, points = self._curve_on(rows, labels), []
+        for explained in self.classes:
+            scores: dict[DNF | Complement, float | None] = dict(reversed(explained.path))
+            for point in curve(explained, _candidates(explained)):
+                points.append(replace(point, cross_validated=scores.get(point.formula)))
+        return tuple(points)
 
     def _curve_on(
         self, rows: RowsLike | None, labels: ArrayLike | None

@@ -1,0 +1,145 @@
+"""The choice of length: cross-validated scores, the honest best, standard errors, one formula for two classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import f1_score
+
+from logiclens import EntropyClassifier
+from logiclens.explain.length import Judge, Trial, eligible
+from logiclens.formula import Complement
+
+
+def judge_of(labels: np.ndarray, n_folds: int = 5) -> Judge:
+    yes = labels.astype(float)
+    n = len(labels)
+    return Judge(np.stack([1 - yes, yes]), np.ones(n), np.ones(n), np.arange(n) % n_folds)
+
+
+def trial(judge: Judge, fires: np.ndarray, literals: float, *, share: float = 1.0, stability: float = 1.0) -> Trial:
+    return Trial(1, share, 1 / (1 + literals), fires, judge.score(1, fires), literals, 0.0, stability)
+
+
+@pytest.fixture
+def labels() -> np.ndarray:
+    return np.random.default_rng(0).random(600) < 0.4
+
+
+def flipped(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
+    return labels ^ (np.random.default_rng(seed).random(len(labels)) < share)
+
+
+def test_the_score_is_scikit_learns_macro_f1(labels):
+    judge, fires = judge_of(labels), flipped(labels, 0.2, 1)
+    assert judge.score(1, fires) == pytest.approx(f1_score(labels, fires, average="macro"))
+    assert judge.score(0, ~fires) == pytest.approx(judge.score(1, fires))
+
+
+def test_the_error_is_that_of_a_bootstrap(labels):
+    judge = judge_of(labels)
+    first, second = trial(judge, flipped(labels, 0.1, 1), 3), trial(judge, flipped(labels, 0.15, 2), 1)
+    rng, differences = np.random.default_rng(3), []
+    for _ in range(400):
+        rows = rng.integers(0, len(labels), len(labels))
+        scores = [f1_score(labels[rows], one.fires[rows], average="macro") for one in (first, second)]
+        differences.append(scores[0] - scores[1])
+    assert judge.error(first, second, correction=1.0) == pytest.approx(np.std(differences), rel=0.15)
+    # Nadeau and Bengio: 1/5 + 1/4 in place of 1/5.
+    assert judge.error(first, second) == pytest.approx(1.5 * judge.error(first, second, correction=1.0))
+
+
+def test_the_error_does_not_depend_on_which_class_is_stated(labels):
+    judge = judge_of(labels)
+    first, second = trial(judge, flipped(labels, 0.1, 1), 3), trial(judge, flipped(labels, 0.15, 2), 1)
+    other = Trial(0, 1.0, 0.1, ~second.fires, judge.score(0, ~second.fires), 1)
+    assert judge.error(first, other) == pytest.approx(judge.error(first, second))
+
+
+def test_what_is_within_one_error_of_the_best_is_eligible(labels):
+    judge = judge_of(labels)
+    best, far = trial(judge, flipped(labels, 0.10, 5), 9), trial(judge, flipped(labels, 0.3, 6), 1)
+    # As many rows are answered otherwise to the better as to the worse, and one more.
+    fires, right = best.fires.copy(), best.fires == labels
+    changed = np.r_[np.flatnonzero(right)[:11], np.flatnonzero(~right)[:10]]
+    fires[changed] ^= True
+    close = trial(judge, fires, 2)
+    kept = eligible([best, close, far], judge)
+    assert close in kept
+    assert far not in kept
+    assert eligible([best, close, far], judge, one_se=False) == [best]
+
+
+def test_an_unstable_best_must_be_better_by_more(labels):
+    judge = judge_of(labels)
+    short = trial(judge, flipped(labels, 0.16, 7), 1)
+    for stability, is_kept in ((1.0, False), (0.0, True)):
+        best = trial(judge, flipped(labels, 0.12, 8), 9, stability=stability)
+        loss, error = best.score - short.score, judge.error(best, short)
+        assert error < loss < 2 * error
+        assert (short in eligible([best, short], judge)) is is_kept
+
+
+def test_the_best_of_many_that_differ_by_chance_is_not_flattered(labels):
+    judge = judge_of(labels)
+    trials = [trial(judge, flipped(labels, 0.4, seed), 5) for seed in range(40)]
+    assert judge.honest_best(trials).score < max(one.score for one in trials)
+
+
+def planted(n_rows: int = 300, noise: float = 0.0) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.random((n_rows, 8)) < 0.5, columns=list("abcdefgh")).astype(int)
+    yes = (frame["a"] & frame["b"] | frame["c"] & ~frame["d"].astype(bool)).to_numpy().astype(bool)
+    return frame, np.where(yes ^ (rng.random(n_rows) < noise), "yes", "no")
+
+
+def test_two_classes_have_one_formula_and_its_complement():
+    frame, labels = planted()
+    model = EntropyClassifier(epochs=40, exact=True).fit(frame, labels)
+    first, second = model.learned_.formulas
+    stated, other = (first, second) if isinstance(second, Complement) else (second, first)
+    assert other == Complement(stated)
+    assert len(model.learned_.choices) == 1
+    np.testing.assert_array_equal(model.predict(frame), labels)
+
+
+def test_more_classes_are_decided_in_the_printed_order():
+    frame, labels = planted()
+    three = np.where(frame["e"] == 1, "third", labels)
+    model = EntropyClassifier(epochs=40).fit(frame, three)
+    rules, fires = model.rules_, model.rules_.fires(frame)
+    expected = [
+        next((rules.rules[k].label for k in rules.order if row[k]), rules.rules[rules.otherwise].label) for row in fires
+    ]
+    np.testing.assert_array_equal(rules.predict(frame), expected)
+    assert "the first that applies decides" in str(model.explain())
+
+
+def test_the_path_has_cross_validated_scores():
+    frame, labels = planted(noise=0.05)
+    model = EntropyClassifier(epochs=40).fit(frame, labels)
+    points = [point for point in model.explain().pareto() if point.cross_validated is not None]
+    assert points
+    assert all(0 <= point.cross_validated <= 1 for point in points)
+
+
+@pytest.mark.parametrize(("settings", "most"), [({"max_literals": 2}, 2), ({"max_cubes": 1}, 4), ({"price": 0.3}, 1)])
+def test_explicit_wishes_are_kept(settings, most):
+    frame, labels = planted()
+    model = EntropyClassifier(epochs=20, **settings).fit(frame, labels)
+    assert model.learned_.choices[0].n_literals <= most
+
+
+@pytest.mark.parametrize(("against", "share"), [("network", 1.0), ("labels", 0.0)])
+def test_the_share_of_the_teacher_can_be_set(against, share):
+    frame, labels = planted()
+    model = EntropyClassifier(epochs=20, score_against=against).fit(frame, labels)
+    assert model.learned_.choices[0].share == share
+
+
+def test_pure_noise_gets_a_short_formula_or_none():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.random((300, 8)) < 0.5, columns=list("abcdefgh")).astype(int)
+    model = EntropyClassifier(epochs=20).fit(frame, rng.random(300) < 0.5)
+    assert model.learned_.choices[0].n_literals <= 3
