@@ -273,9 +273,9 @@ def _either(weight: Floats, columns: Floats) -> NDArray[np.float32]:
 def _redundant(level: _Level, sums: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Literals of concepts that a cube has already, and literals that rule out no row of the cube."""
     taken = np.zeros(sums.shape, dtype=np.bool_)
-    for place, code in enumerate(level.codes):
-        for literal in code:
-            taken[place, [literal & ~1, literal | 1]] = True
+    codes = np.array(level.codes, dtype=np.intp)
+    places = np.arange(len(codes))[:, None]
+    taken[places, codes & ~1] = taken[places, codes | 1] = True
     whole = sums[:, :1] + sums[:, 1:2]
     return taken | (sums >= whole - 1e-6)
 
