@@ -46,9 +46,12 @@ class Explaining(Fitted):
 
     @property
     def relevance_(self) -> pd.DataFrame:
-        """How much each class leans on each concept: 1 for what it leans on most, one row for each class."""
+        """How much each class leans on each concept: 1 for what it leans on most, one row for each class.
+
+        Of a committee the mean of its members; with `exact`, 1 for the concepts of the formula and 0 for all others.
+        """
         self._check_fitted()
-        network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
+        network = self.network_
         leans = network.relevance() if isinstance(network, Committee) else network.entropy.relevance()
         relevance = leans.detach().double().numpy()
         return pd.DataFrame(relevance, index=list(self.schema_.class_names), columns=list(self.schema_.names))
