@@ -62,7 +62,11 @@ def test_settings_are_searched():
 def test_cross_validation_scores_unseen_rows():
     bunch = load_breast_cancer(as_frame=True)
     result = cross_validate(
-        EntropyClassifier(epochs=30, committee=3), bunch.data, bunch.target, cv=3, scoring=["accuracy", "roc_auc", "neg_log_loss"]
+        EntropyClassifier(epochs=30, committee=3),
+        bunch.data,
+        bunch.target,
+        cv=3,
+        scoring=["accuracy", "roc_auc", "neg_log_loss"],
     )
     # One cut of one column classes 91 of 100 right here.
     assert result["test_accuracy"].mean() > 0.91

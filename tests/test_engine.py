@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from pathlib import Path
 
 import ibis
 import numpy as np
@@ -103,22 +104,28 @@ def test_more_concepts_than_a_word_holds():
     assert here.groups_ == there.groups_
 
 
-@pytest.fixture
-def lake(tmp_path):
+def in_parts(folder: Path) -> Path:
     table = frame(2_000)
     for k in range(4):
-        table.iloc[k::4].to_parquet(tmp_path / f"part{k}.parquet", index=False)
-    return tmp_path
+        table.iloc[k::4].to_parquet(folder / f"part{k}.parquet", index=False)
+    return folder
 
 
 @pytest.fixture
-def model(lake):
-    return EntropyClassifier(epochs=20, set_aside=0.2).fit(f"{lake}/*.parquet", target="y")
+def lake(tmp_path):
+    return in_parts(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A model of the rows of `lake`, in a folder that nothing is written to."""
+    folder = in_parts(tmp_path_factory.mktemp("fitted"))
+    return EntropyClassifier(epochs=60, set_aside=0.2).fit(f"{folder}/*.parquet", target="y")
 
 
 def test_a_model_of_a_lake_is_the_model_of_its_rows(lake, model):
     table = frame(2_000)
-    twin = EntropyClassifier(epochs=20, set_aside=0.2, cuts_on="all").fit(table.drop(columns="y"), table.y)
+    twin = EntropyClassifier(epochs=60, set_aside=0.2, cuts_on="all").fit(table.drop(columns="y"), table.y)
     assert model.table_.counted() == twin.table_.counted()
     assert model.set_aside_.table.counted() == twin.set_aside_.table.counted()
     assert str(model.explain()) == str(twin.explain())
@@ -147,7 +154,7 @@ def test_any_source_gives_the_same_rules(lake, model, kind, tmp_path):
         with sqlite3.connect(tmp_path / "rows.db") as database:
             table.drop(columns="since").to_sql("rows", database, index=False)
         source = in_engine(tmp_path / "rows.db")
-    twin = EntropyClassifier(epochs=20, set_aside=0.2).fit(source, target="y")
+    twin = EntropyClassifier(epochs=60, set_aside=0.2).fit(source, target="y")
     if kind in ("folder", "ibis"):
         assert twin.table_.counted() == model.table_.counted()
     assert twin.n_rows_ == 2_000
@@ -281,7 +288,7 @@ def test_parquet_files_of_nulls_fit_any_type(lake):
     pq.write_table(
         nulls.append_column("unit", pa.nulls(len(table))).select(list(table.columns)), lake / "part2.parquet"
     )
-    fitted = EntropyClassifier(epochs=20).fit(f"{lake}/*.parquet", target="y")
+    fitted = EntropyClassifier(epochs=60).fit(f"{lake}/*.parquet", target="y")
     assert fitted.n_rows_ == 2_000
 
 
@@ -291,7 +298,7 @@ def test_beyond_the_budget_concepts_are_chosen_on_a_sample_and_all_rows_are_coun
     rows = pd.DataFrame({f"x{j:02}": rng.random(4_000) < 0.5 for j in range(16)})
     rows["y"] = np.where(rows.x03 & rows.x07 | rows.x11, "yes", "no")
     with pytest.warns(LogicLensWarning, match="more than 500 distinct rows of 16 concepts") as told:
-        model = EntropyClassifier(epochs=20, set_aside=0.25, max_distinct=500).fit(in_duckdb(rows), target="y")
+        model = EntropyClassifier(epochs=60, set_aside=0.25, max_distinct=500).fit(in_duckdb(rows), target="y")
     note = next(str(one.message) for one in told if "distinct rows" in str(one.message))
     assert "x11 100%" in note
     assert "all 4,000 rows are counted" in note
@@ -313,9 +320,9 @@ def test_no_row_that_chose_concepts_is_set_aside(monkeypatch):
         rng = np.random.default_rng(seed)
         rows = pd.DataFrame({f"x{j:02}": rng.random(400) < 0.5 for j in range(40)})
         rows["y"] = np.where(rng.random(400) < 0.5, "yes", "no")
-        # At a low price and against labels alone, concepts are chosen that fit the noise of the sample.
+        # Against labels alone, concepts are chosen that fit the noise of the sample.
         model = EntropyClassifier(
-            epochs=10, set_aside=0.3, max_distinct=60, score_against="labels", price=0.01, random_state=seed
+            epochs=10, set_aside=0.3, max_distinct=60, score_against="labels", price=0.04, random_state=seed
         )
         with pytest.warns(LogicLensWarning, match="No row of the sample is set aside"):
             model.fit(in_duckdb(rows), target="y")
@@ -444,7 +451,7 @@ def test_a_file_that_is_read_is_known_by_any_name(lake, model, monkeypatch):
 
 def test_nan_is_above_no_cut_where_training_had_none():
     rows = frame(400).drop(columns=["stays", "unit", "since"]).dropna()
-    model = EntropyClassifier(epochs=20).fit(in_duckdb(rows), target="y")
+    model = EntropyClassifier(epochs=60).fit(in_duckdb(rows), target="y")
     assert any(predicate.column == "age" for predicate in model.schema_.predicates.values())
     rows["age"] = np.where(np.arange(len(rows)) % 3 == 0, np.nan, rows["age"])
     arrow = pa.table({name: pa.array(rows[name].to_numpy(), from_pandas=False) for name in rows})

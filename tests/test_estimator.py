@@ -258,6 +258,15 @@ def test_other_rows_are_explained_by_the_formulas_that_were_fitted(fitted):
     assert (told["same"].fidelity, told["other"].fidelity) == (1.0, 1.0)
 
 
+@pytest.mark.parametrize(("method", "other"), [("search", "paper"), ("paper", "search")])
+def test_a_method_that_was_changed_asks_for_another_fit(method, other):
+    model = EntropyClassifier(None, method=method, epochs=5).fit(ROWS, XOR).set_params(method=other)
+    with pytest.raises(NotFittedError, match="method was changed after the model was fitted"):
+        model.explain()
+    with pytest.raises(NotFittedError, match="method was changed"):
+        _ = model.rules_
+
+
 def test_labels_may_choose_the_formulas_of_other_rows():
     by_labels = EntropyClassifier(None, method="paper", score_against="labels", epochs=100).fit(ROWS, XOR)
     assert by_labels.explain(ROWS, XOR)["other"].scored_against == "labels"

@@ -63,7 +63,7 @@ def test_what_is_found_at_the_lowest_price_is_the_function_itself(labels):
         return
     bits = all_rows(4)
     rows = rows_of(bits, labels)
-    point = search_of(rows).path(PRICES + [1e-5])[-1]
+    point = search_of(rows).path([*PRICES, 1e-5])[-1]
     np.testing.assert_array_equal(rows.formula(point.cubes).evaluate(bits, rows.names), labels)
 
 

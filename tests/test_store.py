@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from safetensors.numpy import load_file as load_arrays
 from safetensors.torch import load_file, save_file
 

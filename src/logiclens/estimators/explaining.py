@@ -12,7 +12,7 @@ import pandas as pd
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.estimators.fitted import Fitted
+from logiclens.estimators.fitted import Fitted, NotFittedError
 from logiclens.estimators.inputs import seed_of
 from logiclens.estimators.statistics import statistics_of
 from logiclens.estimators.training import resampled_formulas, stated_formulas
@@ -71,6 +71,8 @@ class Explaining(Fitted):
         self._check_fitted()
         if X is None and not hasattr(self, "table_"):
             raise LogicLensError("a loaded model keeps no rows: pass the rows to explain, explain(rows).")
+        if hasattr(self, "table_") and hasattr(self, "learned_") != (self.method != "paper"):
+            raise NotFittedError("method was changed after the model was fitted: call fit(X, y) again.")
         table = self.table_ if X is None else self._table(X, y)
         if self._is_exact:
             if not exclusive:

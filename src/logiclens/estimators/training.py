@@ -246,18 +246,24 @@ def drawn_formulas(
             begun.append(Begun(model, classes, rows, validation, draw.seed))
             tables.append(drawn)
         trained = train_all(begun, progress=False)
-        return [_formulas(model, one, drawn, choices) for one, drawn in zip(trained, tables, strict=True)]
+        return [
+            _formulas(model, one, drawn, choices, _factors(start))
+            for one, drawn, start in zip(trained, tables, begun, strict=True)
+        ]
 
 
 def _formulas(
-    model: EntropyClassifier, trained: Trained, rows: ConceptTable, choices: Sequence[Choice]
+    model: EntropyClassifier,
+    trained: Trained,
+    rows: ConceptTable,
+    choices: Sequence[Choice],
+    factors: NDArray[np.float64] | None,
 ) -> tuple[DNF | Complement, ...]:
     if not choices:
         return explain_all(trained.network, rows, method="paper").formulas
     taught = Taught(rows, rows.weight, rows.weight[:, None] * probabilities(trained.network, rows))
-    return stated_formulas(
-        choices, [bag_cubes(choice, taught, search_config(model)) for choice in choices], len(rows.class_names)
-    )
+    cubes = [bag_cubes(choice, taught, search_config(model), factors) for choice in choices]
+    return stated_formulas(choices, cubes, len(rows.class_names))
 
 
 def stated_formulas(
