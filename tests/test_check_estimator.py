@@ -50,7 +50,7 @@ def patients(n_rows: int = 240, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray
 def test_settings_are_searched():
     frame, label = patients()
     grid = {"booleanise": ["supervised", "quantile", Booleaniser(n_cuts=1)], "temperature": [0.6, 1.0]}
-    search = GridSearchCV(EntropyClassifier(epochs=30, committee=3), grid, cv=2).fit(frame, label)
+    search = GridSearchCV(EntropyClassifier(epochs=60, committee=3), grid, cv=2).fit(frame, label)
     assert len(search.cv_results_["params"]) == 6
     assert not np.isnan(search.cv_results_["mean_test_score"]).any()
     assert search.best_score_ > 0.9

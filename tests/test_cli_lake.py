@@ -272,7 +272,7 @@ def test_a_pattern_that_names_nothing(lake):
 
 
 def test_whole_classes_that_gaps_made_floats_are_whole(tmp_path):
-    rows = frame(600)
+    rows = frame(240)
     rows["died"] = np.where(rows.y == "ill", 1.0, 0.0)
     rows.loc[::40, "died"] = None
     (tmp_path / "lake").mkdir()

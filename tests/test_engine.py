@@ -322,7 +322,7 @@ def test_no_row_that_chose_concepts_is_set_aside(monkeypatch):
         rows["y"] = np.where(rng.random(400) < 0.5, "yes", "no")
         # Against labels alone, concepts are chosen that fit the noise of the sample.
         model = EntropyClassifier(
-            epochs=10, set_aside=0.3, max_distinct=60, score_against="labels", price=0.04, random_state=seed
+            epochs=60, set_aside=0.3, max_distinct=60, score_against="labels", price=0.04, random_state=seed
         )
         with pytest.warns(LogicLensWarning, match="No row of the sample is set aside"):
             model.fit(in_duckdb(rows), target="y")
@@ -332,7 +332,8 @@ def test_no_row_that_chose_concepts_is_set_aside(monkeypatch):
         assert model.table_.counted().merge(aside.counted()) == everything
         answers = model.predict(aside) == model.classes_[np.asarray(aside.labels)]
         right.append(aside.weight[answers].sum() / aside.weight.sum())
-    assert np.mean(right) < 0.56
+    # With rows of the sample among them it is 0.57.
+    assert np.mean(right) < 0.55
 
 
 @pytest.mark.parametrize("budget", [1, 0.5, True])
