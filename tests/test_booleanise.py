@@ -23,8 +23,10 @@ from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import columns_of
 from logiclens.data.concepts import ConceptTable
 from logiclens.data.cutting import Cutting
-from logiclens.data.parts import distinct_rows, set_apart
+from logiclens.data.parts import distinct_rows
 from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.estimators.prepare import prepare
+from logiclens.formula.dnf import written
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 
@@ -172,18 +174,19 @@ def test_groups_of_one_table_are_known():
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("exact", [False, True])
-def test_no_cube_names_two_cuts_of_a_column_where_one_implies_the_other(seed, exact):
+@pytest.mark.parametrize(("exact", "price"), [(False, None), (True, None), (False, 0.0)])
+def test_no_cube_names_two_cuts_of_a_column_where_one_implies_the_other(seed, exact, price):
     rng = np.random.default_rng(seed)
     frame = random_frame(rng, 150)[["age", "crp", "day", "unit"]]
     between = (frame["age"] >= 40) & (frame["age"] < 70) | (frame["crp"] > 2) & (frame["crp"] < 4)
-    settings = {"booleanise": Booleaniser("quantile", n_cuts=4), "exact": exact, "epochs": 120}
+    settings = {"booleanise": Booleaniser("quantile", n_cuts=4), "exact": exact, "price": price, "epochs": 40}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogicLensWarning)
         model = EntropyClassifier(**settings).fit(frame, between)
         rules = model.rules_
     meant = model.schema_.predicates
-    for cube in (cube for formula in rules.formulas for cube in formula):
+    stated = [cube for formula in rules.formulas for cube in written(formula)]
+    for cube in stated:
         signs = {literal.concept: literal.positive for literal in cube}
         for low, high in itertools.permutations(signs, 2):
             one, other = meant[low], meant[high]
@@ -194,18 +197,10 @@ def test_no_cube_names_two_cuts_of_a_column_where_one_implies_the_other(seed, ex
             # One of them being true says that the others are not.
             named_here = [signs[name] for name in group if name in signs]
             assert True not in named_here or named_here == [True]
-    assert sum(map(len, rules.formulas)) > 0
+    assert stated
 
 
 # Only the rows that train --------------------------------------------------------------------------------------------
-
-
-def parts_of(frame: pd.DataFrame, target: np.ndarray, validation: float) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows train and which choose the epoch, found as the estimator finds them."""
-    codes = np.unique(target, return_inverse=True)[1]
-    rows = distinct_rows(columns_of(frame), codes[:, None], np.ones(len(frame)), seed=0)
-    held = set_apart(codes[rows.first], rows.weight, validation)
-    return rows.first[held == 0], rows.first[held > 0]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -213,15 +208,16 @@ def test_the_estimator_cuts_by_the_rows_that_train_alone(seed):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"u": rng.random(200), "v": rng.random(200)})
     target = np.where(frame["u"] + 0.2 * rng.random(200) > 0.6, "high", "low")
-    model = EntropyClassifier(epochs=2, validation=0.3).fit(frame, target)
-    trains, held = parts_of(frame, target, 0.3)
+    model = EntropyClassifier(epochs=2, set_aside=0.3).fit(frame, target)
+    held = model.set_aside_.places
+    trains = np.setdiff1d(np.arange(200), held)
     assert len(held) == pytest.approx(60, abs=1)
     alone = Booleaniser().fit(frame.iloc[trains], target[trains])
     assert model.concept_names_ == tuple(alone.predicates_)
     assert model.booleaniser_.predicates_ == alone.predicates_
-    # With the rows that choose, the cuts would be others: the rows above say something.
+    # With the rows set aside the cuts would be others: the assertions above say something.
     assert Booleaniser().fit(frame, target).predicates_ != alone.predicates_
-    # Given as rows of their own, they may be anything.
+    # Where they choose the epoch, they may be anything.
     for values, labels in (
         (frame.iloc[held], target[held]),
         (frame.iloc[held] + 1_000, target[held]),
@@ -229,6 +225,22 @@ def test_the_estimator_cuts_by_the_rows_that_train_alone(seed):
     ):
         given_held = EntropyClassifier(epochs=2).fit(frame.iloc[trains], target[trains], held_out=(values, labels))
         assert given_held.concept_names_ == model.concept_names_
+        assert given_held.parts_ == {"train": len(trains), "validation": len(held)}
+
+
+def test_inner_folds_are_cut_without_their_test_rows():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"u": rng.random(200), "v": rng.random(200)})
+    target = np.where(frame["u"] + 0.2 * rng.random(200) > 0.6, "high", "low")
+    ready = prepare(frame, target, None, None, booleaniser=Booleaniser(), shares=(0.0, 0.2), seed=0, committee=None)
+    # The rows as the estimator orders them.
+    order = distinct_rows(columns_of(frame), (target == "low").astype(int)[:, None], np.ones(200), seed=0).first
+    assert len(ready.grouped.without) == len(ready.grouped.groups) == 5
+    for group, cut in zip(ready.grouped.groups, ready.grouped.without, strict=True):
+        others = order[group == 0]
+        assert 150 < len(others) < 170
+        assert cut.table.names == tuple(Booleaniser().fit(frame.iloc[others], target[others]).predicates_)
+    assert len({cut.table.names for cut in ready.grouped.without}) > 1
 
 
 def test_cuts_come_from_the_fitted_rows_only():

@@ -93,7 +93,7 @@ def test_a_pattern_is_counted_and_explained(lake):
     assert "cuts were found on all of them" in run.stderr
     result = json.loads(run.stdout)
     assert result["data"]["rows"] == 2_000
-    assert result["parts"] == {"train": 1_200, "validation": 300, "set_aside": 500}
+    assert result["parts"] == {"train": 1_500, "validation": 0, "set_aside": 500}
     assert result["data"]["columns"] == 8
     assert sum(sum(row) for row in result["confusion"]["counts"]) == 500
     assert "<html" in (lake / "rules.html").read_text(encoding="utf-8")
@@ -272,7 +272,7 @@ def test_a_pattern_that_names_nothing(lake):
 
 
 def test_whole_classes_that_gaps_made_floats_are_whole(tmp_path):
-    rows = frame(600)
+    rows = frame(240)
     rows["died"] = np.where(rows.y == "ill", 1.0, 0.0)
     rows.loc[::40, "died"] = None
     (tmp_path / "lake").mkdir()

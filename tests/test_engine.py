@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from pathlib import Path
 
 import ibis
 import numpy as np
@@ -103,17 +104,23 @@ def test_more_concepts_than_a_word_holds():
     assert here.groups_ == there.groups_
 
 
-@pytest.fixture
-def lake(tmp_path):
+def in_parts(folder: Path) -> Path:
     table = frame(2_000)
     for k in range(4):
-        table.iloc[k::4].to_parquet(tmp_path / f"part{k}.parquet", index=False)
-    return tmp_path
+        table.iloc[k::4].to_parquet(folder / f"part{k}.parquet", index=False)
+    return folder
 
 
 @pytest.fixture
-def model(lake):
-    return EntropyClassifier(epochs=60, set_aside=0.2).fit(f"{lake}/*.parquet", target="y")
+def lake(tmp_path):
+    return in_parts(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A model of the rows of `lake`, in a folder that nothing is written to."""
+    folder = in_parts(tmp_path_factory.mktemp("fitted"))
+    return EntropyClassifier(epochs=60, set_aside=0.2).fit(f"{folder}/*.parquet", target="y")
 
 
 def test_a_model_of_a_lake_is_the_model_of_its_rows(lake, model):
@@ -281,7 +288,7 @@ def test_parquet_files_of_nulls_fit_any_type(lake):
     pq.write_table(
         nulls.append_column("unit", pa.nulls(len(table))).select(list(table.columns)), lake / "part2.parquet"
     )
-    fitted = EntropyClassifier(epochs=20).fit(f"{lake}/*.parquet", target="y")
+    fitted = EntropyClassifier(epochs=60).fit(f"{lake}/*.parquet", target="y")
     assert fitted.n_rows_ == 2_000
 
 
@@ -313,7 +320,10 @@ def test_no_row_that_chose_concepts_is_set_aside(monkeypatch):
         rng = np.random.default_rng(seed)
         rows = pd.DataFrame({f"x{j:02}": rng.random(400) < 0.5 for j in range(40)})
         rows["y"] = np.where(rng.random(400) < 0.5, "yes", "no")
-        model = EntropyClassifier(epochs=60, set_aside=0.3, max_distinct=60, random_state=seed)
+        # Against labels alone, concepts are chosen that fit the noise of the sample.
+        model = EntropyClassifier(
+            epochs=60, set_aside=0.3, max_distinct=60, score_against="labels", price=0.04, random_state=seed
+        )
         with pytest.warns(LogicLensWarning, match="No row of the sample is set aside"):
             model.fit(in_duckdb(rows), target="y")
         aside, kept = model.set_aside_.table, list(model.schema_.names)
@@ -322,7 +332,8 @@ def test_no_row_that_chose_concepts_is_set_aside(monkeypatch):
         assert model.table_.counted().merge(aside.counted()) == everything
         answers = model.predict(aside) == model.classes_[np.asarray(aside.labels)]
         right.append(aside.weight[answers].sum() / aside.weight.sum())
-    assert np.mean(right) < 0.56
+    # With rows of the sample among them it is 0.57.
+    assert np.mean(right) < 0.55
 
 
 @pytest.mark.parametrize("budget", [1, 0.5, True])
@@ -421,12 +432,15 @@ def test_histograms_are_those_of_memory_bin_by_bin(n):
 
 def test_no_row_is_in_two_parts(lake):
     ready = EntropyClassifier(set_aside=0.25)._begin_counting(in_engine(lake), "y", None, None).ready
-    assert ready.train.counted().merge(ready.validation.counted()) == ready.table.counted()
+    assert ready.train.counted() == ready.table.counted()
     table = frame(2_000)
     bits = ready.schema.cutting.values(columns_of(table.drop(columns="y")))
     everything = CountedRows.of(bits, ready.schema.names, np.eye(2)[(table.y == "well").astype(int)])
     assert ready.table.counted().merge(ready.aside.table.counted()) == everything
-    assert (ready.train.n_counted, ready.validation.n_counted) == (1_200, 300)
+    assert (ready.train.n_counted, ready.aside.table.n_counted, ready.validation) == (1_500, 500, None)
+    # Every row that trains is in the groups as often as it is there, and the groups are about as large.
+    np.testing.assert_array_equal(ready.grouped.groups.sum(axis=0), ready.train.weight)
+    assert ready.grouped.groups.sum(axis=1) == pytest.approx([300] * 5, abs=2)
 
 
 def test_a_file_that_is_read_is_known_by_any_name(lake, model, monkeypatch):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -58,11 +60,15 @@ def test_local_explanations_hold_on_their_rows(fitted):
 
 def test_one_seed_gives_the_same_network_and_another_a_different_one():
     weights = [
-        EntropyClassifier(None, epochs=5, random_state=seed).fit(ROWS, XOR).network_.entropy.weight.detach().numpy()
-        for seed in (0, 0, 1)
+        [member.entropy.weight.detach().numpy() for member in model.network_.members]
+        for model in (EntropyClassifier(None, epochs=5, random_state=seed).fit(ROWS, XOR) for seed in (0, 0, 1))
     ]
-    assert (weights[0] == weights[1]).all()
-    assert (weights[0] != weights[2]).any()
+    assert len(weights[0]) == 10
+    for first, again, other in zip(*weights, strict=True):
+        assert (first == again).all()
+        assert (first != other).any()
+    # Members are not copies of each other.
+    assert all((one != other).any() for one, other in itertools.combinations(weights[0], 2))
 
 
 @pytest.mark.parametrize("shared_tail", [False, True])
@@ -92,7 +98,8 @@ def test_held_out_rows_choose_the_epoch_and_do_not_train():
     np.testing.assert_array_equal(by_right.history_.loss, by_wrong.history_.loss)
     assert (by_right.history_.validation_loss != by_wrong.history_.validation_loss).all()
     assert by_right.train_result_.n_rows == len(np.unique(ROWS, axis=0))
-    assert by_right.table_.n_counted == 48
+    assert by_right.table_.n_counted == 24
+    assert by_right.parts_ == {"train": 24, "validation": 24}
 
 
 def test_sample_weights_decide_where_labels_conflict():
@@ -146,9 +153,9 @@ def test_unfitted_estimator_is_both_kinds_of_error():
         (lambda: EntropyClassifier(None).fit(ROWS, [1, "1"] * 24), "labels must be of one kind"),
         (lambda: EntropyClassifier(None).fit(ROWS, XOR, sample_weight=["a"] * 48), "weights must be numbers"),
         (lambda: EntropyClassifier(None).fit(None, XOR), "must be a matrix"),
-        (lambda: EntropyClassifier(None, method="min").fit(ROWS, XOR), "method must be 'minimal' or 'paper'"),
+        (lambda: EntropyClassifier(None, method="min").fit(ROWS, XOR), "method must be 'search' or 'paper'"),
         (lambda: EntropyClassifier(None, score_against="y").fit(ROWS, XOR), "score_against must be"),
-        (lambda: EntropyClassifier(None, price=7.0).fit(ROWS, XOR), "price of a literal"),
+        (lambda: EntropyClassifier(None, price=7.0).fit(ROWS, XOR), "price must be a price from 0 to below 1"),
         (lambda: EntropyClassifier(None).fit(ROWS, np.linspace(0, 1, 48)), "numbers with decimals"),
         (lambda: EntropyClassifier(None).fit(pd.DataFrame({"sex": ["M", "F"] * 24}), XOR), "'sex' holds 'M' in row 0"),
         (lambda: EntropyClassifier(None).fit(pd.DataFrame({"a": [1, pd.NA] * 24}), XOR), "'a' is missing in row 1"),
@@ -244,16 +251,33 @@ def test_why_not_is_answered_for_a_class_and_a_single_row(fitted):
     assert str(local).startswith("not other (")
 
 
-def test_labels_may_choose_the_formulas_of_other_rows(fitted):
-    by_labels = clone(fitted).set_params(score_against="labels").fit(ROWS, XOR)
+def test_other_rows_are_explained_by_the_formulas_that_were_fitted(fitted):
+    told = fitted.explain(ROWS[[0, 3]])
+    assert told.formulas == fitted.explain().formulas
+    # Both rows are of one class, and every answer on them is right.
+    assert (told["same"].fidelity, told["other"].fidelity) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(("method", "other"), [("search", "paper"), ("paper", "search")])
+def test_a_method_that_was_changed_asks_for_another_fit(method, other):
+    model = EntropyClassifier(None, method=method, epochs=5).fit(ROWS, XOR).set_params(method=other)
+    with pytest.raises(NotFittedError, match="method was changed after the model was fitted"):
+        model.explain()
+    with pytest.raises(NotFittedError, match="method was changed"):
+        _ = model.rules_
+
+
+def test_labels_may_choose_the_formulas_of_other_rows():
+    by_labels = EntropyClassifier(None, method="paper", score_against="labels", epochs=100).fit(ROWS, XOR)
     assert by_labels.explain(ROWS, XOR)["other"].scored_against == "labels"
     with pytest.raises(LogicLensError, match="no labels"):
         by_labels.explain(ROWS)
 
 
-def test_warnings_point_at_the_callers_line(fitted):
+def test_warnings_point_at_the_callers_line():
+    model = EntropyClassifier(None, method="paper", epochs=100).fit(ROWS, XOR)
     with pytest.warns(LogicLensWarning, match="never predicts") as caught:
-        fitted.explain(ROWS[[0]])
+        model.explain(ROWS[[0]])
     assert {warning.filename for warning in caught} == {__file__}
 
 

@@ -248,8 +248,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def model(table):
-    # Literals are dear, so that what is chosen is not the end of the curve.
-    return EntropyClassifier("quantile", epochs=80, price=0.05).fit(table[["u", "v", "w"]], table["class"])
+    return EntropyClassifier("quantile", epochs=80).fit(table[["u", "v", "w"]], table["class"])
 
 
 def test_the_relevance_of_a_model_is_drawn(model):
@@ -307,7 +306,7 @@ def test_rows_without_labels_are_scored_against_the_network():
 
 def test_an_exact_and_a_loaded_model_are_drawn(model, table, tmp_path):
     rows, labels = table[["u", "v", "w"]], table["class"]
-    exact = EntropyClassifier(epochs=80, exact=True).fit(rows, labels)
+    exact = EntropyClassifier(epochs=20, exact=True).fit(rows, labels)
     for kind, fitted in (("soft", model), ("exact", exact)):
         loaded = EntropyClassifier.load(fitted.save(tmp_path / kind))
         assert bars(loaded.plot_relevance()) == bars(fitted.plot_relevance())
@@ -321,7 +320,7 @@ def test_an_exact_and_a_loaded_model_are_drawn(model, table, tmp_path):
 
 def test_several_labels_a_row_are_drawn(table):
     labels = pd.DataFrame({"high": table.u > 0, "right": table.v > 0}).astype(int)
-    several = EntropyClassifier(epochs=60).fit(table[["u", "v", "w"]], labels)
+    several = EntropyClassifier(epochs=20).fit(table[["u", "v", "w"]], labels)
     assert {klass for klass, *_ in bars(several.plot_relevance())} == {"high", "right"}
     assert len(several.plot_pareto().lines) == 5
 

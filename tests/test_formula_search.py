@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import f1_score
 
+from logiclens.data.concepts import ConceptTable
+from logiclens.explain.length import Lesson
 from logiclens.explain.search import FormulaSearch, Limits, SearchRows, Support, beam_cubes, wilson_lower
 from logiclens.formula import DNF, parse
 from logiclens.metrics.rules import wilson_interval
+from logiclens.train.committee import Taught
 
 PRICES = [0.04 / 2**k for k in range(8)]
 NO_SUPPORT = Support(0.0, 0.0)
@@ -146,3 +149,28 @@ def test_the_vectorised_wilson_bound_is_that_of_the_metrics():
     hits, total = np.array([0.0, 3, 10, 50]), np.array([4.0, 7, 10, 200])
     expected = [wilson_interval(h, n)[0] for h, n in zip(hits, total, strict=True)]
     np.testing.assert_allclose(wilson_lower(hits, total), expected, atol=1e-12)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sets(st.integers(0, 11), min_size=1, max_size=5), min_size=1, max_size=3))
+def test_literals_that_others_imply_are_dropped_and_the_meaning_is_kept(drawn):
+    """Judged by every possible row of two chains, an exclusive group, and a concept in both."""
+    cubes = [tuple(sorted({code >> 1: code for code in cube}.values())) for cube in drawn]
+    names = ["a >= 1", "a >= 2", "a >= 3", "a is missing", "u is x", "u is y"]
+    exclusive, implied = [["a >= 1", "a is missing"], ["u is x", "u is y"]], [["a >= 1", "a >= 2", "a >= 3"]]
+    bits = all_rows(6)
+    table = ConceptTable(bits, names, np.arange(64) % 2, exclusive=exclusive, implied=implied)
+    lesson = Lesson.of(Taught(table, np.ones(64), table.targets()), names)
+    possible = bits[table.groups.allows(bits, names)]
+
+    def fires(cube: tuple[int, ...]) -> np.ndarray:
+        return np.all([possible[:, code >> 1] != code & 1 for code in cube], axis=0)
+
+    plain = [lesson.plain([cube])[0] for cube in cubes]
+    assert set(lesson.plain(cubes)) == set(plain)
+    for cube, left in zip(cubes, plain, strict=True):
+        assert set(left) <= set(cube)
+        np.testing.assert_array_equal(fires(left), fires(cube))
+        if fires(cube).any():
+            for code in left if len(left) > 1 else ():
+                assert (fires(tuple(other for other in left if other != code)) != fires(left)).any()

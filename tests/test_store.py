@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from safetensors.numpy import load_file as load_arrays
 from safetensors.torch import load_file, save_file
 
@@ -451,26 +450,3 @@ def test_a_weight_that_flips_a_row_fails_also_where_the_hashes_were_recomputed(f
     reseal(folder)
     with pytest.raises(Refuted, match=r"on the row .* the formula says yes, the head no"):
         verify(folder)
-
-
-def test_a_head_too_near_to_its_threshold_is_moved_before_it_is_certified():
-    from logiclens.explain.complete import CompleteTable
-    from logiclens.explain.exact import Candidate, Standing, _made
-
-    from logiclens.data.concepts import ConceptTable
-    from logiclens.formula import parse
-    from logiclens.nn import EntropyNet
-
-    single = EntropyNet(1, 1, (4,), generator=torch.Generator().manual_seed(0))
-    table = CompleteTable.of(single, ("a",))
-    with torch.no_grad():
-        # The row a = 1 sits on the threshold.
-        list(single.parameters())[-1].sub_(float(table.logits[1]))
-    near = CompleteTable.of(single, ("a",))
-    assert not near.is_safe
-    formula = parse("a") if near.answers[1] and not near.answers[0] else near.minimised().formula
-    candidate = Candidate(formula, 0, (0,), single, True, True, Standing(1.0, 1.0), None)
-    made = _made(single, candidate, ConceptTable([[0], [1]], ["a"]), torch.Generator())
-    assert made is not None
-    assert made[1].is_safe
-    np.testing.assert_array_equal(made[1].answers, near.answers)

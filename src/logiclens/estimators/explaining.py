@@ -13,7 +13,7 @@ import pandas as pd
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.estimators.fitted import Fitted
+from logiclens.estimators.fitted import Fitted, NotFittedError
 from logiclens.estimators.inputs import seed_of
 from logiclens.estimators.statistics import statistics_of
 from logiclens.estimators.teacher import teacher_name
@@ -49,9 +49,12 @@ class Explaining(Fitted):
 
     @property
     def relevance_(self) -> pd.DataFrame:
-        """How much each class leans on each concept: 1 for what it leans on most, one row for each class."""
+        """How much each class leans on each concept: 1 for what it leans on most, one row for each class.
+
+        Of a committee the mean of its members; with `exact`, 1 for the concepts of the formula and 0 for all others.
+        """
         self._check_fitted()
-        network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
+        network = self.network_
         leans = network.relevance() if isinstance(network, Committee) else network.entropy.relevance()
         relevance = leans.detach().double().numpy()
         return pd.DataFrame(relevance, index=list(self.schema_.class_names), columns=list(self.schema_.names))
@@ -71,6 +74,8 @@ class Explaining(Fitted):
         self._check_fitted()
         if X is None and not hasattr(self, "table_"):
             raise LogicLensError("a loaded model keeps no rows: pass the rows to explain, explain(rows).")
+        if hasattr(self, "table_") and hasattr(self, "learned_") != (self.method != "paper"):
+            raise NotFittedError("method was changed after the model was fitted: call fit(X, y) again.")
         table = self.table_ if X is None else self._table(X, y)
         if self._is_exact:
             if not exclusive:

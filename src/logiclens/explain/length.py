@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from logiclens.explain.search import Codes, FormulaSearch, Limits, Point, SearchRows, Support, formula_of
 from logiclens.formula.counted import distinct
-from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+from logiclens.formula.groups import Groups
 from logiclens.metrics.scores import macro_f1_of_counts
 from logiclens.train.committee import CutRows, Taught, Teacher
 
@@ -78,6 +79,7 @@ class Lesson:
     Attributes:
         names: the concepts that rules may use.
         about: what each is about: equal for thresholds of one column.
+        groups: which concepts exclude or imply each other.
         bits: these concepts.
         weight: of each row, as it is.
         labels: the weight of each class on each row.
@@ -87,6 +89,7 @@ class Lesson:
 
     names: tuple[str, ...]
     about: tuple[Hashable, ...]
+    groups: Groups
     bits: NDArray[np.bool_]
     weight: NDArray[np.float64]
     labels: NDArray[np.float64]
@@ -129,6 +132,7 @@ class Lesson:
         return cls(
             tuple(names),
             tuple(names if taught.about is None else (taught.about.get(name, name) for name in names)),
+            table.groups,
             bits[first],
             summed(weight),
             summed(labels),
@@ -153,6 +157,21 @@ class Lesson:
     def keys(self, cubes: Sequence[Codes]) -> frozenset[tuple[Hashable, bool]]:
         """The literals of a formula, told apart by what they are about."""
         return frozenset((self.about[code >> 1], not code & 1) for cube in cubes for code in cube)
+
+    def plain(self, cubes: Sequence[Codes]) -> tuple[Codes, ...]:
+        """The same formula without literals that the others of their cube imply by the groups.
+
+        It holds on the same possible rows. At a price of 0 the search has no reason to drop them.
+        """
+        return tuple(dict.fromkeys(self._plain_cube(cube) for cube in cubes))
+
+    def _plain_cube(self, cube: Codes) -> Codes:
+        literals = {code: Literal(self.names[code >> 1], not code & 1) for code in cube}
+        for code in () if self.groups.is_empty else cube:
+            others = Cube(literal for other, literal in literals.items() if other != code)
+            if self.groups.apart(others, Cube([literals[code].negated])):
+                del literals[code]
+        return tuple(literals)
 
     def fires(self, cubes: Sequence[Codes]) -> NDArray[np.bool_]:
         """On which rows a formula holds."""
@@ -511,7 +530,8 @@ def bag_cubes(
     lesson = Lesson.of(taught, choice.names, factors, most=MOST_ROWS)
     rows, support = lesson.rows(choice.klass, choice.share), lesson.support(choice.klass, config.min_support)
     search = FormulaSearch(rows, support, config.limits, thorough=False)
-    return search.path([point.price for point in choice.path if point.price >= choice.price])[-1].cubes
+    points = search.path([point.price for point in choice.path if point.price >= choice.price])
+    return lesson.plain(points[-1].cubes)
 
 
 def _most_frequent(
@@ -580,7 +600,7 @@ def literals_of(
 
 def _path(everything: Lesson, klass: int, share: float, config: SearchConfig, prices: Sequence[float]) -> list[Point]:
     search = FormulaSearch(everything.rows(klass, share), everything.support(klass, config.min_support), config.limits)
-    return search.path(prices)
+    return [replace(point, cubes=everything.plain(point.cubes)) for point in search.path(prices)]
 
 
 def _lower(everything: Lesson, path: Sequence[Point], taken: Trial, config: SearchConfig) -> tuple[list[Point], Point]:
