@@ -531,7 +531,7 @@ def bag_cubes(
     rows, support = lesson.rows(choice.klass, choice.share), lesson.support(choice.klass, config.min_support)
     search = FormulaSearch(rows, support, config.limits, thorough=False)
     points = search.path([point.price for point in choice.path if point.price >= choice.price])
-    return lesson.plain(points[-1].cubes)
+    return lesson.plain(search.plainest(points[-1]).cubes)
 
 
 def _most_frequent(
@@ -598,19 +598,24 @@ def literals_of(
     return (kept if about is not None else tuple(name for name in names if name in set(only))) or names
 
 
-def _path(everything: Lesson, klass: int, share: float, config: SearchConfig, prices: Sequence[float]) -> list[Point]:
-    search = FormulaSearch(everything.rows(klass, share), everything.support(klass, config.min_support), config.limits)
-    return [replace(point, cubes=everything.plain(point.cubes)) for point in search.path(prices)]
+def _search(everything: Lesson, klass: int, share: float, config: SearchConfig) -> FormulaSearch:
+    rows, support = everything.rows(klass, share), everything.support(klass, config.min_support)
+    return FormulaSearch(rows, support, config.limits)
 
 
-def _lower(everything: Lesson, path: Sequence[Point], taken: Trial, config: SearchConfig) -> tuple[list[Point], Point]:
+def _plain(everything: Lesson, points: Sequence[Point]) -> list[Point]:
+    """The points without literals that others imply."""
+    return [replace(point, cubes=everything.plain(point.cubes)) for point in points]
+
+
+def _lower(search: FormulaSearch, path: Sequence[Point], taken: Trial) -> tuple[list[Point], Point]:
     """Go on to lower prices where the formula fits worse than those of the folds did.
 
     At a price that is nearly too high for a formula, the folds may have found it and all rows something shorter.
     """
     prices = [point.price for point in path]
     prices += [prices[-1] / 2, prices[-1] / 4]
-    longer = _path(everything, taken.klass, taken.share, config, prices)
+    longer = search.path(prices)
     for point in longer:
         if point.price <= taken.price and point.score >= taken.fit - FIT:
             return longer[: longer.index(point) + 1], point
@@ -625,7 +630,7 @@ def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], c
     if not folds:
         klass = min(classes, key=lambda place: float(sizes[place]))
         prices = config.prices(weight)[:1]
-        path = _path(everything, klass, shares[-1], config, prices)
+        path = _plain(everything, _search(everything, klass, shares[-1], config).path(prices))
         note = "too few rows of this class to choose a length by cross-validation: the shortest formula is taken."
         return Choice(klass, shares[-1], prices[0], path[-1].cubes, everything.names, tuple(path), (), note=note)
     trials = cross_validate(folds, classes, shares, config, weight)
@@ -641,10 +646,13 @@ def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], c
         taken = max((trial for trial in own if trial.share == share), key=lambda trial: trial.price)
         tried = tuple(trial for trial in trials if trial.klass == klass and trial.share == share)
         prices = [trial.price for trial in tried] if config.price is None else config.prices(weight)
-        path = _path(everything, klass, share, config, prices)
+        search = _search(everything, klass, share, config)
+        path = search.path(prices)
         point = next(point for point in path if point.price == taken.price)
         if config.price is None and point.score < taken.fit - FIT:
-            path, point = _lower(everything, path, taken, config)
-        options.append(Choice(klass, share, point.price, point.cubes, everything.names, tuple(path), tried))
+            path, point = _lower(search, path, taken)
+        cubes = everything.plain(search.plainest(point).cubes)
+        points = tuple(_plain(everything, path))
+        options.append(Choice(klass, share, point.price, cubes, everything.names, points, tried))
     # Within one standard error the shorter formula, then the rarer class, then the first.
     return min(options, key=lambda choice: (not choice.cubes, choice.n_literals, float(sizes[choice.klass])))

@@ -386,7 +386,7 @@ class FormulaSearch:
         points: list[Point] = []
         for place, price in enumerate(prices):
             points.append(self.step(price, points[-1].cubes if points else (), cover=place > 0))
-        return [self._plainest(point) for point in self.pruned(points)]
+        return self.pruned(points)
 
     def step(self, price: float, start: Sequence[Codes] = (), *, cover: bool = True) -> Point:
         """The best formula found at a price, from that of a higher price and from a cover by pure cubes.
@@ -650,9 +650,12 @@ class FormulaSearch:
         rest = state if out < 0 else self._without(state, out)
         return _State([*rest.cubes, cube], np.concatenate([rest.fires, self._fires(cube)[None]]))
 
-    def _plainest(self, point: Point) -> Point:
+    def plainest(self, point: Point) -> Point:
         """The formula with plainer cubes where these are as good: shorter, with fewer negations, of earlier columns."""
         state, changed = self._state(point.cubes), True
+        for cube, others in zip(state.cubes, state.others if state.cubes else (), strict=True):
+            if any(code & 1 for code in cube):
+                self._add_candidates(beam_cubes(self.rows, self.support, ~others))
         while changed and self._matrix is not None:
             changed = False
             value = self._value(state, point.price)
