@@ -51,10 +51,11 @@ class Explaining(Fitted):
     def relevance_(self) -> pd.DataFrame:
         """How much each class leans on each concept: 1 for what it leans on most, one row for each class.
 
-        Of a committee the mean of its members; with `exact`, 1 for the concepts of the formula and 0 for all others.
+        Of a committee the mean of its members, with `exact` too: the compiled network leans alike on all concepts of its
+        formula. A loaded exact model has the compiled network alone.
         """
         self._check_fitted()
-        network = self.network_
+        network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
         leans = network.relevance() if isinstance(network, Committee) else network.entropy.relevance()
         relevance = leans.detach().double().numpy()
         return pd.DataFrame(relevance, index=list(self.schema_.class_names), columns=list(self.schema_.names))
