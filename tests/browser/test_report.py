@@ -133,14 +133,18 @@ def test_what_would_change_the_answer_is_what_brute_force_finds(opened, name):
 def test_each_cube_says_whether_it_fires_and_what_it_lacks(opened, name):
     here = opened(name)
     place = {concept: i for i, concept in enumerate(here.case.concepts)}
-    cubes = [(k, cube) for k, rule in enumerate(here.case.rules.rules) for cube in rule.formula]
-    trust = [c for rule in here.case.rules.rules for c in rule.confidence]
+    rules = here.case.rules
+    cubes = [(k, cube) for k, rule in enumerate(rules.rules) for cube in rule.cubes]
+    # A complement has a confidence and no cube.
+    trust = [c for rule in rules.rules for _, c in zip(rule.cubes, rule.confidence, strict=False)]
     for row in patterns(here.case, 25, seed=3):
         got = here.page.evaluate(SWITCH, order_of(row, here.case))
         lacks = [[lit for lit in cube if row[place[lit.concept]] != lit.positive] for _, cube in cubes]
         fired = [i for i, failing in enumerate(lacks) if not failing]
         decides = [i for i in fired if trust[i] == max(trust[j] for j in fired)][:1]
-        if here.case.rules.resolve == "none":
+        if rules.resolve == "order":
+            decides = sorted(fired, key=lambda i: rules.order.index(cubes[i][0]))[:1]
+        if rules.resolve == "none":
             decides = fired[:1] if len({cubes[i][0] for i in fired}) == 1 else []
         if here.case.rules.multilabel:
             decides = []
