@@ -175,6 +175,12 @@ class ConceptTable:
         """How many rows these stand for."""
         return int(self.copies.sum())
 
+    def naming(self, literals: Sequence[str]) -> ConceptTable:
+        """The same rows, where rules may name these concepts only."""
+        table = self.take(np.arange(len(self)))
+        object.__setattr__(table, "literals", tuple(literals))
+        return table
+
     def with_columns(self, names: Sequence[str]) -> ConceptTable:
         """The same rows with these concepts, in this order."""
         if tuple(names) == self.names:

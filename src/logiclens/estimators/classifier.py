@@ -56,8 +56,9 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
             columns are concepts in [0, 1]. Which of the two is never guessed from the values.
         exact: whether the rules answer, as a network that is compiled from them and certified to equal them on every
             possible row; see `logiclens.explain.compiler`. Else the committee answers and the rules are about it.
-        committee: how many networks are trained on bags of the rows and answer together. None is 10, or 1 with
-            `method="paper"`, which explains one network.
+        committee: how many networks are trained on bags of the rows and answer together: 3, 6, 10, 15 and so on, one
+            for each pair of groups of the rows; 2 and 1 have too few bags to teach, so that labels do. None is 10, or
+            1 with `method="paper"`, which explains one network.
         stable: whether rules may only use concepts that recur on at least half of the bags.
         teacher: a fitted model with `predict_proba` or `predict` on the raw table, which the rules then explain: they
             match its answers in place of the committee's, and their length is chosen by fidelity to it. It stays
@@ -86,7 +87,7 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         max_literals: the most literals in the formula of a class; None is no limit.
         price: the macro-F1 that a literal must earn; None lets cross-validation choose it, and with it the length.
         min_support: the weight of rows of its class that each cube must be right on alone. None is 5 or 0.5% of the
-            class, whichever is more, but at most a quarter of the class.
+            class, whichever is more. Never more than a quarter of the class is asked for.
         random_state: the seed of the initial weights and of the validation split.
 
     Example:
@@ -262,7 +263,7 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         found = {}
         for name, (table, answers) in parts.items():
             places = self.rules_.predict_places(PackedRows.of(table.boolean(), table.names))
-            agree = places == np.asarray(answers).argmax(axis=1)
+            agree = np.asarray(answers)[1][np.arange(len(places)), places]
             found[name] = float(np.average(agree, weights=table.weight))
         return found
 

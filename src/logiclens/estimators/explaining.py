@@ -51,8 +51,8 @@ class Explaining(Fitted):
     def relevance_(self) -> pd.DataFrame:
         """How much each class leans on each concept: 1 for what it leans on most, one row for each class.
 
-        Of a committee the mean of its members, with `exact` too: the compiled network leans alike on all concepts of its
-        formula. A loaded exact model has the compiled network alone.
+        Of a committee the mean of its members, with `exact` too: the compiled network leans alike on all concepts of
+        its formula. A loaded exact model has the compiled network alone.
         """
         self._check_fitted()
         network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
@@ -128,6 +128,8 @@ class Explaining(Fitted):
             raise LogicLensError(f"stability must be a number of resamples from 2 on, got {n_resamples!r}.")
         if not hasattr(self, "table_"):
             raise LogicLensError("a loaded model keeps no rows to draw again: fit it first.")
+        if self.teacher is not None:
+            raise LogicLensError("resamples have no answers of a teacher: leave out stability, the bags tell as much.")
         seed = seed_of(self.random_state)
         runs = list(resampled_formulas(self, self.classes_, self.table_, int(n_resamples), seed, choices))
         return selection_frequencies(names, runs, chosen=chosen, cuts=cuts)

@@ -21,6 +21,7 @@ from logiclens.estimators.counted import prepare_counted
 from logiclens.estimators.inputs import Labels, bare_predicates, class_codes, known_labels
 from logiclens.estimators.prepared import CutsOn, Prepared, Schema, SetAside, about
 from logiclens.estimators.teacher import answers_of
+from logiclens.formula.counted import counting_weight
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
@@ -73,8 +74,8 @@ def prepare(
         ready = _in_groups(raw, known, distinct, aside, held_out, booleaniser, committee)
         if taught is None:
             return ready
-        used, apart = distinct.first[distinct.weight > aside], distinct.first[aside > 0]
-        return replace(ready, taught=taught[used], taught_aside=taught[apart])
+        told = _over_copies(taught, distinct)
+        return replace(ready, taught=told[:, distinct.weight > aside], taught_aside=told[:, aside > 0])
     held = set_apart(strata, distinct.weight - aside, shares[1]) if held_out is None else np.zeros(len(distinct))
     train = distinct.weight - aside - held
     columns = [column.take(distinct.first) for column in raw.columns]
@@ -107,6 +108,19 @@ def _answers(teacher: Any, rows: Any, known: Labels) -> NDArray[np.float64]:
     return answers_of(teacher, rows, known.classes)
 
 
+def _over_copies(taught: NDArray[np.float64], distinct: DistinctRows) -> NDArray[np.float64]:
+    """The mean probability, and the mean answer, over the copies of each distinct row: `[2, rows, classes]`.
+
+    A teacher may know more than the table, so that copies have other answers.
+    """
+    said = np.eye(taught.shape[1])[taught.argmax(axis=1)]
+    means = [
+        [np.bincount(distinct.copy_of, distinct.each * column[distinct.places]) / distinct.weight for column in kind.T]
+        for kind in (taught, said)
+    ]
+    return np.array(means).transpose(0, 2, 1)
+
+
 def _in_groups(
     raw: _Raw,
     known: Labels,
@@ -119,7 +133,7 @@ def _in_groups(
     """Rows in groups for a committee, and those that are set aside."""
     weight = distinct.weight - aside
     used = np.flatnonzero(weight > 0)
-    codes, weight = known.codes[distinct.first[used]], weight[used]
+    codes, weight = known.codes[distinct.first[used]], _in_rows(weight[used], distinct.each)
     strata = None if codes.ndim == 2 else codes
     groups = split_groups(strata, weight, n_groups_for(committee, _rarest(codes, len(known.classes), weight)))
     cutter = Cutter(raw, known, distinct.first[used], codes, weight, booleaniser, held_out)
@@ -191,9 +205,28 @@ class Cutter:
 
     def grouped(self, groups: NDArray[np.float64]) -> GroupedRows:
         """The rows in groups, cut on all of them, and for each group cut again without it."""
+        everything = self.cut(self.weight)
         again = self.booleaniser is not None and len(groups) > 1
-        without = tuple(self.cut(self.weight - group) for group in groups) if again else ()
-        return GroupedRows(self.cut(self.weight), groups, without)
+        without = tuple(self._cut_without(group, everything) for group in groups) if again else ()
+        return GroupedRows(everything, groups, without)
+
+    def _cut_without(self, group: NDArray[np.float64], everything: CutRows) -> CutRows:
+        try:
+            return self.cut(self.weight - group)
+        except LogicLensError:
+            # Without these rows no column varies: there is nothing that a rule could be made of.
+            table, held = everything.table, everything.validation
+            return CutRows(table.naming(()), None if held is None else held.naming(()), everything.about)
+
+
+def _in_rows(weight: NDArray[np.float64], each: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of distinct rows in rows: those that are no counts say how important a row is, on any scale.
+
+    `each` are the weights of single rows. Rows that all weigh the same count once each.
+    """
+    scaled = weight * (counting_weight(each).sum() / each.sum())
+    whole = np.round(scaled)
+    return whole if np.abs(scaled - whole).max() < 1e-6 else scaled
 
 
 def _rarest(codes: NDArray[Any], n_classes: int, weight: NDArray[np.float64]) -> float:

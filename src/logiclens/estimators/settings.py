@@ -48,6 +48,8 @@ def check_settings(model: EntropyClassifier) -> None:
             raise LogicLensError(f"{name} must be True or False, got {getattr(model, name)!r}.")
     if model.method == "paper" and (model.exact or model.stable or model.teacher is not None):
         raise LogicLensError("exact, stable and teacher need method='search': the paper's extraction has none of them.")
+    if model.teacher is not None and model.score_against is not None:
+        raise LogicLensError("rules that explain a teacher match its answers: leave out score_against.")
     _check_committee(model)
     search_config(model)
 
@@ -58,6 +60,10 @@ def _check_committee(model: EntropyClassifier) -> None:
         return
     if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
         raise LogicLensError(f"committee must be a number of networks from 1 on, or None, got {size!r}.")
+    if size not in (1, 2) and not any(n * (n - 1) // 2 == size for n in range(3, int(size) + 2)):
+        raise LogicLensError(f"committee must be 1, 2, 3, 6, 10, 15 …, one for each pair of groups, got {size}.")
+    if size in (1, 2) and (model.score_against == "network" or model.stable) and model.method != "paper":
+        raise LogicLensError(f"stable and score_against='network' need bags: leave out committee={size}.")
     if model.method == "paper" and size != 1:
         raise LogicLensError(f"method='paper' explains one network: leave out committee={size}.")
 

@@ -114,7 +114,7 @@ class Lesson:
         taught = taught if most is None else taught.at_most(most)
         used = np.flatnonzero(taught.weight > 0)
         table = taught.table
-        columns = [table.names.index(name) for name in names]
+        columns = np.array([table.names.index(name) for name in names], dtype=np.intp)
         bits = table.boolean()[used][:, columns]
         weight, probability = taught.weight[used], taught.probability[used]
         targets = taught.targets()[used]
@@ -501,6 +501,7 @@ def choose(
     two_classes: bool = False,
 ) -> list[Choice]:
     """The formula of each class; of two classes the one formula that states both."""
+    table = teacher.grouped.cut.table
     names = literals_of(teacher.grouped.cut, config.only)
     folds = folds_of(teacher, factors, config.only)
     everything = Lesson.of(teacher.all_rows(), names, factors, most=MOST_OF_ALL)
@@ -510,7 +511,17 @@ def choose(
     if teacher.other is None and (teacher.in_bag or len(folds) < 3):
         config = replace(config, shares=(0.0,))
     choices = [_chosen(everything, folds, classes, config) for classes in groups]
-    return [_settled(choice, everything, teacher, config, factors) for choice in choices]
+    choices = [_settled(choice, everything, teacher, config, factors) for choice in choices]
+    # Of several labels each is a question of its own: no other class or order answers yes for it.
+    return [_or_always(choice, everything) for choice in choices] if table.is_multilabel else choices
+
+
+def _or_always(choice: Choice, everything: Lesson) -> Choice:
+    """The choice, or `True` where that is right more often on the label."""
+    yes, weight = everything.labels[:, choice.klass], everything.weight
+    fires = everything.fires(choice.cubes)
+    right = yes[fires].sum() + (weight - yes)[~fires].sum()
+    return replace(choice, cubes=((),)) if yes.sum() > right else choice
 
 
 def _settled(
@@ -531,6 +542,8 @@ def bag_cubes(
     rows, support = lesson.rows(choice.klass, choice.share), lesson.support(choice.klass, config.min_support)
     search = FormulaSearch(rows, support, config.limits, thorough=False)
     points = search.path([point.price for point in choice.path if point.price >= choice.price])
+    if not points:
+        return ()
     return lesson.plain(search.plainest(points[-1]).cubes)
 
 
@@ -629,7 +642,7 @@ def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], c
     sizes = everything.labels.sum(axis=0)
     if not folds:
         klass = min(classes, key=lambda place: float(sizes[place]))
-        prices = config.prices(weight)[:1]
+        prices = config.prices(weight)[:1] if config.price is None else [config.price]
         path = _plain(everything, _search(everything, klass, shares[-1], config).path(prices))
         note = "too few rows of this class to choose a length by cross-validation: the shortest formula is taken."
         return Choice(klass, shares[-1], prices[0], path[-1].cubes, everything.names, tuple(path), (), note=note)

@@ -61,6 +61,9 @@ class Support:
     def of(cls, labels: NDArray[np.float64], weight: NDArray[np.float64], at_least: float | None = None) -> Support:
         """The default: max(5, 0.5% of the class), never more than a quarter of the class."""
         positive, total = float(labels.sum()), float(weight.sum())
+        if positive <= 0:
+            # No cube can be right on a class that no row has.
+            return cls(float("inf"), 1.0)
         asked = max(5.0, 0.005 * positive) if at_least is None else float(at_least)
         return cls(min(asked, positive / 4), positive / total if total else 0.0)
 
@@ -209,7 +212,7 @@ def beam_cubes(
     if rows.right is not rows.yes:
         weights.append(rows.right * open_rows)
     total_yes, total_no = (float(weight.sum(dtype=np.float64)) for weight in weights[:2])
-    if total_yes <= 0:
+    if total_yes <= 0 or not rows.names:
         return {}
     prior = total_yes / (total_yes + total_no)
     n_rows, n_concepts = rows.columns.shape

@@ -191,7 +191,8 @@ class Teacher:
         grouped: the rows.
         jobs: what was trained.
         answers: for each job the probabilities of all rows, rounded, `[rows, classes]`.
-        other: the probabilities of another teacher, which then take the place of the networks' and of the labels.
+        other: the probabilities and the answers of another teacher, `[2, rows, classes]`, which then take the place of
+            those of the networks and of the labels.
     """
 
     grouped: GroupedRows
@@ -254,12 +255,8 @@ class Teacher:
         return Taught(cut.table, weight, weight[:, None] * cut.table.targets(), cut.about)
 
     def _by_other(self, cut: CutRows, weight: NDArray[np.float64]) -> Taught:
-        other = self.other if self.other is not None else cut.table.targets()
-        steps = np.round(other * PROBABILITY_STEPS) / PROBABILITY_STEPS
-        if cut.table.is_multilabel:
-            said = (other >= 0.5).astype(np.float64)
-        else:
-            said = np.eye(other.shape[1])[other.argmax(axis=1)]
+        probability, said = self.other if self.other is not None else np.stack([cut.table.targets()] * 2)
+        steps = np.round(probability * PROBABILITY_STEPS) / PROBABILITY_STEPS
         return Taught(cut.table, weight, weight[:, None] * steps, cut.about, said)
 
     @property
