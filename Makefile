@@ -10,7 +10,7 @@ PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .PHONY: setup reference demo test test-browser test-all lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
-	bench-domination bench-scale bench-paper clean
+	bench-domination bench-ablation bench-scale bench-paper clean
 
 setup: $(READY)
 
@@ -76,6 +76,12 @@ bench-planted: setup
 
 bench-domination: setup
 	$(BIN)/python benchmarks/domination.py --json benchmarks/results/domination.json
+
+# Each part of the defaults changed alone, into benchmarks/results and docs/ablation.md (needs LOGICLENS_DATA).
+# It goes on where it was stopped.
+bench-ablation: setup
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/ablation.py --json benchmarks/results/ablation.json
+	$(BIN)/python benchmarks/ablation_page.py
 
 # Counting in engines beside a plain GROUP BY, pandas and polars, into benchmarks/results and docs/scale.md; an hour, and 4 GB of disk.
 bench-scale: setup

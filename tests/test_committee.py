@@ -17,7 +17,7 @@ from logiclens.data.parts import split_groups
 from logiclens.errors import LogicLensError
 from logiclens.estimators.inputs import known_labels
 from logiclens.estimators.prepare import Cutter, _Raw
-from logiclens.estimators.training import Begun, _train, probabilities
+from logiclens.estimators.training import Begun, probabilities, train_networks
 from logiclens.explain.length import folds_of
 from logiclens.nn import EntropyNet
 from logiclens.train.committee import Committee, n_groups_for, teacher_of
@@ -42,7 +42,7 @@ def taught(made: Cutter, groups: np.ndarray):
     model = EntropyClassifier(epochs=25)
     begun = Begun(model, made.known.classes, grouped.cut.table, None, 0, grouped)
     networks = begun.networks()
-    _train(networks)
+    train_networks(networks)
     return teacher_of(grouped, grouped.jobs(), [one.network.double() for one in networks], probabilities)
 
 

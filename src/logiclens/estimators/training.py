@@ -140,7 +140,8 @@ class _Network:
 def train_all(begun: Sequence[Begun], *, progress: bool | None = None) -> list[Trained]:
     """Train the networks of all, those that can be in one pass; each comes out as if trained alone."""
     fresh = [one.networks() for one in begun]
-    results = _train([replace(one, config=replace(one.config, progress=progress)) for own in fresh for one in own])
+    shown = [replace(one, config=replace(one.config, progress=progress)) for own in fresh for one in own]
+    results = train_networks(shown)
     trained, first = [], 0
     for one, own in zip(begun, fresh, strict=True):
         trained.append(_settled(one, [made.network for made in own], results[first : first + len(own)]))
@@ -148,7 +149,8 @@ def train_all(begun: Sequence[Begun], *, progress: bool | None = None) -> list[T
     return trained
 
 
-def _train(networks: Sequence[_Network]) -> list[TrainResult]:
+def train_networks(networks: Sequence[_Network]) -> list[TrainResult]:
+    """Train networks in place, those that can be in one pass."""
     results: dict[int, TrainResult] = {}
     together = [i for i, one in enumerate(networks) if one.config.batch_size is None and stackable(one.network)]
     found = fit_many(

@@ -47,6 +47,8 @@ class SearchConfig:
         shares: shares of the teacher that are tried.
         one_se: whether the shortest formula within one standard error of the best is taken, instead of the best.
         only: the concepts that formulas may use; all that are for rules where not given.
+        widen: whether a best whose formulas differ between folds must be better by more than one standard error.
+        consensus: whether of equally good formulas the one that most bags give is taken.
     """
 
     max_literals: int | None = None
@@ -56,6 +58,8 @@ class SearchConfig:
     shares: tuple[float, ...] = SHARES
     one_se: bool = True
     only: tuple[str, ...] | None = None
+    widen: bool = True
+    consensus: bool = True
 
     @property
     def limits(self) -> Limits:
@@ -425,15 +429,16 @@ def cross_validate(
     return [trial for race in (*ended, *running) for trial in race.finished()]
 
 
-def eligible(trials: Sequence[Trial], judge: Judge, *, one_se: bool = True) -> list[Trial]:
+def eligible(trials: Sequence[Trial], judge: Judge, *, one_se: bool = True, widen: bool = True) -> list[Trial]:
     """The trials whose loss to the best is within one standard error of the paired difference; else the best alone.
 
-    A best whose formulas differ from fold to fold has less of a claim: it must be better by up to two errors.
+    A best whose formulas differ from fold to fold has less of a claim: with `widen` it must be better by up to two
+    errors.
     """
     first = max(trials, key=lambda trial: trial.score)
     if not one_se:
         return [first]
-    best, errors = judge.honest_best(trials), 2 - first.stability
+    best, errors = judge.honest_best(trials), 2 - first.stability if widen else 1.0
     return [
         trial for trial in trials if trial is first or best.score - trial.score <= errors * judge.error(best, trial)
     ]
@@ -531,7 +536,8 @@ def _settled(
     if teacher.in_bag:
         return choice
     bags = [bag_cubes(choice, teacher.bag(member), config, factors) for member in range(teacher.n_members)]
-    return replace(choice, bags=tuple(bags), cubes=_most_frequent(choice, bags, everything, config))
+    cubes = _most_frequent(choice, bags, everything, config) if config.consensus else choice.cubes
+    return replace(choice, bags=tuple(bags), cubes=cubes)
 
 
 def bag_cubes(
@@ -649,7 +655,7 @@ def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], c
     trials = cross_validate(folds, classes, shares, config, weight)
     if config.price is not None:
         trials = [trial for trial in trials if trial.price == config.price]
-    kept = eligible(trials, Judge.of(folds), one_se=config.one_se)
+    kept = eligible(trials, Judge.of(folds), one_se=config.one_se, widen=config.widen)
     options = []
     for klass in classes:
         own = [trial for trial in kept if trial.klass == klass]
