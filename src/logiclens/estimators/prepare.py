@@ -225,7 +225,7 @@ def _in_rows(weight: NDArray[np.float64], each: NDArray[np.float64]) -> NDArray[
     `each` are the weights of single rows. Rows that all weigh the same count once each.
     """
     scaled = weight * (counting_weight(each).sum() / each.sum())
-    whole = np.round(scaled)
+    whole: NDArray[np.float64] = np.round(scaled)
     return whole if np.abs(scaled - whole).max() < 1e-6 else scaled
 
 
