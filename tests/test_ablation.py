@@ -10,6 +10,7 @@ import pytest
 
 from logiclens import EntropyClassifier
 from logiclens.explain.length import Fold, Judge, Lesson, SearchConfig, Trial, eligible
+from logiclens.formula.groups import NO_GROUPS
 from tests.scripts import ROOT, benchmark_script
 
 ablation = benchmark_script("ablation")
@@ -48,7 +49,10 @@ def test_a_best_that_differs_between_folds_is_asked_for_more_only_with_widening(
     rows, labels = np.ones((100, 1), dtype=bool), np.arange(100) < 50
     weight = np.ones(100)
     targets = np.stack([~labels, labels], axis=1).astype(float)
-    lesson = Lesson(("a",), ("a",), rows, weight, targets, weight, targets, targets)
+    lesson = Lesson(
+        names=("a",), about=("a",), bits=rows, weight=weight, labels=targets, scored_weight=weight, scored=targets,
+        taught=targets, groups=NO_GROUPS,
+    )  # fmt: skip
     judge = replace(Judge.of([Fold(lesson, lesson)]), fold=np.arange(100) % 5)
     loss = {}
     for n_wrong in range(1, 12):
