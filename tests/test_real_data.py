@@ -34,9 +34,13 @@ def test_vdem_trains_on_its_distinct_rows_only(vdem):
     concepts, labels = vdem
     table = ConceptTable(concepts, list(concepts.columns), (labels == "democracy").astype(int))
     assert len(table) == 3260
-    model = EntropyClassifier(None, epochs=1).fit(concepts, labels, held_out=(concepts, labels))
+    # One network sees all rows; the members of a committee see bags of them.
+    held = (concepts, labels)
+    model = EntropyClassifier(None, epochs=1, method="paper").fit(concepts, labels, held_out=held)
     assert model.train_result_.counted
     assert model.train_result_.n_trained_rows == len(table.counted()) == len(concepts.drop_duplicates())
+    member = EntropyClassifier(None, epochs=1).fit(concepts, labels, held_out=held).train_result_
+    assert member.n_trained_rows < len(table.counted())
 
 
 def test_vdem_formula_is_short_and_true_on_unseen_rows(vdem):
