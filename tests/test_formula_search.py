@@ -13,7 +13,7 @@ from sklearn.metrics import f1_score
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.explain.length import Lesson
-from logiclens.explain.search import FormulaSearch, Limits, SearchRows, Support, beam_cubes, wilson_lower
+from logiclens.explain.search import FormulaSearch, Limits, Point, SearchRows, Support, beam_cubes, wilson_lower
 from logiclens.formula import DNF, parse
 from logiclens.metrics.rules import wilson_interval
 from logiclens.train.committee import Taught
@@ -133,6 +133,19 @@ def test_of_equally_good_cubes_the_one_without_negations_is_taken():
     labels = bits[:, 0]
     point = search_of(rows_of(bits, labels)).path(PRICES)[-1]
     assert point.cubes == ((0,),)
+
+
+def test_a_negation_gives_way_to_a_plainer_cube_that_is_as_good():
+    """On these rows the last two columns are the first two negated."""
+    rng = np.random.default_rng(5)
+    x = rng.random((200, 2)) < 0.5
+    bits = np.column_stack([x, ~x])
+    rows = rows_of(bits, x[:, 0] & x[:, 1])
+    search = search_of(rows)
+    negated = ((5, 7),)
+    found = search.plainest(Point(0.01, negated, search.score(negated)))
+    assert found.cubes == ((0, 2),)
+    assert found.score == search.score(negated)
 
 
 def test_beam_cubes_fire_where_they_say():

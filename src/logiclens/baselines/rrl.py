@@ -308,7 +308,8 @@ def trained(
             score = (round(right, 12), -order, -float(share @ loss))
             if best is None or score > best_score:
                 best, best_score = model, score
-    assert best is not None
+    if best is None:
+        raise LogicLensError("RRL needs at least one penalty and one epoch to choose from.")
     return best
 
 
