@@ -57,8 +57,11 @@ def test_a_best_that_differs_between_folds_is_asked_for_more_only_with_widening(
     loss = {}
     for n_wrong in range(1, 12):
         wrong = labels ^ (np.arange(100) % 50 < n_wrong) & labels
-        trials = [Trial(1, 1.0, 0.01, labels, 1.0, 9.0, stability=0.0), Trial(1, 1.0, 0.04, wrong, 0.0, 1.0)]
-        trials = [replace(trial, score=judge.score(1, trial.fires)) for trial in trials]
+        trials = [
+            Trial((1,), 1.0, 0.01, labels[None], 1.0, 9.0, stability=0.0),
+            Trial((1,), 1.0, 0.04, wrong[None], 0.0, 1.0),
+        ]
+        trials = [replace(trial, score=judge.score(trial.classes, trial.fires)) for trial in trials]
         loss[n_wrong] = [len(eligible(trials, judge, widen=widen)) == 2 for widen in (True, False)]
     kept = [sum(each[place] for each in loss.values()) for place in (0, 1)]
     assert kept[0] > kept[1] >= 1

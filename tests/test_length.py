@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
 from logiclens import EntropyClassifier
-from logiclens.explain.length import Judge, Trial, eligible
+from logiclens.explain.length import Judge, Lesson, Trial, eligible
 from logiclens.formula import Complement
+from logiclens.formula.groups import Groups
 
 
 def judge_of(labels: np.ndarray, n_folds: int = 5) -> Judge:
@@ -19,7 +22,7 @@ def judge_of(labels: np.ndarray, n_folds: int = 5) -> Judge:
 
 
 def trial(judge: Judge, fires: np.ndarray, literals: float, *, share: float = 1.0, stability: float = 1.0) -> Trial:
-    return Trial(1, share, 1 / (1 + literals), fires, judge.score(1, fires), literals, 0.0, stability)
+    return Trial((1,), share, 1 / (1 + literals), fires[None], judge.score([1], fires[None]), literals, 0.0, stability)
 
 
 @pytest.fixture
@@ -33,8 +36,8 @@ def flipped(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
 
 def test_the_score_is_scikit_learns_macro_f1(labels):
     judge, fires = judge_of(labels), flipped(labels, 0.2, 1)
-    assert judge.score(1, fires) == pytest.approx(f1_score(labels, fires, average="macro"))
-    assert judge.score(0, ~fires) == pytest.approx(judge.score(1, fires))
+    assert judge.score([1], fires[None]) == pytest.approx(f1_score(labels, fires, average="macro"))
+    assert judge.score([0], ~fires[None]) == pytest.approx(judge.score([1], fires[None]))
 
 
 def test_the_error_is_that_of_a_bootstrap(labels):
@@ -43,7 +46,7 @@ def test_the_error_is_that_of_a_bootstrap(labels):
     rng, differences = np.random.default_rng(3), []
     for _ in range(400):
         rows = rng.integers(0, len(labels), len(labels))
-        scores = [f1_score(labels[rows], one.fires[rows], average="macro") for one in (first, second)]
+        scores = [f1_score(labels[rows], one.fires[0, rows], average="macro") for one in (first, second)]
         differences.append(scores[0] - scores[1])
     assert judge.error(first, second, correction=1.0) == pytest.approx(np.std(differences), rel=0.15)
     # Nadeau and Bengio: 1/5 + 1/4 in place of 1/5.
@@ -53,7 +56,7 @@ def test_the_error_is_that_of_a_bootstrap(labels):
 def test_the_error_does_not_depend_on_which_class_is_stated(labels):
     judge = judge_of(labels)
     first, second = trial(judge, flipped(labels, 0.1, 1), 3), trial(judge, flipped(labels, 0.15, 2), 1)
-    other = Trial(0, 1.0, 0.1, ~second.fires, judge.score(0, ~second.fires), 1)
+    other = Trial((0,), 1.0, 0.1, ~second.fires, judge.score([0], ~second.fires), 1)
     assert judge.error(first, other) == pytest.approx(judge.error(first, second))
 
 
@@ -61,7 +64,7 @@ def test_what_is_within_one_error_of_the_best_is_eligible(labels):
     judge = judge_of(labels)
     best, far = trial(judge, flipped(labels, 0.10, 5), 9), trial(judge, flipped(labels, 0.3, 6), 1)
     # As many rows are answered otherwise to the better as to the worse, and one more.
-    fires, right = best.fires.copy(), best.fires == labels
+    fires, right = best.fires[0].copy(), best.fires[0] == labels
     changed = np.r_[np.flatnonzero(right)[:11], np.flatnonzero(~right)[:10]]
     fires[changed] ^= True
     close = trial(judge, fires, 2)
@@ -143,3 +146,62 @@ def test_pure_noise_gets_a_short_formula_or_none():
     frame = pd.DataFrame(rng.random((300, 8)) < 0.5, columns=list("abcdefgh")).astype(int)
     model = EntropyClassifier(epochs=20).fit(frame, rng.random(300) < 0.5)
     assert model.learned_.choices[0].n_literals <= 3
+
+
+def test_the_error_of_several_classes_together_is_that_of_a_bootstrap():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, 800)
+    yes = (labels == np.arange(4)[:, None]).astype(float)
+    judge = Judge(yes, np.ones(800), np.ones(800), np.arange(800) % 5)
+    classes = (0, 2, 3)
+
+    def answered(share: float) -> Trial:
+        fires = (yes[list(classes)] > 0) ^ (rng.random((3, 800)) < share)
+        return Trial(classes, 1.0, 0.1, fires, judge.score(classes, fires), 1.0)
+
+    first, second = answered(0.05), answered(0.1)
+    differences = []
+    for _ in range(400):
+        rows = rng.integers(0, 800, 800)
+        drawn = replace(judge, yes=yes[:, rows])
+        scores = [drawn.score(classes, one.fires[:, rows]) for one in (first, second)]
+        differences.append(scores[0] - scores[1])
+    assert judge.error(first, second, correction=1.0) == pytest.approx(np.std(differences), rel=0.15)
+
+
+def many_classes(n_classes: int = 30, n_each: int = 40) -> tuple[pd.DataFrame, np.ndarray]:
+    """Each class has its own pair of columns; three further columns are noise."""
+    rng = np.random.default_rng(1)
+    pairs = [(a, b) for a in range(9) for b in range(a)][:n_classes]
+    labels = np.repeat(np.arange(n_classes), n_each)
+    bits = np.zeros((len(labels), 12), dtype=int)
+    for klass, pair in enumerate(pairs):
+        bits[np.ix_(labels == klass, pair)] = 1
+    bits[:, 9:] = rng.random((len(labels), 3)) < 0.5
+    return pd.DataFrame(bits, columns=[f"c{j}" for j in range(12)]), labels
+
+
+def test_many_classes_share_one_price_and_one_share_of_the_teacher():
+    rows, labels = many_classes()
+    model = EntropyClassifier(exact=True, epochs=60, random_state=0).fit(rows, labels)
+    choices = model.learned_.choices
+    assert len(choices) == 30
+    assert len({(choice.price, choice.share) for choice in choices}) == 1
+    assert all(len(choice.bags) == 5 for choice in choices)
+    assert model.score(rows, labels) == 1.0
+    assert [str(model.rules_.formulas[k]) for k in (0, 29)] == ['"c0 is 1" & "c1 is 1"', '"c1 is 1" & "c8 is 1"']
+
+
+def test_rows_far_from_a_class_are_thinned_and_weigh_as_much_as_all():
+    rng = np.random.default_rng(2)
+    bits = np.unique(rng.random((3000, 14)) < 0.5, axis=0)
+    labels = np.eye(2)[(bits[:, 0] & bits[:, 1] & bits[:, 2]).astype(int)]
+    weight = np.ones(len(bits))
+    names = tuple(f"c{j}" for j in range(14))
+    lesson = Lesson(names, names, Groups(), bits, weight, labels, weight, labels, labels)
+    whole, thin = lesson.rows(1, 1.0), lesson.rows(1, 1.0, far=200)
+    near = int(labels[:, 1].sum())
+    assert len(thin.yes) == near + 200 < len(whole.yes)
+    assert thin.totals == pytest.approx(whole.totals)
+    assert thin.weight.sum() == pytest.approx(whole.weight.sum())
+    assert np.array_equal(lesson.rows(1, 1.0, far=10**6).columns, whole.columns)

@@ -275,10 +275,11 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
 
     def _compile(self, learned: LearnedRules) -> None:
         """Write the rules down as a network that equals them; the committee is kept beside it."""
-        rules = self._learned_explanation(self.table_).rules
+        explanation = self._learned_explanation(self.table_)
+        rules = explanation.rules
         packed = PackedRows.of(self.table_.boolean(), self.table_.names)
         self.soft_network_ = self.network_
-        agreement = self._agreement(rules, packed, self.table_)
+        agreement = self._agreement(rules, packed, explanation.classes[0].reading)
         compiled = compiled_network(
             learned.formulas, self.table_, agreement=agreement, temperature=float(self.temperature)
         )

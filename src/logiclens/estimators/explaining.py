@@ -20,7 +20,7 @@ from logiclens.estimators.teacher import teacher_name
 from logiclens.estimators.training import resampled_formulas, stated_formulas
 from logiclens.explain.certified import explain_exact
 from logiclens.explain.classwise import explain_all, explain_learned
-from logiclens.explain.extract import Answer, read
+from logiclens.explain.extract import Answer, Reading, read
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.result import Explanation
 from logiclens.explain.stability import Stability, cuts_of, selection_frequencies
@@ -173,16 +173,16 @@ class Explaining(Fitted):
         if not self._is_exact or not hasattr(self, "soft_network_"):
             return None
         table = rows if isinstance(rows, ConceptTable) else self._table(rows)
-        return self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), table)
+        reading = read(self.soft_network_, table, "threshold" if self.schema_.multilabel else "argmax")
+        return self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), reading)
 
-    def _agreement(self, rules: RuleSet, packed: PackedRows, table: ConceptTable) -> float:
+    def _agreement(self, rules: RuleSet, packed: PackedRows, reading: Reading) -> float:
         """The share of rows on which rules decide as the committee does."""
         if self.schema_.multilabel:
-            agree = (read(self.soft_network_, table, "threshold").yes == rules.fires(packed)).mean(axis=1)
+            agree = (reading.yes == rules.fires(packed)).mean(axis=1)
         else:
-            soft = read(self.soft_network_, table, "argmax").logits.argmax(axis=1)
-            agree = rules.predict_places(packed) == soft
-        return float(np.average(agree, weights=table.weight))
+            agree = rules.predict_places(packed) == reading.logits.argmax(axis=1)
+        return float(np.average(agree, weights=reading.table.weight))
 
     def explain_local(
         self, X: Any, explanation: Explanation | None = None, *, target: str | int | None = None

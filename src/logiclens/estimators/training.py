@@ -24,16 +24,18 @@ from logiclens.estimators.inputs import listed_class_weight
 from logiclens.estimators.settings import search_config
 from logiclens.explain.classwise import explain_all
 from logiclens.explain.extract import read
-from logiclens.explain.length import Choice, LearnedRules, bag_cubes, learn_rules
+from logiclens.explain.length import MOST_ROWS, Choice, LearnedRules, Lesson, bag_cubes, learn_rules
 from logiclens.explain.search import formula_of
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.batched import fit_many
 from logiclens.train.committee import (
+    BAG,
     Committee,
     CutRows,
     GroupedRows,
     Taught,
+    bag_size,
     n_groups_for,
     teacher_of,
 )
@@ -52,6 +54,8 @@ LARGE = 10_000
 """With more distinct rows a network is trained on mini-batches."""
 BATCH = 2_048
 """Rows of a mini-batch."""
+PATIENCE = 5
+"""Epochs without a better one after which a network of many classes stops: a pass over its rows is dear."""
 AT_A_TIME = 20
 """Resamples whose networks are trained in one pass."""
 
@@ -118,6 +122,7 @@ class Begun:
             learning_rate=model.learning_rate,
             penalty_weight=model.penalty_weight,
             class_weight=listed_class_weight(model.class_weight, self.classes),
+            patience=PATIENCE if self.grouped is not None and bag_size(rows) < BAG else None,
         )
 
     @property
@@ -269,7 +274,8 @@ def _formulas(
     if not choices:
         return explain_all(trained.network, rows, method="paper").formulas
     taught = Taught(rows, rows.weight, rows.weight[:, None] * probabilities(trained.network, rows))
-    cubes = [bag_cubes(choice, taught, search_config(model), factors) for choice in choices]
+    lesson = Lesson.of(taught, choices[0].names, factors, most=MOST_ROWS)
+    cubes = [bag_cubes(choice, lesson, search_config(model)) for choice in choices]
     return stated_formulas(choices, cubes, len(rows.class_names))
 
 

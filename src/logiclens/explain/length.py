@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.explain.search import Codes, FormulaSearch, Limits, Point, SearchRows, Support, formula_of
+from logiclens.explain.search import DEPTH, TINY, Codes, FormulaSearch, Limits, Point, SearchRows, Support, formula_of
 from logiclens.formula.counted import distinct
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
@@ -29,6 +29,15 @@ MOST_ROWS = 5_000
 """Of more rows a share is searched in each inner fold and bag: prices and shares need no more to be told apart."""
 MOST_OF_ALL = 30_000
 """Of more rows a share is searched for the formula itself."""
+MANY_CLASSES = 12
+"""With more classes one price and one share serve all of them, chosen on so many classes."""
+FAR_ROWS = 500
+"""Rows far from a class that are searched, of many classes: those that neither their label nor the teacher gives to
+it. Each stands for several."""
+FAR_OF_ALL = 2_000
+"""The same, for the formula itself."""
+SHORT_DEPTH = 4
+"""The most literals of a candidate cube, of many classes."""
 FIT = 0.005
 """How much worse than in the folds a formula may fit all rows before a lower price is tried."""
 PATIENCE = 2
@@ -145,14 +154,28 @@ class Lesson:
             summed(probability * factor[:, None]),
         )
 
-    def rows(self, klass: int, share: float) -> SearchRows:
-        """The rows for the formula of a class, with a share of the teacher in the target."""
+    def rows(self, klass: int, share: float, far: int | None = None) -> SearchRows:
+        """The rows for the formula of a class, with a share of the teacher in the target.
+
+        Of the rows that neither their label nor the teacher gives to the class about `far` are kept, evenly spaced in
+        the order of the rows; they weigh as much as all of them.
+        """
         if not self.float_bits:
             self.float_bits.append(np.ascontiguousarray(self.bits, dtype=np.float32))
+        columns = self.float_bits[0]
         target = share * self.taught[:, klass] + (1 - share) * self.scored[:, klass]
-        yes, no = target.astype(np.float32), (self.scored_weight - target).astype(np.float32)
-        right, weight = self.labels[:, klass].astype(np.float32), self.weight.astype(np.float32)
-        return SearchRows(self.float_bits[0], yes, no, yes if np.array_equal(right, yes) else right, weight, self.names)
+        no, right, weight = self.scored_weight - target, self.labels[:, klass], self.weight
+        is_far = (self.taught[:, klass] <= 0) & (right <= 0)
+        if far is not None and is_far.sum() > far:
+            places = np.flatnonzero(is_far)
+            taken = places[np.linspace(0, len(places) - 1, far).round().astype(np.intp)]
+            kept = np.sort(np.concatenate([np.flatnonzero(~is_far), taken]))
+            factor = np.ones(len(no))
+            factor[taken] = weight[is_far].sum() / weight[taken].sum()
+            columns, target, right = columns[kept], target[kept], right[kept]
+            no, weight = (no * factor)[kept], (weight * factor)[kept]
+        yes_, no_, right_, weight_ = (part.astype(np.float32) for part in (target, no, right, weight))
+        return SearchRows(columns, yes_, no_, yes_ if np.array_equal(right_, yes_) else right_, weight_, self.names)
 
     def support(self, klass: int, at_least: float | None) -> Support:
         """What a cube of the class must show."""
@@ -226,37 +249,44 @@ class Judge:
         """The number of folds."""
         return int(self.fold.max()) + 1
 
-    def score(self, klass: int, fires: NDArray[np.bool_], among: NDArray[np.bool_] | None = None) -> float:
-        """Macro-F1 against the labels, of all rows or of some."""
-        return float(macro_f1_of_counts(*self._counts(klass, fires, among)))
+    def score(self, classes: Sequence[int], fires: NDArray[np.bool_], among: NDArray[np.bool_] | None = None) -> float:
+        """Macro-F1 against the labels, of all rows or of some; the mean over the classes."""
+        return float(np.mean(macro_f1_of_counts(*self._counts(classes, fires, among))))
 
     def honest_best(self, trials: Sequence[Trial]) -> Trial:
         """The best of many trials without the flattery of having been chosen on the same rows.
 
         For each fold the trial answers that is best on the other folds (after Tibshirani and Tibshirani 2009). The
-        answers are those for the first class of `trials`.
+        answers are those for the classes of the first trial; of two classes one is the other turned round.
         """
-        klass = trials[0].klass
-        fires = np.zeros(len(self.weight), dtype=np.bool_)
+        classes = trials[0].classes
+        fires = np.zeros(trials[0].fires.shape, dtype=np.bool_)
         for fold in range(self.n_folds):
             here = self.fold == fold
-            best = max(trials, key=lambda trial: self.score(trial.klass, trial.fires, ~here))
-            fires[here] = best.fires[here] if best.klass == klass else ~best.fires[here]
-        return Trial(klass, 0.0, 0.0, fires, self.score(klass, fires), 0.0)
+            best = max(trials, key=lambda trial: self.score(trial.classes, trial.fires, ~here))
+            fires[:, here] = best.fires[:, here] if best.classes == classes else ~best.fires[:, here]
+        return Trial(classes, 0.0, 0.0, fires, self.score(classes, fires), 0.0)
 
     def _counts(
-        self, klass: int, fires: NDArray[np.bool_], among: NDArray[np.bool_] | None = None
-    ) -> tuple[float, float, float, float]:
-        yes, no = self.yes[klass], self.weight - self.yes[klass]
+        self, classes: Sequence[int], fires: NDArray[np.bool_], among: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.float64], ...]:
+        """Of each class what was hit, missed, wrong and rightly rejected."""
+        yes = self.yes[list(classes)]
+        no = self.weight - yes
         if among is not None:
-            yes, no, fires = yes[among], no[among], fires[among]
-        hit, wrong = float(yes[fires].sum()), float(no[fires].sum())
-        return hit, float(yes.sum()) - hit, wrong, float(no.sum()) - wrong
+            yes, no, fires = yes[:, among], no[:, among], fires[:, among]
+        hit, wrong = np.where(fires, yes, 0.0).sum(axis=1), np.where(fires, no, 0.0).sum(axis=1)
+        return hit, yes.sum(axis=1) - hit, wrong, no.sum(axis=1) - wrong
 
-    def influence(self, klass: int, fires: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How the score moves with the weight of each row, were it a yes and were it a no (first order)."""
-        hit, missed, wrong, rejected = self._counts(klass, fires)
-        yes_size, no_size = max(2 * hit + missed + wrong, 1e-12), max(2 * rejected + missed + wrong, 1e-12)
+    def influence(
+        self, classes: Sequence[int], fires: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How the score of each class moves with the weight of each row, were it a yes and were it a no (first order).
+
+        Both are `[classes, rows]`.
+        """
+        hit, missed, wrong, rejected = (counts[:, None] for counts in self._counts(classes, fires))
+        yes_size, no_size = np.maximum(2 * hit + missed + wrong, TINY), np.maximum(2 * rejected + missed + wrong, TINY)
         # F1 = 2 hit / (2 hit + missed + wrong); its derivatives by a hit and by an error, for both classes.
         by_hit, by_error = (missed + wrong) / yes_size**2, -hit / yes_size**2
         by_rejected, by_error_no = (missed + wrong) / no_size**2, -rejected / no_size**2
@@ -271,31 +301,34 @@ class Judge:
         1/k + 1/(k - 1) instead of 1/k of that of a fold.
         """
         correction = 1 + self.n_folds / (self.n_folds - 1) if correction is None else correction
-        klass, other = first.klass, second.klass
-        mine, theirs = self.influence(klass, first.fires), self.influence(other, second.fires)
-        if klass != other:
-            # A yes of one class is a no of the other.
-            theirs = theirs[1], theirs[0]
-        yes = self.yes[klass] / np.maximum(self.weight, 1e-12)
-        factor = self.weight / np.maximum(self.copies, 1e-12)
-        moved = [(a - b) * factor for a, b in zip(mine, theirs, strict=True)]
-        variance = float((self.copies * (yes * moved[0] ** 2 + (1 - yes) * moved[1] ** 2)).sum())
-        return float(np.sqrt(variance * correction))
+        # A row is a yes of its own class and a no of all others.
+        moved = np.zeros((len(self.yes), len(self.weight)))
+        by_others = np.zeros(len(self.weight))
+        for trial, sign in ((first, 1.0), (second, -1.0)):
+            as_yes, as_no = self.influence(trial.classes, trial.fires)
+            by_others += sign * as_no.mean(axis=0)
+            moved[list(trial.classes)] += sign * (as_yes - as_no) / len(trial.classes)
+        asked = sorted({*first.classes, *second.classes})
+        share = self.yes[asked] / np.maximum(self.weight, TINY)
+        squared = (share * (moved[asked] + by_others) ** 2).sum(axis=0) + (1 - share.sum(axis=0)) * by_others**2
+        factor = self.weight / np.maximum(self.copies, TINY)
+        return float(np.sqrt(max((self.copies * factor**2 * squared).sum() * correction, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One class, share and price in cross-validation.
+    """One share and price in cross-validation, for one class or for several together.
 
     Attributes:
-        fires: on which rows of the test folds the formula holds that was learned without that fold.
-        score: macro-F1 on these rows.
+        classes: the classes.
+        fires: for each class on which rows of the test folds the formula holds that was learned without that fold.
+        score: macro-F1 on these rows, the mean over the classes.
         literals: the mean number of literals.
         fit: the mean score of the formulas on the rows that they were learned from.
         stability: how alike the formulas of the folds are, from 0 to 1: the mean over pairs of the literals in common.
     """
 
-    klass: int
+    classes: tuple[int, ...]
     share: float
     price: float
     fires: NDArray[np.bool_]
@@ -349,20 +382,19 @@ class Choice:
 
 
 class _Race:
-    """The path of one class and share in all folds, price by price."""
+    """The paths of some classes with one share in all folds, price by price."""
 
-    def __init__(self, folds: Sequence[Fold], judge: Judge, klass: int, share: float, config: SearchConfig) -> None:
-        self.folds, self.judge, self.klass, self.share = folds, judge, klass, share
+    def __init__(
+        self, folds: Sequence[Fold], judge: Judge, classes: tuple[int, ...], share: float, config: SearchConfig
+    ) -> None:
+        self.folds, self.judge, self.classes, self.share = folds, judge, classes, share
+        far = FAR_ROWS if len(classes) > 1 else None
+        # One search after another for each class and fold.
+        self.runs = [(klass, fold) for klass in classes for fold in folds]
         self.searches = [
-            FormulaSearch(
-                fold.train.rows(klass, share),
-                fold.train.support(klass, config.min_support),
-                config.limits,
-                thorough=False,
-            )
-            for fold in folds
+            _search(fold.train, klass, share, config, far=far, thorough=False) for klass, fold in self.runs
         ]
-        self.paths: list[list[Point]] = [[] for _ in folds]
+        self.paths: list[list[Point]] = [[] for _ in self.runs]
         self.trials: list[Trial] = []
         self.since = 0
 
@@ -383,12 +415,17 @@ class _Race:
 
     def _trial(self, price: float, place: int) -> Trial:
         found = [points[place] for points in self.paths]
-        fires = np.concatenate([f.test.fires(point.cubes) for f, point in zip(self.folds, found, strict=True)])
-        literals = float(np.mean([point.n_literals for point in found]))
-        keys = [fold.train.keys(point.cubes) for fold, point in zip(self.folds, found, strict=True)]
-        stability = float(np.mean([_overlap(a, b) for a, b in combinations(keys, 2)]))
-        score, fit = self.judge.score(self.klass, fires), float(np.mean([point.score for point in found]))
-        return Trial(self.klass, self.share, price, fires, score, literals, fit, stability)
+        fires = [fold.test.fires(point.cubes) for (_, fold), point in zip(self.runs, found, strict=True)]
+        keys = [fold.train.keys(point.cubes) for (_, fold), point in zip(self.runs, found, strict=True)]
+        n, n_folds = len(self.classes), len(self.folds)
+        by_class = [np.concatenate(fires[k * n_folds : (k + 1) * n_folds]) for k in range(n)]
+        alike = [_overlap(a, b) for k in range(n) for a, b in combinations(keys[k * n_folds : (k + 1) * n_folds], 2)]
+        literals, fit = (
+            float(np.mean(values)) for values in zip(*((p.n_literals, p.score) for p in found), strict=True)
+        )
+        said = np.stack(by_class)
+        score = self.judge.score(self.classes, said)
+        return Trial(self.classes, self.share, price, said, score, literals, fit, float(np.mean(alike)))
 
     def is_behind(self, leader: Trial) -> bool:
         """Whether the formulas are longer than the leader's already, and measurably worse."""
@@ -403,14 +440,19 @@ class _Race:
 
 
 def cross_validate(
-    folds: Sequence[Fold], classes: Sequence[int], shares: Sequence[float], config: SearchConfig, weight: float
+    folds: Sequence[Fold],
+    options: Sequence[tuple[int, ...]],
+    shares: Sequence[float],
+    config: SearchConfig,
+    weight: float,
 ) -> list[Trial]:
-    """Score the paths of some classes and shares in every fold, all at one price before the next.
+    """Score the paths of some options and shares in every fold, all at one price before the next.
 
-    A path ends where lower prices no longer help, or where it is longer than the best and measurably worse.
+    An option is one class, or several that are judged together. A path ends where lower prices no longer help, or where
+    it is longer than the best and measurably worse.
     """
     judge = Judge.of(folds)
-    running = [_Race(folds, judge, klass, share, config) for klass in classes for share in shares]
+    running = [_Race(folds, judge, classes, share, config) for classes in options for share in shares]
     ended: list[_Race] = []
     leader: Trial | None = None
     for price in config.prices(weight):
@@ -511,12 +553,15 @@ def choose(
     folds = folds_of(teacher, factors, config.only)
     everything = Lesson.of(teacher.all_rows(), names, factors, most=MOST_OF_ALL)
     n_classes = everything.labels.shape[1]
-    groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
     # Without a row that a network has not seen, its answers say too little about other rows.
     if teacher.other is None and (teacher.in_bag or len(folds) < 3):
         config = replace(config, shares=(0.0,))
-    choices = [_chosen(everything, folds, classes, config) for classes in groups]
-    choices = [_settled(choice, everything, teacher, config, factors) for choice in choices]
+    if n_classes > MANY_CLASSES and folds:
+        choices = _chosen_together(everything, folds, config)
+    else:
+        groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
+        choices = [_chosen(everything, folds, classes, config) for classes in groups]
+    choices = _settled(choices, everything, teacher, config, factors)
     # Of several labels each is a question of its own: no other class or order answers yes for it.
     return [_or_always(choice, everything) for choice in choices] if table.is_multilabel else choices
 
@@ -530,23 +575,30 @@ def _or_always(choice: Choice, everything: Lesson) -> Choice:
 
 
 def _settled(
-    choice: Choice, everything: Lesson, teacher: Teacher, config: SearchConfig, factors: NDArray[np.float64] | None
-) -> Choice:
+    choices: Sequence[Choice],
+    everything: Lesson,
+    teacher: Teacher,
+    config: SearchConfig,
+    factors: NDArray[np.float64] | None,
+) -> list[Choice]:
     """Search again on each bag; of formulas that are equally good on all rows, the one that recurs most."""
     if teacher.in_bag:
-        return choice
-    bags = [bag_cubes(choice, teacher.bag(member), config, factors) for member in range(teacher.n_members)]
-    cubes = _most_frequent(choice, bags, everything, config) if config.consensus else choice.cubes
-    return replace(choice, bags=tuple(bags), cubes=cubes)
+        return list(choices)
+    many = len(choices) > MANY_CLASSES
+    # Of many classes every second bag tells enough: a group of rows is then left out twice.
+    members = range(0, teacher.n_members, 2 if many else 1)
+    lessons = [Lesson.of(teacher.bag(member), everything.names, factors, most=MOST_ROWS) for member in members]
+    settled = []
+    for choice in choices:
+        bags = [bag_cubes(choice, lesson, config, FAR_ROWS if many else None) for lesson in lessons]
+        cubes = _most_frequent(choice, bags, everything, config) if config.consensus else choice.cubes
+        settled.append(replace(choice, bags=tuple(bags), cubes=cubes))
+    return settled
 
 
-def bag_cubes(
-    choice: Choice, taught: Taught, config: SearchConfig, factors: NDArray[np.float64] | None = None
-) -> tuple[Codes, ...]:
+def bag_cubes(choice: Choice, lesson: Lesson, config: SearchConfig, far: int | None = None) -> tuple[Codes, ...]:
     """The formula that other rows give at the price and share of a choice."""
-    lesson = Lesson.of(taught, choice.names, factors, most=MOST_ROWS)
-    rows, support = lesson.rows(choice.klass, choice.share), lesson.support(choice.klass, config.min_support)
-    search = FormulaSearch(rows, support, config.limits, thorough=False)
+    search = _search(lesson, choice.klass, choice.share, config, far=far, thorough=False)
     points = search.path([point.price for point in choice.path if point.price >= choice.price])
     if not points:
         return ()
@@ -564,8 +616,8 @@ def _most_frequent(
     )
 
     def trial(cubes: tuple[Codes, ...]) -> Trial:
-        fires = everything.fires(cubes)
-        return Trial(klass, 0.0, 0.0, fires, judge.score(klass, fires), float(sum(map(len, cubes))))
+        fires = everything.fires(cubes)[None]
+        return Trial((klass,), 0.0, 0.0, fires, judge.score((klass,), fires), float(sum(map(len, cubes))))
 
     times = Counter(frozenset(cubes) for cubes in bags)
     own = trial(choice.cubes)
@@ -617,9 +669,13 @@ def literals_of(
     return (kept if about is not None else tuple(name for name in names if name in set(only))) or names
 
 
-def _search(everything: Lesson, klass: int, share: float, config: SearchConfig) -> FormulaSearch:
-    rows, support = everything.rows(klass, share), everything.support(klass, config.min_support)
-    return FormulaSearch(rows, support, config.limits)
+def _search(
+    lesson: Lesson, klass: int, share: float, config: SearchConfig, *, far: int | None = None, thorough: bool = True
+) -> FormulaSearch:
+    """The search for the formula of a class; with `far`, one of many classes, whose search must be short."""
+    rows, support = lesson.rows(klass, share, far), lesson.support(klass, config.min_support)
+    depth = DEPTH if far is None else SHORT_DEPTH
+    return FormulaSearch(rows, support, config.limits, thorough=thorough, depth=depth)
 
 
 def _plain(everything: Lesson, points: Sequence[Point]) -> list[Point]:
@@ -641,6 +697,43 @@ def _lower(search: FormulaSearch, path: Sequence[Point], taken: Trial) -> tuple[
     return list(path), next(point for point in path if point.price == taken.price)
 
 
+def _tried(
+    folds: Sequence[Fold], options: Sequence[tuple[int, ...]], config: SearchConfig, weight: float
+) -> tuple[list[Trial], list[Trial]]:
+    """The cross-validated trials of some options, and those of them that are good enough."""
+    trials = cross_validate(folds, options, config.shares, config, weight)
+    if config.price is not None:
+        trials = [trial for trial in trials if trial.price == config.price]
+    return trials, eligible(trials, Judge.of(folds), one_se=config.one_se, widen=config.widen)
+
+
+def _shortest(trials: Sequence[Trial]) -> Trial:
+    """The trial of the highest price among those with the largest share of the teacher."""
+    share = max(trial.share for trial in trials)
+    return max((trial for trial in trials if trial.share == share), key=lambda trial: trial.price)
+
+
+def _chosen_together(everything: Lesson, folds: Sequence[Fold], config: SearchConfig) -> list[Choice]:
+    """The formulas of many classes, at one price and with one share of the teacher.
+
+    Both are chosen by the mean score of some classes, evenly spread from the rarest to the most frequent. One class of
+    many has too few rows to choose by.
+    """
+    sizes = everything.labels.sum(axis=0)
+    by_size = np.argsort(sizes, kind="stable")
+    by_size = by_size[sizes[by_size] > 0]
+    sample = by_size[np.linspace(0, len(by_size) - 1, MANY_CLASSES).round().astype(np.intp)]
+    _, kept = _tried(folds, [tuple(sorted(set(sample.tolist())))], config, float(everything.weight.sum()))
+    taken = _shortest(kept)
+    choices = []
+    for klass in range(len(sizes)):
+        search = _search(everything, klass, taken.share, config, far=FAR_OF_ALL)
+        (point,) = search.path([taken.price])
+        point = replace(point, cubes=everything.plain(search.plainest(point).cubes))
+        choices.append(Choice(klass, taken.share, taken.price, point.cubes, everything.names, (point,), ()))
+    return choices
+
+
 def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], config: SearchConfig) -> Choice:
     """The best formula of a class; of several classes, the one that states the others best."""
     weight = float(everything.weight.sum())
@@ -652,18 +745,15 @@ def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], c
         path = _plain(everything, _search(everything, klass, shares[-1], config).path(prices))
         note = "too few rows of this class to choose a length by cross-validation: the shortest formula is taken."
         return Choice(klass, shares[-1], prices[0], path[-1].cubes, everything.names, tuple(path), (), note=note)
-    trials = cross_validate(folds, classes, shares, config, weight)
-    if config.price is not None:
-        trials = [trial for trial in trials if trial.price == config.price]
-    kept = eligible(trials, Judge.of(folds), one_se=config.one_se, widen=config.widen)
+    trials, kept = _tried(folds, [(klass,) for klass in classes], config, weight)
     options = []
     for klass in classes:
-        own = [trial for trial in kept if trial.klass == klass]
+        own = [trial for trial in kept if trial.classes == (klass,)]
         if not own:
             continue
-        share = max(trial.share for trial in own)
-        taken = max((trial for trial in own if trial.share == share), key=lambda trial: trial.price)
-        tried = tuple(trial for trial in trials if trial.klass == klass and trial.share == share)
+        taken = _shortest(own)
+        share = taken.share
+        tried = tuple(trial for trial in trials if trial.classes == (klass,) and trial.share == share)
         prices = [trial.price for trial in tried] if config.price is None else config.prices(weight)
         search = _search(everything, klass, share, config)
         path = search.path(prices)

@@ -32,7 +32,7 @@ WIDE = 4e8
 SIGNAL = 5.0
 """Standard deviations from chance that count as a signal, whichever of thousands of cubes has them."""
 DEPTH = 6
-"""The most literals of a candidate cube."""
+"""The most literals of a candidate cube; literal by literal it may grow further."""
 POOL = 400
 """The most candidate cubes that compete at a time."""
 MOST_PURE = 20
@@ -199,7 +199,7 @@ class _Level:
 
 
 def beam_cubes(
-    rows: SearchRows, support: Support, uncovered: NDArray[np.bool_] | None = None
+    rows: SearchRows, support: Support, uncovered: NDArray[np.bool_] | None = None, max_depth: int = DEPTH
 ) -> dict[Codes, NDArray[np.bool_]]:
     """Cubes that three criteria rank highest at each length; with `uncovered`, on the rows that are not covered yet.
 
@@ -218,7 +218,7 @@ def beam_cubes(
     n_rows, n_concepts = rows.columns.shape
     found: dict[Codes, NDArray[np.bool_]] = {}
     level = _Level([()], np.ones((1, n_rows), dtype=np.float32))
-    for depth in range(1, DEPTH + 1):
+    for depth in range(1, max_depth + 1):
         hit, wrong, *right = _extended(level.fires, weights, rows.columns)
         # Anti-monotone: a cube that is right on too little weight cannot be mended by more literals.
         allowed = (right or [hit])[0] >= support.unique - 1e-6
@@ -233,7 +233,7 @@ def beam_cubes(
         fires = _fires_with(level, unique.values(), rows.by_concept)
         precise = wilson_lower(fires @ rows.right, fires @ rows.weight) >= support.share
         found.update((cube, fired > 0) for cube, fired, good in zip(unique, fires, precise, strict=True) if good)
-        if depth == DEPTH or not unique:
+        if depth == max_depth or not unique:
             break
         # Where nothing short tells the class from chance, as in a parity, every short cube may lead to one that does.
         if depth <= 2 and uncovered is None and not _has_signal(hit, wrong, prior):
@@ -363,6 +363,7 @@ class FormulaSearch:
         limits: what a formula may be at most.
         candidates: cubes from elsewhere that compete with those of the beam; None looks for none at all.
         thorough: whether each cube is also taken out and the formula built again without it.
+        depth: the most literals of a candidate cube.
     """
 
     rows: SearchRows
@@ -370,6 +371,7 @@ class FormulaSearch:
     limits: Limits = Limits()
     candidates: Sequence[Codes] | None = ()
     thorough: bool = True
+    depth: int = DEPTH
     pool: dict[Codes, NDArray[np.bool_]] = field(default_factory=dict, init=False)
     _by_rows: dict[bytes, Codes] = field(default_factory=dict, init=False)
     _pure: list[Codes] = field(default_factory=list, init=False)
@@ -382,7 +384,7 @@ class FormulaSearch:
         if self.candidates is None:
             return
         given = {cube: self.rows.fires(cube) for cube in self.candidates}
-        self._add_candidates({**given, **beam_cubes(self.rows, self.support)})
+        self._add_candidates({**given, **self._beam()})
 
     def path(self, prices: Sequence[float]) -> list[Point]:
         """For each price, the highest first, the best formula found."""
@@ -490,6 +492,9 @@ class FormulaSearch:
         self._lengths = np.array([len(cube) for cube in self.pool], dtype=np.intp)
         return True
 
+    def _beam(self, uncovered: NDArray[np.bool_] | None = None) -> dict[Codes, NDArray[np.bool_]]:
+        return beam_cubes(self.rows, self.support, uncovered, self.depth)
+
     def _most_useful(self, cubes: list[Codes], found: Mapping[Codes, NDArray[np.bool_]]) -> list[Codes]:
         """The cubes that score best alone, and those that are purest for their size."""
         fires = np.stack([found[cube] for cube in cubes]).astype(np.float32)
@@ -531,7 +536,7 @@ class FormulaSearch:
         if not state.cubes or asked in self._asked:
             return False
         self._asked.add(asked)
-        return self._add_candidates(beam_cubes(self.rows, self.support, ~state.fired))
+        return self._add_candidates(self._beam(~state.fired))
 
     def _pure_cover(self, price: float) -> _State:
         """Cover the class cube by cube, each time with the purest one on what is left, while each pays its price.
@@ -546,7 +551,7 @@ class FormulaSearch:
     def _next_pure(self, price: float) -> bool:
         """Add one cube to the cover, if there is one that pays."""
         state = self._state(self._pure)
-        found = beam_cubes(self.rows, self.support, ~state.fired) if len(self._pure) < MOST_PURE else {}
+        found = self._beam(~state.fired) if len(self._pure) < MOST_PURE else {}
         if not found or not self.limits.allow(state.n_literals + 1, len(state.cubes) + 1):
             return False
         cubes, fires = list(found), np.stack(list(found.values()))
@@ -658,7 +663,7 @@ class FormulaSearch:
         state, changed = self._state(point.cubes), True
         for cube, others in zip(state.cubes, state.others if state.cubes else (), strict=True):
             if any(code & 1 for code in cube):
-                self._add_candidates(beam_cubes(self.rows, self.support, ~others))
+                self._add_candidates(self._beam(~others))
         while changed and self._matrix is not None:
             changed = False
             value = self._value(state, point.price)

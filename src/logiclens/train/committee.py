@@ -27,6 +27,8 @@ N_GROUPS = 5
 """Groups of rows by default; there is a member for each pair of them."""
 BAG = 3_000
 """The most distinct rows of a bag: of a larger one a share is taken."""
+BAG_CELLS = 32_000_000
+"""The most rows × concepts × classes of a bag: with many classes a share of it is taken too."""
 PROBABILITY_STEPS = 32
 """Probabilities are rounded to multiples of one over this, so that sums of them are exact."""
 
@@ -144,14 +146,28 @@ class Job:
         """The rows that it learns from, and those that choose its epoch: a share of its own where none were given."""
         weight = grouped.weight - grouped.groups[list(self.left_out)].sum(axis=0)
         table = self.cut.table
-        strata = None if table.is_multilabel else np.asarray(table.labels)
-        n_rows = int((weight > 0).sum())
-        if n_rows > BAG:
-            weight = set_apart(strata, weight, BAG / n_rows)
+        most = bag_size(table)
+        weight = _at_most(table, weight, most)
         if self.cut.validation is not None:
-            return table.weighing(weight), self.cut.validation
-        held = set_apart(strata, weight, validation)
-        return table.weighing(weight - held), table.weighing(held) if held.any() else None
+            held = self.cut.validation
+            # Rows that choose the epoch are asked in every epoch.
+            return table.weighing(weight), held.weighing(_at_most(held, held.weight, max(most // 3, 1)))
+        strata = None if table.is_multilabel else np.asarray(table.labels)
+        held_weight = set_apart(strata, weight, validation)
+        return table.weighing(weight - held_weight), table.weighing(held_weight) if held_weight.any() else None
+
+
+def bag_size(table: ConceptTable) -> int:
+    """The most distinct rows of a bag."""
+    return min(BAG, max(4 * len(table.class_names), BAG_CELLS // (table.n_concepts * len(table.class_names) or 1)))
+
+
+def _at_most(table: ConceptTable, weight: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
+    """Weights of about so many of the rows, evenly spread over the classes; all where there are no more."""
+    there = int((weight > 0).sum())
+    if there <= n_rows:
+        return weight
+    return set_apart(None if table.is_multilabel else np.asarray(table.labels), weight, n_rows / there)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,11 +186,9 @@ class Taught:
 
     def at_most(self, n_rows: int) -> Taught:
         """About so many of the rows, evenly spread over the classes; all where there are no more."""
-        there = int((self.weight > 0).sum())
-        if there <= n_rows:
+        weight = _at_most(self.table, self.weight, n_rows)
+        if weight is self.weight:
             return self
-        strata = None if self.table.is_multilabel else np.asarray(self.table.labels)
-        weight = set_apart(strata, self.weight, n_rows / there)
         share = np.divide(weight, self.weight, out=np.zeros_like(weight), where=self.weight > 0)
         return replace(self, weight=weight, probability=self.probability * share[:, None])
 
