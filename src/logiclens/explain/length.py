@@ -16,7 +16,7 @@ from logiclens.formula.counted import distinct
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.metrics.scores import macro_f1_of_counts
-from logiclens.train.committee import CutRows, Taught, Teacher
+from logiclens.train.committee import N_GROUPS, CutRows, Taught, Teacher
 
 SHARES = (1.0, 0.5, 0.0)
 """Shares of the teacher in the target that are tried; the labels have the rest."""
@@ -27,7 +27,7 @@ COVERED_PRICES = (2, 4, 6)
 """The prices of a path at which a cover by pure cubes is tried as well, by their place."""
 MOST_ROWS = 5_000
 """Of more rows a share is searched in each inner fold and bag: prices and shares need no more to be told apart."""
-MOST_OF_ALL = 30_000
+MOST_OF_ALL = 15_000
 """Of more rows a share is searched for the formula itself."""
 MANY_CLASSES = 12
 """With more classes one price and one share serve all of them, chosen on so many classes."""
@@ -608,7 +608,10 @@ def bag_cubes(choice: Choice, lesson: Lesson, config: SearchConfig, far: int | N
 def _most_frequent(
     choice: Choice, bags: Sequence[tuple[Codes, ...]], everything: Lesson, config: SearchConfig
 ) -> tuple[Codes, ...]:
-    """The formula that most bags give, if it is no longer and within one standard error as good as the one found."""
+    """The formula that most bags give, if it is no longer and within one standard error as good as the one found.
+
+    The one found was searched on the rows that both are scored on, so the error is that of cross-validation.
+    """
     rows, klass = everything.rows(choice.klass, choice.share), choice.klass
     search = FormulaSearch(rows, everything.support(klass, config.min_support), config.limits, candidates=None)
     judge = Judge(
@@ -619,6 +622,7 @@ def _most_frequent(
         fires = everything.fires(cubes)[None]
         return Trial((klass,), 0.0, 0.0, fires, judge.score((klass,), fires), float(sum(map(len, cubes))))
 
+    overlap = 1 + N_GROUPS / (N_GROUPS - 1)
     times = Counter(frozenset(cubes) for cubes in bags)
     own = trial(choice.cubes)
     best, most = choice.cubes, times[frozenset(choice.cubes)]
@@ -627,7 +631,7 @@ def _most_frequent(
         if n_times <= most or not cubes or not search.allows(ordered):
             continue
         other = trial(ordered)
-        if other.literals <= own.literals and own.score - other.score <= judge.error(own, other, correction=1.0):
+        if other.literals <= own.literals and own.score - other.score <= judge.error(own, other, overlap):
             best, most = ordered, n_times
     return best
 
@@ -688,12 +692,13 @@ def _lower(search: FormulaSearch, path: Sequence[Point], taken: Trial) -> tuple[
 
     At a price that is nearly too high for a formula, the folds may have found it and all rows something shorter.
     """
-    prices = [point.price for point in path]
-    prices += [prices[-1] / 2, prices[-1] / 4]
-    longer = search.path(prices)
-    for point in longer:
+    points = list(path)
+    while len(points) < len(path) + 2:
+        points.append(search.step(points[-1].price / 2, points[-1].cubes))
+    points = search.pruned(points)
+    for place, point in enumerate(points):
         if point.price <= taken.price and point.score >= taken.fit - FIT:
-            return longer[: longer.index(point) + 1], point
+            return points[: place + 1], point
     return list(path), next(point for point in path if point.price == taken.price)
 
 

@@ -27,6 +27,8 @@ N_GROUPS = 5
 """Groups of rows by default; there is a member for each pair of them."""
 BAG = 3_000
 """The most distinct rows of a bag: of a larger one a share is taken."""
+INNER_BAG = 2_000
+"""The same for a network that teaches one inner fold only."""
 BAG_CELLS = 32_000_000
 """The most rows × concepts × classes of a bag: with many classes a share of it is taken too."""
 PROBABILITY_STEPS = 32
@@ -146,7 +148,7 @@ class Job:
         """The rows that it learns from, and those that choose its epoch: a share of its own where none were given."""
         weight = grouped.weight - grouped.groups[list(self.left_out)].sum(axis=0)
         table = self.cut.table
-        most = bag_size(table)
+        most = bag_size(table) if self.test is None else min(bag_size(table), INNER_BAG)
         weight = _at_most(table, weight, most)
         if self.cut.validation is not None:
             held = self.cut.validation
