@@ -76,8 +76,8 @@ class SearchConfig:
         return Limits(self.max_literals, self.max_cubes)
 
     def prices(self, weight: float) -> list[float]:
-        """The path of prices, down to what one row is worth."""
-        lowest = 1 / max(weight, 1.0)
+        """The path of prices, down to what half a row is worth: then a cube of some literals pays with a few rows."""
+        lowest = 0.5 / max(weight, 1.0)
         path = [HIGHEST_PRICE / 2**k for k in range(N_PRICES)]
         path = [price for price in path if price >= lowest] or path[:1]
         if self.price is None:
@@ -98,6 +98,7 @@ class Lesson:
         labels: the weight of each class on each row.
         scored: the weight of each class on each row as it counts for the score, with class weights.
         taught: the same, with the teacher's probabilities in place of labels.
+        part: the share of all training rows that these are.
     """
 
     names: tuple[str, ...]
@@ -109,6 +110,7 @@ class Lesson:
     scored_weight: NDArray[np.float64]
     scored: NDArray[np.float64]
     taught: NDArray[np.float64]
+    part: float = 1.0
     float_bits: list[NDArray[np.float32]] = field(default_factory=list, repr=False)
 
     @classmethod
@@ -119,11 +121,14 @@ class Lesson:
         factors: NDArray[np.float64] | None = None,
         *,
         most: int | None = None,
+        whole: float | None = None,
     ) -> Lesson:
         """Count rows on the concepts `names`; `factors` are weights of the classes.
 
-        Of more than `most` rows a share is taken, evenly spread over the classes.
+        Of more than `most` rows a share is taken, evenly spread over the classes. `whole` is the weight of all training
+        rows; not given, that of these.
         """
+        whole = float(taught.weight.sum()) if whole is None else whole
         taught = taught if most is None else taught.at_most(most)
         used = np.flatnonzero(taught.weight > 0)
         table = taught.table
@@ -152,6 +157,7 @@ class Lesson:
             summed(weight * factor),
             summed(labels * factor[:, None]),
             summed(probability * factor[:, None]),
+            part=float(weight.sum()) / whole if whole > 0 else 1.0,
         )
 
     def rows(self, klass: int, share: float, far: int | None = None) -> SearchRows:
@@ -179,7 +185,7 @@ class Lesson:
 
     def support(self, klass: int, at_least: float | None) -> Support:
         """What a cube of the class must show."""
-        return Support.of(self.labels[:, klass], self.weight, at_least)
+        return Support.of(self.labels[:, klass], self.weight, at_least, self.part)
 
     def keys(self, cubes: Sequence[Codes]) -> frozenset[tuple[Hashable, bool]]:
         """The literals of a formula, told apart by what they are about."""
@@ -587,7 +593,10 @@ def _settled(
     many = len(choices) > MANY_CLASSES
     # Of many classes every second bag tells enough: a group of rows is then left out twice.
     members = range(0, teacher.n_members, 2 if many else 1)
-    lessons = [Lesson.of(teacher.bag(member), everything.names, factors, most=MOST_ROWS) for member in members]
+    whole = float(teacher.grouped.weight.sum())
+    lessons = [
+        Lesson.of(teacher.bag(member), everything.names, factors, most=MOST_ROWS, whole=whole) for member in members
+    ]
     settled = []
     for choice in choices:
         bags = [bag_cubes(choice, lesson, config, FAR_ROWS if many else None) for lesson in lessons]
@@ -613,7 +622,7 @@ def _most_frequent(
     The one found was searched on the rows that both are scored on, so the error is that of cross-validation.
     """
     rows, klass = everything.rows(choice.klass, choice.share), choice.klass
-    search = FormulaSearch(rows, everything.support(klass, config.min_support), config.limits, candidates=None)
+    search = FormulaSearch(rows, everything.support(klass, config.min_support), config.limits)
     judge = Judge(
         everything.scored.T, everything.scored_weight, everything.weight, np.zeros(len(everything.bits), dtype=np.intp)
     )
@@ -651,9 +660,9 @@ def folds_of(
         if taught is None:
             weight = grouped.weight - grouped.groups[test]
             taught = Taught(table, weight, table.targets() * weight[:, None], cut.about)
-        folds.append(
-            Fold(Lesson.of(taught, marked, factors, most=MOST_ROWS), Lesson.of(teacher.tested(test), marked, factors))
-        )
+        whole = float(grouped.weight.sum())
+        train = Lesson.of(taught, marked, factors, most=MOST_ROWS, whole=whole)
+        folds.append(Fold(train, Lesson.of(teacher.tested(test), marked, factors)))
     return folds
 
 

@@ -58,13 +58,19 @@ class Support:
     share: float
 
     @classmethod
-    def of(cls, labels: NDArray[np.float64], weight: NDArray[np.float64], at_least: float | None = None) -> Support:
-        """The default: max(5, 0.5% of the class), never more than a quarter of the class."""
+    def of(
+        cls, labels: NDArray[np.float64], weight: NDArray[np.float64], at_least: float | None = None, part: float = 1.0
+    ) -> Support:
+        """The default: max(5, 0.5% of the class), never more than a quarter of the class.
+
+        The rows may be a `part` of those that the formula is for, as in an inner fold. Then that part of it is asked
+        for, but of the 5 no less than 3: what five rows support must have a chance in the fold.
+        """
         positive, total = float(labels.sum()), float(weight.sum())
         if positive <= 0:
             # No cube can be right on a class that no row has.
             return cls(float("inf"), 1.0)
-        asked = max(5.0, 0.005 * positive) if at_least is None else float(at_least)
+        asked = max(3.0, 5.0 * part, 0.005 * positive) if at_least is None else part * at_least
         return cls(min(asked, positive / 4), positive / total if total else 0.0)
 
 
@@ -361,7 +367,6 @@ class FormulaSearch:
         rows: what formulas are scored on.
         support: what each cube must show.
         limits: what a formula may be at most.
-        candidates: cubes from elsewhere that compete with those of the beam; None looks for none at all.
         thorough: whether each cube is also taken out and the formula built again without it.
         depth: the most literals of a candidate cube.
     """
@@ -369,7 +374,6 @@ class FormulaSearch:
     rows: SearchRows
     support: Support
     limits: Limits = Limits()
-    candidates: Sequence[Codes] | None = ()
     thorough: bool = True
     depth: int = DEPTH
     pool: dict[Codes, NDArray[np.bool_]] = field(default_factory=dict, init=False)
@@ -378,13 +382,10 @@ class FormulaSearch:
     _asked: set[tuple[Codes, ...]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        """Find the first candidates."""
+        """Begin without candidates: the first step looks for them."""
         self._matrix: Floats | None = None
         self._lengths = np.zeros(0, dtype=np.intp)
-        if self.candidates is None:
-            return
-        given = {cube: self.rows.fires(cube) for cube in self.candidates}
-        self._add_candidates({**given, **self._beam()})
+        self._has_begun = False
 
     def path(self, prices: Sequence[float]) -> list[Point]:
         """For each price, the highest first, the best formula found."""
@@ -399,6 +400,9 @@ class FormulaSearch:
         A short formula grows from the first. The second finds what cannot grow: a cube that stands for two true ones
         is hard to part.
         """
+        if not self._has_begun:
+            self._has_begun = True
+            self._add_candidates(self._beam())
         grown = self._climbed(self._state(start), price)
         if cover:
             pure = self._climbed(self._pure_cover(price), price)
@@ -416,12 +420,6 @@ class FormulaSearch:
             if self._value(state, price) > best[place].score - price * best[place].n_literals + GAIN:
                 best[place] = self._point(state, price)
         return best
-
-    def at(self, price: float, start: Sequence[Codes] = ()) -> Point:
-        """The best formula found at one price, from a formula to start from."""
-        state = self._state(tuple(cube for cube in start))
-        state = state if self._feasible(state) else self._empty
-        return self._point(self._improved(state, price), price)
 
     def allows(self, cubes: Sequence[Codes]) -> bool:
         """Whether a formula keeps the limits and all of its cubes have support."""
