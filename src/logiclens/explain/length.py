@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.metrics.scores import macro_f1_of_counts
 from logiclens.train.committee import N_GROUPS, CutRows, Taught, Teacher
+
+Stated: TypeAlias = tuple[int, tuple[Codes, ...]]
+"""A class and the cubes of its formula."""
 
 SHARES = (1.0, 0.5, 0.0)
 """Shares of the teacher in the target that are tried; the labels have the rest."""
@@ -617,32 +620,31 @@ def bag_cubes(choice: Choice, lesson: Lesson, config: SearchConfig, far: int | N
 def _most_frequent(
     choice: Choice, bags: Sequence[tuple[Codes, ...]], everything: Lesson, config: SearchConfig
 ) -> tuple[Codes, ...]:
-    """The formula that most bags give, if it is no longer and within one standard error as good as the one found.
+    """The formula that at least half of the bags give, if it is no longer and as good as the one found."""
+    cubes, n_times = Counter(frozenset(cubes) for cubes in bags).most_common(1)[0]
+    usual = tuple(sorted(cubes))
+    if not usual or 2 * n_times < len(bags) or cubes == frozenset(choice.cubes):
+        return choice.cubes
+    rows, support = everything.rows(choice.klass, choice.share), everything.support(choice.klass, config.min_support)
+    is_longer = sum(map(len, usual)) > choice.n_literals
+    if is_longer or not FormulaSearch(rows, support, config.limits).allows(usual):
+        return choice.cubes
+    is_better = _is_better(everything, (choice.klass, choice.cubes), (choice.klass, usual))
+    return choice.cubes if is_better else usual
 
-    The one found was searched on the rows that both are scored on, so the error is that of cross-validation.
+
+def _is_better(everything: Lesson, first: Stated, second: Stated) -> bool:
+    """Whether a formula fits all rows better than another, by more than one standard error.
+
+    Both were searched on these rows, so the error is that of cross-validation.
     """
-    rows, klass = everything.rows(choice.klass, choice.share), choice.klass
-    search = FormulaSearch(rows, everything.support(klass, config.min_support), config.limits)
-    judge = Judge(
-        everything.scored.T, everything.scored_weight, everything.weight, np.zeros(len(everything.bits), dtype=np.intp)
-    )
-
-    def trial(cubes: tuple[Codes, ...]) -> Trial:
+    judge = Judge.of([Fold(everything, everything)])
+    trials = []
+    for klass, cubes in (first, second):
         fires = everything.fires(cubes)[None]
-        return Trial((klass,), 0.0, 0.0, fires, judge.score((klass,), fires), float(sum(map(len, cubes))))
-
-    overlap = 1 + N_GROUPS / (N_GROUPS - 1)
-    times = Counter(frozenset(cubes) for cubes in bags)
-    own = trial(choice.cubes)
-    best, most = choice.cubes, times[frozenset(choice.cubes)]
-    for cubes, n_times in times.items():
-        ordered = tuple(sorted(cubes))
-        if n_times <= most or not cubes or not search.allows(ordered):
-            continue
-        other = trial(ordered)
-        if other.literals <= own.literals and own.score - other.score <= judge.error(own, other, overlap):
-            best, most = ordered, n_times
-    return best
+        trials.append(Trial((klass,), 0.0, 0.0, fires, judge.score((klass,), fires), 0.0))
+    error = judge.error(trials[0], trials[1], correction=1 + N_GROUPS / (N_GROUPS - 1))
+    return trials[0].score - trials[1].score > error
 
 
 def folds_of(
@@ -777,5 +779,11 @@ def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], c
         cubes = everything.plain(search.plainest(point).cubes)
         points = tuple(_plain(everything, path))
         options.append(Choice(klass, share, point.price, cubes, everything.names, points, tried))
-    # Within one standard error the shorter formula, then the rarer class, then the first.
-    return min(options, key=lambda choice: (not choice.cubes, choice.n_literals, float(sizes[choice.klass])))
+    # Within one standard error the shorter formula, then the one that fits better, then the rarer class, or the first.
+    options.sort(key=lambda choice: (not choice.cubes, choice.n_literals, float(sizes[choice.klass])))
+    first = options[0]
+    for other in options[1:]:
+        alike = bool(other.cubes) and other.n_literals == first.n_literals
+        if alike and _is_better(everything, (other.klass, other.cubes), (first.klass, first.cubes)):
+            return other
+    return first
