@@ -43,6 +43,8 @@ SHORT_DEPTH = 4
 """The most literals of a candidate cube, of many classes."""
 FIT = 0.005
 """How much worse than in the folds a formula may fit all rows before a lower price is tried."""
+SAME = 1e-9
+"""Scores that differ by less are equal."""
 PATIENCE = 2
 """A path ends when the cross-validated score has not improved at so many prices."""
 
@@ -265,15 +267,19 @@ class Judge:
     def honest_best(self, trials: Sequence[Trial]) -> Trial:
         """The best of many trials without the flattery of having been chosen on the same rows.
 
-        For each fold the trial answers that is best on the other folds (after Tibshirani and Tibshirani 2009). The
-        answers are those for the classes of the first trial; of two classes one is the other turned round.
+        For each fold the trial answers that is best on the other folds (after Tibshirani and Tibshirani 2009); of
+        several that are equally good there, one whose answers in the fold most of them give. The answers are those for
+        the classes of the first trial; of two classes one is the other turned round.
         """
         classes = trials[0].classes
         fires = np.zeros(trials[0].fires.shape, dtype=np.bool_)
         for fold in range(self.n_folds):
             here = self.fold == fold
-            best = max(trials, key=lambda trial: self.score(trial.classes, trial.fires, ~here))
-            fires[:, here] = best.fires[:, here] if best.classes == classes else ~best.fires[:, here]
+            scores = np.array([self.score(trial.classes, trial.fires, ~here) for trial in trials])
+            best = [trials[place] for place in np.flatnonzero(scores >= scores.max() - SAME)]
+            answers = [one.fires[:, here] if one.classes == classes else ~one.fires[:, here] for one in best]
+            usual = Counter(answer.tobytes() for answer in answers).most_common(1)[0][0]
+            fires[:, here] = next(answer for answer in answers if answer.tobytes() == usual)
         return Trial(classes, 0.0, 0.0, fires, self.score(classes, fires), 0.0)
 
     def _counts(
