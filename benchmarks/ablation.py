@@ -69,7 +69,6 @@ VARIANTS: dict[str, Variant] = {
     **{f"share {share:g}": Variant("share", search={"shares": (share,)}) for share in (1.0, 0.5, 0.0)},
     "without one standard error": Variant("one standard error", search={"one_se": False}),
     "without least support": Variant("support", search={"min_support": 0.0}),
-    "without widening": Variant("stability", search={"widen": False}),
     "without consensus": Variant("stability", search={"consensus": False}),
     "stable=True": Variant("stability", stable=True),
 }

@@ -30,12 +30,11 @@ PARTS = {
     "then matches the labels alone, in five inner folds, and there are no bags to search again.",
     "share": "The share of the teacher in what the search matches; by default cross-validation chooses among 1, 0.5 "
     "and 0.",
-    "one standard error": "By default the shortest formula within one standard error of the best is taken; without, "
-    "the best in cross-validation (widening then does nothing).",
+    "one standard error": "By default the shortest formula within one and a half standard errors of the best is "
+    "taken; without, the best in cross-validation.",
     "support": "`min_support=0`. The bound on the precision of each cube stays.",
-    "stability": "*Widening*: a best formula that differs between inner folds must be better by up to two standard "
-    "errors. *Consensus*: of equally good formulas the one that most bags give is taken. `stable=True`: only concepts "
-    "that recur on half of the bags are used; it is off by default.",
+    "stability": "*Consensus*: of equally good formulas the one that at least half of the bags give is taken. "
+    "`stable=True`: only concepts that recur on half of the bags are used; it is off by default.",
 }
 """What each part of the defaults is."""
 

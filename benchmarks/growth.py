@@ -1,11 +1,13 @@
 """How fit and explanation grow with the rows of a table: wall time, CPU time and peak memory, 30 columns.
 
-    python benchmarks/growth.py [--rows 1000 10000 ...] [--repeats 3]
+    python benchmarks/growth.py [--rows 1000 10000 ...] [--repeats 3] [--classes 3]
 
 Every run is a process of its own. The table is generated from a seed: 20 numbers (one with gaps), 6 categories, 2 truth
 values, a date and a flag; the target is a rule of four columns, wrong in one row of ten. Nothing repeats, so that no
 row is saved by counting before the cuts. The exponent is the slope of log time over log rows between neighbours and
 over all sizes. Then the report: time to make it and its size.
+
+With `--classes 3` the table has 26 columns and three classes, and the rules are exact.
 """
 
 from __future__ import annotations
@@ -41,13 +43,27 @@ def table(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     return frame, np.where(ill ^ (rng.random(n_rows) < 0.1), "ill", "well")
 
 
-def one(n_rows: int) -> dict[str, float]:
+def three_classes(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """26 columns and one of three classes for each row: two rules, the first before the second."""
+    frame, _ = table(n_rows, seed)
+    frame = frame[[f"number {i}" for i in range(18)] + [f"category {i}" for i in range(6)] + ["flag 0", "flag 1"]]
+    ill = (frame["number 0"] >= 60) & (frame["category 1"] != "kind 0") | (frame["number 1"] < 40) & frame["flag 0"]
+    frail = (frame["number 2"] >= 55) & (frame["category 2"] == "kind 1") | (frame["number 4"] < 35)
+    labels = np.where(ill, "ill", np.where(frail, "frail", "well"))
+    rng = np.random.default_rng([seed, 3])
+    wrong = rng.random(n_rows) < 0.1
+    labels[wrong] = rng.choice(["ill", "frail", "well"], wrong.sum())
+    return frame, labels
+
+
+def one(n_rows: int, n_classes: int) -> dict[str, float]:
     """One run: seconds of each part and the peak memory of the process."""
     from logiclens import EntropyClassifier
     from logiclens.report import Source, render, result_of
 
     warnings.simplefilter("ignore")
-    frame, labels = table(n_rows)
+    made_of = table if n_classes == 2 else three_classes
+    frame, labels = made_of(n_rows)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     taken: dict[str, float] = {"memory before": before}
 
@@ -57,12 +73,12 @@ def one(n_rows: int) -> dict[str, float]:
         taken[name], taken[f"{name}, CPU"] = time.perf_counter() - wall, time.process_time() - cpu
         return made
 
-    model = timed("fit", lambda: EntropyClassifier(set_aside=0.25).fit(frame, labels))
+    model = timed("fit", lambda: EntropyClassifier(set_aside=0.25, exact=n_classes > 2).fit(frame, labels))
     explanation = timed("explain", model.explain)
     timed("statistics", model.statistics)
     result = result_of(model, explanation, Source("generated", n_rows, frame.shape[1], "state"))
     taken["page, bytes"] = len(timed("report", lambda: render(result)).encode())
-    unseen, truth = table(20_000, seed=1)
+    unseen, truth = made_of(20_000, seed=1)
     taken["accuracy"] = float(np.mean(model.predict(unseen) == truth))
     taken["literals"] = float(np.mean([formula.n_literals for formula in explanation.formulas]))
     taken["distinct rows"] = len(model.table_.counted())
@@ -74,10 +90,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="*", default=[1_000, 10_000, 100_000, 1_000_000])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--classes", type=int, choices=(2, 3), default=2)
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.one:
-        print(json.dumps(one(asked.one)))
+        print(json.dumps(one(asked.one, asked.classes)))
         return
     print("| rows | distinct | fit s | explain s | CPU s (min-max) | peak MB | grown MB | accuracy % | literals |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
@@ -85,7 +102,7 @@ def main() -> None:
     for n_rows in asked.rows:
         runs = []
         for _ in range(asked.repeats):
-            command = [sys.executable, __file__, "--one", str(n_rows)]
+            command = [sys.executable, __file__, "--one", str(n_rows), "--classes", str(asked.classes)]
             with tempfile.TemporaryDirectory() as scratch:
                 done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=scratch)
             runs.append(json.loads(done.stdout))

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from logiclens import EntropyClassifier
-from logiclens.explain.length import Fold, Judge, Lesson, SearchConfig, Trial, eligible
-from logiclens.formula.groups import NO_GROUPS
+from logiclens.explain.length import SearchConfig
 from tests.scripts import ROOT, benchmark_script
 
 ablation = benchmark_script("ablation")
@@ -42,29 +40,6 @@ def test_every_variant_changes_one_part():
         changed = [variant.committee is not None, variant.config(model) != SearchConfig(), variant.stable]
         assert sum(changed) == (name != "default")
         assert name == "default" or variant.part in ablation_page.PARTS
-
-
-def test_a_best_that_differs_between_folds_is_asked_for_more_only_with_widening():
-    """A formula that is right on all of 100 rows, and one that is wrong on few of them."""
-    rows, labels = np.ones((100, 1), dtype=bool), np.arange(100) < 50
-    weight = np.ones(100)
-    targets = np.stack([~labels, labels], axis=1).astype(float)
-    lesson = Lesson(
-        names=("a",), about=("a",), bits=rows, weight=weight, labels=targets, scored_weight=weight, scored=targets,
-        taught=targets, groups=NO_GROUPS,
-    )  # fmt: skip
-    judge = replace(Judge.of([Fold(lesson, lesson)]), fold=np.arange(100) % 5)
-    loss = {}
-    for n_wrong in range(1, 12):
-        wrong = labels ^ (np.arange(100) % 50 < n_wrong) & labels
-        trials = [
-            Trial((1,), 1.0, 0.01, labels[None], 1.0, 9.0, stability=0.0),
-            Trial((1,), 1.0, 0.04, wrong[None], 0.0, 1.0),
-        ]
-        trials = [replace(trial, score=judge.score(trial.classes, trial.fires)) for trial in trials]
-        loss[n_wrong] = [len(eligible(trials, judge, widen=widen)) == 2 for widen in (True, False)]
-    kept = [sum(each[place] for each in loss.values()) for place in (0, 1)]
-    assert kept[0] > kept[1] >= 1
 
 
 def test_the_page_compares_by_table_and_leaves_out_what_did_not_run_everywhere():

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +44,8 @@ FIT = 0.005
 """How much worse than in the folds a formula may fit all rows before a lower price is tried."""
 SAME = 1e-9
 """Scores that differ by less are equal."""
+ERRORS = 1.5
+"""Standard errors that the best must be better by before a longer formula is taken."""
 PATIENCE = 2
 """A path ends when the cross-validated score has not improved at so many prices."""
 
@@ -61,7 +62,6 @@ class SearchConfig:
         shares: shares of the teacher that are tried.
         one_se: whether the shortest formula within one standard error of the best is taken, instead of the best.
         only: the concepts that formulas may use; all that are for rules where not given.
-        widen: whether a best whose formulas differ between folds must be better by more than one standard error.
         consensus: whether of equally good formulas the one that most bags give is taken.
     """
 
@@ -72,7 +72,6 @@ class SearchConfig:
     shares: tuple[float, ...] = SHARES
     one_se: bool = True
     only: tuple[str, ...] | None = None
-    widen: bool = True
     consensus: bool = True
 
     @property
@@ -96,7 +95,6 @@ class Lesson:
 
     Attributes:
         names: the concepts that rules may use.
-        about: what each is about: equal for thresholds of one column.
         groups: which concepts exclude or imply each other.
         bits: these concepts.
         weight: of each row, as it is.
@@ -107,7 +105,6 @@ class Lesson:
     """
 
     names: tuple[str, ...]
-    about: tuple[Hashable, ...]
     groups: Groups
     bits: NDArray[np.bool_]
     weight: NDArray[np.float64]
@@ -154,7 +151,6 @@ class Lesson:
 
         return cls(
             tuple(names),
-            tuple(names if taught.about is None else (taught.about.get(name, name) for name in names)),
             table.groups,
             bits[first],
             summed(weight),
@@ -191,10 +187,6 @@ class Lesson:
     def support(self, klass: int, at_least: float | None) -> Support:
         """What a cube of the class must show."""
         return Support.of(self.labels[:, klass], self.weight, at_least, self.part)
-
-    def keys(self, cubes: Sequence[Codes]) -> frozenset[tuple[Hashable, bool]]:
-        """The literals of a formula, told apart by what they are about."""
-        return frozenset((self.about[code >> 1], not code & 1) for cube in cubes for code in cube)
 
     def plain(self, cubes: Sequence[Codes]) -> tuple[Codes, ...]:
         """The same formula without literals that the others of their cube imply by the groups.
@@ -276,7 +268,7 @@ class Judge:
         for fold in range(self.n_folds):
             here = self.fold == fold
             scores = np.array([self.score(trial.classes, trial.fires, ~here) for trial in trials])
-            best = [trials[place] for place in np.flatnonzero(scores >= scores.max() - SAME)]
+            best = [trial for trial, score in zip(trials, scores, strict=True) if score >= scores.max() - SAME]
             answers = [one.fires[:, here] if one.classes == classes else ~one.fires[:, here] for one in best]
             usual = Counter(answer.tobytes() for answer in answers).most_common(1)[0][0]
             fires[:, here] = next(answer for answer in answers if answer.tobytes() == usual)
@@ -340,7 +332,6 @@ class Trial:
         score: macro-F1 on these rows, the mean over the classes.
         literals: the mean number of literals.
         fit: the mean score of the formulas on the rows that they were learned from.
-        stability: how alike the formulas of the folds are, from 0 to 1: the mean over pairs of the literals in common.
     """
 
     classes: tuple[int, ...]
@@ -350,7 +341,6 @@ class Trial:
     score: float
     literals: float
     fit: float = 0.0
-    stability: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -431,16 +421,13 @@ class _Race:
     def _trial(self, price: float, place: int) -> Trial:
         found = [points[place] for points in self.paths]
         fires = [fold.test.fires(point.cubes) for (_, fold), point in zip(self.runs, found, strict=True)]
-        keys = [fold.train.keys(point.cubes) for (_, fold), point in zip(self.runs, found, strict=True)]
         n, n_folds = len(self.classes), len(self.folds)
         by_class = [np.concatenate(fires[k * n_folds : (k + 1) * n_folds]) for k in range(n)]
-        alike = [_overlap(a, b) for k in range(n) for a, b in combinations(keys[k * n_folds : (k + 1) * n_folds], 2)]
-        literals, fit = (
-            float(np.mean(values)) for values in zip(*((p.n_literals, p.score) for p in found), strict=True)
-        )
+        literals = float(np.mean([point.n_literals for point in found]))
+        fit = float(np.mean([point.score for point in found]))
         said = np.stack(by_class)
         score = self.judge.score(self.classes, said)
-        return Trial(self.classes, self.share, price, said, score, literals, fit, float(np.mean(alike)))
+        return Trial(self.classes, self.share, price, said, score, literals, fit)
 
     def is_behind(self, leader: Trial) -> bool:
         """Whether the formulas are longer than the leader's already, and measurably worse."""
@@ -486,24 +473,15 @@ def cross_validate(
     return [trial for race in (*ended, *running) for trial in race.finished()]
 
 
-def eligible(trials: Sequence[Trial], judge: Judge, *, one_se: bool = True, widen: bool = True) -> list[Trial]:
-    """The trials whose loss to the best is within one standard error of the paired difference; else the best alone.
-
-    A best whose formulas differ from fold to fold has less of a claim: with `widen` it must be better by up to two
-    errors.
-    """
+def eligible(trials: Sequence[Trial], judge: Judge, *, one_se: bool = True) -> list[Trial]:
+    """The trials whose loss to the best is within the standard error of the paired difference; else the best alone."""
     first = max(trials, key=lambda trial: trial.score)
     if not one_se:
         return [first]
-    best, errors = judge.honest_best(trials), 2 - first.stability if widen else 1.0
+    best = judge.honest_best(trials)
     return [
-        trial for trial in trials if trial is first or best.score - trial.score <= errors * judge.error(best, trial)
+        trial for trial in trials if trial is first or best.score - trial.score <= ERRORS * judge.error(best, trial)
     ]
-
-
-def _overlap(first: frozenset[Any], second: frozenset[Any]) -> float:
-    """The share of what either has that both have."""
-    return len(first & second) / len(first | second) if first or second else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -726,13 +704,12 @@ def _tried(
     trials = cross_validate(folds, options, config.shares, config, weight)
     if config.price is not None:
         trials = [trial for trial in trials if trial.price == config.price]
-    return trials, eligible(trials, Judge.of(folds), one_se=config.one_se, widen=config.widen)
+    return trials, eligible(trials, Judge.of(folds), one_se=config.one_se)
 
 
 def _shortest(trials: Sequence[Trial]) -> Trial:
-    """The trial of the highest price among those with the largest share of the teacher."""
-    share = max(trial.share for trial in trials)
-    return max((trial for trial in trials if trial.share == share), key=lambda trial: trial.price)
+    """The trial with the fewest literals; of equal ones that with the largest share of the teacher."""
+    return min(trials, key=lambda trial: (round(trial.literals, 6), -trial.share, -trial.price))
 
 
 def _chosen_together(everything: Lesson, folds: Sequence[Fold], config: SearchConfig) -> list[Choice]:
