@@ -213,6 +213,13 @@ class Lesson:
             fired |= held
         return fired
 
+    def fit(self, klass: int, cubes: Sequence[Codes]) -> float:
+        """The macro-F1 of a formula against the labels."""
+        fires, yes = self.fires(cubes), self.scored[:, klass]
+        no = self.scored_weight - yes
+        hit, wrong = float(yes[fires].sum()), float(no[fires].sum())
+        return float(macro_f1_of_counts(hit, float(yes.sum()) - hit, wrong, float(no.sum()) - wrong))
+
 
 @dataclass(frozen=True, eq=False)
 class Fold:
@@ -331,7 +338,7 @@ class Trial:
         fires: for each class on which rows of the test folds the formula holds that was learned without that fold.
         score: macro-F1 on these rows, the mean over the classes.
         literals: the mean number of literals.
-        fit: the mean score of the formulas on the rows that they were learned from.
+        fit: the mean macro-F1 of the formulas against the labels of the rows that they were learned from.
     """
 
     classes: tuple[int, ...]
@@ -424,10 +431,10 @@ class _Race:
         n, n_folds = len(self.classes), len(self.folds)
         by_class = [np.concatenate(fires[k * n_folds : (k + 1) * n_folds]) for k in range(n)]
         literals = float(np.mean([point.n_literals for point in found]))
-        fit = float(np.mean([point.score for point in found]))
+        fits = [fold.train.fit(klass, point.cubes) for (klass, fold), point in zip(self.runs, found, strict=True)]
         said = np.stack(by_class)
         score = self.judge.score(self.classes, said)
-        return Trial(self.classes, self.share, price, said, score, literals, fit)
+        return Trial(self.classes, self.share, price, said, score, literals, float(np.mean(fits)))
 
     def is_behind(self, leader: Trial) -> bool:
         """Whether the formulas are longer than the leader's already, and measurably worse."""
@@ -682,19 +689,20 @@ def _plain(everything: Lesson, points: Sequence[Point]) -> list[Point]:
     return [replace(point, cubes=everything.plain(point.cubes)) for point in points]
 
 
-def _lower(search: FormulaSearch, path: Sequence[Point], taken: Trial) -> tuple[list[Point], Point]:
+def _lower(search: FormulaSearch, path: Sequence[Point], taken: Trial, everything: Lesson) -> tuple[list[Point], Point]:
     """Go on to lower prices where the formula fits worse than those of the folds did.
 
     At a price that is nearly too high for a formula, the folds may have found it and all rows something shorter.
     """
+    (klass,) = taken.classes
     points = list(path)
-    while len(points) < len(path) + 2:
-        points.append(search.step(points[-1].price / 2, points[-1].cubes))
-    points = search.pruned(points)
-    for place, point in enumerate(points):
-        if point.price <= taken.price and point.score >= taken.fit - FIT:
-            return points[: place + 1], point
-    return list(path), next(point for point in path if point.price == taken.price)
+    while True:
+        for place, point in enumerate(points):
+            if point.price <= taken.price and everything.fit(klass, point.cubes) >= taken.fit - FIT:
+                return points[: place + 1], point
+        if len(points) == len(path) + 2:
+            return list(path), next(point for point in path if point.price == taken.price)
+        points = search.pruned([*points, search.step(points[-1].price / 2, points[-1].cubes)])
 
 
 def _tried(
@@ -757,8 +765,8 @@ def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], c
         search = _search(everything, klass, share, config)
         path = search.path(prices)
         point = next(point for point in path if point.price == taken.price)
-        if config.price is None and point.score < taken.fit - FIT:
-            path, point = _lower(search, path, taken)
+        if config.price is None and everything.fit(klass, point.cubes) < taken.fit - FIT:
+            path, point = _lower(search, path, taken, everything)
         cubes = everything.plain(search.plainest(point).cubes)
         points = tuple(_plain(everything, path))
         options.append(Choice(klass, share, point.price, cubes, everything.names, points, tried))
