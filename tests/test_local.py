@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from logiclens.data import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.explain import Limits, explain_all, explain_local
+from logiclens.explain import FormulaLimits, explain_all, explain_local
 from logiclens.explain.local import shortest_reason
 from logiclens.formula import DNF, Cube, Literal
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net
@@ -43,7 +43,7 @@ def test_local_explanation_without_formulas_is_the_cube_alone():
 
 def test_local_explanation_says_where_formula_and_network_disagree():
     network = Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a | (b & c & d)))
-    explanation = explain_all(network, ConceptTable(GRID, NAMES), limits=Limits(price=0.2))
+    explanation = explain_all(network, ConceptTable(GRID, NAMES), limits=FormulaLimits(price=0.2))
     local = explain_local(network, ConceptTable([[0, 1, 1, 1]], NAMES), target=1, explanation=explanation)
     assert local.agrees is False
     assert str(local).startswith("class 1 (100.0%): no reason found, the class formula says otherwise here")

@@ -19,8 +19,9 @@ from logiclens.experiments.authors import Aggregation, aggregate_as_authors
 from logiclens.experiments.authors_training import train_as_authors
 from logiclens.experiments.folddata import FoldData
 from logiclens.experiments.networks import trained
-from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
+from logiclens.explain.classwise import Method, explain_all
 from logiclens.explain.extract import read
+from logiclens.explain.own_teacher import ScoreAgainst
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF, Complement
 
@@ -35,7 +36,7 @@ class Ours:
         soft: whether the network sees the values that an encoder gave, instead of these cut at 0.5.
     """
 
-    method: Method = "minimal"
+    method: Method = "search"
     score_against: ScoreAgainst = "network"
     soft: bool = False
 
