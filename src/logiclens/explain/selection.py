@@ -55,18 +55,10 @@ class Judge:
         self.no, self.yes = PackedWeights.of(no), PackedWeights.of(yes)
         self.all_no, self.all_yes = self.no.total, self.yes.total
 
-    def covered(self, fires: NDArray[np.uint64], among: NDArray[np.uint64] | None = None) -> NDArray[np.float64]:
-        """The weight of yes and of no that each packed row of `fires` covers: `[2, formulas]`."""
-        return np.stack([self.yes.sums(fires, among), self.no.sums(fires, among)])
-
-    def scores(self, covered: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The scores of formulas that cover so much of yes and of no."""
-        both, wrong = covered
-        return macro_f1_of_counts(both, self.all_yes - both, wrong, self.all_no - wrong)
-
     def score_packed(self, fires: NDArray[np.uint64]) -> float:
         """The score of a formula that holds on the packed rows."""
-        return float(self.scores(self.covered(fires[None]))[0])
+        both, wrong = self.yes.sum(fires), self.no.sum(fires)
+        return float(macro_f1_of_counts(both, self.all_yes - both, wrong, self.all_no - wrong))
 
     def score(self, formula: DNF) -> float:
         """The score of a formula."""

@@ -41,7 +41,9 @@ def explain_class(
     held = ConceptTable(x_val, concept_names, _classes(y_val), rows.class_names)
     explanation = explain_all(model, rows, held, method=method, score_against=score_against)
     formulas = explanation.formulas
-    return ExplainedClasses(tuple(str(formula) for formula in formulas), explanation, formulas)
+    # The paper writes every class out, also the one that is all that the other is not.
+    texts = tuple(str(~formula.of if isinstance(formula, Complement) else formula) for formula in formulas)
+    return ExplainedClasses(texts, explanation, formulas)
 
 
 def _numbers(y: Any) -> torch.Tensor:
