@@ -380,6 +380,8 @@ def test_too_few_rows_of_a_class_for_cross_validation_are_said_so():
     network = Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a & b & c & d))
     explanation = explain_all(network, ConceptTable(rows, NAMES))
     assert any("too few rows of this class to choose a length" in note for note in explanation.notes)
+    with pytest.warns(LogicLensWarning, match="too few rows of this class to choose a length"):
+        explain_class(network, ConceptTable(rows, NAMES), target=1)
 
 
 def _memory(rows, yes):

@@ -68,6 +68,8 @@ def explain_class(
     else:
         found = _searched(OwnTeacher(judged, score_against, how.limits), [head])
         explained = _searched_class(reading, judged, head, found.get(head), how)
+        for note in notes_of(found, reading.class_names):
+            warnings.warn(note, LogicLensWarning, stacklevel=2)
     _warn_of_unvarying([explained])
     return explained
 
