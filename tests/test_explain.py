@@ -384,6 +384,19 @@ def test_too_few_rows_of_a_class_for_cross_validation_are_said_so():
         explain_class(network, ConceptTable(rows, NAMES), target=1)
 
 
+def test_a_few_rows_get_the_shortest_formula_with_the_same_answers_and_a_note():
+    # A row that nobody has is a don't-care: without the rows of c, a alone tells the answers.
+    rows = ConceptTable(GRID[[0, 1, 4, 5, 8, 9, 12, 13]], NAMES)
+    explanation = explain_all(Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a & ~c)), rows)
+    assert explanation[1].formula.equivalent(parse("a"))
+    assert explanation.notes == ()
+    few = ConceptTable(GRID[[0, 3, 5, 9, 10, 15]], NAMES)
+    explanation = explain_all(Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a & b)), few)
+    assert all(explained.equals_network and explained.proved_minimal for explained in explanation)
+    (note,) = explanation.notes
+    assert "too few rows to choose a length by cross-validation: the shortest formula with the same answers" in note
+
+
 def _memory(rows, yes):
     codes = {tuple(row): bool(answer) for row, answer in zip(rows.tolist(), yes.tolist(), strict=True)}
     return yes_no(lambda x: torch.tensor([codes[tuple(r)] for r in x.int().tolist()]))

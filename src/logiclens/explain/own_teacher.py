@@ -1,8 +1,8 @@
 """The formulas of a given network: it is the teacher of its own search, and nothing is trained.
 
 Formulas are searched to match the network's answers, or the labels, and their length is chosen by cross-validation
-inside the rows; see `logiclens.explain.length`. Where the rows show every combination of the concepts that the network
-leans on, but too few times to leave some out, nothing is left to guess: the shortest formula of the table is taken.
+inside the rows; see `logiclens.explain.length`. A small truth table is not cross-validated, its shortest formula is
+taken: where there are too few rows, or where each possible row is there, but too few times to leave some out.
 """
 
 from __future__ import annotations
@@ -25,13 +25,17 @@ from logiclens.explain.length import Choice, SearchConfig, choose, learn_rules
 from logiclens.formula.bits import places
 from logiclens.formula.complete import row_bits
 from logiclens.formula.counted import distinct
-from logiclens.formula.dnf import DNF, Complement
-from logiclens.formula.minimise import Minimum, minimise
+from logiclens.formula.dnf import DNF, Complement, written
+from logiclens.formula.minimise import minimise
 from logiclens.formula.primes import EXACT_CONCEPTS
 from logiclens.formula.table import TruthTable
 from logiclens.train.committee import N_GROUPS, CutRows, GroupedRows, Teacher, n_groups_for
 
 ScoreAgainst = Literal["labels", "network"]
+
+FEW_ROWS = 5 * N_GROUPS
+"""With fewer rows a fold is smaller than the support that a cube must have, and nothing can be cross-validated."""
+TOO_FEW = "too few rows to choose a length by cross-validation: the shortest formula with the same answers is taken."
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,12 @@ class FormulaLimits:
 
 @dataclass(frozen=True, eq=False)
 class FoundFormula:
-    """The formula of one head, how it was chosen, and whether it is proved to be the shortest of a complete table."""
+    """The formula of one head, how it was chosen, whether it is proved to be the shortest, and what to know of it."""
 
     formula: DNF | Complement
     choice: Choice | None = None
     proved_minimal: bool = False
+    note: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,25 +144,24 @@ class OwnTeacher:
         minima = [(found, head) for head, found in enumerate(shortest) if found is not None]
         if len(minima) == 2:
             sizes = self.weight @ self.targets
-            found, head = min(minima, key=lambda one: (*_length(one[0].formula), sizes[one[1]]))
-            stated = FoundFormula(found.formula, None, found.proved)
-            other = FoundFormula(Complement(found.formula), None, found.proved)
-            return (stated, other) if head == 0 else (other, stated)
+            found, head = min(minima, key=lambda one: (*_length(written(one[0].formula)), sizes[one[1]]))
+            other = FoundFormula(Complement(written(found.formula)), None, found.proved_minimal)
+            return (found, other) if head == 0 else (other, found)
         teacher = self._teacher(self.targets.argmax(axis=1), [0, 1])
         learned = learn_rules(teacher, self._config(0))
         (choice,) = learned.choices
         formula = self._positive(choice.formula)
-        searched, other = FoundFormula(formula, choice), FoundFormula(Complement(formula))
+        searched, other = FoundFormula(formula, choice, note=choice.note), FoundFormula(Complement(formula))
         return (searched, other) if choice.klass == 0 else (other, searched)
 
     def one(self, head: int) -> FoundFormula:
         """The formula of one head, which is a question of its own."""
         shortest = self._shortest(head)
         if shortest is not None:
-            return FoundFormula(shortest.formula, None, shortest.proved)
+            return shortest
         teacher = self._teacher(self.targets[:, [head]].astype(np.int64), [head])
         (choice,) = choose(teacher, self._config(head))
-        return FoundFormula(self._positive(choice.formula), replace(choice, klass=head))
+        return FoundFormula(self._positive(choice.formula), replace(choice, klass=head), note=choice.note)
 
     def _concepts(self, head: int) -> NDArray[np.intp]:
         """The concepts that an answer depends on: with `argmax` all heads answer together."""
@@ -189,24 +193,32 @@ class OwnTeacher:
         other = np.stack([self.targets[:, heads]] * 2)
         return Teacher(GroupedRows(CutRows(answered), groups, alone=True), (), (), other)
 
-    def _shortest(self, head: int) -> Minimum | None:
-        """The shortest formula of a truth table that holds every possible row, but each only a few times; else None.
+    def _shortest(self, head: int) -> FoundFormula | None:
+        """The shortest formula of a small truth table; None where the table is not small, or the formula not allowed.
 
-        Leaving rows out, as cross-validation does, would ask about rows that can never be new.
+        A table is small that has few rows, or every possible row but each only a few times: leaving rows out, as
+        cross-validation does, would then ask about rows that can never be new.
         """
-        reading, groups, there = self.reading, self.reading.table.groups, self.weight > 0
-        bits = reading.bits[there]
+        bits = self.reading.bits[self.weight > 0]
         columns = self._concepts(head)
         columns = columns[np.ptp(bits[:, columns].astype(np.int8), axis=0) > 0]
-        if len(columns) > EXACT_CONCEPTS:
+        names = [self.reading.table.names[column] for column in columns]
+        complete = self._shows_all(bits[:, columns], names)
+        if not complete and self.copies.sum() >= FEW_ROWS:
             return None
-        names = [reading.table.names[column] for column in columns]
-        n_rows = len(distinct(bits[:, columns])[0])
-        n_possible = int(groups.allows(row_bits(np.arange(1 << len(columns)), len(columns)), names).sum())
-        if n_rows < n_possible or self.copies.sum() >= N_GROUPS * n_rows:
+        table = self._truth_table(names, self.targets[:, head] > 0)
+        found = minimise(table, positive=True)
+        if found.formula.is_constant or not self.limits.allow(found.formula):
             return None
-        found = minimise(self._truth_table(names, self.targets[:, head] > 0), positive=True)
-        return None if found.formula.is_constant or not self.limits.allow(found.formula) else found
+        return FoundFormula(found.formula, None, found.proved, None if complete else TOO_FEW)
+
+    def _shows_all(self, bits: NDArray[np.bool_], names: Sequence[str]) -> bool:
+        """Whether the rows are all that are possible, and each is there fewer times than there are folds."""
+        if len(names) > EXACT_CONCEPTS:
+            return False
+        n_rows, every = len(distinct(bits)[0]), row_bits(np.arange(1 << len(names)), len(names))
+        n_possible = int(self.reading.table.groups.allows(every, names).sum())
+        return n_rows == n_possible and bool(self.copies.sum() < N_GROUPS * n_rows)
 
     def _positive(self, formula: DNF) -> DNF:
         """The formula with fewer negations, where one that is no longer has the same answers on all rows.
@@ -247,5 +259,4 @@ def _length(formula: DNF) -> tuple[int, int]:
 
 def notes_of(found: Mapping[int, FoundFormula], names: tuple[str, ...]) -> tuple[str, ...]:
     """What a reader should know of the choices."""
-    choices = ((head, one.choice) for head, one in found.items())
-    return tuple(f"{names[head]}: {choice.note}" for head, choice in choices if choice is not None and choice.note)
+    return tuple(f"{names[head]}: {one.note}" for head, one in found.items() if one.note)
