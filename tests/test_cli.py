@@ -181,7 +181,7 @@ def test_toy_draws_four_figures_and_prints_formulas_and_counts(tmp_path):
     for name in told["figures"]:
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     assert run.stdout.count("∀x: ") == 8
-    assert re.search(r"minimal \d of 1", run.stdout)
+    assert re.search(r"search +\d of 1", run.stdout)
     assert told["seeds"][0]["seed"] == 0
 
 

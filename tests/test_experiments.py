@@ -26,13 +26,13 @@ def test_toy_table_is_the_papers():
 
 def test_recovered_counts_formulas_by_meaning():
     run = toy.train_c(0, epochs=1)
-    assert run.recovered("minimal") < 4
+    assert run.recovered("search") < 4
 
 
 @pytest.mark.slow
-def test_toy_model_c_recovers_the_formulas_by_the_minimal_method():
+def test_toy_model_c_recovers_the_formulas_by_the_search():
     runs = [toy.train_c(seed) for seed in (0, 1)]
-    assert all(run.recovered("minimal") == 4 for run in runs)
+    assert all(run.recovered("search") == 4 for run in runs)
 
 
 def test_folds_report_the_metrics_of_unseen_rows():

@@ -24,8 +24,9 @@ NO_SUPPORT = Support(0.0, 0.0)
 
 def rows_of(bits: np.ndarray, labels: np.ndarray, weight: np.ndarray | None = None) -> SearchRows:
     weight = np.ones(len(bits)) if weight is None else weight
-    names = [f"x{j}" for j in range(bits.shape[1])]
-    return SearchRows.of(bits, names, labels.astype(float), labels * weight, weight)
+    names = tuple(f"x{j}" for j in range(bits.shape[1]))
+    yes, no = (np.asarray(part * weight, dtype=np.float32) for part in (labels, 1 - labels.astype(float)))
+    return SearchRows(np.ascontiguousarray(bits, np.float32), yes, no, yes, weight.astype(np.float32), names)
 
 
 def all_rows(n_concepts: int) -> np.ndarray:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from logiclens.data import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.explain import Limits, explain_all, explain_local
+from logiclens.explain import FormulaLimits, explain_all, explain_local
 from logiclens.explain.local import shortest_reason
 from logiclens.formula import DNF, Cube, Literal
+from logiclens.formula.dnf import implied_by
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net
 
 
@@ -29,7 +30,7 @@ def test_local_explanation_is_the_rows_cube_reduced_to_a_shortest_reason():
     for row in GRID:
         found = explain_local(network, ConceptTable(row[None], NAMES), explanation=explanation)
         formula = explanation[found.name].formula
-        assert DNF([found.reduced]).implies(formula)
+        assert implied_by(DNF([found.reduced]), formula)
         assert set(found.reduced.literals) <= set(found.cube.literals)
 
 
@@ -43,7 +44,8 @@ def test_local_explanation_without_formulas_is_the_cube_alone():
 
 def test_local_explanation_says_where_formula_and_network_disagree():
     network = Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a | (b & c & d)))
-    explanation = explain_all(network, ConceptTable(GRID, NAMES), limits=Limits(price=0.2))
+    table = ConceptTable(np.repeat(GRID, 5, axis=0), NAMES)
+    explanation = explain_all(network, table, limits=FormulaLimits(price=0.2))
     local = explain_local(network, ConceptTable([[0, 1, 1, 1]], NAMES), target=1, explanation=explanation)
     assert local.agrees is False
     assert str(local).startswith("class 1 (100.0%): no reason found, the class formula says otherwise here")

@@ -22,7 +22,7 @@ from logiclens.formula.covering import cheapest_cover, greedy_cover
 from logiclens.formula.cubes import CubeArray
 from logiclens.formula.espresso import covering_primes, observed_cover
 from logiclens.formula.minimise import Minimum, minimise_complete, minimum_cover, simplify
-from logiclens.formula.primes import all_primes, expanded_primes, packed, prime_cubes, short_cubes
+from logiclens.formula.primes import all_primes, expanded_primes, packed
 from tests.oracles.brute_force import answers, cheapest, cube_holds, every_row, meaning
 from tests.strategies import Answered, answered_rows, bits_of, dnfs, truth_tables
 
@@ -411,7 +411,6 @@ def test_all_primes_are_the_shortest_cubes_of_the_table(drawn):
         and any(cube_holds(cube, dict(zip(drawn.names, row, strict=True))) for row in on)
     }
     assert set(all_primes(table.on, table.off).cubes(drawn.names)) == expected
-    assert prime_cubes(table.on, table.off, np.ones(len(table.on)))[1]
 
 
 @pytest.mark.parametrize("n_concepts", [5, 14, 66])
@@ -455,22 +454,6 @@ def test_joined_cube_arrays_do_not_repeat(left, right):
     assert set(joined) == {*left, *right}
     appended = CubeArray.of(left, names).append(CubeArray.of(right, names)).cubes(names)
     assert appended == [*left, *right]
-
-
-def test_short_cubes_are_all_of_one_or_two_literals_that_hold_somewhere():
-    on = np.array([[True, False, True], [True, True, True]])
-    found = short_cubes(on).cubes(["a", "b", "c"])
-    expected = set()
-    for row in rows_of(on):
-        literals = [Literal(name, bit) for name, bit in zip("abc", row, strict=True)]
-        expected |= {Cube([x, y]) for x in literals for y in literals}
-    assert set(found) == expected
-    assert len(found) == len(expected)
-
-
-def test_short_cubes_of_many_concepts_are_single_literals():
-    on = np.random.default_rng(0).random((50, 41)) < 0.5
-    assert {len(cube) for cube in short_cubes(on).cubes([f"c{j}" for j in range(41)])} == {1}
 
 
 @pytest.mark.parametrize("limits", [{"PROVABLE_CELLS": 0, "PROVABLE_MARKS": 0}, {"NODE_LIMIT": 0}, {"TIME_LIMIT": 0.0}])

@@ -217,10 +217,10 @@ def test_an_explanation_has_a_section_a_class():
     assert [section.all("strong")[0].text for section in sections] == ["same", "other"]
     other = sections[1]
     assert (
-        "A row is other if a is not true and b is true, or if a is true and b is not true."
+        "A row is other otherwise, that is unless a is not true and b is not true, or unless a is true and b is true."
         in other.all("summary")[0].text
     )
-    assert other.all("code")[0].text == str(explanation["other"])
+    assert other.all("code")[0].text == explanation["other"].first_order
     assert "agree on all explained rows" in other.text
     assert all("open" in section.attributes for section in sections)
 
@@ -318,7 +318,7 @@ def test_an_explanation_shows_names_with_html_as_they_are(name):
     section = root.all("details")[1]
     assert section.all("strong")[0].text == f"{name}!"
     assert section.all("tr")[0].children[0].text in (name, "b")
-    assert section.all("code")[0].text == str(explanation[1])
+    assert section.all("code")[0].text == explanation[1].first_order
     assert f"{name} is not true" in section.all("summary")[0].text
 
 

@@ -13,7 +13,7 @@ from logiclens.errors import LogicLensError, UnknownConcept
 from logiclens.explain import explain_all
 from logiclens.explain.pareto import pareto
 from logiclens.explain.rules import rule_set
-from logiclens.formula import Complement, parse
+from logiclens.formula import DNF, Complement, parse
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.predicate import Predicate
 from logiclens.metrics.rules import wilson_interval
@@ -125,10 +125,14 @@ def test_the_curve_leaves_out_what_a_shorter_formula_beats():
 
 
 def test_the_curve_of_a_soft_network_goes_from_one_literal_to_the_whole_formula():
-    network = Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a & b | c))
-    labels = parse("(a & b) | c").evaluate(GRID, NAMES).astype(int)
-    explanation = explain_all(network, ConceptTable(GRID, NAMES, labels, ["no", "yes"]))
-    points = [point for point in explanation.pareto() if point.name == "yes"]
+    network = Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a | (b & c & d)))
+    rows = np.repeat(GRID, 10, axis=0)
+    labels = parse("a | (b & c & d)").evaluate(rows, NAMES).astype(int)
+    explanation = explain_all(network, ConceptTable(rows, NAMES, labels, ["no", "yes"]))
+    # Of two classes one is stated and has a path; the other is its complement.
+    (stated,) = (explained.name for explained in explanation if isinstance(explained.formula, DNF))
+    points = [point for point in explanation.pareto() if point.name == stated]
+    assert all(point.cross_validated is not None for point in points)
     assert [point.literals for point in points] == sorted({point.literals for point in points})
     assert points[0].literals == 1
     assert points[-1].accuracy == 1.0

@@ -33,7 +33,7 @@ def run_toy(*, out: Path, n_seeds: int, epochs: int, json: str | None, quiet: bo
     first = runs[0]
     weights = toy.weights(toy.train_a(0, epochs), toy.train_b(0, epochs), first.network)
     hidden = [f"h{i + 1}" for i in range(len(weights.plain))]
-    captions = [str(explained) for explained in first.explanations["minimal"]]
+    captions = [str(explained) for explained in first.explanations["search"]]
     figures = (
         heat_map(weights.plain, hidden, toy.CONCEPTS, "A: plain layer, L1: weights W"),
         heat_map(weights.l1, toy.CLASSES, toy.CONCEPTS, "B: entropy layer, L1: relevance"),

@@ -30,9 +30,9 @@ from logiclens.estimators.prepare import prepare
 from logiclens.estimators.prepared import CutsOn, Prepared
 from logiclens.estimators.settings import booleaniser_of, check_settings, committee_of
 from logiclens.estimators.training import Begun, Trained, concept_frequencies, train_all
-from logiclens.explain.classwise import ScoreAgainst
 from logiclens.explain.compiler import compiled_network
 from logiclens.explain.length import LearnedRules
+from logiclens.explain.own_teacher import ScoreAgainst
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.ruleset import Resolve, RuleSet
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from sklearn.base import clone
 from logiclens.data.booleanise import HOW, Booleaniser
 from logiclens.errors import LogicLensError
 from logiclens.explain.length import SHARES, SearchConfig
+from logiclens.explain.own_teacher import FormulaLimits
 
 if TYPE_CHECKING:
     from logiclens.estimators.classifier import EntropyClassifier
@@ -82,20 +83,6 @@ def booleaniser_of(model: EntropyClassifier) -> Booleaniser | None:
 
 def search_config(model: EntropyClassifier) -> SearchConfig:
     """What is asked of formulas, checked."""
-    for name in ("max_literals", "max_cubes"):
-        value = getattr(model, name)
-        if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 1):
-            raise LogicLensError(f"{name} must be a whole number from 1 on, or None, got {value!r}.")
-    for name, most in (("price", 1.0), ("min_support", math.inf)):
-        value = getattr(model, name)
-        if value is not None and (not isinstance(value, Real) or not 0 <= float(value) < most):
-            kind = "a price from 0 to below 1" if name == "price" else "a weight from 0 on"
-            raise LogicLensError(f"{name} must be {kind}, or None, got {value!r}.")
+    limits = FormulaLimits(model.max_literals, model.max_cubes, model.price, model.min_support)
     shares = {None: SHARES, "network": (1.0,), "labels": (0.0,)}[model.score_against]
-    return SearchConfig(
-        None if model.max_literals is None else int(model.max_literals),
-        None if model.max_cubes is None else int(model.max_cubes),
-        None if model.price is None else float(model.price),
-        None if model.min_support is None else float(model.min_support),
-        shares,
-    )
+    return replace(limits.config, shares=shares)

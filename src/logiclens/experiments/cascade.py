@@ -58,5 +58,5 @@ class Joint:
             fit_bottleneck(model, *train, config, mode="joint", seed=fold.seed, validation=held)
             table = annotated.with_values(predict_concepts(model, inputs)).hard()
             both = table.take([*rows.train, *rows.validation])
-            formulas = explain_all(model.network, both, method="minimal").formulas
+            formulas = explain_all(model.network, both, method="search").formulas
         return Learned(Answers(model.network, hard=True), formulas, test=table.take(rows.test))

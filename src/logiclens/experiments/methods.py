@@ -103,12 +103,12 @@ def _sample(task: Task) -> tuple[int, ...] | None:
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("minimal", "ours", Ours("minimal")),
+        Method("minimal", "ours", Ours("search")),
         Method("exact", "ours", Exact()),
-        Method("labels", "ours", Ours("minimal", "labels")),
+        Method("labels", "ours", Ours("search", "labels")),
         Method("paper", "ours", Ours("paper", "labels")),
         Method("authors", "ours", Authors()),
-        Method("soft", "ours", Ours("minimal", soft=True), lambda task: task.encoded),
+        Method("soft", "ours", Ours("search", soft=True), lambda task: task.encoded),
         Method("joint", "ours", Joint(), lambda task: task.dataset == "vdem" and task.encoded),
         Method("oner", "simplest", _on(lambda _: OneR())),
         Method("stump", "simplest", _on(lambda _: Stump())),

@@ -19,8 +19,9 @@ from logiclens.experiments.authors import Aggregation, aggregate_as_authors
 from logiclens.experiments.authors_training import train_as_authors
 from logiclens.experiments.folddata import FoldData
 from logiclens.experiments.networks import trained
-from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
+from logiclens.explain.classwise import Method, explain_all
 from logiclens.explain.extract import read
+from logiclens.explain.own_teacher import ScoreAgainst
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF, Complement
 
@@ -31,11 +32,11 @@ class Ours:
 
     Args:
         method: how formulas are chosen.
-        score_against: what candidates are scored against; the paper's text compares with labels.
+        score_against: what formulas match, or candidates are scored against; the paper's text compares with labels.
         soft: whether the network sees the values that an encoder gave, instead of these cut at 0.5.
     """
 
-    method: Method = "minimal"
+    method: Method = "search"
     score_against: ScoreAgainst = "network"
     soft: bool = False
 
@@ -50,7 +51,8 @@ class Ours:
             # The text lets validation rows decide; ours decides on all rows that are not for the test.
             rows, judges = (train, validation) if self.method == "paper" else (train.append(validation), None)
             explanation = explain_all(network, rows, judges, method=self.method, score_against=self.score_against)
-        notes = tuple(f"{one.name}: {one.reason}" for one in explanation.classes if one.reason)
+        reasons = (f"{one.name}: {one.reason}" for one in explanation.classes if one.reason)
+        notes = (*explanation.notes, *reasons)
         answers = Answers(network, hard=not self.soft)
         return Learned(answers, explanation.formulas, notes, elsewhere=learned.elsewhere)
 

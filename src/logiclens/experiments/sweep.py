@@ -42,7 +42,7 @@ def sweep_run(fold: FoldData, setting: str, grid: Sequence[str] = ()) -> Iterato
     changed = _set(fold, setting)
     family = partial(_family, fold, tuple(dict.fromkeys([setting, *grid])))
     begun, cpu = time.perf_counter(), time.process_time()
-    learned = (Authors(top_k=10) if fold.protocol == "paper" else Ours("minimal"))(replace(changed, family=family))
+    learned = (Authors(top_k=10) if fold.protocol == "paper" else Ours("search"))(replace(changed, family=family))
     seconds, cpu_seconds = learned.elsewhere
     yield "seconds", f"{time.perf_counter() - begun + seconds:.4f}"
     yield "cpu_seconds", f"{time.process_time() - cpu + cpu_seconds:.4f}"

@@ -32,7 +32,7 @@ CONFIG = TrainConfig(epochs=18_000, learning_rate=1e-4, penalty_weight=1e-4)
 TRUTH: tuple[DNF, ...] = tuple(
     parse(text) for text in ("(x1 & ~x2) | (~x1 & x2)", "(x1 & x2) | (~x1 & ~x2)", "x3 | x4", "~x3 & ~x4")
 )
-METHODS: tuple[Method, ...] = ("minimal", "paper")
+METHODS: tuple[Method, ...] = ("search", "paper")
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,10 @@ from typing import Any
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
+from logiclens.explain.classwise import Method, explain_all
 from logiclens.explain.extract import Answer, Reading, read
+from logiclens.explain.own_teacher import FormulaLimits, ScoreAgainst
 from logiclens.explain.result import Explanation
-from logiclens.explain.selection import Limits
 from logiclens.nn.bottleneck import ConceptBottleneck
 from logiclens.train.bottleneck import predict_concepts
 
@@ -63,9 +63,9 @@ def explain_bottleneck(
     class_names: Sequence[str] | None = None,
     *,
     validation: tuple[Any, Any] | None = None,
-    method: Method = "minimal",
+    method: Method = "search",
     score_against: ScoreAgainst = "network",
-    limits: Limits | None = None,
+    limits: FormulaLimits | None = None,
     answer: Answer | None = None,
     device: str | None = None,
 ) -> Explanation:
@@ -73,14 +73,14 @@ def explain_bottleneck(
 
     Args:
         model: a trained bottleneck.
-        inputs: the raw inputs whose answers fill the truth tables.
+        inputs: the raw inputs whose answers are explained.
         labels: of the inputs; needed for `score_against="labels"`.
         names: of the concepts; the model's own where not given.
         class_names: of the classes.
-        validation: raw inputs and their labels that choose among candidates; `inputs` where not given.
-        method: see `logiclens.explain.explain_class`, as for the next three.
+        validation: further raw inputs and their labels; see `logiclens.explain.explain_class`, as for the next four.
+        method: how formulas are chosen.
         score_against: what the rows that choose are compared with.
-        limits: how long formulas may get.
+        limits: what is asked of formulas.
         answer: how the network's answer is read.
         device: where the encoder runs; None takes a CUDA device where there is one.
     """

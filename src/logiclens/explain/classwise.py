@@ -1,37 +1,35 @@
-"""The formula of each class: truth table, candidates, choice; and the reason where there is none to choose."""
+"""The formula of each class of a network: searched, or by the paper's method; and the reason where it is constant."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
-from logiclens.data.concepts import as_table
+from logiclens.data.concepts import ConceptTable, as_table
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.explain.extract import Answer, Reading, read
 from logiclens.explain.length import Choice
+from logiclens.explain.own_teacher import FormulaLimits, FoundFormula, OwnTeacher, ScoreAgainst, notes_of
 from logiclens.explain.result import ClassExplanation, Explanation
-from logiclens.explain.selection import Judge, Limits, Selection, select_minimal, select_paper, select_short
+from logiclens.explain.selection import Judge, Selection, select_paper
 from logiclens.formula.bits import places
 from logiclens.formula.counted import CountedRows
-from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.dnf import DNF, Complement, written
 from logiclens.formula.minimise import spelled_out
 from logiclens.formula.table import TruthTable
 from logiclens.metrics.scores import macro_f1_of_counts
 
-Method = Literal["minimal", "paper"]
-ScoreAgainst = Literal["labels", "network"]
+Method = Literal["search", "paper"]
 
 MANY_HEADS = 8
 """From so many heads on they are explained side by side."""
-IDLE_SPREAD = 1e-3
-"""A head is idle when its output varies by less than this share of what the best of the other heads varies by."""
 
 
 def explain_class(
@@ -40,9 +38,9 @@ def explain_class(
     validation: Any = None,
     *,
     target: int | str,
-    method: Method = "minimal",
+    method: Method = "search",
     score_against: ScoreAgainst = "network",
-    limits: Limits | None = None,
+    limits: FormulaLimits | None = None,
     answer: Answer | None = None,
     exclusive: bool = True,
 ) -> ClassExplanation:
@@ -50,20 +48,28 @@ def explain_class(
 
     Args:
         network: a trained network with an entropy layer.
-        rows: the rows whose answers fill the truth table; labels never do.
-        validation: the rows that choose among candidate cubes; `rows` where not given.
-        target: the class, by number or by name.
-        method: `"minimal"` (prime cubes with don't-cares, chosen by score minus a price per literal), or `"paper"`
-            (distinct rows by support, OR-ed while the score improves, then simplified).
-        score_against: what validation rows are compared with: the network's answers, or their labels.
-        limits: how long the formula may get; for `"minimal"`.
+        rows: the rows whose answers are explained.
+        validation: further rows. `"search"` chooses formulas on them too; with `"paper"` they alone choose among the
+            candidates, `rows` where not given.
+        target: the class, by number or by name. Of two classes one may be the complement of the other's formula.
+        method: `"search"` (cubes searched to match the answers, their number chosen by cross-validation inside the
+            rows), or `"paper"` (distinct rows by support, OR-ed while the score improves, then simplified).
+        score_against: what formulas match: the network's answers, or the labels.
+        limits: what is asked of formulas; for `"search"`.
         answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`.
         exclusive: whether a formula may rely on the exclusive groups (`three`), or spells them out
             (`three & ~one & ~two …`).
     """
-    reading, judged = _readings(network, rows, validation, answer)
-    how = _How(method, score_against, limits or Limits(), exclusive)
-    explained = _explain_head(reading, judged, reading.head(target), how)
+    how = _How(method, score_against, limits or FormulaLimits(), exclusive)
+    reading, judged = _readings(network, rows, validation, answer, method)
+    head = reading.head(target)
+    if method == "paper":
+        explained = _paper_class(reading, judged, head, how)
+    else:
+        found = _searched(OwnTeacher(judged, score_against, how.limits), [head])
+        explained = _searched_class(reading, judged, head, found.get(head), how)
+        for note in notes_of(found, reading.class_names):
+            warnings.warn(note, LogicLensWarning, stacklevel=2)
     _warn_of_unvarying([explained])
     return explained
 
@@ -73,18 +79,25 @@ def explain_all(
     rows: Any,
     validation: Any = None,
     *,
-    method: Method = "minimal",
+    method: Method = "search",
     score_against: ScoreAgainst = "network",
-    limits: Limits | None = None,
+    limits: FormulaLimits | None = None,
     answer: Answer | None = None,
     exclusive: bool = True,
 ) -> Explanation:
     """The formulas of all classes, from one pass of the rows through the network. See `explain_class`."""
-    reading, judged = _readings(network, rows, validation, answer)
-    how = _How(method, score_against, limits or Limits(), exclusive)
-    classes = _explain_heads(reading, judged, how)
+    how = _How(method, score_against, limits or FormulaLimits(), exclusive)
+    reading, judged = _readings(network, rows, validation, answer, method)
+    heads = range(reading.n_heads)
+    notes: tuple[str, ...] = ()
+    if method == "paper":
+        classes = _side_by_side(lambda head: _paper_class(reading, judged, head, how), heads, (reading, judged))
+    else:
+        found = _searched(OwnTeacher(judged, score_against, how.limits), heads)
+        classes = [_searched_class(reading, judged, head, found.get(head), how) for head in heads]
+        notes = notes_of(found, reading.class_names)
     _warn_of_unvarying(classes)
-    return Explanation(classes)
+    return Explanation(tuple(classes), notes)
 
 
 def explain_learned(
@@ -108,29 +121,39 @@ def explain_learned(
     """
     reading = read(network, as_table(rows), answer)
     by_class = {choice.klass: choice for choice in choices}
-    classes = [
-        _learned_class(reading, head, formula, by_class.get(head), exclusive) for head, formula in enumerate(formulas)
-    ]
+    classes = []
+    for head, formula in enumerate(formulas):
+        classes.append(_learned_class(reading, head, FoundFormula(formula, by_class.get(head)), exclusive))
     return Explanation(tuple(classes))
 
 
 def _learned_class(
-    reading: Reading, head: int, formula: DNF | Complement, choice: Choice | None, exclusive: bool
+    reading: Reading,
+    head: int,
+    found: FoundFormula,
+    exclusive: bool,
+    score_against: ScoreAgainst | None = None,
+    constant: _Constant | None = None,
 ) -> ClassExplanation:
-    place = {name: j for j, name in enumerate(reading.table.names)}
-    used = np.array([place[concept] for concept in formula.concepts], dtype=np.intp)
-    table = reading.truth_table(head, np.setdiff1d(used, reading.relevant(head)))
-    if not exclusive and isinstance(formula, DNF):
-        formula = spelled_out(formula, table)
-    seen, name = reading.seen, reading.class_names[head]
+    """How a formula stands on rows; without `score_against`, against their labels where there are any."""
+    formula, name, seen = found.formula, reading.class_names[head], reading.seen
+    table = reading.truth_table(head, formula.concepts)
+    if not exclusive:
+        stated = spelled_out(written(formula), table)
+        formula = Complement(stated) if isinstance(formula, Complement) else stated
     fires = formula.evaluate(seen.bits, reading.table.names)
     agrees = fires == seen.yes[:, head]
-    labelled = seen.labels is not None
-    truth = seen.labels[:, head] if seen.labels is not None else seen.weight * seen.yes[:, head]
-    hit, wrong = float(truth[fires].sum()), float((seen.weight - truth)[fires].sum())
-    score = macro_f1_of_counts(hit, float(truth.sum()) - hit, wrong, float((seen.weight - truth).sum()) - wrong)
+    by_labels = seen.labels is not None if score_against is None else score_against == "labels"
+    truth = seen.weight[:, None] * seen.yes
+    if by_labels:
+        # Without labels, asking for them says so.
+        truth = reading.targets() if seen.labels is None else seen.labels
+    hit, wrong = float(truth[fires, head].sum()), float((seen.weight - truth[:, head])[fires].sum())
+    yes, no = float(truth[:, head].sum()), float((seen.weight - truth[:, head]).sum())
     reason = remedy = None
-    if formula.is_constant and isinstance(formula, DNF):
+    if constant is not None:
+        reason, remedy = constant.reason, constant.remedy
+    elif formula.is_constant and isinstance(formula, DNF):
         reason = f"no cube for {name!r} is right on enough rows and more often than chance."
         remedy = "Gather more rows of the class, or ask for less support (min_support)."
     relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
@@ -139,41 +162,63 @@ def _learned_class(
         head=head,
         formula=formula,
         relevance={reading.table.names[j]: float(reading.relevance[head, j]) for j in relevant},
-        taken_in=(),
         table=table,
         fidelity=float(seen.weight[agrees].sum() / seen.weight.sum()),
         equals_network=bool(agrees.all()),
-        score=float(score),
-        scored_against="labels" if labelled else "network",
+        score=float(macro_f1_of_counts(hit, yes - hit, wrong, no - wrong)),
+        scored_against="labels" if by_labels else "network",
         method="search",
         trace=(),
-        proved_minimal=False,
-        idle=False,
+        proved_minimal=found.proved_minimal and exclusive and bool(agrees.all()),
         reason=reason,
         remedy=remedy,
         reading=reading,
-        path=() if choice is None else choice.points,
+        path=() if found.choice is None else found.choice.points,
     )
 
 
-def _explain_heads(reading: Reading, judged: Reading, how: _How) -> tuple[ClassExplanation, ...]:
+def _searched(teacher: OwnTeacher, heads: Sequence[int]) -> dict[int, FoundFormula]:
+    """The formulas of some heads; those whose answer never changes have none to search."""
+    reading = teacher.reading
+    varying = [head for head in heads if _constant(reading, head) is None]
+    if teacher.one_decides_both and varying:
+        return dict(enumerate(teacher.both()))
+    # What all heads read is made before they start side by side.
+    _ = teacher.order, teacher.copies
+    found = _side_by_side(teacher.one, varying, (reading,))
+    return dict(zip(varying, found, strict=True))
+
+
+def _searched_class(
+    reading: Reading, judged: Reading, head: int, found: FoundFormula | None, how: _How
+) -> ClassExplanation:
+    constant = _constant(judged, head)
+    if constant is not None:
+        found = FoundFormula(constant.formula, None, proved_minimal=True)
+    if found is None:
+        raise LogicLensError(f"there is no formula for {reading.class_names[head]!r}.")
+    return _learned_class(reading, head, found, how.exclusive, how.score_against, constant)
+
+
+_Made = TypeVar("_Made")
+
+
+def _side_by_side(make: Callable[[int], _Made], heads: Sequence[int], shared: Sequence[Reading]) -> list[_Made]:
     """Head by head; many heads side by side, on as many threads as torch may use."""
-
-    def explain(head: int) -> ClassExplanation:
-        return _explain_head(reading, judged, head, how)
-
-    heads = range(reading.n_heads)
-    n_threads = min(torch.get_num_threads(), reading.n_heads)
-    if reading.n_heads < MANY_HEADS or n_threads == 1:
-        return tuple(map(explain, heads))
+    n_threads = min(torch.get_num_threads(), len(heads))
+    if len(heads) < MANY_HEADS or n_threads == 1:
+        return list(map(make, heads))
     # What all heads read is made before they start.
-    for shared in (reading, judged):
-        _ = shared.seen, shared.bits
+    for reading in shared:
+        _ = reading.seen, reading.bits
     with ThreadPoolExecutor(n_threads) as pool:
-        return tuple(pool.map(explain, heads))
+        return list(pool.map(make, heads))
 
 
-def _readings(network: nn.Module, rows: Any, validation: Any, answer: Answer | None) -> tuple[Reading, Reading]:
+def _readings(
+    network: nn.Module, rows: Any, validation: Any, answer: Answer | None, method: Method
+) -> tuple[Reading, Reading]:
+    """What the network says about the rows explained, and about those that choose formulas."""
     table = as_table(rows)
     for sentence in table.group_warnings():
         warnings.warn(f"{sentence} No formula is made from them.", LogicLensWarning, stacklevel=3)
@@ -183,7 +228,23 @@ def _readings(network: nn.Module, rows: Any, validation: Any, answer: Answer | N
     held = as_table(validation, like=table.names)
     if held.names != table.names:
         raise LogicLensError("the validation rows must have the same concepts as the rows explained, in one order.")
-    return reading, read(network, held, reading.answer)
+    return reading, read(network, held if method == "paper" else _together(table, held), reading.answer)
+
+
+def _together(table: ConceptTable, held: ConceptTable) -> ConceptTable:
+    """The rows of both tables; labels where both have them."""
+    labelled = table.labels is not None and held.labels is not None
+    labels = np.concatenate([np.asarray(table.labels), np.asarray(held.labels)]) if labelled else None
+    return ConceptTable(
+        np.concatenate([table.values, held.values]),
+        table.names,
+        labels,
+        table.class_names or None,
+        table.exclusive,
+        np.concatenate([table.weight, held.weight]),
+        table.groups.implied,
+        table.literals,
+    )
 
 
 @dataclass(frozen=True)
@@ -192,22 +253,29 @@ class _How:
 
     method: Method
     score_against: ScoreAgainst
-    limits: Limits
+    limits: FormulaLimits
     exclusive: bool
 
     def __post_init__(self) -> None:
-        if self.method not in ("minimal", "paper"):
-            raise LogicLensError(f"method must be 'minimal' or 'paper', got {self.method!r}.")
+        if self.method not in ("search", "paper"):
+            raise LogicLensError(f"method must be 'search' or 'paper', got {self.method!r}.")
         if self.score_against not in ("labels", "network"):
             raise LogicLensError(f"score_against must be 'labels' or 'network', got {self.score_against!r}.")
+        if not isinstance(self.limits, FormulaLimits):
+            raise LogicLensError(f"limits must be a logiclens.explain.FormulaLimits, got {self.limits!r}.")
+        if self.method == "paper" and self.limits != FormulaLimits():
+            raise LogicLensError("limits need method='search': the paper's method has none.")
 
 
-def _explain_head(reading: Reading, judged: Reading, head: int, how: _How) -> ClassExplanation:
-    # The paper's truth table knows the head's own concepts only.
-    taken_in = reading.taken_in(head) if how.method == "minimal" else np.zeros(0, dtype=np.intp)
-    table = reading.truth_table(head, taken_in)
+def _paper_class(reading: Reading, judged: Reading, head: int, how: _How) -> ClassExplanation:
+    table = reading.truth_table(head)
     judge = Judge(_judge_rows(judged, head, table, how.score_against))
-    chosen, constant = _choose(reading, head, table, judge, how.method, how.limits)
+    constant = _constant(reading, head) or _untold(reading, head, table)
+    if constant is None:
+        chosen = select_paper(table, judge)
+    else:
+        equals_table = bool((constant.formula.evaluate(table.rows) == table.outcome)[table.cared].all())
+        chosen = Selection(constant.formula, judge.score(constant.formula), (), proved_minimal=equals_table)
     if not how.exclusive:
         chosen = replace(chosen, formula=spelled_out(chosen.formula, table), proved_minimal=False)
     fired = chosen.formula.evaluate(table.rows)
@@ -218,36 +286,18 @@ def _explain_head(reading: Reading, judged: Reading, head: int, how: _How) -> Cl
         head=head,
         formula=chosen.formula,
         relevance={reading.table.names[j]: float(reading.relevance[head, j]) for j in relevant},
-        taken_in=tuple(reading.table.names[j] for j in taken_in.tolist()),
         table=table,
         fidelity=float(table.rows.counts[np.arange(len(fired)), fired.astype(int)].sum() / table.support.sum()),
         equals_network=equal,
         score=chosen.score,
         scored_against=how.score_against,
-        method=how.method,
+        method="paper",
         trace=chosen.trace,
         proved_minimal=chosen.proved_minimal and equal,
-        idle=constant is not None and constant.idle,
         reason=None if constant is None else constant.reason,
         remedy=None if constant is None else constant.remedy,
         reading=reading,
     )
-
-
-def _choose(
-    reading: Reading, head: int, table: TruthTable, judge: Judge, method: Method, limits: Limits
-) -> tuple[Selection, _Constant | None]:
-    """The formula of a head; and what is wrong with the head, where no formula can be chosen."""
-    constant = _constant(reading, head, table)
-    if constant is None:
-        return select_paper(table, judge) if method == "paper" else select_minimal(table, judge, limits), None
-    if constant.retry and method == "minimal":
-        short = select_short(table, judge, limits, constant.formula)
-        if short is not None:
-            return short, None
-    score = judge.score(constant.formula)
-    equals_table = bool((constant.formula.evaluate(table.rows) == table.outcome)[table.cared].all())
-    return Selection(constant.formula, score, (), proved_minimal=equals_table and not constant.idle), constant
 
 
 def _judge_rows(judged: Reading, head: int, table: TruthTable, score_against: ScoreAgainst) -> CountedRows:
@@ -261,28 +311,12 @@ def _judge_rows(judged: Reading, head: int, table: TruthTable, score_against: Sc
     return CountedRows.of(seen.bits[:, columns], table.names, np.stack([seen.weight - yes, yes], axis=1), seen.weight)
 
 
-def _is_idle(reading: Reading, head: int) -> bool:
-    """Whether a head's output hardly varies beside the best of the others, and at its mean gives the same answers."""
-    logits = reading.seen.logits
-    spread = np.ptp(logits[:, head])
-    # The others vary by no more than all of them together: most heads are told from idle ones by that.
-    if spread > IDLE_SPREAD * reading.spread:
-        return False
-    rivals = np.delete(logits, head, axis=1).max(axis=1)
-    if spread > IDLE_SPREAD * np.ptp(rivals):
-        return False
-    held = logits.copy()
-    # The mean is that of all rows, however often each is there.
-    held[:, head] = reading.logits[:, head].mean()
-    return bool((held.argmax(axis=1) == logits.argmax(axis=1)).all())
-
-
 def _warn_of_unvarying(classes: Iterable[ClassExplanation]) -> None:
     """A class that is never predicted, or always, is worth more than a line in the result."""
     for explained in classes:
         said = explained.reading.seen.yes[:, explained.head]
-        if said.all() or not said.any():
-            warnings.warn(str(explained.reason), LogicLensWarning, stacklevel=3)
+        if explained.reason is not None and (said.all() or not said.any()):
+            warnings.warn(explained.reason, LogicLensWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)
@@ -292,24 +326,13 @@ class _Constant:
     formula: DNF
     reason: str
     remedy: str
-    idle: bool = False
-    retry: bool = False
-    """Whether a short cube may still say more than the constant."""
 
 
-def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | None:
-    """What a head is whose answer never changes, is made by others, or cannot be told from its concepts."""
-    name, yes, n_rows = reading.class_names[head], reading.seen.yes[:, head], reading.table.n_counted
-    varies = yes.any() and not yes.all()
-    if varies and reading.answer == "argmax" and _is_idle(reading, head):
-        others = "the other head decides" if reading.n_heads == 2 else "the other heads decide"
-        return _Constant(
-            DNF.false,
-            f"this head is idle: {others}; its own output hardly varies and no answer depends on it.",
-            "Read the other formula, or train again with a higher temperature or another seed.",
-            idle=True,
-        )
-    if not varies:
+def _constant(reading: Reading, head: int) -> _Constant | None:
+    """What a head is whose answer never changes, on any row or on those that keep the groups."""
+    name, seen = reading.class_names[head], reading.seen
+    yes, n_rows = seen.yes[:, head], reading.table.n_counted
+    if yes.all() or not yes.any():
         reason = f"the network {'always' if yes.all() else 'never'} predicts {name!r} on these {n_rows:,} rows."
         remedy = (
             "Explain other rows, or train with more rows, epochs, or weight (class_weight) for the class."
@@ -317,19 +340,25 @@ def _constant(reading: Reading, head: int, table: TruthTable) -> _Constant | Non
             else "Explain rows of other classes too."
         )
         return _Constant(DNF.true if yes.all() else DNF.false, reason, remedy)
-    if len(table.on) == 0 or len(table.off) == 0:
-        concepts = ", ".join(repr(concept) for concept in table.names[:5]) or "none"
-        most = "yes" if len(table.on) else "no"
-        if table.outcome.any() and not table.outcome.all():
-            return _Constant(
-                DNF.true if len(table.on) else DNF.false,
-                f"every row answered {'no' if len(table.on) else 'yes'} breaks a group and is left out.",
-                "Check the groups: at most one of an exclusive group is true; in a chain each implies the one before.",
-            )
+    possible = reading.table.groups.allows(seen.bits, reading.table.names) & (seen.weight > 0)
+    if possible.any() and (yes[possible].all() or not yes[possible].any()):
+        always = bool(yes[possible].all())
         return _Constant(
-            DNF.true if len(table.on) else DNF.false,
-            f"the concepts this class depends on ({concepts}) do not tell its rows apart: most answers are {most}.",
-            "A higher temperature, such as 2, keeps more concepts; contradictions and suggest_splits() show more.",
-            retry=True,
+            DNF.true if always else DNF.false,
+            f"every row answered {'no' if always else 'yes'} breaks a group and is left out.",
+            "Check the groups: at most one of an exclusive group is true; in a chain each implies the one before.",
         )
     return None
+
+
+def _untold(reading: Reading, head: int, table: TruthTable) -> _Constant | None:
+    """What a head is whose relevant concepts do not tell its rows apart."""
+    if len(table.on) and len(table.off):
+        return None
+    concepts = ", ".join(repr(concept) for concept in table.names[:5]) or "none"
+    most = "yes" if len(table.on) else "no"
+    return _Constant(
+        DNF.true if len(table.on) else DNF.false,
+        f"the concepts this class depends on ({concepts}) do not tell its rows apart: most answers are {most}.",
+        "A higher temperature, such as 2, keeps more concepts; contradictions and suggest_splits() show more.",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +16,7 @@ from torch import nn
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.explain.mixture import Mixture
-from logiclens.formula.counted import distinct
+from logiclens.formula.bits import places
 from logiclens.formula.table import TruthTable
 from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
 from logiclens.nn.layers import EntropyLogicLayer
@@ -28,10 +27,6 @@ Answer = Literal["argmax", "threshold"]
 
 BATCH = 65_536
 """Rows sent through the network at a time."""
-MAX_TAKEN_IN = 8
-"""The most concepts of other heads that are taken in for a class."""
-MIN_GAIN = 0.01
-"""What taking in a concept must bring, in Gini impurity: this share of the rows of the class, or of the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +68,6 @@ class Reading:
     def logits(self) -> NDArray[np.float64]:
         """The outputs `[rows, heads]`."""
         return self.outputs[self.table.distinct[1]] if self.table.is_boolean else self.outputs
-
-    @cached_property
-    def spread(self) -> float:
-        """How far the outputs of all heads lie apart."""
-        return float(np.ptp(self.outputs))
 
     @cached_property
     def yes(self) -> NDArray[np.bool_]:
@@ -130,34 +120,12 @@ class Reading:
         """μ: the columns of a head's relevant concepts, in table order."""
         return np.flatnonzero(self.uses[head])
 
-    def taken_in(self, head: int) -> NDArray[np.intp]:
-        """Concepts of other heads that the answer of a class depends on, the most telling first.
+    def truth_table(self, head: int, more: Sequence[str] = ()) -> TruthTable:
+        """T^i, eq. (truth-table): all rows seen through the head's relevant concepts, with the network's answer.
 
-        With `argmax` a class is answered by all heads together. Where a head's own concepts leave contradictions, those
-        of the others are taken in one by one, each time the one that makes the rows purest (Gini), while it helps.
+        `more` are concepts that the rows are seen through as well.
         """
-        own, seen = self.relevant(head), self.seen
-        if self.answer != "argmax":
-            return own[:0]
-        yes, weight = seen.yes[:, head], seen.weight
-        others = np.setdiff1d(np.flatnonzero(self.uses.any(axis=0)), own)
-        # No concept can bring more than the impurity there is.
-        worth = MIN_GAIN * min(weight[yes].sum(), weight[~yes].sum())
-        mixed = Mixture.of(distinct(seen.bits[:, own])[1], yes, weight)
-        taken: list[int] = []
-        while mixed.impurity > worth and len(others) and len(taken) < MAX_TAKEN_IN:
-            splits = mixed.split_by(seen.bits[:, others])
-            best = int(np.argmin(splits))
-            if splits[best] > mixed.impurity - worth:
-                break
-            taken.append(int(others[best]))
-            mixed = mixed.refined(seen.bits[:, others[best]])
-            others = np.delete(others, best)
-        return np.array(taken, dtype=np.intp)
-
-    def truth_table(self, head: int, taken_in: NDArray[np.intp] | None = None) -> TruthTable:
-        """T^i, eq. (truth-table): all rows seen through the head's relevant concepts, with the network's answer."""
-        columns = self.relevant(head) if taken_in is None else np.sort(np.concatenate([self.relevant(head), taken_in]))
+        columns = np.union1d(self.relevant(head), places(more, self.table.names)).astype(np.intp)
         names = [self.table.names[c] for c in columns]
         groups = self.table.groups
         return TruthTable.of(

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.explain.selection import Judge, Limits, Search, candidate_cubes
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF, Complement
-from logiclens.formula.table import TruthTable
 from logiclens.metrics.scores import macro_f1
 
 
@@ -37,19 +35,6 @@ class ParetoPoint:
             f"{self.name}: {self.literals:>2} literals, accuracy {100 * self.accuracy:.1f}%, "
             f"F1 {100 * self.f1:.1f}%{honest}   {self.formula}"
         )
-
-
-def frontier(table: TruthTable, judge: Judge, max_cubes: int, max_literals: int) -> tuple[DNF, ...]:
-    """For each number of literals up to `max_literals` the best formula found, as the judge scores it."""
-    if not len(table.on) or not len(table.off):
-        return (DNF.true if len(table.on) else DNF.false,)
-    candidates = candidate_cubes(table, judge)
-    found = []
-    for literals in range(1, max_literals + 1):
-        search = Search(candidates, judge, Limits(max_cubes, literals, price=0.0))
-        if search.fitting(candidates.take([])).any():
-            found.append(DNF(search.best().cubes(table.names)))
-    return tuple(dict.fromkeys(found))
 
 
 def pareto(

@@ -17,9 +17,9 @@ from logiclens.explain.certificate import Certificate, HeadCertificate
 from logiclens.explain.contradictions import SplitSuggestion, suggest_splits
 from logiclens.explain.extract import Reading
 from logiclens.explain.gap import Gap, gap
-from logiclens.explain.pareto import ParetoPoint, frontier, pareto
+from logiclens.explain.pareto import ParetoPoint, pareto
 from logiclens.explain.rules import rule_set
-from logiclens.explain.selection import Judge, TraceStep
+from logiclens.explain.selection import TraceStep
 from logiclens.formula.bits import PackedRows, RowsLike, as_array, places, unknown_concept
 from logiclens.formula.check import Check
 from logiclens.formula.dnf import DNF, Complement
@@ -48,14 +48,12 @@ class ClassExplanation:
         formula: the explanation φ; `DNF.false` and `DNF.true` come with a `reason`. Of two classes one may be the
             `Complement` of the other's formula.
         relevance: α̃ of the head's relevant concepts, the most relevant first.
-        taken_in: concepts of other heads that the answer for this class depends on as well.
         table: the truth table T that the network filled.
         fidelity: how often formula and network agree on the explained rows.
         equals_network: whether they agree on every one of them, whatever it weighs.
         score: macro-F1 of the formula on the rows that chose it, against `scored_against`.
         trace: the cubes of the formula and the best supported other candidates, and why each was kept or dropped.
         proved_minimal: whether the formula equals the network on all rows and, proved, none with fewer literals does.
-        idle: whether this head has no say in the network's answers.
         reason: in words, why the formula is constant, where it is.
         remedy: what to do about it.
         certificate: that head and formula are equal on a stated domain, where the network was made exact.
@@ -66,7 +64,6 @@ class ClassExplanation:
     head: int
     formula: DNF | Complement
     relevance: dict[str, float]
-    taken_in: tuple[str, ...]
     table: TruthTable = field(repr=False)
     fidelity: float
     equals_network: bool
@@ -75,7 +72,6 @@ class ClassExplanation:
     method: str
     trace: tuple[TraceStep, ...] = field(repr=False)
     proved_minimal: bool
-    idle: bool
     reason: str | None
     remedy: str | None
     reading: Reading = field(repr=False)
@@ -401,29 +397,15 @@ class Explanation(Sequence[ClassExplanation]):
         return [f"the first that applies decides: {names}{otherwise}"]
 
 
-MAX_CUBES, MAX_LITERALS = 10, 12
-"""How far the curve of a soft network's formulas is followed."""
 _SCORES = {"f1": "macro-F1", "accuracy": "accuracy"}
 
 
 def _candidates(explained: ClassExplanation) -> tuple[DNF | Complement, ...]:
     """The formula of a class and others that were there to choose from."""
-    if explained.path:
-        return (*(formula for formula, _ in explained.path), explained.formula)
-    if isinstance(explained.formula, Complement):
-        return (explained.formula,)
-    return (*frontier(explained.table, _judge(explained), MAX_CUBES, MAX_LITERALS), explained.formula)
+    return (*(formula for formula, _ in explained.path), explained.formula)
 
 
 def _of_heads(table: ConceptTable, n_heads: int) -> NDArray[np.float64]:
     """The labels as 0/1 `[rows, heads]`; one head for two classes asks for class 1."""
     targets = table.targets()
     return targets[:, 1:] if n_heads == 1 and targets.shape[1] == 2 else targets
-
-
-def _judge(explained: ClassExplanation) -> Judge:
-    """The explained rows as the judge of formulas for one class, by their labels where they are known."""
-    reading, table = explained.reading, explained.table
-    truth = reading.yes if reading.table.labels is None else reading.targets() > 0
-    bits = reading.bits[:, places(table.names, reading.table.names)]
-    return Judge(TruthTable.of(bits, table.names, truth[:, explained.head], weight=reading.table.weight).rows)

@@ -21,8 +21,6 @@ Floats: TypeAlias = NDArray[np.float32]
 Codes: TypeAlias = tuple[int, ...]
 """A cube as sorted literal codes: 2 j for concept j, 2 j + 1 for its negation."""
 
-TARGET_STEPS = 64
-"""Targets are rounded to multiples of one over this."""
 BEAM = 24
 """Cubes that each criterion keeps at each length in the first beam."""
 NARROW_BEAM = 8
@@ -93,23 +91,6 @@ class SearchRows:
     right: Floats
     weight: Floats
     names: tuple[str, ...]
-
-    @classmethod
-    def of(
-        cls,
-        bits: NDArray[np.bool_] | Floats,
-        names: Sequence[str],
-        target: NDArray[np.float64],
-        labels: NDArray[np.float64],
-        weight: NDArray[np.float64],
-    ) -> SearchRows:
-        """Rows with a target from 0 to 1, and the weight of the class among their labels."""
-        steps = np.round(np.clip(target, 0, 1) * TARGET_STEPS) / TARGET_STEPS
-        as_float = [
-            np.asarray(part, dtype=np.float32) for part in (weight * steps, weight * (1 - steps), labels, weight)
-        ]
-        columns = np.ascontiguousarray(bits, dtype=np.float32)
-        return cls(columns, as_float[0], as_float[1], as_float[2], as_float[3], tuple(names))
 
     @cached_property
     def totals(self) -> tuple[float, float]:

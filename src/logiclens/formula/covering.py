@@ -36,13 +36,12 @@ def cheapest_cover(
     *,
     provable: bool = True,
     positive: bool = False,
-    at_most: int | None = None,
     polish: bool = False,
 ) -> tuple[NDArray[np.intp], bool]:
     """Cubes that together are true on all of `rows` at the least literals, then ties; and whether that is proved.
 
-    Ties go to fewer cubes, with `positive` to fewer negations. A proof is tried where `provable`, and with `at_most`
-    only if the cover is not far longer than so many literals. `polish` asks the solver without a proof in view.
+    Ties go to fewer cubes, with `positive` to fewer negations. A proof is tried where `provable`;
+    `polish` asks the solver without a proof in view.
     """
     lengths, covers = cubes.lengths, cubes.covers_packed(rows)
     rough = greedy_cover(covers, lengths + 1, rows)
@@ -51,10 +50,8 @@ def cheapest_cover(
     bound = int(lengths[rough].sum()) + 2
     cost = lengths * bound**2 + cubes.negations * bound + 1 if positive else lengths * bound + 1
     greedy = min(rough, greedy_cover(covers, cost, rows), key=lambda cover: int(cost[cover].sum()))
-    # A greedy cover is rarely twice as long as the best one.
-    hopeless = at_most is not None and bound > 2 * at_most + 2
     polish = polish and rows.n_rows * len(cubes) <= POLISH_CELLS
-    if hopeless or not (provable or polish):
+    if not (provable or polish):
         return greedy, False
     distinct = np.unique(np.stack([rows.unpack(cover) for cover in covers], axis=1), axis=0)
     marks = int(np.count_nonzero(distinct))

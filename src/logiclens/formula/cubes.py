@@ -88,11 +88,6 @@ class CubeArray:
             fires[first : first + at_a_time] = some
         return fires
 
-    def any_covers_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
-        """On which rows at least one cube is true, packed."""
-        covered: NDArray[np.uint64] = np.bitwise_or.reduce(self.covers_packed(rows), axis=0, initial=0, dtype=np.uint64)
-        return covered
-
     def any_covers(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """On which rows at least one cube is true."""
         blocks = [self.covers(rows[first : first + BLOCK]).any(axis=1) for first in range(0, len(rows), BLOCK)]

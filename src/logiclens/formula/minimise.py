@@ -79,19 +79,16 @@ def minimise_complete(
     return Minimum(_read_first(cubes, on, np.ones(len(on)), names), proved)
 
 
-def minimum_cover(
-    table: TruthTable, primes: CubeArray, *, complete: bool, positive: bool = False, at_most: int | None = None
-) -> Minimum:
+def minimum_cover(table: TruthTable, primes: CubeArray, *, complete: bool, positive: bool = False) -> Minimum:
     """The shortest disjunction of the prime cubes that is true on every row answered yes.
 
     `complete` says whether these are all prime cubes there are: only then can a minimum be proved, and is looked for.
-    Where they leave rows open, further prime cubes are found for these. With `at_most` no proof is tried for a formula
-    that is far longer than so many literals.
+    Where they leave rows open, further prime cubes are found for these.
     """
     on, weight = table.on, table.support[table.outcome & table.cared]
     if not complete:
         primes = covering_primes(on, table.off, primes)
-    chosen, proved = cheapest_cover(primes, packed(on), provable=complete, positive=positive, at_most=at_most)
+    chosen, proved = cheapest_cover(primes, packed(on), provable=complete, positive=positive)
     return Minimum(_read_first(primes.take(chosen), on, weight, table.names), proved)
 
 

@@ -19,20 +19,6 @@ EXACT_CONCEPTS = 12
 MAX_PRIMES = 4_000
 """Beyond that size, the most prime cubes that rows are expanded to; the heaviest rows have theirs first."""
 
-PAIR_CONCEPTS = 40
-"""Up to this many concepts every cube of two literals is a candidate."""
-
-
-def prime_cubes(on: NDArray[np.bool_], off: NDArray[np.bool_], weight: NDArray[np.float64]) -> tuple[CubeArray, bool]:
-    """Prime cubes for the rows `on` against the rows `off`, and whether these are all there are.
-
-    `weight` ranks the rows of `on`: where not every row can be expanded, the heavy ones go first. Whether all rows are
-    covered then depends on the effort, see `expanded_primes`.
-    """
-    if on.shape[1] <= EXACT_CONCEPTS:
-        return all_primes(on, off), True
-    return expanded_primes(on, off, weight), False
-
 
 def all_primes(on: NDArray[np.bool_], off: NDArray[np.bool_]) -> CubeArray:
     """Every prime cube, from a table of all 3^n cubes (each concept false, true or absent)."""
@@ -83,20 +69,6 @@ def expanded_primes(
 def packed(rows: NDArray[np.bool_]) -> PackedRows:
     """Rows of a matrix by column; the concepts go by their place."""
     return PackedRows(pack_columns(rows.T), len(rows), tuple(map(str, range(rows.shape[1]))))
-
-
-def short_cubes(on: NDArray[np.bool_]) -> CubeArray:
-    """All cubes of one literal, and of two where there are at most 40 concepts, that are true on a row of `on`."""
-    n = on.shape[1]
-    used = np.repeat(np.eye(n, dtype=np.bool_), 2, axis=0)
-    literals = CubeArray(used, used.copy())
-    literals.value[1::2] = False
-    if n <= PAIR_CONCEPTS:
-        first, second = np.triu_indices(2 * n, 1)
-        first, second = first[first // 2 != second // 2], second[first // 2 != second // 2]
-        pairs = CubeArray(literals.used[first] | literals.used[second], literals.value[first] | literals.value[second])
-        literals = literals.append(pairs)
-    return literals.take(np.flatnonzero(literals.covers_packed(packed(on)).any(axis=1)))
 
 
 def _cubes_touching(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:

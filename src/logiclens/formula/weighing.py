@@ -47,17 +47,14 @@ class PackedWeights:
         """The weight of all rows."""
         return float(self.weight.sum())
 
-    def sums(self, fires: NDArray[np.uint64], among: NDArray[np.uint64] | None = None) -> NDArray[np.float64]:
-        """The weight of the rows in each packed row of `fires`; with `among`, of those in it as well."""
+    def sums(self, fires: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """The weight of the rows in each packed row of `fires`."""
         sums = np.zeros(len(fires))
         if len(fires) == 0 or fires.shape[1] == 0:
             return sums
-        if among is not None and self.planes is not None and len(fires) > 1:
-            return PackedWeights(self.weight, self.planes & among).sums(fires)
         at_a_time = max(1, BLOCK_WORDS // fires.shape[1])
         for first in range(0, len(fires), at_a_time):
-            block = fires[first : first + at_a_time]
-            sums[first : first + at_a_time] = self._block(block if among is None else block & among)
+            sums[first : first + at_a_time] = self._block(fires[first : first + at_a_time])
         return sums
 
     def sum(self, fires: NDArray[np.uint64]) -> float:

@@ -9,7 +9,8 @@ import torch
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.explain.classwise import Method, ScoreAgainst, explain_all
+from logiclens.explain.classwise import Method, explain_all
+from logiclens.explain.own_teacher import ScoreAgainst
 from logiclens.explain.result import Explanation
 from logiclens.formula.dnf import DNF, Complement
 
@@ -31,7 +32,7 @@ def explain_class(
     *,
     concept_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
-    method: Method = "minimal",
+    method: Method = "search",
     score_against: ScoreAgainst = "labels",
 ) -> ExplainedClasses:
     """Explain every class of a model; labels are class numbers or one column per class."""
@@ -40,7 +41,9 @@ def explain_class(
     held = ConceptTable(x_val, concept_names, _classes(y_val), rows.class_names)
     explanation = explain_all(model, rows, held, method=method, score_against=score_against)
     formulas = explanation.formulas
-    return ExplainedClasses(tuple(str(formula) for formula in formulas), explanation, formulas)
+    # The paper writes every class out, also the one that is all that the other is not.
+    texts = tuple(str(~formula.of if isinstance(formula, Complement) else formula) for formula in formulas)
+    return ExplainedClasses(texts, explanation, formulas)
 
 
 def _numbers(y: Any) -> torch.Tensor:

@@ -44,10 +44,6 @@ class ExplainedClass(Protocol):
         """How much the head leans on its relevant concepts."""
 
     @property
-    def taken_in(self) -> Sequence[str]:
-        """Concepts of other heads that the answer depends on as well."""
-
-    @property
     def fidelity(self) -> float:
         """How often formula and network agree."""
 
@@ -164,8 +160,6 @@ def _facts(explained: ExplainedClass) -> list[str]:
         facts.append(f"Certified: network and formula are equal on {explained.certificate.domain}.")
     if explained.proved_minimal:
         facts.append("Proved: no formula with fewer literals is equal to it there.")
-    if explained.taken_in:
-        facts.append(f"Taken in from other heads: {', '.join(explained.taken_in)}.")
     return facts
 
 

@@ -1,0 +1,262 @@
+"""The formulas of a given network: it is the teacher of its own search, and nothing is trained.
+
+Formulas are searched to match the network's answers, or the labels, and their length is chosen by cross-validation
+inside the rows; see `logiclens.explain.length`. A small truth table is not cross-validated, its shortest formula is
+taken: where there are too few rows, or where each possible row is there, but too few times to leave some out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.data.parts import split_groups
+from logiclens.errors import LogicLensError
+from logiclens.explain.extract import Reading
+from logiclens.explain.length import Choice, SearchConfig, choose, learn_rules
+from logiclens.formula.bits import places
+from logiclens.formula.complete import row_bits
+from logiclens.formula.counted import distinct
+from logiclens.formula.dnf import DNF, Complement, written
+from logiclens.formula.minimise import minimise
+from logiclens.formula.primes import EXACT_CONCEPTS
+from logiclens.formula.table import TruthTable
+from logiclens.train.committee import N_GROUPS, CutRows, GroupedRows, Teacher, n_groups_for
+
+ScoreAgainst = Literal["labels", "network"]
+
+FEW_ROWS = 5 * N_GROUPS
+"""With fewer rows a fold is smaller than the support that a cube must have, and nothing can be cross-validated."""
+TOO_FEW = "too few rows to choose a length by cross-validation: the shortest formula with the same answers is taken."
+
+
+@dataclass(frozen=True)
+class FormulaLimits:
+    """What is asked of formulas; None leaves the choice to cross-validation.
+
+    Args:
+        max_literals: the most literals of a formula.
+        max_cubes: the most cubes of a formula.
+        price: the score that a literal must earn.
+        min_support: the weight of rows that each cube must be right on alone.
+    """
+
+    max_literals: int | None = None
+    max_cubes: int | None = None
+    price: float | None = None
+    min_support: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no formula can meet."""
+        for name in ("max_literals", "max_cubes"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 1):
+                raise LogicLensError(f"{name} must be a whole number from 1 on, or None, got {value!r}.")
+        for name, most in (("price", 1.0), ("min_support", math.inf)):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, Real) or not 0 <= float(value) < most):
+                kind = "a price from 0 to below 1" if name == "price" else "a weight from 0 on"
+                raise LogicLensError(f"{name} must be {kind}, or None, got {value!r}.")
+
+    @property
+    def config(self) -> SearchConfig:
+        """The same for the search."""
+        return SearchConfig(
+            None if self.max_literals is None else int(self.max_literals),
+            None if self.max_cubes is None else int(self.max_cubes),
+            None if self.price is None else float(self.price),
+            None if self.min_support is None else float(self.min_support),
+        )
+
+    def allow(self, formula: DNF) -> bool:
+        """Whether a formula that was not searched may be taken."""
+        if self.price is not None or self.min_support is not None:
+            return False
+        few_cubes = self.max_cubes is None or len(formula) <= self.max_cubes
+        return few_cubes and (self.max_literals is None or formula.n_literals <= self.max_literals)
+
+
+@dataclass(frozen=True, eq=False)
+class FoundFormula:
+    """The formula of one head, how it was chosen, whether it is proved to be the shortest, and what to know of it."""
+
+    formula: DNF | Complement
+    choice: Choice | None = None
+    proved_minimal: bool = False
+    note: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTeacher:
+    """A network that was read, as the teacher of its own formulas.
+
+    Args:
+        reading: what the network says about the rows that formulas are chosen on.
+        score_against: what formulas match: the network's answers, or the labels.
+        limits: what is asked of formulas.
+    """
+
+    reading: Reading
+    score_against: ScoreAgainst = "network"
+    limits: FormulaLimits = FormulaLimits()
+
+    @property
+    def one_decides_both(self) -> bool:
+        """Whether there are two heads and the larger output answers: one formula then states both classes."""
+        labels_differ = self.score_against == "labels" and self.reading.table.is_multilabel
+        return self.reading.n_heads == 2 and self.reading.answer == "argmax" and not labels_differ
+
+    @cached_property
+    def targets(self) -> NDArray[np.float64]:
+        """What formulas match, 0/1 `[rows, heads]`."""
+        return self.reading.yes.astype(np.float64) if self.score_against == "network" else self.reading.targets()
+
+    @cached_property
+    def weight(self) -> NDArray[np.float64]:
+        """The weight of each row; rows that break a group have none."""
+        table = self.reading.table
+        return table.weight * table.groups.allows(self.reading.bits, table.names)
+
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """The rows in an order that depends on which rows there are, not on how they came: equal ones together."""
+        _, group = self.reading.table.distinct
+        place = np.random.default_rng(0).permutation(int(group.max()) + 1)
+        return np.lexsort((*self.targets.T, place[group]))
+
+    @cached_property
+    def copies(self) -> NDArray[np.float64]:
+        """How many rows each one stands for; see `ConceptTable.copies`."""
+        counts = (self.weight == np.round(self.weight)).all()
+        return self.weight if counts else (self.weight > 0).astype(np.float64)
+
+    def both(self) -> tuple[FoundFormula, FoundFormula]:
+        """The formulas of two heads, of which one is stated and the other is its complement."""
+        shortest = [self._shortest(head) for head in (0, 1)]
+        minima = [(found, head) for head, found in enumerate(shortest) if found is not None]
+        if len(minima) == 2:
+            sizes = self.weight @ self.targets
+            found, head = min(minima, key=lambda one: (*_length(written(one[0].formula)), sizes[one[1]]))
+            other = FoundFormula(Complement(written(found.formula)), None, found.proved_minimal)
+            return (found, other) if head == 0 else (other, found)
+        teacher = self._teacher(self.targets.argmax(axis=1), [0, 1])
+        learned = learn_rules(teacher, self._config(0))
+        (choice,) = learned.choices
+        formula = self._positive(choice.formula)
+        searched, other = FoundFormula(formula, choice, note=choice.note), FoundFormula(Complement(formula))
+        return (searched, other) if choice.klass == 0 else (other, searched)
+
+    def one(self, head: int) -> FoundFormula:
+        """The formula of one head, which is a question of its own."""
+        shortest = self._shortest(head)
+        if shortest is not None:
+            return shortest
+        teacher = self._teacher(self.targets[:, [head]].astype(np.int64), [head])
+        (choice,) = choose(teacher, self._config(head))
+        return FoundFormula(self._positive(choice.formula), replace(choice, klass=head), note=choice.note)
+
+    def _concepts(self, head: int) -> NDArray[np.intp]:
+        """The concepts that an answer depends on: with `argmax` all heads answer together."""
+        uses = self.reading.uses
+        return np.flatnonzero(uses.any(axis=0) if self.reading.answer == "argmax" else uses[head])
+
+    def _config(self, head: int) -> SearchConfig:
+        only = tuple(self.reading.table.names[column] for column in self._concepts(head).tolist())
+        shares = (1.0,) if self.score_against == "network" else (0.0,)
+        return replace(self.limits.config, shares=shares, only=only or None)
+
+    def _teacher(self, labels: NDArray[np.int64], heads: list[int]) -> Teacher:
+        """The rows in groups, with what the network says about them."""
+        table, order = self.reading.table, self.order
+        answered = ConceptTable(
+            self.reading.bits,
+            table.names,
+            labels,
+            [self.reading.class_names[head] for head in heads],
+            table.exclusive,
+            implied=table.groups.implied,
+            literals=table.literals,
+        )
+        strata = labels if labels.ndim == 1 else labels[:, 0]
+        rarest = np.bincount(strata, self.copies, minlength=2).min()
+        groups = np.zeros((n_groups_for(None, rarest), len(order)))
+        groups[:, order] = split_groups(strata[order], self.weight[order], len(groups))
+        # What formulas are to match is known for certain on every row: probabilities would only blur the answers.
+        other = np.stack([self.targets[:, heads]] * 2)
+        return Teacher(GroupedRows(CutRows(answered), groups, alone=True), (), (), other)
+
+    def _shortest(self, head: int) -> FoundFormula | None:
+        """The shortest formula of a small truth table; None where the table is not small, or the formula not allowed.
+
+        A table is small that has few rows, or every possible row but each only a few times: leaving rows out, as
+        cross-validation does, would then ask about rows that can never be new.
+        """
+        bits = self.reading.bits[self.weight > 0]
+        columns = self._concepts(head)
+        columns = columns[np.ptp(bits[:, columns].astype(np.int8), axis=0) > 0]
+        names = [self.reading.table.names[column] for column in columns]
+        complete = self._shows_all(bits[:, columns], names)
+        if not complete and self.copies.sum() >= FEW_ROWS:
+            return None
+        table = self._truth_table(names, self.targets[:, head] > 0)
+        found = minimise(table, positive=True)
+        if found.formula.is_constant or not self.limits.allow(found.formula):
+            return None
+        return FoundFormula(found.formula, None, found.proved, None if complete else TOO_FEW)
+
+    def _shows_all(self, bits: NDArray[np.bool_], names: Sequence[str]) -> bool:
+        """Whether the rows are all that are possible, and each is there fewer times than there are folds."""
+        if len(names) > EXACT_CONCEPTS:
+            return False
+        n_rows, every = len(distinct(bits)[0]), row_bits(np.arange(1 << len(names)), len(names))
+        n_possible = int(self.reading.table.groups.allows(every, names).sum())
+        return n_rows == n_possible and bool(self.copies.sum() < N_GROUPS * n_rows)
+
+    def _positive(self, formula: DNF) -> DNF:
+        """The formula with fewer negations, where one that is no longer has the same answers on all rows.
+
+        Of exclusive groups the search may find `~two & ~four` where `one | three` says the same.
+        """
+        table = self.reading.table
+        negated = {literal.concept for cube in formula for literal in cube if not literal.positive}
+        touched = {name for group in table.exclusive if negated.intersection(group) for name in group}
+        used = touched.union(formula.concepts)
+        names = [name for name, may in zip(table.names, table.is_literal, strict=True) if may and name in used]
+        if not touched or len(names) > EXACT_CONCEPTS:
+            return formula
+        answers = formula.evaluate(self.reading.bits, table.names)
+        found = minimise(self._truth_table(names, answers), positive=True).formula
+        few_cubes = self.limits.max_cubes is None or len(found) <= self.limits.max_cubes
+        return found if few_cubes and _length(found) < _length(formula) else formula
+
+    def _truth_table(self, names: Sequence[str], answers: NDArray[np.bool_]) -> TruthTable:
+        """The rows seen through some concepts, with some answers."""
+        table, there = self.reading.table, self.weight > 0
+        groups = table.groups.among(names)
+        bits = self.reading.bits[there][:, places(names, table.names)]
+        return TruthTable.of(
+            bits,
+            names,
+            answers[there],
+            weight=self.weight[there],
+            exclusive=groups.exclusive,
+            implied=groups.implied,
+        )
+
+
+def _length(formula: DNF) -> tuple[int, int]:
+    """The literals, and how many of them are negations."""
+    return formula.n_literals, sum(not literal.positive for cube in formula for literal in cube)
+
+
+def notes_of(found: Mapping[int, FoundFormula], names: tuple[str, ...]) -> tuple[str, ...]:
+    """What a reader should know of the choices."""
+    return tuple(f"{names[head]}: {one.note}" for head, one in found.items() if one.note)
