@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from itertools import combinations
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +45,9 @@ FIT = 0.005
 """How much worse than in the folds a formula may fit all rows before a lower price is tried."""
 SAME = 1e-9
 """Scores that differ by less are equal."""
-ERRORS = 1.5
-"""Standard errors that the best must be better by before a longer formula is taken."""
+ERRORS = (1.5, 2.0)
+"""Standard errors that the best must be better by before a longer formula is taken: where its formulas are the same in
+all folds, and where they have nothing in common."""
 PATIENCE = 2
 """A path ends when the cross-validated score has not improved at so many prices."""
 
@@ -95,6 +97,7 @@ class Lesson:
 
     Attributes:
         names: the concepts that rules may use.
+        about: what each is about: equal for thresholds of one column.
         groups: which concepts exclude or imply each other.
         bits: these concepts.
         weight: of each row, as it is.
@@ -105,6 +108,7 @@ class Lesson:
     """
 
     names: tuple[str, ...]
+    about: tuple[Hashable, ...]
     groups: Groups
     bits: NDArray[np.bool_]
     weight: NDArray[np.float64]
@@ -151,6 +155,7 @@ class Lesson:
 
         return cls(
             tuple(names),
+            tuple(names if taught.about is None else (taught.about.get(name, name) for name in names)),
             table.groups,
             bits[first],
             summed(weight),
@@ -187,6 +192,10 @@ class Lesson:
     def support(self, klass: int, at_least: float | None) -> Support:
         """What a cube of the class must show."""
         return Support.of(self.labels[:, klass], self.weight, at_least, self.part)
+
+    def keys(self, cubes: Sequence[Codes]) -> frozenset[tuple[Hashable, bool]]:
+        """The literals of a formula, told apart by what they are about."""
+        return frozenset((self.about[code >> 1], not code & 1) for cube in cubes for code in cube)
 
     def plain(self, cubes: Sequence[Codes]) -> tuple[Codes, ...]:
         """The same formula without literals that the others of their cube imply by the groups.
@@ -339,6 +348,7 @@ class Trial:
         score: macro-F1 on these rows, the mean over the classes.
         literals: the mean number of literals.
         fit: the mean macro-F1 of the formulas against the labels of the rows that they were learned from.
+        stability: how alike the formulas of the folds are, from 0 to 1: the mean over pairs of the literals in common.
     """
 
     classes: tuple[int, ...]
@@ -348,6 +358,7 @@ class Trial:
     score: float
     literals: float
     fit: float = 0.0
+    stability: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,9 +443,13 @@ class _Race:
         by_class = [np.concatenate(fires[k * n_folds : (k + 1) * n_folds]) for k in range(n)]
         literals = float(np.mean([point.n_literals for point in found]))
         fits = [fold.train.fit(klass, point.cubes) for (klass, fold), point in zip(self.runs, found, strict=True)]
+        keys = [fold.train.keys(point.cubes) for (_, fold), point in zip(self.runs, found, strict=True)]
+        alike = [_overlap(a, b) for k in range(n) for a, b in combinations(keys[k * n_folds : (k + 1) * n_folds], 2)]
         said = np.stack(by_class)
         score = self.judge.score(self.classes, said)
-        return Trial(self.classes, self.share, price, said, score, literals, float(np.mean(fits)))
+        return Trial(
+            self.classes, self.share, price, said, score, literals, float(np.mean(fits)), float(np.mean(alike))
+        )
 
     def is_behind(self, leader: Trial) -> bool:
         """Whether the formulas are longer than the leader's already, and measurably worse."""
@@ -481,14 +496,22 @@ def cross_validate(
 
 
 def eligible(trials: Sequence[Trial], judge: Judge, *, one_se: bool = True) -> list[Trial]:
-    """The trials whose loss to the best is within the standard error of the paired difference; else the best alone."""
+    """The trials whose loss to the best is within some standard errors of the paired difference; else the best alone.
+
+    A best whose formulas differ from fold to fold has less of a claim: it must be better by more.
+    """
     first = max(trials, key=lambda trial: trial.score)
     if not one_se:
         return [first]
-    best = judge.honest_best(trials)
+    best, errors = judge.honest_best(trials), np.interp(first.stability, (0, 1), ERRORS[::-1])
     return [
-        trial for trial in trials if trial is first or best.score - trial.score <= ERRORS * judge.error(best, trial)
+        trial for trial in trials if trial is first or best.score - trial.score <= errors * judge.error(best, trial)
     ]
+
+
+def _overlap(first: frozenset[Any], second: frozenset[Any]) -> float:
+    """The share of what either has that both have."""
+    return len(first & second) / len(first | second) if first or second else 1.0
 
 
 @dataclass(frozen=True, eq=False)
