@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from logiclens.formula.dnf import DNF, Complement, Cube
+from logiclens.formula.english import RECURS, recurrence_words
 from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import RuleSet
 from logiclens.formula.text import format_formula
-from logiclens.render.text import RECURS, recurrence_words
 
 Chosen = TypeVar("Chosen", str, Cube)
 Drawn = Literal["bags", "resamples"]
@@ -51,7 +52,8 @@ class Stability:
             told = [(concept, share) for concept, share in counted.concepts.items()][:8]
             lines += [f"  {share:>5.0%}  {concept}" for concept, share in told]
             cubes = [(format_formula(DNF([cube]), "unicode"), share) for cube, share in counted.cubes.items()][:5]
-            lines += [f"  the cube {text} {recurrence_words(share, self.n_resamples)}" for text, share in cubes]
+            total = self.n_resamples
+            lines += [f"  the cube {text} {recurrence_words(round(share * total), total)}" for text, share in cubes]
         return "\n".join(lines)
 
 
@@ -88,6 +90,33 @@ def selection_frequencies(
             )
         )
     return Stability(len(runs), tuple(classes), drawn)
+
+
+def with_recurrence(rules: RuleSet, stability: Stability | None) -> RuleSet:
+    """The rules with the number of bags in which each cube recurs.
+
+    A rule with a cube that was not counted gets no counts, and resamples are no bags: then rules stay as they are.
+    """
+    if stability is None or stability.drawn != "bags" or len(stability.classes) != len(rules.rules):
+        return rules
+    bags, made = stability.n_resamples, []
+    for rule, counted in zip(rules.rules, stability.classes, strict=True):
+        known = all(cube in counted.cubes for cube in rule.cubes)
+        counts = tuple(round(counted.cubes[cube] * bags) for cube in rule.cubes) if known else ()
+        made.append(replace(rule, recurs=counts, bags=bags if counts else 0))
+    return replace(rules, rules=tuple(made))
+
+
+def known_recurrence(rules: RuleSet) -> Stability | None:
+    """What rules know of how often their cubes recur: the cubes of the formulas alone; None where they know nothing."""
+    counted = [rule for rule in rules.rules if rule.recurs]
+    if not counted:
+        return None
+    classes = []
+    for rule in counted:
+        counts = _ranked(dict(zip(rule.cubes, rule.recurs, strict=True)))
+        classes.append(ClassStability(rule.name, {}, {cube: count / rule.bags for cube, count in counts}))
+    return Stability(counted[0].bags, tuple(classes), "bags")
 
 
 def cuts_of(names: Sequence[str], predicates: Mapping[str, Predicate]) -> dict[str, Cut]:
