@@ -94,6 +94,14 @@ def test_a_rule_with_a_cube_that_was_not_counted_gets_no_counts():
     assert with_recurrence(rules, None) is rules
 
 
+def test_the_text_names_every_cube_of_the_formula():
+    often = [[parse(" | ".join(f"x{i}" for i in range(6)))]] * 3
+    stability = selection_frequencies(["ill"], [*often, [parse("rare")]], chosen=[parse("rare")], drawn="bags")
+    lines = str(stability).splitlines()
+    assert lines[-1] == "  the cube rare recurs in only 1 of 4 (less than half)"
+    assert sum(line.startswith("  the cube") for line in lines) == 6
+
+
 # Exports ----------------------------------------------------------------------------------------------------------
 
 

@@ -19,13 +19,21 @@ Cut = tuple[Hashable, int]
 """What a concept is about, and of thresholds of one column which one it is, in ascending order."""
 
 
+MOST_CUBES = 5
+"""So many cubes of a class are printed, and all of the model's formula."""
+
+
 @dataclass(frozen=True)
 class ClassStability:
-    """How often the formula of one class used each concept and held each cube, the most frequent first."""
+    """How often the formula of one class used each concept and held each cube, the most frequent first.
+
+    `chosen` are the cubes of the model's own formula.
+    """
 
     name: str
     concepts: dict[str, float]
     cubes: dict[Cube, float]
+    chosen: tuple[Cube, ...] = ()
 
     @property
     def recurring(self) -> tuple[Cube, ...]:
@@ -45,15 +53,16 @@ class Stability:
     drawn: Drawn = "resamples"
 
     def __str__(self) -> str:
-        """The concepts and cubes of each class that were chosen most often."""
+        """The concepts and cubes of each class that were chosen most often, and all cubes of the model's formula."""
         lines = [f"chosen in how many of {self.n_resamples} {self.drawn}"]
         for counted in self.classes:
             lines.append(counted.name)
             told = [(concept, share) for concept, share in counted.concepts.items()][:8]
             lines += [f"  {share:>5.0%}  {concept}" for concept, share in told]
-            cubes = [(format_formula(DNF([cube]), "unicode"), share) for cube, share in counted.cubes.items()][:5]
-            total = self.n_resamples
-            lines += [f"  the cube {text} {recurrence_words(round(share * total), total)}" for text, share in cubes]
+            for place, (cube, share) in enumerate(counted.cubes.items()):
+                if place < MOST_CUBES or cube in counted.chosen:
+                    words = recurrence_words(round(share * self.n_resamples), self.n_resamples)
+                    lines.append(f"  the cube {format_formula(DNF([cube]), 'unicode')} {words}")
         return "\n".join(lines)
 
 
@@ -80,13 +89,15 @@ def selection_frequencies(
         formulas = [run[place] for run in runs]
         concepts = Counter(concept for formula in formulas for concept in formula.concepts)
         found = [_cubes(formula) for formula in formulas]
-        told = [cube for run in [*found, *map(_cubes, chosen[place : place + 1])] for cube in run]
+        own = tuple(cube for formula in chosen[place : place + 1] for cube in _cubes(formula))
+        told = [cube for run in [*found, own] for cube in run]
         cubes = {cube: sum(any(alike(cube, own, cuts) for own in run) for run in found) for cube in set(told)}
         classes.append(
             ClassStability(
                 name,
                 {concept: count / len(runs) for concept, count in _ranked(concepts)},
                 {cube: count / len(runs) for cube, count in _ranked(cubes)},
+                own,
             )
         )
     return Stability(len(runs), tuple(classes), drawn)
@@ -115,7 +126,8 @@ def known_recurrence(rules: RuleSet) -> Stability | None:
     classes = []
     for rule in counted:
         counts = _ranked(dict(zip(rule.cubes, rule.recurs, strict=True)))
-        classes.append(ClassStability(rule.name, {}, {cube: count / rule.bags for cube, count in counts}))
+        shares = {cube: count / rule.bags for cube, count in counts}
+        classes.append(ClassStability(rule.name, {}, shares, rule.cubes))
     return Stability(counted[0].bags, tuple(classes), "bags")
 
 
