@@ -131,7 +131,7 @@ def rule_sets(draw: st.DrawFn, concepts: tuple[str, ...] = CONCEPTS, multilabel:
         formula = draw(dnfs(used, max_cubes=3) | st.sampled_from([DNF.true, DNF.false]))
         confidence = draw(st.lists(st.sampled_from([0.5, 0.8, 0.9]), min_size=len(formula), max_size=len(formula)))
         counts = draw(st.lists(st.integers(0, bags), min_size=len(formula), max_size=len(formula))) if bags else []
-        rules.append(Rule(label, formula, tuple(confidence), tuple(counts), bags))
+        rules.append(Rule(label, formula, tuple(confidence), dict(zip(formula, counts, strict=False)), bags))
     resolve = draw(st.sampled_from(["order", "confidence", "none"]))
     several = draw(st.booleans()) if multilabel is None else multilabel
     if not several and draw(st.sampled_from([False, False, True])):

@@ -45,7 +45,7 @@ def any_rule_sets(draw: st.DrawFn) -> RuleSet:
         formula = draw(dnfs(concepts, max_cubes=3))
         confidence = draw(st.lists(finite, min_size=len(formula), max_size=len(formula)))
         counts = draw(st.lists(st.integers(0, bags), min_size=len(formula), max_size=len(formula))) if bags else []
-        rules.append(Rule(label, formula, tuple(confidence), tuple(counts), bags))
+        rules.append(Rule(label, formula, tuple(confidence), dict(zip(formula, counts, strict=False)), bags))
     groups = st.lists(st.lists(st.sampled_from(concepts), unique=True, max_size=3), max_size=2)
     meant = draw(st.dictionaries(st.sampled_from(concepts) | names(), predicates, max_size=3))
     tied, resolve = Groups(draw(groups), draw(groups)), draw(st.sampled_from(["order", "confidence", "none"]))
@@ -74,7 +74,7 @@ def every_detail(rules: RuleSet) -> Any:
                 rule.is_complement,
                 [[(literal.concept, literal.positive) for literal in cube] for cube in rule.cubes],
                 [(math.copysign(1, confidence), confidence) for confidence in rule.confidence],
-                [(Typed.of(count), rule.bags) for count in rule.recurs],
+                [(Typed.of(count), rule.bags) for count in rule.counts],
             )
             for rule in rules.rules
         ],
@@ -296,10 +296,9 @@ def a_predicate(**fields: Any) -> dict[str, Any]:
         (a_cube(**{"if": {"": True}}), "a literal needs the name of a concept, got ''."),
         (a_cube(confidence=True), "'confidence' of class number 0 must be a finite number, got True."),
         (a_cube(recurs=3), "a cube of class number 0 has an unknown field 'recurs'."),
-        (counted(), "a cube of class number 0 lacks 'recurs'."),
         (a_class(bags=0), "'bags' of class number 0 must be a whole number, 1 or more, got 0."),
         (counted(recurs=True), "'recurs' of class number 0 must be a whole number, 0 or more, got True."),
-        (counted(recurs=11), "a cube of 'ill' must recur in 0 to 10 bags, got (11,)."),
+        (counted(recurs=11), "a cube of 'ill' must recur in 0 to 10 bags, got 11."),
         (a_class(cubes=to_dict(RULES)["classes"][0]["cubes"] * 2), "class number 0 has the same cube twice."),
         (changed(classes=to_dict(RULES)["classes"] * 2), "every class can have one rule only."),
         (changed(predicates=[]), "'predicates' must be an object, got []."),

@@ -17,9 +17,9 @@ from logiclens.errors import LogicLensError
 from logiclens.estimators import EntropyClassifier
 from logiclens.explain.length import LearnedRules, learn_rules
 from logiclens.explain.search import formula_of
-from logiclens.explain.stability import alike, cuts_of, selection_frequencies, with_recurrence
+from logiclens.explain.stability import alike, cuts_of, known_recurrence, selection_frequencies, with_recurrence
 from logiclens.export import from_json, rules_schema, to_dict, to_json, to_latex, to_pmml, to_python, to_sql
-from logiclens.formula import DNF, Complement, Rule, RuleSet, parse
+from logiclens.formula import DNF, Complement, Cube, Literal, Rule, RuleSet, parse
 from logiclens.formula.english import recurrence_words
 from logiclens.formula.predicate import Predicate
 from logiclens.verify import verify
@@ -28,17 +28,19 @@ from tests.cli_runs import logiclens
 
 FOLDERS = Path(__file__).parent / "folders"
 FORMULA = parse("(old & ~smoker) | in | flag")
+
+
+def counts_of(formula: DNF, *counts: int) -> dict[Cube, int]:
+    return dict(zip(formula, counts, strict=True))
+
+
 MEANING = {"old": Predicate("age", ">=", 72.5), "in": Predicate("unit", "==", "MICU")}
-RULES = RuleSet(
-    (Rule("ill", FORMULA, (0.9, 0.7, 0.6), (4, 5, 10), 10), Rule("well", Complement(FORMULA), (0.8,))),
-    MEANING,
-    resolve="order",
-    otherwise=1,
-)
+COUNTED = Rule("ill", FORMULA, (0.9, 0.7, 0.6), counts_of(FORMULA, 4, 5, 10), 10)
+RULES = RuleSet((COUNTED, Rule("well", Complement(FORMULA), (0.8,))), MEANING, resolve="order", otherwise=1)
 SELDOM, HALF, ALWAYS = (
     "recurs in only 4 of 10 bags (less than half)", "recurs in 5 of 10 bags", "recurs in 10 of 10 bags",
 )  # fmt: skip
-LABELLED = RuleSet((Rule("ill", FORMULA, (0.9, 0.7, 0.6), (4, 5, 10), 10),), MEANING, multilabel=True)
+LABELLED = RuleSet((COUNTED,), MEANING, multilabel=True)
 
 
 def without_counts(rules: RuleSet) -> RuleSet:
@@ -72,22 +74,33 @@ def test_counts_say_nothing_of_what_rules_answer():
     assert len({RULES.rules[0], without_counts(RULES).rules[0]}) == 1
 
 
-def test_counts_that_fit_no_cubes_are_refused():
-    with pytest.raises(LogicLensError, match="has 3 cubes and 1 counts of how often they recur"):
-        Rule("ill", FORMULA, (0.9, 0.7, 0.6), (4,), 10)
-    with pytest.raises(LogicLensError, match=r"a cube of 'ill' must recur in 0 to 3 bags, got \(4,\)"):
-        Rule("ill", parse("a"), (0.9,), (4,), 3)
-    with pytest.raises(LogicLensError, match="has 0 cubes and 1 counts"):
-        Rule("well", Complement(FORMULA), (0.9,), (4,), 10)
+def test_counts_that_cannot_be_are_refused():
+    a, b = parse("a"), parse("b")
+    with pytest.raises(LogicLensError, match="a cube of 'ill' must recur in 0 to 3 bags, got 4"):
+        Rule("ill", a, (0.9,), counts_of(a, 4), 3)
+    with pytest.raises(LogicLensError, match="a cube of 'ill' must recur in 0 to 0 bags, got 0"):
+        Rule("ill", a, (0.9,), counts_of(a, 0))
     with pytest.raises(LogicLensError, match="counted on the same bags"):
-        RuleSet((Rule("a", parse("a"), (0.9,), (1,), 3), Rule("b", parse("b"), (0.9,), (1,), 4)))
+        RuleSet((Rule("a", a, (0.9,), counts_of(a, 1), 3), Rule("b", b, (0.9,), counts_of(b, 1), 4)))
 
 
-def test_a_rule_with_a_cube_that_was_not_counted_gets_no_counts():
+def test_an_edited_rule_says_nothing_of_cubes_that_were_not_counted():
+    edited = replace(RULES.rules[0], formula=parse("(old & smoker) | in | flag"))
+    assert (edited.counts, edited.recurrence) == ((None, 5, 10), ("", HALF, ALWAYS))
+    assert edited.recurrence_line == f"not counted; {HALF}; {ALWAYS}"
+    written = to_dict(RuleSet((edited,)))
+    assert [cube.get("recurs") for cube in written["classes"][0]["cubes"]] == [None, 5, 10]
+    assert from_json(json.dumps(written)).rules[0].counts == (None, 5, 10)
+    assert str(known_recurrence(RuleSet((edited,)))).count("the cube") == 2
+    assert known_recurrence(without_counts(RULES)) is None
+    assert replace(RULES.rules[0], formula=DNF.false, confidence=()).recurrence == ()
+
+
+def test_a_cube_that_is_in_no_counted_formula_gets_no_count():
     rules = RuleSet((Rule("a", parse("x | y"), (0.9, 0.8)), Rule("b", parse("z"), (0.7,))))
     runs = [[parse("x"), parse("z")], [parse("x"), parse("w")], [parse("x"), DNF.false]]
     counted = with_recurrence(rules, selection_frequencies(["a", "b"], runs, drawn="bags"))
-    assert [(rule.recurs, rule.bags) for rule in counted.rules] == [((), 0), ((1,), 3)]
+    assert [(rule.counts, rule.bags) for rule in counted.rules] == [((3, None), 3), ((1,), 3)]
     assert counted == rules
     # Resamples are no bags.
     assert with_recurrence(rules, selection_frequencies(["a", "b"], runs)) is rules
@@ -113,14 +126,14 @@ def test_json_holds_a_count_for_each_cube():
     validator = jsonschema.Draft202012Validator(rules_schema())
     validator.validate(to_dict(RULES))
     again = from_json(to_json(RULES))
-    assert [(rule.recurs, rule.bags) for rule in again.rules] == [((4, 5, 10), 10), ((), 0)]
+    assert [(rule.counts, rule.bags) for rule in again.rules] == [((4, 5, 10), 10), ((), 0)]
     # Files without counts are as they were, and are read as before.
     plain = to_dict(without_counts(RULES))
     assert "bags" not in json.dumps(plain)
     assert "recurs" not in json.dumps(plain)
-    assert from_json(json.dumps(plain)).rules[0].recurs == ()
-    for change in ({"bags": 10}, {"cubes": ill["cubes"]}):
-        assert not validator.is_valid({**plain, "classes": [plain["classes"][0] | change, well]})
+    assert from_json(json.dumps(plain)).rules[0].recurs == {}
+    assert not validator.is_valid({**plain, "classes": [{**ill, "bags": 0}, well]})
+    assert not validator.is_valid({**plain, "classes": [{"class": "ill", "cubes": ill["cubes"]}, well]})
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres", "bigquery", "tsql"])
@@ -168,7 +181,7 @@ def test_latex_marks_what_recurs_in_less_than_half():
         r"  &\phantom{{}\leftarrow{}} \text{\dag\ recurs in less than half of the bags}",
     ]
     assert "dag" not in to_latex(without_counts(RULES))
-    often = RuleSet((Rule("ill", parse("a"), (0.9,), (5,), 10),))
+    often = RuleSet((Rule("ill", parse("a"), (0.9,), counts_of(parse("a"), 5), 10),))
     assert "dag" not in to_latex(often)
 
 
@@ -184,7 +197,8 @@ def test_sympy_and_english_say_it_for_each_cube():
     for form in ("sympy", "english"):
         assert "recurs" not in translated(without_counts(RULES), form, dialect="duckdb", table="rows")
     # A name that ends a line ends no comment.
-    odd = RuleSet((Rule("ill", parse('"a\nb"'), (0.9,), (1,), 10),))
+    odd = DNF([Cube([Literal("a\nb")])])
+    odd = RuleSet((Rule("ill", odd, (0.9,), counts_of(odd, 1), 10),))
     assert ast.parse(translated(odd, "sympy", dialect="duckdb", table="rows"))
 
 
@@ -224,7 +238,7 @@ def folder(model, tmp_path_factory) -> Path:
 
 
 def counts(rules: RuleSet) -> list[tuple[tuple[int, ...], int]]:
-    return [(rule.recurs, rule.bags) for rule in rules.rules]
+    return [(rule.counts, rule.bags if rule.is_counted else 0) for rule in rules.rules]
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -235,9 +249,9 @@ def test_rules_of_a_fitted_model_count_the_bags(exact):
     bags = [formula_of(cubes, choice.names) for cubes in choice.bags]
     rule = model.rules_.rules[choice.klass]
     by_hand = tuple(sum(any(alike(cube, own, cuts) for own in bag) for bag in bags) for cube in rule.cubes)
-    assert (rule.recurs, rule.bags) == (by_hand, len(bags))
+    assert (rule.counts, rule.bags) == (by_hand, len(bags))
     assert rule.cubes
-    assert model.rules_.rules[1 - choice.klass].recurs == ()
+    assert model.rules_.rules[1 - choice.klass].counts == ()
     # Resamples in the explanation leave the rules' own counts alone.
     again = model.explain(stability=2)
     assert again.stability.drawn == "resamples"
@@ -258,7 +272,7 @@ def test_a_loaded_model_says_what_a_fitted_one_says(model, folder):
     fitted_text, loaded_text = str(model.explain()), str(loaded.explain(FRAME))
     fitted_page, loaded_page = model.explain()._repr_html_(), loaded.explain(FRAME)._repr_html_()
     cubes = model.rules_.rules[choice.klass]
-    words = [recurrence_words(count, cubes.bags) for count in cubes.recurs]
+    words = [recurrence_words(count, cubes.bags) for count in cubes.counts]
     assert words == ["recurs in only 1 of 3 (less than half)"] * len(cubes.cubes) != []
     assert "chosen in how many of 3 bags" in loaded_text
     told = [line for line in loaded_text.splitlines() if line.startswith("  the cube ")]
@@ -280,14 +294,14 @@ def test_the_certificate_does_not_depend_on_the_counts(tmp_path):
     model._rules = without_counts(model._rules)
     plain = verify(model.save(tmp_path / "plain"))
     assert [vars(found) for found in plain.classes] == [vars(found) for found in counted.classes]
-    assert counts(RuleSet.load(tmp_path / "plain")) == [((), 0), ((), 0)]
+    assert not any(rule.is_counted for rule in RuleSet.load(tmp_path / "plain").rules)
 
 
 @pytest.mark.parametrize("name", ["schema1_exact", "schema1_soft"])
 def test_older_folders_load_and_say_nothing(name):
     loaded = EntropyClassifier.load(FOLDERS / name)
     rows = pd.read_csv(FOLDERS / "schema1_rows.csv").drop(columns="exact")
-    assert all(rule.recurs == () for rule in loaded.rules_.rules)
+    assert not any(rule.is_counted for rule in loaded.rules_.rules)
     explanation = loaded.explain(rows)
     assert explanation.stability is None
     assert "recurs" not in str(explanation) + explanation._repr_html_() + loaded._repr_html_()
@@ -297,7 +311,7 @@ def test_score_says_it_beside_each_rule():
     run = exact_run()
     told = logiclens("score", run.folder, run.data).stdout
     rules = RuleSet.load(run.folder)
-    words = [recurrence_words(count, rule.bags) for rule in rules.rules for count in rule.recurs]
+    words = [recurrence_words(count, rule.bags) for rule in rules.rules for count in rule.counts]
     assert words
     flat = " ".join(told.split())
     assert all(f"; {text}" in flat for text in words)

@@ -63,8 +63,8 @@ def _sympy(rules: RuleSet) -> str:
     lines = []
     for rule, expression in made:
         # The text of a cube as Python writes it: a name may hold the end of a line, which would end the comment.
-        counted = zip(rule.cubes, rule.recurrence, strict=True) if rule.recurs else ()
-        lines += [f"    # {format_formula(DNF([cube]))!r} {words}" for cube, words in counted]
+        told = zip(rule.cubes, rule.recurrence, strict=True)
+        lines += [f"    # {format_formula(DNF([cube]))!r} {words}" for cube, words in told if words]
         lines.append(f"    {rule.label!r}: {srepr(expression)},")
     if not rules.multilabel and rules.resolve == "order":
         order = [plain_label(rules.rules[place].label) for place in rules.order]

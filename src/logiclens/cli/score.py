@@ -228,8 +228,11 @@ def _tell(content: dict[str, Any], json: str | None, by: str | None, *, quiet: b
 
 def _recurrence(rule: Rule) -> dict[str, str]:
     """How often each cube recurs, by its text; nothing where that is not known."""
-    counted = zip(rule.cubes, rule.recurs, strict=False)
-    return {format_formula(DNF([cube]), "unicode"): recurrence_words(count, rule.bags) for cube, count in counted}
+    return {
+        format_formula(DNF([cube]), "unicode"): recurrence_words(count, rule.bags)
+        for cube, count in zip(rule.cubes, rule.counts, strict=True)
+        if count is not None
+    }
 
 
 def _words(model: SavedModel) -> dict[str, dict[str, str]]:

@@ -106,26 +106,25 @@ def selection_frequencies(
 def with_recurrence(rules: RuleSet, stability: Stability | None) -> RuleSet:
     """The rules with the number of bags in which each cube recurs.
 
-    A rule with a cube that was not counted gets no counts, and resamples are no bags: then rules stay as they are.
+    Cubes that are in no counted formula stay uncounted. Resamples are no bags: then the rules stay as they are.
     """
     if stability is None or stability.drawn != "bags" or len(stability.classes) != len(rules.rules):
         return rules
     bags, made = stability.n_resamples, []
     for rule, counted in zip(rules.rules, stability.classes, strict=True):
-        known = all(cube in counted.cubes for cube in rule.cubes)
-        counts = tuple(round(counted.cubes[cube] * bags) for cube in rule.cubes) if known else ()
-        made.append(replace(rule, recurs=counts, bags=bags if counts else 0))
+        counts = {cube: round(counted.cubes[cube] * bags) for cube in rule.cubes if cube in counted.cubes}
+        made.append(replace(rule, recurs=counts, bags=bags))
     return replace(rules, rules=tuple(made))
 
 
 def known_recurrence(rules: RuleSet) -> Stability | None:
     """What rules know of how often their cubes recur: the cubes of the formulas alone; None where they know nothing."""
-    counted = [rule for rule in rules.rules if rule.recurs]
+    counted = [rule for rule in rules.rules if rule.is_counted]
     if not counted:
         return None
     classes = []
     for rule in counted:
-        counts = _ranked(dict(zip(rule.cubes, rule.recurs, strict=True)))
+        counts = _ranked({cube: rule.recurs[cube] for cube in rule.cubes if cube in rule.recurs})
         shares = {cube: count / rule.bags for cube, count in counts}
         classes.append(ClassStability(rule.name, {}, shares, rule.cubes))
     return Stability(counted[0].bags, tuple(classes), "bags")

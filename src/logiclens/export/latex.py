@@ -57,9 +57,8 @@ def _disjunction(rule: Rule, rules: RuleSet) -> str:
 
 def _mark(rule: Rule, place: int) -> str:
     """A dagger behind a cube that recurs in less than half of the bags, and in how many."""
-    if not rule.recurs or recurs(rule.recurs[place], rule.bags):
-        return ""
-    return rf" \quad \text{{\dag\ {rule.recurs[place]} of {rule.bags}}}"
+    count = rule.counts[place]
+    return "" if count is None or recurs(count, rule.bags) else rf" \quad \text{{\dag\ {count} of {rule.bags}}}"
 
 
 def _conjunction(cube: Cube, rules: RuleSet, n_cubes: int) -> str:

@@ -95,13 +95,14 @@ def _answer(rules: RuleSet) -> Iterable[str]:
     labels = [repr(plain_label(rule.label)) for rule in rules.rules]
     if rules.multilabel:
         each = [
-            f"    {_text(rule.name)}: {_formula(rule.formula)}," + _comment(*rule.recurrence) for rule in rules.rules
+            f"    {_text(rule.name)}: {_formula(rule.formula)}," + _comment(rule.recurrence_line)
+            for rule in rules.rules
         ]
         return ["return {", *each, "}"]
     if rules.resolve == "none":
         lines = ["fired = []"]
         for label, rule in zip(labels, rules.rules, strict=True):
-            lines += [f"if {_formula(rule.formula)}:{_comment(*rule.recurrence)}", f"    fired.append({label})"]
+            lines += [f"if {_formula(rule.formula)}:{_comment(rule.recurrence_line)}", f"    fired.append({label})"]
         return [*lines, "return fired[0] if len(fired) == 1 else None"]
     lines = []
     for decision in rules.decisions:
@@ -113,9 +114,9 @@ def _answer(rules: RuleSet) -> Iterable[str]:
     return [*lines, f"return {None if rules.otherwise is None else labels[rules.otherwise]}"]
 
 
-def _comment(*recurrence: str) -> str:
+def _comment(recurrence: str) -> str:
     """How often the cubes of a line recur, behind it; nothing where that is not known."""
-    return f"  # {'; '.join(recurrence)}" if any(recurrence) else ""
+    return f"  # {recurrence}" if recurrence else ""
 
 
 def _comparison(predicate: Predicate) -> str:

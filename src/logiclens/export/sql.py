@@ -82,7 +82,7 @@ def to_sql(
     if what != "formulas" and not rules.multilabel:
         columns.append(writer.named(writer.decided(), name))
     if what != "class" or rules.multilabel:
-        columns += [writer.named(writer.formula(rule.formula), rule.name, rule.recurrence) for rule in rules.rules]
+        columns += [writer.named(writer.formula(rule.formula), rule.name, rule.recurrence_line) for rule in rules.rules]
     return str(writer.written(writer.selected(columns), pretty=True))
 
 

@@ -60,7 +60,7 @@ class Writer:
         places = dict(zip(("db", "catalog"), reversed(above), strict=False))
         return exp.Select(expressions=[exp.Star(), *columns]).from_(exp.Table(this=name, **places))
 
-    def named(self, tree: exp.Expr, name: str, recurrence: Sequence[str] = ()) -> exp.Expr:
+    def named(self, tree: exp.Expr, name: str, recurrence: str = "") -> exp.Expr:
         """A column of the result, with a comment on how often its cubes recur."""
         return _commented(exp.Alias(this=tree, alias=_identifier(name)), recurrence)
 
@@ -72,7 +72,7 @@ class Writer:
         otherwise = exp.null() if self.rules.otherwise is None else labels[self.rules.otherwise]
         cases: list[tuple[exp.Expr, exp.Expr]] = []
         for decision in self.rules.decisions:
-            label = _commented(labels[decision.rule].copy(), [decision.recurrence])
+            label = _commented(labels[decision.rule].copy(), decision.recurrence)
             if not len(decision.cube):
                 # It always fires, so that nothing behind it is ever asked.
                 otherwise = label
@@ -86,7 +86,7 @@ class Writer:
         count: exp.Expr = _case([(fired[0], one)], zero)
         for condition in fired[1:]:
             count = exp.Add(this=count, expression=_case([(condition, one.copy())], zero.copy()))
-        told = [_commented(label, rule.recurrence) for label, rule in zip(labels, self.rules.rules, strict=True)]
+        told = [_commented(label, rule.recurrence_line) for label, rule in zip(labels, self.rules.rules, strict=True)]
         first = _case([(condition.copy(), label) for condition, label in zip(fired, told, strict=True)], exp.null())
         return _case([(exp.EQ(this=count, expression=one.copy()), first)], exp.null())
 
@@ -218,10 +218,10 @@ class Writer:
         return exp.Literal.number(label) if type(label) is int else self.bound(label)
 
 
-def _commented(tree: exp.Expr, recurrence: Sequence[str]) -> exp.Expr:
+def _commented(tree: exp.Expr, recurrence: str) -> exp.Expr:
     """A tree with a comment behind it on how often the cubes of a rule recur; without one where that is not known."""
-    if any(recurrence):
-        tree.add_comments(["; ".join(recurrence)])
+    if recurrence:
+        tree.add_comments([recurrence])
     return tree
 
 

@@ -32,7 +32,7 @@ def rules_html(rules: RuleSet) -> str:
     >>> print(rules_html(RuleSet((Rule("ill", parse("old & ~fit"), (0.9,)),))))
     <div ...<th ...>ill</th><td ...>old is true and fit is not true</td><td ...>90.0%</td>...
     """
-    counted = any(rule.recurs for rule in rules.rules)
+    counted = any(rule.is_counted for rule in rules.rules)
     words = ("class", "if", "confidence", *(("recurs",) if counted else ()))
     head = "".join(f'<th scope="col" style="{_CELL};border-top:none">{word}</th>' for word in words)
     rows = "".join(_rows(rule, rules, counted=counted) for rule in rules.rules)

@@ -37,35 +37,46 @@ class Rule:
     `confidence` is the lower end of the Wilson interval of the share of rows on which the cube fires that have the
     class. A complement has one confidence: that of the rows on which the other formula does not fire.
 
-    `recurs` says for each cube in how many of the `bags` the search found it again; it is empty where that is not
-    known. It says nothing of what the rule answers, so it takes no part in `==`.
+    `recurs` says of cubes in how many of the `bags` the search found them again; it is empty where that is not known.
+    It says nothing of what the rule answers, so it takes no part in `==`. A formula that is replaced by one with other
+    cubes leaves them uncounted.
     """
 
     label: Scalar
     formula: DNF | Complement
     confidence: tuple[float, ...]
-    recurs: tuple[int, ...] = field(default=(), compare=False)
+    recurs: Mapping[Cube, int] = field(default_factory=dict, compare=False)
     bags: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
-        """One confidence for each cube, and one count or none at all."""
+        """One confidence for each cube, and counts that can be."""
         if len(self.confidence) != len(self.cubes or (None,) * self.is_complement):
             raise LogicLensError(
                 f"the rule of {self.label!r} has {len(self.cubes)} cubes and {len(self.confidence)} confidences."
             )
-        if self.recurs and len(self.recurs) != len(self.cubes):
-            raise LogicLensError(
-                f"the rule of {self.label!r} has {len(self.cubes)} cubes and {len(self.recurs)} counts of how often "
-                "they recur."
-            )
-        if self.recurs and not (self.bags > 0 and all(0 <= count <= self.bags for count in self.recurs)):
-            raise LogicLensError(f"a cube of {self.label!r} must recur in 0 to {self.bags} bags, got {self.recurs}.")
+        if self.recurs and not (self.bags > 0 and all(0 <= count <= self.bags for count in self.recurs.values())):
+            counts = ", ".join(map(str, self.recurs.values()))
+            raise LogicLensError(f"a cube of {self.label!r} must recur in 0 to {self.bags} bags, got {counts}.")
+
+    @property
+    def counts(self) -> tuple[int | None, ...]:
+        """For each cube in how many bags it recurs; None where that is not known."""
+        return tuple(self.recurs.get(cube) for cube in self.cubes)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether of some cube it is known how often it recurs."""
+        return any(cube in self.recurs for cube in self.cubes)
 
     @property
     def recurrence(self) -> tuple[str, ...]:
         """For each cube in how many bags it recurs, in words; an empty text where that is not known."""
-        words = tuple(recurrence_words(count, self.bags, "bags") for count in self.recurs)
-        return words or ("",) * len(self.cubes)
+        return tuple("" if count is None else recurrence_words(count, self.bags, "bags") for count in self.counts)
+
+    @property
+    def recurrence_line(self) -> str:
+        """The same for all cubes in one line; empty where nothing is known."""
+        return "; ".join(words or "not counted" for words in self.recurrence) if self.is_counted else ""
 
     @property
     def is_complement(self) -> bool:
@@ -165,7 +176,7 @@ class RuleSet:
             object.__setattr__(self, "order", tuple(stated))
         if self.order and sorted(self.order) != stated:
             raise LogicLensError(f"order must name each class with a formula once, got {self.order}.")
-        if len({rule.bags for rule in self.rules if rule.recurs}) > 1:
+        if len({rule.bags for rule in self.rules if rule.is_counted}) > 1:
             raise LogicLensError("the cubes of all rules must be counted on the same bags.")
         labels = [rule.label for rule in self.rules]
         if len(set(map(str, labels))) < len(labels):
