@@ -123,14 +123,15 @@ LABELS: tuple[tuple[Any, ...], ...] = (
 
 @st.composite
 def rule_sets(draw: st.DrawFn, concepts: tuple[str, ...] = CONCEPTS, multilabel: bool | None = None) -> RuleSet:
-    """Formulas that are often true together, constants, equal confidences, every way to resolve."""
+    """Formulas that are often true together, constants, equal confidences, counted or not, every way to resolve."""
     labels = draw(st.sampled_from(LABELS))
     used = draw(st.lists(st.sampled_from(concepts), min_size=1, max_size=5, unique=True))
-    rules = []
+    rules, bags = [], draw(st.sampled_from([0, 10]))
     for label in labels[: draw(st.integers(1, len(labels)))]:
         formula = draw(dnfs(used, max_cubes=3) | st.sampled_from([DNF.true, DNF.false]))
         confidence = draw(st.lists(st.sampled_from([0.5, 0.8, 0.9]), min_size=len(formula), max_size=len(formula)))
-        rules.append(Rule(label, formula, tuple(confidence)))
+        counts = draw(st.lists(st.integers(0, bags), min_size=len(formula), max_size=len(formula))) if bags else []
+        rules.append(Rule(label, formula, tuple(confidence), dict(zip(formula, counts, strict=False)), bags))
     resolve = draw(st.sampled_from(["order", "confidence", "none"]))
     several = draw(st.booleans()) if multilabel is None else multilabel
     if not several and draw(st.sampled_from([False, False, True])):

@@ -275,10 +275,10 @@ def test_the_other_forms_and_their_json(form, part):
 
 def test_english_says_who_decides_as_the_rules_do():
     rules = RuleSet.load(three().folder)
-    last = logiclens("export", three().folder, "--to", "english").stdout.splitlines()[-1]
-    told, otherwise = last.removeprefix("The first that applies decides, in this order: ").split(
-        ". Where none applies, "
-    )
+    said = logiclens("export", three().folder, "--to", "english").stdout
+    begins = "The first that applies decides, in this order: "
+    (line,) = (line for line in said.splitlines() if line.startswith(begins))
+    told, otherwise = line.removeprefix(begins).split(". Where none applies, ")
     order = told.split(", ")
     assert sorted(order) == sorted(rules.names)
     assert otherwise == f"a row is {rules.names[rules.otherwise]}."

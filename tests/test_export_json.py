@@ -40,11 +40,12 @@ predicates = (
 @st.composite
 def any_rule_sets(draw: st.DrawFn) -> RuleSet:
     concepts = draw(st.lists(names(), min_size=1, max_size=4, unique=True))
-    rules = []
+    rules, bags = [], draw(st.integers(0, 10))
     for label in draw(st.lists(labels, min_size=1, max_size=3, unique_by=str)):
         formula = draw(dnfs(concepts, max_cubes=3))
         confidence = draw(st.lists(finite, min_size=len(formula), max_size=len(formula)))
-        rules.append(Rule(label, formula, tuple(confidence)))
+        counts = draw(st.lists(st.integers(0, bags), min_size=len(formula), max_size=len(formula))) if bags else []
+        rules.append(Rule(label, formula, tuple(confidence), dict(zip(formula, counts, strict=False)), bags))
     groups = st.lists(st.lists(st.sampled_from(concepts), unique=True, max_size=3), max_size=2)
     meant = draw(st.dictionaries(st.sampled_from(concepts) | names(), predicates, max_size=3))
     tied, resolve = Groups(draw(groups), draw(groups)), draw(st.sampled_from(["order", "confidence", "none"]))
@@ -73,6 +74,7 @@ def every_detail(rules: RuleSet) -> Any:
                 rule.is_complement,
                 [[(literal.concept, literal.positive) for literal in cube] for cube in rule.cubes],
                 [(math.copysign(1, confidence), confidence) for confidence in rule.confidence],
+                [(Typed.of(count), rule.bags) for count in rule.counts],
             )
             for rule in rules.rules
         ],
@@ -267,6 +269,10 @@ def a_cube(**fields: Any) -> dict[str, Any]:
     return a_class(cubes=[{"if": {"a": True}, "confidence": 0.5, **fields}])
 
 
+def counted(**fields: Any) -> dict[str, Any]:
+    return a_class(cubes=[{"if": {"a": True}, "confidence": 0.5, **fields}], bags=10)
+
+
 def a_predicate(**fields: Any) -> dict[str, Any]:
     return changed(predicates={"old": {"column": "age", "operator": ">=", "value": 60.0, **fields}})
 
@@ -289,6 +295,10 @@ def a_predicate(**fields: Any) -> dict[str, Any]:
         (a_cube(**{"if": {"a": 1}}), "'if' of class number 0 must give true or false for each concept, got {'a': 1}."),
         (a_cube(**{"if": {"": True}}), "a literal needs the name of a concept, got ''."),
         (a_cube(confidence=True), "'confidence' of class number 0 must be a finite number, got True."),
+        (a_cube(recurs=3), "a cube of class number 0 has an unknown field 'recurs'."),
+        (a_class(bags=0), "'bags' of class number 0 must be a whole number, 1 or more, got 0."),
+        (counted(recurs=True), "'recurs' of class number 0 must be a whole number, 0 or more, got True."),
+        (counted(recurs=11), "a cube of 'ill' must recur in 0 to 10 bags, got 11."),
         (a_class(cubes=to_dict(RULES)["classes"][0]["cubes"] * 2), "class number 0 has the same cube twice."),
         (changed(classes=to_dict(RULES)["classes"] * 2), "every class can have one rule only."),
         (changed(predicates=[]), "'predicates' must be an object, got []."),

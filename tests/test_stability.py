@@ -17,8 +17,8 @@ from logiclens.explain.length import bag_cubes
 from logiclens.explain.search import formula_of
 from logiclens.explain.stability import alike, cuts_of, selection_frequencies
 from logiclens.formula import DNF, Complement, parse
+from logiclens.formula.english import RECURS
 from logiclens.formula.predicate import Predicate
-from logiclens.render.text import RECURS
 from tests.cli_runs import logiclens, refused
 
 RNG = np.random.default_rng(3)

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json, write_text
 from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import Cube
+from logiclens.formula.dnf import DNF, Cube
 from logiclens.formula.english import english, literal_words
 from logiclens.formula.folder import open_model
 from logiclens.formula.labels import plain_label
 from logiclens.formula.record import from_dict
 from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.text import format_formula
 
 
 def export_rules(
@@ -45,7 +46,7 @@ def translated(rules: RuleSet, form: str, *, dialect: str, table: str) -> str:
         if rules.resolve == "order" and len(rules.order) > 1:
             told = [rules.rules[place] for place in rules.order]
         sentences = [english(rule.formula, rules.predicates, head=rule.name) for rule in told]
-        return "\n".join([*sentences, *_who_decides(rules)])
+        return "\n".join([*sentences, *_who_decides(rules), *_recurrences(rules)])
     if form == "sympy":
         return _sympy(rules)
     return {"python": to_python, "json": to_json, "pmml": to_pmml, "latex": to_latex}[form](rules)
@@ -55,11 +56,16 @@ def _sympy(rules: RuleSet) -> str:
     """A dictionary of expressions as Python writes it, since concepts have names that sympy could not read back."""
     from logiclens.export import to_sympy
 
-    made = {rule.label: to_sympy(rule.formula) for rule in rules.rules}
+    made = [(rule, to_sympy(rule.formula)) for rule in rules.rules]
     # After to_sympy, which says plainly where sympy is not installed.
     from sympy import srepr
 
-    lines = [f"    {label!r}: {srepr(expression)}," for label, expression in made.items()]
+    lines = []
+    for rule, expression in made:
+        # The text of a cube as Python writes it: a name may hold the end of a line, which would end the comment.
+        told = zip(rule.cubes, rule.recurrence, strict=True)
+        lines += [f"    # {format_formula(DNF([cube]))!r} {words}" for cube, words in told if words]
+        lines.append(f"    {rule.label!r}: {srepr(expression)},")
     if not rules.multilabel and rules.resolve == "order":
         order = [plain_label(rules.rules[place].label) for place in rules.order]
         otherwise = None if rules.otherwise is None else plain_label(rules.rules[rules.otherwise].label)
@@ -92,6 +98,16 @@ def _resolution(rules: RuleSet) -> str:
     if not order:
         return f"As none ever applies, {otherwise}."
     return f"Where several apply, the first of these decides: {order}. Where none does, {otherwise}."
+
+
+def _recurrences(rules: RuleSet) -> list[str]:
+    """A sentence for each cube that says how often it recurs, where that is known."""
+    return [
+        f"{rule.name} if {_condition(cube, rules)}: {words}."
+        for rule in rules.rules
+        for cube, words in zip(rule.cubes, rule.recurrence, strict=True)
+        if words
+    ]
 
 
 def _condition(cube: Cube, rules: RuleSet) -> str:

@@ -24,9 +24,11 @@ from logiclens.cli.sheet import (
 from logiclens.cli.tables import check_columns, told_apart
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import PackedRows
-from logiclens.formula.dnf import Literal
-from logiclens.formula.english import literal_words
-from logiclens.formula.record import to_dict
+from logiclens.formula.dnf import DNF, Literal
+from logiclens.formula.english import literal_words, recurrence_words
+from logiclens.formula.record import from_dict, to_dict
+from logiclens.formula.ruleset import Rule
+from logiclens.formula.text import format_formula
 from logiclens.metrics.rules import Share, confusion
 from logiclens.metrics.statistics import RuleStatistics, rule_statistics
 from logiclens.report.words import who_decides
@@ -190,6 +192,7 @@ def _content(model: SavedModel, known: Known) -> dict[str, Any]:
 
 def _tell(content: dict[str, Any], json: str | None, by: str | None, *, quiet: bool) -> None:
     write_json(content, json)
+    recurrence = {rule.name: _recurrence(rule) for rule in from_dict(content["rules"]).rules}
     printer = Printer(quiet=quiet or json == STANDARD)
     printer.say(f"{content['data']}: {content['rows']:,} rows; target {content['target']!r}")
     if content["left_out"]:
@@ -208,7 +211,7 @@ def _tell(content: dict[str, Any], json: str | None, by: str | None, *, quiet: b
     for told in content["statistics"]["classes"]:
         share = told["prevalence"]
         printer.say(f"\n{told['name']}: {share['hits']:,.0f} of {share['total']:,.0f} rows", style="bold")
-        print_rules(printer, told, content["words"])
+        print_rules(printer, told, content["words"], recurrence[told["name"]])
         printer.say(f"  {decision_line(told['decision'])}", hang=0)
     for group in content["statistics"]["subgroups"]:
         print_subgroup(printer, group, str(by))
@@ -221,6 +224,15 @@ def _tell(content: dict[str, Any], json: str | None, by: str | None, *, quiet: b
     )
     printer.say()
     printer.prose(READ_RULES)
+
+
+def _recurrence(rule: Rule) -> dict[str, str]:
+    """How often each cube recurs, by its text; nothing where that is not known."""
+    return {
+        format_formula(DNF([cube]), "unicode"): recurrence_words(count, rule.bags)
+        for cube, count in zip(rule.cubes, rule.counts, strict=True)
+        if count is not None
+    }
 
 
 def _words(model: SavedModel) -> dict[str, dict[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -23,9 +22,8 @@ from logiclens.explain.classwise import explain_all, explain_learned
 from logiclens.explain.extract import Answer, Reading, read
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.result import Explanation
-from logiclens.explain.stability import Stability, cuts_of, selection_frequencies
+from logiclens.explain.stability import Cut, Stability, cuts_of, known_recurrence, selection_frequencies
 from logiclens.formula.bits import PackedRows
-from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.ruleset import RuleSet
 from logiclens.formula.why import Why
 from logiclens.metrics.statistics import RuleStatistics
@@ -81,11 +79,9 @@ class Explaining(Fitted):
         if self._is_exact:
             if not exclusive:
                 raise LogicLensError("the formulas of an exact model are certified as they are: leave out exclusive.")
-            explanation = self._explain_exact(table)
-            return replace(explanation, stability=self._stability(stability, explanation.formulas))
+            return self._resampled(self._explain_exact(table), stability)
         if self.method != "paper":
-            explanation = self._learned_explanation(table, exclusive)
-            return replace(explanation, stability=self._stability(stability, explanation.formulas))
+            return self._resampled(self._learned_explanation(table, exclusive), stability)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", LogicLensWarning)
             explanation = explain_all(
@@ -99,8 +95,7 @@ class Explaining(Fitted):
         for warning in caught:
             # At the caller's line, not at this one.
             warnings.warn(warning.message, stacklevel=2)
-        told = self._labelled(explanation, notes=self._notes)
-        return replace(told, stability=self._stability(stability, told.formulas))
+        return self._resampled(self._labelled(explanation, notes=self._notes), stability)
 
     def _learned_explanation(self, table: ConceptTable, exclusive: bool = True) -> Explanation:
         """The formulas that were searched, on some rows; of a loaded model those of its rules."""
@@ -111,19 +106,31 @@ class Explaining(Fitted):
         answer: Answer = "threshold" if self.schema_.multilabel else "argmax"
         explanation = explain_learned(self.network_, table, formulas, choices, answer=answer, exclusive=exclusive)
         rules = getattr(self, "_rules", None) if exclusive else None
-        return self._labelled(explanation, notes=(*self._notes, *table.group_warnings()), model_rules=rules)
+        notes = (*self._notes, *table.group_warnings())
+        return self._labelled(explanation, notes=notes, model_rules=rules, stability=self._on_bags())
 
-    def _stability(self, n_resamples: int | None, formulas: Sequence[DNF | Complement]) -> Stability | None:
+    def _on_bags(self) -> Stability | None:
+        """What recurs on the bags of the committee; of a loaded model what its rules know of it."""
+        if not hasattr(self, "learned_"):
+            return known_recurrence(self._rules) if hasattr(self, "_rules") else None
+        names, choices = self.schema_.class_names, self.learned_.choices
+        if not choices or not choices[0].bags:
+            return None
+        bags = zip(*(choice.bags for choice in choices), strict=True)
+        runs = [stated_formulas(choices, cubes, len(names)) for cubes in bags]
+        return selection_frequencies(names, runs, chosen=self.learned_.formulas, drawn="bags", cuts=self._cuts)
+
+    @property
+    def _cuts(self) -> dict[str, Cut]:
+        return cuts_of(self.schema_.literals or self.schema_.names, self.schema_.predicates)
+
+    def _resampled(self, explanation: Explanation, n_resamples: int | None) -> Explanation:
+        """An explanation that says what recurs on resamples in place of bags, where resamples are asked for."""
+        if n_resamples is None:
+            return explanation
         names, choices = self.schema_.class_names, self.learned_.choices if hasattr(self, "learned_") else ()
         # Formulas that are spelled out hold cubes that were never searched.
-        chosen = self.learned_.formulas if choices else formulas
-        cuts = cuts_of(self.schema_.literals or self.schema_.names, self.schema_.predicates)
-        if n_resamples is None:
-            if not choices or not choices[0].bags:
-                return None
-            bags = zip(*(choice.bags for choice in choices), strict=True)
-            runs = [stated_formulas(choices, cubes, len(names)) for cubes in bags]
-            return selection_frequencies(names, runs, chosen=chosen, drawn="bags", cuts=cuts)
+        chosen = self.learned_.formulas if choices else explanation.formulas
         if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 2:
             raise LogicLensError(f"stability must be a number of resamples from 2 on, got {n_resamples!r}.")
         if not hasattr(self, "table_"):
@@ -132,7 +139,9 @@ class Explaining(Fitted):
             raise LogicLensError("resamples have no answers of a teacher: leave out stability, the bags tell as much.")
         seed = seed_of(self.random_state)
         runs = list(resampled_formulas(self, self.classes_, self.table_, int(n_resamples), seed, choices))
-        return selection_frequencies(names, runs, chosen=chosen, cuts=cuts)
+        found = selection_frequencies(names, runs, chosen=chosen, cuts=self._cuts)
+        # The rules keep what they know of the bags.
+        return replace(explanation, model_rules=explanation.rules, stability=found)
 
     def statistics(
         self, X: Any = None, y: Any = None, *, by: Any = None, per_file: bool = False, sample_weight: Any = None
@@ -166,6 +175,7 @@ class Explaining(Fitted):
             soft_agreement=self.soft_agreement(table),
             model_rules=self._rules,
             soft_network=getattr(self, "soft_network_", None),
+            stability=self._on_bags(),
         )
 
     def soft_agreement(self, rows: Any) -> float | None:

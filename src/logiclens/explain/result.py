@@ -20,6 +20,7 @@ from logiclens.explain.gap import Gap, gap
 from logiclens.explain.pareto import ParetoPoint, pareto
 from logiclens.explain.rules import rule_set
 from logiclens.explain.selection import TraceStep
+from logiclens.explain.stability import Stability, with_recurrence
 from logiclens.formula.bits import PackedRows, RowsLike, as_array, places, unknown_concept
 from logiclens.formula.check import Check
 from logiclens.formula.dnf import DNF, Complement
@@ -34,7 +35,6 @@ from logiclens.render.figures import plot_pareto, plot_relevance, require_matplo
 from logiclens.render.html import class_html, explanation_html
 
 if TYPE_CHECKING:
-    from logiclens.explain.stability import Stability
     from logiclens.render.figures import Axes
 
 
@@ -199,6 +199,7 @@ class Explanation(Sequence[ClassExplanation]):
         """The formulas as rules that predict, without the network; confidences are those of the explained rows.
 
         They are measured against the labels of the rows, or where these are not known against the network's answers.
+        Where the search was repeated on bags, each cube knows in how many of them it recurs.
         """
         if self.model_rules is not None:
             return self.model_rules
@@ -212,7 +213,7 @@ class Explanation(Sequence[ClassExplanation]):
             refused = formula.of if isinstance(formula, Complement) else Complement(formula)
             formulas, truth = [refused, formula], np.column_stack([1 - truth, truth])
             labels = labels if len(labels) == 2 else [other, *labels]
-        return rule_set(
+        made = rule_set(
             formulas,
             labels,
             PackedRows.of(reading.bits, table.names),
@@ -224,6 +225,7 @@ class Explanation(Sequence[ClassExplanation]):
             order=self.order if len(self.order) == sum(isinstance(formula, DNF) for formula in formulas) else (),
             multilabel=table.is_multilabel,
         )
+        return with_recurrence(made, self.stability)
 
     def firing(self, rows: RowsLike | None = None) -> Firing:
         """On how many rows no formula, exactly one, or several fire; on the explained rows where none are given."""

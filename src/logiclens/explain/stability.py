@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from logiclens.formula.dnf import DNF, Complement, Cube
+from logiclens.formula.english import RECURS, recurrence_words
 from logiclens.formula.predicate import Predicate
+from logiclens.formula.ruleset import RuleSet
 from logiclens.formula.text import format_formula
-from logiclens.render.text import RECURS, recurrence_words
 
 Chosen = TypeVar("Chosen", str, Cube)
 Drawn = Literal["bags", "resamples"]
@@ -18,13 +19,21 @@ Cut = tuple[Hashable, int]
 """What a concept is about, and of thresholds of one column which one it is, in ascending order."""
 
 
+MOST_CUBES = 5
+"""So many cubes of a class are printed, and all of the model's formula."""
+
+
 @dataclass(frozen=True)
 class ClassStability:
-    """How often the formula of one class used each concept and held each cube, the most frequent first."""
+    """How often the formula of one class used each concept and held each cube, the most frequent first.
+
+    `chosen` are the cubes of the model's own formula.
+    """
 
     name: str
     concepts: dict[str, float]
     cubes: dict[Cube, float]
+    chosen: tuple[Cube, ...] = ()
 
     @property
     def recurring(self) -> tuple[Cube, ...]:
@@ -44,14 +53,16 @@ class Stability:
     drawn: Drawn = "resamples"
 
     def __str__(self) -> str:
-        """The concepts and cubes of each class that were chosen most often."""
+        """The concepts and cubes of each class that were chosen most often, and all cubes of the model's formula."""
         lines = [f"chosen in how many of {self.n_resamples} {self.drawn}"]
         for counted in self.classes:
             lines.append(counted.name)
             told = [(concept, share) for concept, share in counted.concepts.items()][:8]
             lines += [f"  {share:>5.0%}  {concept}" for concept, share in told]
-            cubes = [(format_formula(DNF([cube]), "unicode"), share) for cube, share in counted.cubes.items()][:5]
-            lines += [f"  the cube {text} {recurrence_words(share, self.n_resamples)}" for text, share in cubes]
+            for place, (cube, share) in enumerate(counted.cubes.items()):
+                if place < MOST_CUBES or cube in counted.chosen:
+                    words = recurrence_words(round(share * self.n_resamples), self.n_resamples)
+                    lines.append(f"  the cube {format_formula(DNF([cube]), 'unicode')} {words}")
         return "\n".join(lines)
 
 
@@ -78,16 +89,45 @@ def selection_frequencies(
         formulas = [run[place] for run in runs]
         concepts = Counter(concept for formula in formulas for concept in formula.concepts)
         found = [_cubes(formula) for formula in formulas]
-        told = [cube for run in [*found, *map(_cubes, chosen[place : place + 1])] for cube in run]
+        own = tuple(cube for formula in chosen[place : place + 1] for cube in _cubes(formula))
+        told = [cube for run in [*found, own] for cube in run]
         cubes = {cube: sum(any(alike(cube, own, cuts) for own in run) for run in found) for cube in set(told)}
         classes.append(
             ClassStability(
                 name,
                 {concept: count / len(runs) for concept, count in _ranked(concepts)},
                 {cube: count / len(runs) for cube, count in _ranked(cubes)},
+                own,
             )
         )
     return Stability(len(runs), tuple(classes), drawn)
+
+
+def with_recurrence(rules: RuleSet, stability: Stability | None) -> RuleSet:
+    """The rules with the number of bags in which each cube recurs.
+
+    Cubes that are in no counted formula stay uncounted. Resamples are no bags: then the rules stay as they are.
+    """
+    if stability is None or stability.drawn != "bags" or len(stability.classes) != len(rules.rules):
+        return rules
+    bags, made = stability.n_resamples, []
+    for rule, counted in zip(rules.rules, stability.classes, strict=True):
+        counts = {cube: round(counted.cubes[cube] * bags) for cube in rule.cubes if cube in counted.cubes}
+        made.append(replace(rule, recurs=counts, bags=bags))
+    return replace(rules, rules=tuple(made))
+
+
+def known_recurrence(rules: RuleSet) -> Stability | None:
+    """What rules know of how often their cubes recur: the cubes of the formulas alone; None where they know nothing."""
+    counted = [rule for rule in rules.rules if rule.is_counted]
+    if not counted:
+        return None
+    classes = []
+    for rule in counted:
+        counts = _ranked({cube: rule.recurs[cube] for cube in rule.cubes if cube in rule.recurs})
+        shares = {cube: count / rule.bags for cube, count in counts}
+        classes.append(ClassStability(rule.name, {}, shares, rule.cubes))
+    return Stability(counted[0].bags, tuple(classes), "bags")
 
 
 def cuts_of(names: Sequence[str], predicates: Mapping[str, Predicate]) -> dict[str, Cut]:

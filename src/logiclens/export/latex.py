@@ -6,8 +6,9 @@ from typing import Any
 
 from logiclens.export.source import rules_of
 from logiclens.formula.dnf import Cube, Literal
+from logiclens.formula.english import recurs
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.ruleset import Rule, RuleSet
 from logiclens.formula.text import format_formula
 
 _RELATIONS = {">=": r"\geq", ">": ">", "<=": r"\leq", "<": "<", "==": "="}
@@ -15,6 +16,8 @@ _RELATIONS = {">=": r"\geq", ">": ">", "<=": r"\leq", "<": "<", "==": "="}
 
 def to_latex(rules: Any) -> str:
     r"""The formulas of all classes, with what their concepts mean, as an `align*` block (needs amsmath, textcomp).
+
+    Where it is known how often cubes recur, those that recur in less than half of the bags are marked with a dagger.
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.ruleset import Rule
@@ -32,9 +35,7 @@ def to_latex(rules: Any) -> str:
     stated = [rules.rules[place] for place in rules.order] if in_order else rules.rules
     # A complement has no formula of its own: it is what is left.
     lines = [
-        rf"{_text(rule.name)} &\leftarrow {_disjunction(rule.cubes, rules)}"
-        for rule in stated
-        if not rule.is_complement
+        rf"{_text(rule.name)} &\leftarrow {_disjunction(rule, rules)}" for rule in stated if not rule.is_complement
     ]
     if in_order:
         lines.insert(0, r"&\phantom{{}\leftarrow{}} \text{the first that applies decides:}")
@@ -42,16 +43,22 @@ def to_latex(rules: Any) -> str:
     decided = (rules.resolve != "none" or complement) and not rules.multilabel
     if rules.otherwise is not None and decided:
         lines.append(rf"{_text(rules.names[rules.otherwise])} &\phantom{{{{}}\leftarrow{{}}}} \text{{otherwise}}")
+    if any(_mark(rule, place) for rule in stated for place in range(len(rule.cubes))):
+        lines.append(r"&\phantom{{}\leftarrow{}} \text{\dag\ recurs in less than half of the bags}")
     body = " \\\\\n".join(f"  {line}" for line in lines)
     return f"\\begin{{align*}}\n{body}\n\\end{{align*}}"
 
 
-def _disjunction(cubes: tuple[Cube, ...], rules: RuleSet) -> str:
+def _disjunction(rule: Rule, rules: RuleSet) -> str:
     # One cube a line, so that a long formula does not run off the page.
-    return (
-        " \\\\\n  &\\phantom{{}\\leftarrow{}} \\lor ".join(_conjunction(cube, rules, len(cubes)) for cube in cubes)
-        or r"\bot"
-    )
+    cubes = [_conjunction(cube, rules, len(rule.cubes)) + _mark(rule, place) for place, cube in enumerate(rule.cubes)]
+    return " \\\\\n  &\\phantom{{}\\leftarrow{}} \\lor ".join(cubes) or r"\bot"
+
+
+def _mark(rule: Rule, place: int) -> str:
+    """A dagger behind a cube that recurs in less than half of the bags, and in how many."""
+    count = rule.counts[place]
+    return "" if count is None or recurs(count, rule.bags) else rf" \quad \text{{\dag\ {count} of {rule.bags}}}"
 
 
 def _conjunction(cube: Cube, rules: RuleSet, n_cubes: int) -> str:

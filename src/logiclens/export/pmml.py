@@ -38,6 +38,8 @@ def to_pmml(rules: Any, *, target: str = "prediction") -> str:
     they make of PMML's own types for dates. A column of which no more is asked than whether it is missing is read as
     text too, and there `NaN` is a missing value.
 
+    Where it is known how often a cube recurs, its rule has an `Extension` named `recurrence`.
+
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.predicate import Predicate
     >>> from logiclens.formula.ruleset import Rule
@@ -142,11 +144,19 @@ def _add_rules(parent: ET.Element, rules: RuleSet, labels: Sequence[Scalar]) -> 
             others = [other for i, other in enumerate(rules.formulas) if i != place]
             alone = _both(_formula(formula, rules), *(_negated(other, rules) for other in others))
             rule = {"id": str(place + 1), "score": _score(labels[place])}
-            ET.SubElement(parent, "SimpleRule", rule).append(alone)
+            _add_rule(parent, rule, alone, rules.rules[place].recurrence)
         return
     for number, line in enumerate(rules.decisions, start=1):
         rule = {"id": str(number), "score": _score(labels[line.rule]), "confidence": repr(float(line.confidence))}
-        ET.SubElement(parent, "SimpleRule", rule).append(_cube(line.cube, rules))
+        _add_rule(parent, rule, _cube(line.cube, rules), [line.recurrence])
+
+
+def _add_rule(parent: ET.Element, attributes: dict[str, str], condition: ET.Element, recurrence: Sequence[str]) -> None:
+    """A rule; before its condition an extension for each cube that says how often it recurs, where that is known."""
+    rule = ET.SubElement(parent, "SimpleRule", attributes)
+    for words in filter(None, recurrence):
+        ET.SubElement(rule, "Extension", {"extender": "logiclens", "name": "recurrence", "value": words})
+    rule.append(condition)
 
 
 def _formula(formula: DNF | Complement, rules: RuleSet) -> ET.Element:

@@ -47,7 +47,8 @@ def to_python(rules: Any) -> str:
 
     `row` is a dictionary of the raw columns; None and NaN are missing values. A date is one of Python's, of NumPy's or
     of pandas', or a text in ISO form. The answer is the class, or None where nobody decides; with several labels a row,
-    a dictionary with a Boolean for each class as it is printed.
+    a dictionary with a Boolean for each class as it is printed. A comment says how often a cube recurs, where that is
+    known.
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.ruleset import Rule
@@ -93,20 +94,29 @@ def _answer(rules: RuleSet) -> Iterable[str]:
     """The statements behind `holds` that return the answer."""
     labels = [repr(plain_label(rule.label)) for rule in rules.rules]
     if rules.multilabel:
-        named = zip(rules.names, rules.formulas, strict=True)
-        return ["return {", *(f"    {_text(name)}: {_formula(formula)}," for name, formula in named), "}"]
+        each = [
+            f"    {_text(rule.name)}: {_formula(rule.formula)}," + _comment(rule.recurrence_line)
+            for rule in rules.rules
+        ]
+        return ["return {", *each, "}"]
     if rules.resolve == "none":
         lines = ["fired = []"]
-        for label, formula in zip(labels, rules.formulas, strict=True):
-            lines += [f"if {_formula(formula)}:", f"    fired.append({label})"]
+        for label, rule in zip(labels, rules.rules, strict=True):
+            lines += [f"if {_formula(rule.formula)}:{_comment(rule.recurrence_line)}", f"    fired.append({label})"]
         return [*lines, "return fired[0] if len(fired) == 1 else None"]
     lines = []
     for decision in rules.decisions:
+        comment = _comment(decision.recurrence)
         if not len(decision.cube):
             # It always fires, so that nothing behind it is ever asked.
-            return [*lines, f"return {labels[decision.rule]}"]
-        lines += [f"if {_conjunction(decision.cube)}:", f"    return {labels[decision.rule]}"]
+            return [*lines, f"return {labels[decision.rule]}{comment}"]
+        lines += [f"if {_conjunction(decision.cube)}:{comment}", f"    return {labels[decision.rule]}"]
     return [*lines, f"return {None if rules.otherwise is None else labels[rules.otherwise]}"]
+
+
+def _comment(recurrence: str) -> str:
+    """How often the cubes of a line recur, behind it; nothing where that is not known."""
+    return f"  # {recurrence}" if recurrence else ""
 
 
 def _comparison(predicate: Predicate) -> str:

@@ -39,6 +39,8 @@ def to_sql(
     which must be UTC to agree with the rules. In SQLite dates are texts in ISO form, to the day, the minute or any part
     of a second (`2021-03-01`, `2021-03-01 12:30`, `2021-03-01T12:30:00.5`), in universal time.
 
+    A comment says in how many bags a cube recurs, where that is known.
+
     Args:
         rules: the rules.
         table: the name of the table, or its parts: `("clinic", "rows")`.
@@ -80,7 +82,7 @@ def to_sql(
     if what != "formulas" and not rules.multilabel:
         columns.append(writer.named(writer.decided(), name))
     if what != "class" or rules.multilabel:
-        columns += [writer.named(writer.formula(rule.formula), rule.name) for rule in rules.rules]
+        columns += [writer.named(writer.formula(rule.formula), rule.name, rule.recurrence_line) for rule in rules.rules]
     return str(writer.written(writer.selected(columns), pretty=True))
 
 

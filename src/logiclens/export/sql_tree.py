@@ -60,9 +60,9 @@ class Writer:
         places = dict(zip(("db", "catalog"), reversed(above), strict=False))
         return exp.Select(expressions=[exp.Star(), *columns]).from_(exp.Table(this=name, **places))
 
-    def named(self, tree: exp.Expr, name: str) -> exp.Expr:
-        """A column of the result."""
-        return exp.Alias(this=tree, alias=_identifier(name))
+    def named(self, tree: exp.Expr, name: str, recurrence: str = "") -> exp.Expr:
+        """A column of the result, with a comment on how often its cubes recur."""
+        return _commented(exp.Alias(this=tree, alias=_identifier(name)), recurrence)
 
     def decided(self) -> exp.Expr:
         """The class of a row, as the rules resolve between their formulas; NULL where nobody decides."""
@@ -72,11 +72,12 @@ class Writer:
         otherwise = exp.null() if self.rules.otherwise is None else labels[self.rules.otherwise]
         cases: list[tuple[exp.Expr, exp.Expr]] = []
         for decision in self.rules.decisions:
+            label = _commented(labels[decision.rule].copy(), decision.recurrence)
             if not len(decision.cube):
                 # It always fires, so that nothing behind it is ever asked.
-                otherwise = labels[decision.rule]
+                otherwise = label
                 break
-            cases.append((self.cube(decision.cube), labels[decision.rule]))
+            cases.append((self.cube(decision.cube), label))
         return _case(cases, otherwise)
 
     def _only_one(self, labels: Sequence[exp.Expr]) -> exp.Expr:
@@ -85,7 +86,8 @@ class Writer:
         count: exp.Expr = _case([(fired[0], one)], zero)
         for condition in fired[1:]:
             count = exp.Add(this=count, expression=_case([(condition, one.copy())], zero.copy()))
-        first = _case([(condition.copy(), label) for condition, label in zip(fired, labels, strict=True)], exp.null())
+        told = [_commented(label, rule.recurrence_line) for label, rule in zip(labels, self.rules.rules, strict=True)]
+        first = _case([(condition.copy(), label) for condition, label in zip(fired, told, strict=True)], exp.null())
         return _case([(exp.EQ(this=count, expression=one.copy()), first)], exp.null())
 
     def formula(self, formula: DNF | Complement) -> exp.Expr:
@@ -214,6 +216,13 @@ class Writer:
             # A number with a point would come out as a decimal number in some engines.
             return exp.cast(_number(label, exponent=self.dialect == "duckdb"), exp.DataType.Type.DOUBLE)
         return exp.Literal.number(label) if type(label) is int else self.bound(label)
+
+
+def _commented(tree: exp.Expr, recurrence: str) -> exp.Expr:
+    """A tree with a comment behind it on how often the cubes of a rule recur; without one where that is not known."""
+    if recurrence:
+        tree.add_comments([recurrence])
+    return tree
 
 
 def _case(cases: Sequence[tuple[exp.Expr, exp.Expr]], otherwise: exp.Expr) -> exp.Expr:

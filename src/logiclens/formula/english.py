@@ -1,4 +1,4 @@
-"""A formula as an English sentence."""
+"""A formula as an English sentence, and how often a cube recurs in words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Collection, Mapping
 
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
+
+RECURS = 0.5
+"""What is chosen in at least this share of the bags, or of the resamples, recurs."""
 
 _WORD = re.compile(r"[^\W\d][\w-]*")
 _TAKEN = ("true", "false", "missing", "not", "and", "or", "if", "is")
@@ -77,6 +80,26 @@ def literal_words(literal: Literal, predicates: Mapping[str, Predicate], gaps: C
     unexpected = not literal.positive and predicate.operator != "missing"
     unexpected = unexpected and (gaps is None or predicate.column in gaps)
     return f"{predicate.column} is {comparison}" + " (or missing)" * unexpected
+
+
+def recurs(count: int, total: int) -> bool:
+    """Whether something was found again in at least half of the bags or resamples."""
+    return count >= RECURS * total
+
+
+def recurrence_words(count: int, total: int, drawn: str = "") -> str:
+    """In how many bags or resamples something was found again, with a mark where that is less than half of them.
+
+    Args:
+        count: in how many it was found.
+        total: how many there are.
+        drawn: what they are, such as `"bags"`; left out by default.
+
+    >>> recurrence_words(7, 10), recurrence_words(3, 10, "bags")
+    ('recurs in 7 of 10', 'recurs in only 3 of 10 bags (less than half)')
+    """
+    times = f"{count} of {total} {drawn}".rstrip()
+    return f"recurs in {times}" if recurs(count, total) else f"recurs in only {times} (less than half)"
 
 
 def _value(predicate: Predicate) -> str:

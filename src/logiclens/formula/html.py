@@ -26,16 +26,19 @@ CODE = "background:none;color:inherit;padding:0;white-space:pre-wrap;overflow-wr
 def rules_html(rules: RuleSet) -> str:
     """A row for each cube, the class it speaks for and how far it can be trusted; then who decides in doubt.
 
+    A column says in how many bags each cube recurs, where that is known.
+
     >>> from logiclens.formula import Rule, RuleSet, parse
     >>> print(rules_html(RuleSet((Rule("ill", parse("old & ~fit"), (0.9,)),))))
     <div ...<th ...>ill</th><td ...>old is true and fit is not true</td><td ...>90.0%</td>...
     """
-    head = "".join(
-        f'<th scope="col" style="{_CELL};border-top:none">{word}</th>' for word in ("class", "if", "confidence")
-    )
+    counted = any(rule.is_counted for rule in rules.rules)
+    words = ("class", "if", "confidence", *(("recurs",) if counted else ()))
+    head = "".join(f'<th scope="col" style="{_CELL};border-top:none">{word}</th>' for word in words)
+    rows = "".join(_rows(rule, rules, counted=counted) for rule in rules.rules)
     return (
         f'<div style="{BLOCK}"><table style="border-collapse:collapse;margin:0">'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(_rows(rule, rules) for rule in rules.rules)}</tbody></table>"
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         f"{faint(' '.join([*_in_doubt(rules), _CONFIDENCE]))}</div>"
     )
 
@@ -50,23 +53,25 @@ _CONFIDENCE = (
 )
 
 
-def _rows(rule: Rule, rules: RuleSet) -> str:
+def _rows(rule: Rule, rules: RuleSet, *, counted: bool) -> str:
     """The cubes of one class, one under the other, and the formula that they make."""
     lines = [
-        (_cube_words(cube, rules), f"{100 * confidence:.1f}%")
-        for cube, confidence in zip(rule.cubes, rule.confidence, strict=False)
-    ] or [("otherwise", f"{100 * rule.confidence[0]:.1f}%") if rule.is_complement else ("never", "")]
+        (_cube_words(cube, rules), f"{100 * confidence:.1f}%", recurrence)
+        for cube, confidence, recurrence in zip(rule.cubes, rule.confidence, rule.recurrence, strict=False)
+    ] or [("otherwise", f"{100 * rule.confidence[0]:.1f}%", "") if rule.is_complement else ("never", "", "")]
     name = f'<th scope="rowgroup" rowspan="{len(lines) + 1}" style="{_CELL};{_NAME}">{escape(rule.name)}</th>'
     rows = []
-    for place, (words, confidence) in enumerate(lines):
+    for place, (words, confidence, recurrence) in enumerate(lines):
         cell = _CELL if place == 0 else _FOLLOWING
         told = words if place == 0 else f"or if {words}"
+        recurs = f'<td style="{cell};{FAINT}">{recurrence}</td>' if counted else ""
         rows.append(
             f'<tr>{name if place == 0 else ""}<td style="{cell};{_WRAP}">{escape(told)}</td>'
-            f'<td style="{cell}">{confidence}</td></tr>'
+            f'<td style="{cell}">{confidence}</td>{recurs}</tr>'
         )
     formula = escape(format_formula(rule.formula, "unicode"))
-    rows.append(f'<tr><td colspan="2" style="{_FOLLOWING};{FAINT}"><code style="{CODE}">{formula}</code></td></tr>')
+    span = f'<td colspan="{2 + counted}" style="{_FOLLOWING};{FAINT}">'
+    rows.append(f'<tr>{span}<code style="{CODE}">{formula}</code></td></tr>')
     return "".join(rows)
 
 

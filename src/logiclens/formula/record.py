@@ -37,6 +37,11 @@ def to_dict(rules: RuleSet) -> dict[str, Any]:
     >>> to_dict(rules)["predicates"]
     {'old': {'column': 'age', 'operator': '>=', 'value': 60.0}}
 
+    How often the cubes of a class recur is written where it is known:
+
+    >>> to_dict(RuleSet((Rule("ill", parse("old"), (0.9,), {parse("old").cubes[0]: 7}, bags=10),)))["classes"]
+    [{'class': 'ill', 'cubes': [{'if': {'old': True}, 'confidence': 0.9, 'recurs': 7}], 'bags': 10}]
+
     A complement is kept as a reference to the class that it is the complement of, by its place:
 
     >>> ill = parse("old")
@@ -68,17 +73,15 @@ def to_dict(rules: RuleSet) -> dict[str, Any]:
 def _rule_to_dict(rule: Rule, place: int) -> dict[str, Any]:
     if not all(math.isfinite(confidence) for confidence in rule.confidence):
         raise LogicLensError(f"the rule of {rule.label!r} has a confidence that is not finite, which JSON cannot say.")
-    label = plain_label(rule.label)
+    label, counts = plain_label(rule.label), [{} if count is None else {"recurs": int(count)} for count in rule.counts]
     if rule.is_complement:
         # Of two classes the other one has the formula.
         return {"class": label, "complement_of": 1 - place, "confidence": float(rule.confidence[0])}
-    return {
-        "class": label,
-        "cubes": [
-            {"if": {str(lit.concept): bool(lit.positive) for lit in cube}, "confidence": float(confidence)}
-            for cube, confidence in zip(rule.cubes, rule.confidence, strict=True)
-        ],
-    }
+    cubes = [
+        {"if": {str(lit.concept): bool(lit.positive) for lit in cube}, "confidence": float(confidence), **count}
+        for cube, confidence, count in zip(rule.cubes, rule.confidence, counts, strict=True)
+    ]
+    return {"class": label, "cubes": cubes, **({"bags": int(rule.bags)} if rule.is_counted else {})}
 
 
 def from_dict(data: Any) -> RuleSet:
@@ -131,7 +134,9 @@ def _rules(entries: list[Any], schema: int) -> tuple[Rule, ...]:
         if schema > 1 and isinstance(entry, Mapping) and "complement_of" in entry
     }
     made = {
-        place: _rule(entry, f"class number {place}") for place, entry in enumerate(entries) if place not in complements
+        place: _rule(entry, f"class number {place}", schema)
+        for place, entry in enumerate(entries)
+        if place not in complements
     }
     for place in complements:
         made[place] = _complement(entries[place], f"class number {place}", made)
@@ -154,21 +159,28 @@ def _label(label: Any, where: str) -> Any:
     return label
 
 
-def _rule(entry: Any, where: str) -> Rule:
-    _check_fields(entry, ("class", "cubes"), where)
-    label = _label(entry["class"], where)
-    cubes, confidence = [], []
+def _rule(entry: Any, where: str, schema: int) -> Rule:
+    has_counts = schema > 1 and isinstance(entry, Mapping) and "bags" in entry
+    _check_fields(entry, ("class", "cubes", *(("bags",) if has_counts else ())), where)
+    label, bags = _label(entry["class"], where), 0
+    if has_counts:
+        bags = _whole(entry["bags"], f"'bags' of {where}", least=1)
+    cubes, confidence, recurs = [], [], {}
     for entry_of_cube in _list(entry["cubes"], f"'cubes' of {where}"):
-        _check_fields(entry_of_cube, ("if", "confidence"), f"a cube of {where}")
+        # A cube that was added by hand has no count.
+        is_counted = has_counts and isinstance(entry_of_cube, Mapping) and "recurs" in entry_of_cube
+        _check_fields(entry_of_cube, ("if", "confidence", *(("recurs",) if is_counted else ())), f"a cube of {where}")
         literals = entry_of_cube["if"]
         if not isinstance(literals, Mapping) or not all(type(positive) is bool for positive in literals.values()):
             _refuse(f"'if' of {where} must give true or false for each concept, got {shown(literals)}.")
         signs = [(_string(concept, where), positive) for concept, positive in literals.items()]
         cubes.append(Cube(_made(Literal, concept, positive) for concept, positive in signs))
         confidence.append(_number(entry_of_cube["confidence"], f"'confidence' of {where}"))
+        if is_counted:
+            recurs[cubes[-1]] = _whole(entry_of_cube["recurs"], f"'recurs' of {where}")
     if len(set(cubes)) < len(cubes):
         _refuse(f"{where} has the same cube twice.")
-    return Rule(label, DNF(cubes), tuple(confidence))
+    return _made(Rule, label, DNF(cubes), tuple(confidence), recurs, bags)
 
 
 def _predicates(entries: Any) -> dict[str, Predicate]:
@@ -222,6 +234,12 @@ def _number(value: Any, where: str) -> float:
     except OverflowError:
         pass
     _refuse(f"{where} must be a finite number, got {shown(value)}.")
+
+
+def _whole(value: Any, where: str, least: int = 0) -> int:
+    if type(value) is not int or value < least:
+        _refuse(f"{where} must be a whole number, {least} or more, got {shown(value)}.")
+    return value
 
 
 def shown(value: Any) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from logiclens.errors import LogicLensError
 from logiclens.formula.bits import PackedRows, RowsLike, as_array, pack_columns, places, unknown_concept
 from logiclens.formula.dnf import DNF, Complement, Cube
+from logiclens.formula.english import recurrence_words
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.predicate import Predicate, Scalar, numbers_of
 
@@ -35,18 +36,47 @@ class Rule:
 
     `confidence` is the lower end of the Wilson interval of the share of rows on which the cube fires that have the
     class. A complement has one confidence: that of the rows on which the other formula does not fire.
+
+    `recurs` says of cubes in how many of the `bags` the search found them again; it is empty where that is not known.
+    It says nothing of what the rule answers, so it takes no part in `==`. A formula that is replaced by one with other
+    cubes leaves them uncounted.
     """
 
     label: Scalar
     formula: DNF | Complement
     confidence: tuple[float, ...]
+    recurs: Mapping[Cube, int] = field(default_factory=dict, compare=False)
+    bags: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
-        """One confidence for each cube."""
+        """One confidence for each cube, and counts that can be."""
         if len(self.confidence) != len(self.cubes or (None,) * self.is_complement):
             raise LogicLensError(
                 f"the rule of {self.label!r} has {len(self.cubes)} cubes and {len(self.confidence)} confidences."
             )
+        if self.recurs and not (self.bags > 0 and all(0 <= count <= self.bags for count in self.recurs.values())):
+            counts = ", ".join(map(str, self.recurs.values()))
+            raise LogicLensError(f"a cube of {self.label!r} must recur in 0 to {self.bags} bags, got {counts}.")
+
+    @property
+    def counts(self) -> tuple[int | None, ...]:
+        """For each cube in how many bags it recurs; None where that is not known."""
+        return tuple(self.recurs.get(cube) for cube in self.cubes)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether of some cube it is known how often it recurs."""
+        return any(cube in self.recurs for cube in self.cubes)
+
+    @property
+    def recurrence(self) -> tuple[str, ...]:
+        """For each cube in how many bags it recurs, in words; an empty text where that is not known."""
+        return tuple("" if count is None else recurrence_words(count, self.bags, "bags") for count in self.counts)
+
+    @property
+    def recurrence_line(self) -> str:
+        """The same for all cubes in one line; empty where nothing is known."""
+        return "; ".join(words or "not counted" for words in self.recurrence) if self.is_counted else ""
 
     @property
     def is_complement(self) -> bool:
@@ -71,6 +101,7 @@ class Decision:
     cube: Cube
     rule: int
     confidence: float
+    recurrence: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,6 +176,8 @@ class RuleSet:
             object.__setattr__(self, "order", tuple(stated))
         if self.order and sorted(self.order) != stated:
             raise LogicLensError(f"order must name each class with a formula once, got {self.order}.")
+        if len({rule.bags for rule in self.rules if rule.is_counted}) > 1:
+            raise LogicLensError("the cubes of all rules must be counted on the same bags.")
         labels = [rule.label for rule in self.rules]
         if len(set(map(str, labels))) < len(labels):
             raise LogicLensError("every class can have one rule only.")
@@ -210,9 +243,11 @@ class RuleSet:
         They stand in the order of the classes with `resolve="order"`, else the one that can be trusted most first.
         """
         lines = [
-            Decision(cube, place, confidence)
+            Decision(cube, place, confidence, recurrence)
             for place in (self.order if self.resolve == "order" else range(len(self.rules)))
-            for cube, confidence in zip(self.rules[place].cubes, self.rules[place].confidence, strict=False)
+            for cube, confidence, recurrence in zip(
+                self.rules[place].cubes, self.rules[place].confidence, self.rules[place].recurrence, strict=False
+            )
         ]
         return tuple(lines if self.resolve == "order" else sorted(lines, key=lambda line: -line.confidence))
 

@@ -7,12 +7,11 @@ from html import escape
 from typing import Any, Protocol
 
 from logiclens.formula.dnf import DNF, Complement
-from logiclens.formula.english import english
+from logiclens.formula.english import english, recurrence_words
 from logiclens.formula.html import BLOCK, CODE, FAINT, faint, rules_html
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.ruleset import RuleSet
 from logiclens.formula.text import format_formula
-from logiclens.render.text import recurrence_words
 
 MOST_BARS = 15
 """So many concepts of a class are shown, the most relevant ones."""
@@ -192,13 +191,14 @@ def _recurring(counted: Any, formula: Any, stability: Any) -> str:
     own = set(formula) if isinstance(formula, DNF) else set()
     inside = [cube for cube in counted.cubes if cube in own]
     cubes = [
-        f"{format_formula(DNF([cube]), 'unicode')} {recurrence_words(counted.cubes[cube], total)}"
+        f"{format_formula(DNF([cube]), 'unicode')} {recurrence_words(round(counted.cubes[cube] * total), total)}"
         for cube in [*inside, *(cube for cube in counted.cubes if cube not in own)][: max(5, len(inside))]
     ]
     chosen = [f"{concept} {share:.0%}" for concept, share in list(counted.concepts.items())[:8]]
-    if not chosen:
-        return faint(f"In {total} {drawn} no concept was chosen.")
-    return faint(f"Chosen in {total} {drawn}: {', '.join(chosen)}.") + "".join(map(faint, cubes))
+    if chosen:
+        cubes.insert(0, f"Chosen in {total} {drawn}: {', '.join(chosen)}.")
+    # Of a loaded model the cubes alone are known.
+    return "".join(map(faint, cubes or [f"In {total} {drawn} no concept was chosen."]))
 
 
 def _cut(text: str) -> str:

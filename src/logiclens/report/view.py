@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from logiclens.render.text import recurrence_words
+from logiclens.formula.english import recurrence_words
 from logiclens.report.words import Share, count, counted, interval, listed, percent, sentence, share_words, who_decides
 
 MOST_ROWS = 200
@@ -121,8 +121,8 @@ def recurrences(stability: Mapping[str, Any] | None, name: str) -> dict[str, str
     """How often each cube of a class recurs, by its text; nothing where that was not looked into."""
     if stability is None:
         return {}
-    own = (entry for entry in stability["cubes"] if entry["class"] == name)
-    return {entry["text"]: recurrence_words(entry["frequency"], stability["resamples"]) for entry in own}
+    own, total = (entry for entry in stability["cubes"] if entry["class"] == name), stability["resamples"]
+    return {entry["text"]: recurrence_words(round(entry["frequency"] * total), total) for entry in own}
 
 
 def cube_words(cube: Mapping[str, bool], meanings: Mapping[str, Any]) -> str:

@@ -1,0 +1,317 @@
+"""How often each cube recurs: counted at fit, kept in JSON and folders, said in every output, marked below half."""
+
+from __future__ import annotations
+
+import ast
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from logiclens.cli.export import translated
+from logiclens.errors import LogicLensError
+from logiclens.estimators import EntropyClassifier
+from logiclens.explain.length import LearnedRules, learn_rules
+from logiclens.explain.search import formula_of
+from logiclens.explain.stability import alike, cuts_of, known_recurrence, selection_frequencies, with_recurrence
+from logiclens.export import from_json, rules_schema, to_dict, to_json, to_latex, to_pmml, to_python, to_sql
+from logiclens.formula import DNF, Complement, Cube, Literal, Rule, RuleSet, parse
+from logiclens.formula.english import recurrence_words
+from logiclens.formula.predicate import Predicate
+from logiclens.verify import verify
+from tests.cli_runs import exact as exact_run
+from tests.cli_runs import logiclens
+
+FOLDERS = Path(__file__).parent / "folders"
+FORMULA = parse("(old & ~smoker) | in | flag")
+
+
+def counts_of(formula: DNF, *counts: int) -> dict[Cube, int]:
+    return dict(zip(formula, counts, strict=True))
+
+
+MEANING = {"old": Predicate("age", ">=", 72.5), "in": Predicate("unit", "==", "MICU")}
+COUNTED = Rule("ill", FORMULA, (0.9, 0.7, 0.6), counts_of(FORMULA, 4, 5, 10), 10)
+RULES = RuleSet((COUNTED, Rule("well", Complement(FORMULA), (0.8,))), MEANING, resolve="order", otherwise=1)
+SELDOM, HALF, ALWAYS = (
+    "recurs in only 4 of 10 bags (less than half)", "recurs in 5 of 10 bags", "recurs in 10 of 10 bags",
+)  # fmt: skip
+LABELLED = RuleSet((COUNTED,), MEANING, multilabel=True)
+
+
+def without_counts(rules: RuleSet) -> RuleSet:
+    return RuleSet(
+        tuple(Rule(rule.label, rule.formula, rule.confidence) for rule in rules.rules),
+        rules.predicates,
+        rules.groups,
+        rules.resolve,
+        rules.otherwise,
+        rules.multilabel,
+        rules.order,
+    )
+
+
+# Words and values -------------------------------------------------------------------------------------------------
+
+
+def test_less_than_half_is_marked_and_half_is_not():
+    assert [recurrence_words(count, 10, "bags") for count in (4, 5, 10)] == [SELDOM, HALF, ALWAYS]
+    assert recurrence_words(4, 9) == "recurs in only 4 of 9 (less than half)"
+    assert recurrence_words(5, 9) == "recurs in 5 of 9"
+    assert RULES.rules[0].recurrence == (SELDOM, HALF, ALWAYS)
+    assert [line.recurrence for line in RULES.decisions] == [SELDOM, HALF, ALWAYS]
+    # A complement has no cubes of its own, and rules made elsewhere know nothing.
+    assert RULES.rules[1].recurrence == ()
+    assert without_counts(RULES).rules[0].recurrence == ("", "", "")
+
+
+def test_counts_say_nothing_of_what_rules_answer():
+    assert without_counts(RULES) == RULES
+    assert len({RULES.rules[0], without_counts(RULES).rules[0]}) == 1
+
+
+def test_counts_that_cannot_be_are_refused():
+    a, b = parse("a"), parse("b")
+    with pytest.raises(LogicLensError, match="a cube of 'ill' must recur in 0 to 3 bags, got 4"):
+        Rule("ill", a, (0.9,), counts_of(a, 4), 3)
+    with pytest.raises(LogicLensError, match="a cube of 'ill' must recur in 0 to 0 bags, got 0"):
+        Rule("ill", a, (0.9,), counts_of(a, 0))
+    with pytest.raises(LogicLensError, match="counted on the same bags"):
+        RuleSet((Rule("a", a, (0.9,), counts_of(a, 1), 3), Rule("b", b, (0.9,), counts_of(b, 1), 4)))
+
+
+def test_an_edited_rule_says_nothing_of_cubes_that_were_not_counted():
+    edited = replace(RULES.rules[0], formula=parse("(old & smoker) | in | flag"))
+    assert (edited.counts, edited.recurrence) == ((None, 5, 10), ("", HALF, ALWAYS))
+    assert edited.recurrence_line == f"not counted; {HALF}; {ALWAYS}"
+    written = to_dict(RuleSet((edited,)))
+    assert [cube.get("recurs") for cube in written["classes"][0]["cubes"]] == [None, 5, 10]
+    assert from_json(json.dumps(written)).rules[0].counts == (None, 5, 10)
+    assert str(known_recurrence(RuleSet((edited,)))).count("the cube") == 2
+    assert known_recurrence(without_counts(RULES)) is None
+    assert replace(RULES.rules[0], formula=DNF.false, confidence=()).recurrence == ()
+
+
+def test_a_cube_that_is_in_no_counted_formula_gets_no_count():
+    rules = RuleSet((Rule("a", parse("x | y"), (0.9, 0.8)), Rule("b", parse("z"), (0.7,))))
+    runs = [[parse("x"), parse("z")], [parse("x"), parse("w")], [parse("x"), DNF.false]]
+    counted = with_recurrence(rules, selection_frequencies(["a", "b"], runs, drawn="bags"))
+    assert [(rule.counts, rule.bags) for rule in counted.rules] == [((3, None), 3), ((1,), 3)]
+    assert counted == rules
+    # Resamples are no bags.
+    assert with_recurrence(rules, selection_frequencies(["a", "b"], runs)) is rules
+    assert with_recurrence(rules, None) is rules
+
+
+def test_the_text_names_every_cube_of_the_formula():
+    often = [[parse(" | ".join(f"x{i}" for i in range(6)))]] * 3
+    stability = selection_frequencies(["ill"], [*often, [parse("rare")]], chosen=[parse("rare")], drawn="bags")
+    lines = str(stability).splitlines()
+    assert lines[-1] == "  the cube rare recurs in only 1 of 4 (less than half)"
+    assert sum(line.startswith("  the cube") for line in lines) == 6
+
+
+# Exports ----------------------------------------------------------------------------------------------------------
+
+
+def test_json_holds_a_count_for_each_cube():
+    jsonschema = pytest.importorskip("jsonschema")
+    ill, well = to_dict(RULES)["classes"]
+    assert ([cube["recurs"] for cube in ill["cubes"]], ill["bags"]) == ([4, 5, 10], 10)
+    assert set(well) == {"class", "complement_of", "confidence"}
+    validator = jsonschema.Draft202012Validator(rules_schema())
+    validator.validate(to_dict(RULES))
+    again = from_json(to_json(RULES))
+    assert [(rule.counts, rule.bags) for rule in again.rules] == [((4, 5, 10), 10), ((), 0)]
+    # Files without counts are as they were, and are read as before.
+    plain = to_dict(without_counts(RULES))
+    assert "bags" not in json.dumps(plain)
+    assert "recurs" not in json.dumps(plain)
+    assert from_json(json.dumps(plain)).rules[0].recurs == {}
+    assert not validator.is_valid({**plain, "classes": [{**ill, "bags": 0}, well]})
+    assert not validator.is_valid({**plain, "classes": [{"class": "ill", "cubes": ill["cubes"]}, well]})
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres", "bigquery", "tsql"])
+def test_sql_has_a_comment_at_each_cube(dialect):
+    lines = [line.strip() for line in to_sql(RULES, dialect=dialect).splitlines()]
+    assert [line.partition(" /*")[2] for line in lines if "/*" in line] == [
+        f" {words} */" for words in (SELDOM, HALF, ALWAYS)
+    ]
+    each = to_sql(RULES, dialect=dialect, what="formulas")
+    assert each.count(f"/* {SELDOM}; {HALF}; {ALWAYS} */") == 1
+    undecided = to_sql(RULES.resolved_by("none"), dialect=dialect)
+    assert undecided.count(f"/* {SELDOM}; {HALF}; {ALWAYS} */") == 1
+    assert "/*" not in to_sql(without_counts(RULES), dialect=dialect, what="both")
+
+
+def test_python_has_a_comment_at_each_cube():
+    source = to_python(RULES)
+    assert [line.partition("  # ")[2] for line in source.splitlines() if "recurs" in line] == [SELDOM, HALF, ALWAYS]
+    assert f"if holds['old'] and not holds['smoker']:  # {SELDOM}\n" in source
+    for rules in (RULES, RULES.resolved_by("none"), LABELLED):
+        # Comments are all that differs.
+        assert ast.dump(ast.parse(to_python(rules))) == ast.dump(ast.parse(to_python(without_counts(rules))))
+        assert SELDOM in to_python(rules)
+        assert "recurs" not in to_python(without_counts(rules))
+
+
+def test_pmml_has_an_extension_at_each_cube():
+    space = {"p": "http://www.dmg.org/PMML-4_4"}
+    rules = ET.fromstring(to_pmml(RULES)).findall(".//p:SimpleRule", space)
+    told = [[(part.tag.rpartition("}")[2], part.get("value")) for part in rule] for rule in rules]
+    # Before the condition, where the schema of PMML has it.
+    assert [parts[0] for parts in told] == [("Extension", words) for words in (SELDOM, HALF, ALWAYS)]
+    assert all(len(parts) == 2 for parts in told)
+    (rule,) = ET.fromstring(to_pmml(RULES.resolved_by("none"))).findall(".//p:SimpleRule[@score='ill']", space)
+    assert [part.get("value") for part in rule.findall("p:Extension", space)] == [SELDOM, HALF, ALWAYS]
+    assert "Extension" not in to_pmml(without_counts(RULES))
+
+
+def test_latex_marks_what_recurs_in_less_than_half():
+    assert to_latex(RULES).splitlines()[1:-1] == [
+        r"  \text{ill} &\leftarrow (\text{age} \geq 72.5 \land \lnot \text{smoker}) \quad \text{\dag\ 4 of 10} \\",
+        r"  &\phantom{{}\leftarrow{}} \lor \text{unit} = \text{MICU} \\",
+        r"  &\phantom{{}\leftarrow{}} \lor \text{flag} \\",
+        r"  \text{well} &\phantom{{}\leftarrow{}} \text{otherwise} \\",
+        r"  &\phantom{{}\leftarrow{}} \text{\dag\ recurs in less than half of the bags}",
+    ]
+    assert "dag" not in to_latex(without_counts(RULES))
+    often = RuleSet((Rule("ill", parse("a"), (0.9,), counts_of(parse("a"), 5), 10),))
+    assert "dag" not in to_latex(often)
+
+
+def test_sympy_and_english_say_it_for_each_cube():
+    pytest.importorskip("sympy")
+    sympy, english = (translated(RULES, form, dialect="duckdb", table="rows") for form in ("sympy", "english"))
+    assert f"    # 'old & ~smoker' {SELDOM}\n    # 'in' {HALF}\n    # 'flag' {ALWAYS}\n    'ill': Or(" in sympy
+    assert english.splitlines()[-3:] == [
+        f"ill if age is at least 72.5 and smoker is not true: {SELDOM}.",
+        f"ill if unit is MICU: {HALF}.",
+        f"ill if flag is true: {ALWAYS}.",
+    ]
+    for form in ("sympy", "english"):
+        assert "recurs" not in translated(without_counts(RULES), form, dialect="duckdb", table="rows")
+    # A name that ends a line ends no comment.
+    odd = DNF([Cube([Literal("a\nb")])])
+    odd = RuleSet((Rule("ill", odd, (0.9,), counts_of(odd, 1), 10),))
+    assert ast.parse(translated(odd, "sympy", dialect="duckdb", table="rows"))
+
+
+def test_a_notebook_has_a_column_for_it():
+    page = RULES._repr_html_()
+    assert ">recurs</th>" in page
+    assert all(page.count(f">{words}</td>") == 1 for words in (SELDOM, HALF, ALWAYS))
+    assert "recurs" not in without_counts(RULES)._repr_html_()
+
+
+# Fitted and loaded models -----------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(2)
+FRAME = pd.DataFrame(RNG.random((120, 6)) < 0.5, columns=list("abcdef")).astype(float)
+FRAME["age"] = RNG.normal(60, 15, 120).round()
+NOISY = np.where(((FRAME["a"] > 0) | (FRAME["age"] > 70)) ^ (RNG.random(120) < 0.25), "ill", "well")
+SETTINGS = {"epochs": 20, "committee": 3, "price": 0.002}
+
+
+def found_once(*args, **kwargs) -> LearnedRules:
+    """The rules that are learned anyway, as if one bag of three gave them and the others nothing."""
+    learned = learn_rules(*args, **kwargs)
+    choices = (replace(choice, bags=(choice.cubes, (), ())) for choice in learned.choices)
+    return replace(learned, choices=tuple(choices))
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["exact", "soft"])
+def model(request) -> EntropyClassifier:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("logiclens.estimators.training.learn_rules", found_once)
+        return EntropyClassifier(exact=request.param, **SETTINGS).fit(FRAME, NOISY)
+
+
+@pytest.fixture(scope="module")
+def folder(model, tmp_path_factory) -> Path:
+    return model.save(tmp_path_factory.mktemp("recurs") / "model")
+
+
+def counts(rules: RuleSet) -> list[tuple[tuple[int, ...], int]]:
+    return [(rule.counts, rule.bags if rule.is_counted else 0) for rule in rules.rules]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_rules_of_a_fitted_model_count_the_bags(exact):
+    model = EntropyClassifier(exact=exact, **SETTINGS).fit(FRAME, NOISY)
+    (choice,) = model.learned_.choices
+    cuts = cuts_of(model.schema_.literals or model.schema_.names, model.schema_.predicates)
+    bags = [formula_of(cubes, choice.names) for cubes in choice.bags]
+    rule = model.rules_.rules[choice.klass]
+    by_hand = tuple(sum(any(alike(cube, own, cuts) for own in bag) for bag in bags) for cube in rule.cubes)
+    assert (rule.counts, rule.bags) == (by_hand, len(bags))
+    assert rule.cubes
+    assert model.rules_.rules[1 - choice.klass].counts == ()
+    # Resamples in the explanation leave the rules' own counts alone.
+    again = model.explain(stability=2)
+    assert again.stability.drawn == "resamples"
+    assert counts(again.rules) == counts(model.explain().rules) == counts(model.rules_)
+
+
+def test_a_folder_keeps_the_counts(model, folder):
+    loaded = EntropyClassifier.load(folder)
+    assert counts(loaded.rules_) == counts(RuleSet.load(folder)) == counts(model.rules_)
+    assert counts(loaded.explain(FRAME).rules) == counts(model.rules_)
+    if model.exact:
+        assert len(verify(folder).classes) == 2
+
+
+def test_a_loaded_model_says_what_a_fitted_one_says(model, folder):
+    loaded = EntropyClassifier.load(folder)
+    (choice,) = model.learned_.choices
+    fitted_text, loaded_text = str(model.explain()), str(loaded.explain(FRAME))
+    fitted_page, loaded_page = model.explain()._repr_html_(), loaded.explain(FRAME)._repr_html_()
+    cubes = model.rules_.rules[choice.klass]
+    words = [recurrence_words(count, cubes.bags) for count in cubes.counts]
+    assert words == ["recurs in only 1 of 3 (less than half)"] * len(cubes.cubes) != []
+    assert "chosen in how many of 3 bags" in loaded_text
+    told = [line for line in loaded_text.splitlines() if line.startswith("  the cube ")]
+    assert sorted(line.partition(" recurs")[1] + line.partition(" recurs")[2] for line in told) == sorted(
+        f" {text}" for text in words
+    )
+    assert set(told) <= set(fitted_text.splitlines())
+    for text in words:
+        assert text in fitted_page
+        assert text in loaded_page
+    assert "no concept was chosen" not in loaded_page
+    assert loaded.rules_._repr_html_() == model.rules_._repr_html_()
+    assert "recurs in" in loaded._repr_html_()
+
+
+def test_the_certificate_does_not_depend_on_the_counts(tmp_path):
+    model = EntropyClassifier(exact=True, **SETTINGS).fit(FRAME, NOISY)
+    counted = verify(model.save(tmp_path / "counted"))
+    model._rules = without_counts(model._rules)
+    plain = verify(model.save(tmp_path / "plain"))
+    assert [vars(found) for found in plain.classes] == [vars(found) for found in counted.classes]
+    assert not any(rule.is_counted for rule in RuleSet.load(tmp_path / "plain").rules)
+
+
+@pytest.mark.parametrize("name", ["schema1_exact", "schema1_soft"])
+def test_older_folders_load_and_say_nothing(name):
+    loaded = EntropyClassifier.load(FOLDERS / name)
+    rows = pd.read_csv(FOLDERS / "schema1_rows.csv").drop(columns="exact")
+    assert not any(rule.is_counted for rule in loaded.rules_.rules)
+    explanation = loaded.explain(rows)
+    assert explanation.stability is None
+    assert "recurs" not in str(explanation) + explanation._repr_html_() + loaded._repr_html_()
+
+
+def test_score_says_it_beside_each_rule():
+    run = exact_run()
+    told = logiclens("score", run.folder, run.data).stdout
+    rules = RuleSet.load(run.folder)
+    words = [recurrence_words(count, rule.bags) for rule in rules.rules for count in rule.counts]
+    assert words
+    flat = " ".join(told.split())
+    assert all(f"; {text}" in flat for text in words)
