@@ -91,9 +91,10 @@ class Begun:
         """The networks to train, fresh, each with its rows."""
         if self.grouped is None:
             return [self._fresh(self.rows, self.validation, self.seed)]
-        seeds = np.random.SeedSequence(self.seed).generate_state(1 + len(self.grouped.jobs())).tolist()
+        jobs = self.grouped.jobs()
+        seeds = np.random.SeedSequence(self.seed).generate_state(len(jobs)).tolist()
         made = []
-        for job, seed in zip(self.grouped.jobs(), seeds, strict=False):
+        for job, seed in zip(jobs, seeds, strict=True):
             rows, held = job.bag(self.grouped, self.model.validation)
             made.append(self._fresh(rows, held, int(seed)))
         return made
