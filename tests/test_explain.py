@@ -539,3 +539,16 @@ def test_many_heads_are_explained_side_by_side_as_one_after_another(monkeypatch)
     assert [one.name for one in found[1]] == list(table.class_names)
     assert found[0].formulas == found[1].formulas
     assert len(set(found[0].formulas)) == 12
+
+
+def test_many_heads_are_explained_at_one_price():
+    rng = np.random.default_rng(0)
+    of_class = rng.random((15, 12)) < 0.5
+    labels = np.repeat(np.arange(15), 30)
+    bits = of_class[labels] ^ (rng.random((450, 12)) < 0.03)
+    table = ConceptTable(bits, [f"c{j}" for j in range(12)], labels, [f"k{j}" for j in range(15)])
+    network = EntropyNet(12, 15, (10,), generator=torch.Generator().manual_seed(0))
+    fit(network, table, TrainConfig(epochs=80, progress=False))
+    explanation = explain_all(network, table)
+    assert np.mean([one.fidelity for one in explanation]) > 0.98
+    assert explain_class(network, table, target="k3").formula == explanation["k3"].formula

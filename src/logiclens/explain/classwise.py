@@ -183,6 +183,9 @@ def _searched(teacher: OwnTeacher, heads: Sequence[int]) -> dict[int, FoundFormu
     varying = [head for head in heads if _constant(reading, head) is None]
     if teacher.one_decides_both and varying:
         return dict(enumerate(teacher.both()))
+    if teacher.chooses_together and varying:
+        found = teacher.many()
+        return {head: found[head] for head in varying}
     # What all heads read is made before they start side by side.
     _ = teacher.order, teacher.copies
     found = _side_by_side(teacher.one, varying, (reading,))

@@ -21,7 +21,7 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.data.parts import split_groups
 from logiclens.errors import LogicLensError
 from logiclens.explain.extract import Reading
-from logiclens.explain.length import Choice, SearchConfig, choose, learn_rules
+from logiclens.explain.length import MANY_CLASSES, Choice, SearchConfig, choose, learn_rules
 from logiclens.formula.bits import places
 from logiclens.formula.complete import row_bits
 from logiclens.formula.counted import distinct
@@ -163,6 +163,21 @@ class OwnTeacher:
         (choice,) = choose(teacher, self._config(head))
         return FoundFormula(self._positive(choice.formula), replace(choice, klass=head), note=choice.note)
 
+    @property
+    def chooses_together(self) -> bool:
+        """Whether there are so many heads that one price serves all of them; see `logiclens.explain.length`."""
+        one_class_a_row = self.reading.answer == "argmax" and bool((self.targets.sum(axis=1) == 1).all())
+        return one_class_a_row and self.reading.n_heads > MANY_CLASSES
+
+    def many(self) -> list[FoundFormula]:
+        """The formulas of many heads, at one price."""
+        heads = list(range(self.reading.n_heads))
+        shortest = [self._shortest(head) for head in heads]
+        if any(found is not None for found in shortest):
+            return [self.one(head) for head in heads]
+        choices = choose(self._teacher(self.targets.argmax(axis=1), heads), self._config(0))
+        return [FoundFormula(self._positive(choice.formula), choice, note=choice.note) for choice in choices]
+
     def _concepts(self, head: int) -> NDArray[np.intp]:
         """The concepts that an answer depends on: with `argmax` all heads answer together."""
         uses = self.reading.uses
@@ -187,7 +202,9 @@ class OwnTeacher:
         )
         strata = labels if labels.ndim == 1 else labels[:, 0]
         rarest = np.bincount(strata, self.copies, minlength=2).min()
-        groups = np.zeros((n_groups_for(None, rarest), len(order)))
+        # Of many classes a few are chosen by: one with hardly a row must not decide how many folds there are.
+        n_groups = N_GROUPS if len(heads) > MANY_CLASSES else n_groups_for(None, rarest)
+        groups = np.zeros((n_groups, len(order)))
         groups[:, order] = split_groups(strata[order], self.weight[order], len(groups))
         # What formulas are to match is known for certain on every row: probabilities would only blur the answers.
         other = np.stack([self.targets[:, heads]] * 2)
