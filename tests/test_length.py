@@ -203,16 +203,28 @@ def test_many_classes_share_one_price_and_one_share_of_the_teacher():
     assert [str(model.rules_.formulas[k]) for k in (0, 29)] == ['"c0 is 1" & "c1 is 1"', '"c1 is 1" & "c8 is 1"']
 
 
+def test_of_many_classes_one_with_a_single_row_does_not_decide_how_many_folds_there_are():
+    rows, labels = many_classes(13, 20)
+    labels[0] = 99
+    model = EntropyClassifier(epochs=20, random_state=0).fit(rows, labels)
+    assert all(len(choice.bags) == 5 and choice.note is None for choice in model.learned_.choices)
+
+
 def test_rows_far_from_a_class_are_thinned_and_weigh_as_much_as_all():
     rng = np.random.default_rng(2)
     bits = np.unique(rng.random((3000, 14)) < 0.5, axis=0)
     labels = np.eye(2)[(bits[:, 0] & bits[:, 1] & bits[:, 2]).astype(int)]
-    weight = np.ones(len(bits))
+    weight = np.where(np.arange(len(bits)) % 50 == 0, 40.0, 1.0)
+    labels = labels * weight[:, None]
     names = tuple(f"c{j}" for j in range(14))
     lesson = Lesson(names, names, Groups(), bits, weight, labels, weight, labels, labels)
     whole, thin = lesson.rows(1, 1.0), lesson.rows(1, 1.0, far=200)
-    near = int(labels[:, 1].sum())
-    assert len(thin.yes) == near + 200 < len(whole.yes)
+    near = int((labels[:, 1] > 0).sum())
+    assert near + 100 < len(thin.yes) <= near + 200 < len(whole.yes)
     assert thin.totals == pytest.approx(whole.totals)
     assert thin.weight.sum() == pytest.approx(whole.weight.sum())
+    # What a cube covers is estimated without bias: heavy rows neither vanish nor grow.
+    for code in range(6, 28):
+        covered = [rows.no[rows.fires((code,))].sum() for rows in (whole, thin)]
+        assert covered[1] == pytest.approx(covered[0], rel=0.25)
     assert np.array_equal(lesson.rows(1, 1.0, far=10**6).columns, whole.columns)

@@ -198,9 +198,9 @@ def test_the_same_seed_gives_the_same_frequencies_and_leaves_the_model_alone(mod
 def test_class_weights_count_in_resamples_too(monkeypatch):
     seen = []
 
-    def search(choice, lesson, config):
+    def search(choice, lesson, config, far):
         seen.append(lesson.scored.sum(axis=0) / lesson.labels.sum(axis=0))
-        return bag_cubes(choice, lesson, config)
+        return bag_cubes(choice, lesson, config, far)
 
     rows, labels = noisy(0)
     model = EntropyClassifier(None, epochs=5, committee=3, class_weight={False: 1.0, True: 3.0}).fit(rows, labels)

@@ -160,7 +160,7 @@ def split_counted(
         table = everything.weighing(weight - aside)
         used, labels = weight > aside, np.asarray(table.labels)
         rarest = float(np.bincount(labels, table.copies, minlength=len(known.classes)).min())
-        groups = split_groups(labels, (weight - aside)[used], n_groups_for(committee, rarest))
+        groups = split_groups(labels, (weight - aside)[used], n_groups_for(committee, rarest, len(known.classes)))
         grouped = GroupedRows(CutRows(table, None, about(cutting.predicates)), groups, alone=committee == 1)
         return Prepared(table, table, None, kept_aside, known.classes, schema, fitted, grouped)
     return Prepared(

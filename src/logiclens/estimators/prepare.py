@@ -135,7 +135,10 @@ def _in_groups(
     used = np.flatnonzero(weight > 0)
     codes, weight = known.codes[distinct.first[used]], _in_rows(weight[used], distinct.each)
     strata = None if codes.ndim == 2 else codes
-    groups = split_groups(strata, weight, n_groups_for(committee, _rarest(codes, len(known.classes), weight)))
+    # Of several labels each is a question of its own.
+    n_classes = len(known.classes) if strata is not None else 2
+    n_groups = n_groups_for(committee, _rarest(codes, len(known.classes), weight), n_classes)
+    groups = split_groups(strata, weight, n_groups)
     cutter = Cutter(raw, known, distinct.first[used], codes, weight, booleaniser, held_out)
     grouped = replace(cutter.grouped(groups), alone=committee == 1)
     everything, (schema, fitted) = grouped.cut, cutter.everything

@@ -24,13 +24,14 @@ from logiclens.estimators.inputs import listed_class_weight
 from logiclens.estimators.settings import search_config
 from logiclens.explain.classwise import explain_all
 from logiclens.explain.extract import read
-from logiclens.explain.length import MOST_ROWS, Choice, LearnedRules, Lesson, bag_cubes, learn_rules
+from logiclens.explain.length import FAR_ROWS, MOST_ROWS, Choice, LearnedRules, Lesson, bag_cubes, learn_rules
 from logiclens.explain.search import formula_of
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.batched import fit_many
 from logiclens.train.committee import (
     BAG,
+    MANY_CLASSES,
     Committee,
     CutRows,
     GroupedRows,
@@ -55,7 +56,7 @@ LARGE = 10_000
 BATCH = 2_048
 """Rows of a mini-batch."""
 PATIENCE = 5
-"""Epochs without a better one after which a network of many classes stops: a pass over its rows is dear."""
+"""Epochs without a better one after which a network stops whose bag must be small: a pass over its rows is dear."""
 AT_A_TIME = 20
 """Resamples whose networks are trained in one pass."""
 
@@ -276,7 +277,8 @@ def _formulas(
         return explain_all(trained.network, rows, method="paper").formulas
     taught = Taught(rows, rows.weight, rows.weight[:, None] * probabilities(trained.network, rows))
     lesson = Lesson.of(taught, choices[0].names, factors, most=MOST_ROWS)
-    cubes = [bag_cubes(choice, lesson, search_config(model)) for choice in choices]
+    far = FAR_ROWS if len(choices) > MANY_CLASSES else None
+    cubes = [bag_cubes(choice, lesson, search_config(model), far) for choice in choices]
     return stated_formulas(choices, cubes, len(rows.class_names))
 
 
@@ -295,7 +297,9 @@ def concept_frequencies(
     """The share of a committee's bags in which the formula of any class uses each concept that is used at all."""
     labels = np.asarray(table.labels)
     rarest = float(np.bincount(labels, table.copies, minlength=len(classes)).min())
-    grouped = GroupedRows(CutRows(table), split_groups(labels, table.weight, n_groups_for(committee, rarest)))
+    grouped = GroupedRows(
+        CutRows(table), split_groups(labels, table.weight, n_groups_for(committee, rarest, len(classes)))
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogicLensWarning)
         (trained,) = train_all([Begun(model, classes, table, None, seed, grouped)], progress=False)

@@ -16,7 +16,7 @@ from logiclens.formula.counted import distinct
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.metrics.scores import macro_f1_of_counts
-from logiclens.train.committee import N_GROUPS, CutRows, Taught, Teacher
+from logiclens.train.committee import MANY_CLASSES, N_GROUPS, CutRows, Taught, Teacher
 
 Stated: TypeAlias = tuple[int, tuple[Codes, ...]]
 """A class and the cubes of its formula."""
@@ -32,8 +32,6 @@ MOST_ROWS = 5_000
 """Of more rows a share is searched in each inner fold and bag: prices and shares need no more to be told apart."""
 MOST_OF_ALL = 15_000
 """Of more rows a share is searched for the formula itself."""
-MANY_CLASSES = 12
-"""With more classes one price and one share serve all of them, chosen on so many classes."""
 FAR_ROWS = 500
 """Rows far from a class that are searched, of many classes: those that neither their label nor the teacher gives to
 it. Each stands for several."""
@@ -62,7 +60,7 @@ class SearchConfig:
         price: the score that a literal must earn.
         min_support: the weight of rows that each cube must be right on alone.
         shares: shares of the teacher that are tried.
-        one_se: whether the shortest formula within one standard error of the best is taken, instead of the best.
+        one_se: whether the shortest formula within the standard error of the best is taken, instead of the best.
         only: the concepts that formulas may use; all that are for rules where not given.
         consensus: whether of equally good formulas the one that most bags give is taken.
     """
@@ -131,10 +129,9 @@ class Lesson:
     ) -> Lesson:
         """Count rows on the concepts `names`; `factors` are weights of the classes.
 
-        Of more than `most` rows a share is taken, evenly spread over the classes. `whole` is the weight of all training
-        rows; not given, that of these.
+        Of more than `most` rows a share is taken, evenly spread over the classes. `whole` is the weight of the rows
+        that these are a part of, as in a fold.
         """
-        whole = float(taught.weight.sum()) if whole is None else whole
         taught = taught if most is None else taught.at_most(most)
         used = np.flatnonzero(taught.weight > 0)
         table = taught.table
@@ -163,14 +160,14 @@ class Lesson:
             summed(weight * factor),
             summed(labels * factor[:, None]),
             summed(probability * factor[:, None]),
-            part=float(weight.sum()) / whole if whole > 0 else 1.0,
+            part=float(weight.sum()) / whole if whole else 1.0,
         )
 
     def rows(self, klass: int, share: float, far: int | None = None) -> SearchRows:
         """The rows for the formula of a class, with a share of the teacher in the target.
 
-        Of the rows that neither their label nor the teacher gives to the class about `far` are kept, evenly spaced in
-        the order of the rows; they weigh as much as all of them.
+        Of the rows that neither their label nor the teacher gives to the class at most `far` are kept, evenly spaced by
+        weight in the order of the rows; they weigh as much as all of them.
         """
         if not self.float_bits:
             self.float_bits.append(np.ascontiguousarray(self.bits, dtype=np.float32))
@@ -180,10 +177,13 @@ class Lesson:
         is_far = (self.taught[:, klass] <= 0) & (right <= 0)
         if far is not None and is_far.sum() > far:
             places = np.flatnonzero(is_far)
-            taken = places[np.linspace(0, len(places) - 1, far).round().astype(np.intp)]
+            # Evenly spaced by weight: a row that weighs as much as several is taken as often.
+            end = np.cumsum(weight[places])
+            times = np.bincount(np.searchsorted(end, (np.arange(far) + 0.5) * end[-1] / far), minlength=len(places))
+            taken = places[times > 0]
             kept = np.sort(np.concatenate([np.flatnonzero(~is_far), taken]))
             factor = np.ones(len(no))
-            factor[taken] = weight[is_far].sum() / weight[taken].sum()
+            factor[taken] = times[times > 0] * end[-1] / far / weight[taken]
             columns, target, right = columns[kept], target[kept], right[kept]
             no, weight = (no * factor)[kept], (weight * factor)[kept]
         yes_, no_, right_, weight_ = (part.astype(np.float32) for part in (target, no, right, weight))
@@ -495,15 +495,17 @@ def cross_validate(
     return [trial for race in (*ended, *running) for trial in race.finished()]
 
 
-def eligible(trials: Sequence[Trial], judge: Judge, *, one_se: bool = True) -> list[Trial]:
+def eligible(trials: Sequence[Trial], judge: Judge, *, one_se: bool = True, n_classes: int = 1) -> list[Trial]:
     """The trials whose loss to the best is within some standard errors of the paired difference; else the best alone.
 
-    A best whose formulas differ from fold to fold has less of a claim: it must be better by more.
+    A best whose formulas differ from fold to fold has less of a claim: it must be better by more. Trials may stand for
+    more classes than they were made on: the mean over all `n_classes` has a smaller error.
     """
     first = max(trials, key=lambda trial: trial.score)
     if not one_se:
         return [first]
-    best, errors = judge.honest_best(trials), np.interp(first.stability, (0, 1), ERRORS[::-1])
+    best, errors = judge.honest_best(trials), float(np.interp(first.stability, (0, 1), ERRORS[::-1]))
+    errors *= min(1.0, len(first.classes) / n_classes) ** 0.5
     return [
         trial for trial in trials if trial is first or best.score - trial.score <= errors * judge.error(best, trial)
     ]
@@ -579,7 +581,7 @@ def choose(
     # Without a row that a network has not seen, its answers say too little about other rows.
     if teacher.other is None and (teacher.in_bag or len(folds) < 3):
         config = replace(config, shares=(0.0,))
-    if n_classes > MANY_CLASSES and folds:
+    if n_classes > MANY_CLASSES and folds and not table.is_multilabel:
         choices = _chosen_together(everything, folds, config)
     else:
         groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
@@ -608,8 +610,11 @@ def _settled(
     if teacher.in_bag:
         return list(choices)
     many = len(choices) > MANY_CLASSES
-    # Of many classes every second bag tells enough: a group of rows is then left out twice.
-    members = range(0, teacher.n_members, 2 if many else 1)
+    members = list(range(teacher.n_members))
+    if many and teacher.grouped.n_groups >= N_GROUPS:
+        # As many bags as groups tell enough: those without two neighbours, so that each group is left out twice.
+        apart = (1, teacher.grouped.n_groups - 1)
+        members = [m for m in members if teacher.jobs[m].left_out[1] - teacher.jobs[m].left_out[0] in apart]
     whole = float(teacher.grouped.weight.sum())
     lessons = [
         Lesson.of(teacher.bag(member), everything.names, factors, most=MOST_ROWS, whole=whole) for member in members
@@ -635,9 +640,11 @@ def _most_frequent(
     choice: Choice, bags: Sequence[tuple[Codes, ...]], everything: Lesson, config: SearchConfig
 ) -> tuple[Codes, ...]:
     """The formula that at least half of the bags give, if it is no longer and as good as the one found."""
-    cubes, n_times = Counter(frozenset(cubes) for cubes in bags).most_common(1)[0]
+    times = Counter(frozenset(cubes) for cubes in bags)
+    cubes, n_times = times.most_common(1)[0]
     usual = tuple(sorted(cubes))
-    if not usual or 2 * n_times < len(bags) or cubes == frozenset(choice.cubes):
+    is_usual = n_times >= max(2, len(bags) / 2) and n_times > times[frozenset(choice.cubes)]
+    if not usual or not is_usual:
         return choice.cubes
     rows, support = everything.rows(choice.klass, choice.share), everything.support(choice.klass, config.min_support)
     is_longer = sum(map(len, usual)) > choice.n_literals
@@ -729,13 +736,17 @@ def _lower(search: FormulaSearch, path: Sequence[Point], taken: Trial, everythin
 
 
 def _tried(
-    folds: Sequence[Fold], options: Sequence[tuple[int, ...]], config: SearchConfig, weight: float
+    folds: Sequence[Fold],
+    options: Sequence[tuple[int, ...]],
+    config: SearchConfig,
+    weight: float,
+    n_classes: int = 1,
 ) -> tuple[list[Trial], list[Trial]]:
     """The cross-validated trials of some options, and those of them that are good enough."""
     trials = cross_validate(folds, options, config.shares, config, weight)
     if config.price is not None:
         trials = [trial for trial in trials if trial.price == config.price]
-    return trials, eligible(trials, Judge.of(folds), one_se=config.one_se)
+    return trials, eligible(trials, Judge.of(folds), one_se=config.one_se, n_classes=n_classes)
 
 
 def _shortest(trials: Sequence[Trial]) -> Trial:
@@ -753,7 +764,8 @@ def _chosen_together(everything: Lesson, folds: Sequence[Fold], config: SearchCo
     by_size = np.argsort(sizes, kind="stable")
     by_size = by_size[sizes[by_size] > 0]
     sample = by_size[np.linspace(0, len(by_size) - 1, MANY_CLASSES).round().astype(np.intp)]
-    _, kept = _tried(folds, [tuple(sorted(set(sample.tolist())))], config, float(everything.weight.sum()))
+    option = tuple(sorted(set(sample.tolist())))
+    _, kept = _tried(folds, [option], config, float(everything.weight.sum()), len(by_size))
     taken = _shortest(kept)
     choices = []
     for klass in range(len(sizes)):

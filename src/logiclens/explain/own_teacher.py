@@ -21,7 +21,7 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.data.parts import split_groups
 from logiclens.errors import LogicLensError
 from logiclens.explain.extract import Reading
-from logiclens.explain.length import MANY_CLASSES, Choice, SearchConfig, choose, learn_rules
+from logiclens.explain.length import Choice, SearchConfig, choose, learn_rules
 from logiclens.formula.bits import places
 from logiclens.formula.complete import row_bits
 from logiclens.formula.counted import distinct
@@ -29,7 +29,7 @@ from logiclens.formula.dnf import DNF, Complement, written
 from logiclens.formula.minimise import minimise
 from logiclens.formula.primes import EXACT_CONCEPTS
 from logiclens.formula.table import TruthTable
-from logiclens.train.committee import N_GROUPS, CutRows, GroupedRows, Teacher, n_groups_for
+from logiclens.train.committee import MANY_CLASSES, N_GROUPS, CutRows, GroupedRows, Teacher, n_groups_for
 
 ScoreAgainst = Literal["labels", "network"]
 
@@ -192,9 +192,9 @@ class OwnTeacher:
         """The rows in groups, with what the network says about them."""
         table, order = self.reading.table, self.order
         answered = ConceptTable(
-            self.reading.bits,
+            self.reading.bits[order],
             table.names,
-            labels,
+            labels[order],
             [self.reading.class_names[head] for head in heads],
             table.exclusive,
             implied=table.groups.implied,
@@ -202,12 +202,9 @@ class OwnTeacher:
         )
         strata = labels if labels.ndim == 1 else labels[:, 0]
         rarest = np.bincount(strata, self.copies, minlength=2).min()
-        # Of many classes a few are chosen by: one with hardly a row must not decide how many folds there are.
-        n_groups = N_GROUPS if len(heads) > MANY_CLASSES else n_groups_for(None, rarest)
-        groups = np.zeros((n_groups, len(order)))
-        groups[:, order] = split_groups(strata[order], self.weight[order], len(groups))
+        groups = split_groups(strata[order], self.weight[order], n_groups_for(None, rarest, len(heads)))
         # What formulas are to match is known for certain on every row: probabilities would only blur the answers.
-        other = np.stack([self.targets[:, heads]] * 2)
+        other = np.stack([self.targets[order][:, heads]] * 2)
         return Teacher(GroupedRows(CutRows(answered), groups, alone=True), (), (), other)
 
     def _shortest(self, head: int) -> FoundFormula | None:

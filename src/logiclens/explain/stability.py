@@ -108,11 +108,13 @@ def with_recurrence(rules: RuleSet, stability: Stability | None) -> RuleSet:
 
     Cubes that are in no counted formula stay uncounted. Resamples are no bags: then the rules stay as they are.
     """
-    if stability is None or stability.drawn != "bags" or len(stability.classes) != len(rules.rules):
+    if stability is None or stability.drawn != "bags":
         return rules
+    by_name = {one.name: one.cubes for one in stability.classes}
     bags, made = stability.n_resamples, []
-    for rule, counted in zip(rules.rules, stability.classes, strict=True):
-        counts = {cube: round(counted.cubes[cube] * bags) for cube in rule.cubes if cube in counted.cubes}
+    for rule in rules.rules:
+        shares = by_name.get(rule.name, {})
+        counts = {cube: round(shares[cube] * bags) for cube in rule.cubes if cube in shares}
         made.append(replace(rule, recurs=counts, bags=bags))
     return replace(rules, rules=tuple(made))
 

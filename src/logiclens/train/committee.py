@@ -23,6 +23,8 @@ from logiclens.data.parts import set_apart
 from logiclens.errors import LogicLensError
 from logiclens.nn.networks import EntropyNet
 
+MANY_CLASSES = 12
+"""With more classes one price and one share serve all of them, chosen on so many classes."""
 N_GROUPS = 5
 """Groups of rows by default; there is a member for each pair of them."""
 BAG = 3_000
@@ -148,12 +150,14 @@ class Job:
         """The rows that it learns from, and those that choose its epoch: a share of its own where none were given."""
         weight = grouped.weight - grouped.groups[list(self.left_out)].sum(axis=0)
         table = self.cut.table
-        most = bag_size(table) if self.test is None else min(bag_size(table), INNER_BAG)
-        weight = _at_most(table, weight, most)
+        most = bag_size(table)
+        weight = _at_most(table, weight, most if self.test is None else min(most, INNER_BAG))
         if self.cut.validation is not None:
             held = self.cut.validation
-            # Rows that choose the epoch are asked in every epoch.
-            return table.weighing(weight), held.weighing(_at_most(held, held.weight, max(most // 3, 1)))
+            if most < BAG:
+                # Rows that choose the epoch are asked in every epoch, which is dear where a bag must be small.
+                held = held.weighing(_at_most(held, held.weight, max(most // 3, 1)))
+            return table.weighing(weight), held
         strata = None if table.is_multilabel else np.asarray(table.labels)
         held_weight = set_apart(strata, weight, validation)
         return table.weighing(weight - held_weight), table.weighing(held_weight) if held_weight.any() else None
@@ -165,11 +169,11 @@ def bag_size(table: ConceptTable) -> int:
 
 
 def _at_most(table: ConceptTable, weight: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
-    """Weights of about so many of the rows, evenly spread over the classes; all where there are no more."""
+    """Weights of about so many of the rows, evenly spread over the classes, of which none loses all; or all rows."""
     there = int((weight > 0).sum())
     if there <= n_rows:
         return weight
-    return set_apart(None if table.is_multilabel else np.asarray(table.labels), weight, n_rows / there)
+    return weight - set_apart(None if table.is_multilabel else np.asarray(table.labels), weight, 1 - n_rows / there)
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,14 +303,15 @@ def teacher_of(
     return Teacher(grouped, jobs, answers, other)
 
 
-def n_groups_for(committee: int | None, rarest: float) -> int:
+def n_groups_for(committee: int | None, rarest: float, n_classes: int = 2) -> int:
     """The groups that give at most so many members, no more than the rarest class has rows.
 
-    One network is no committee: its rows are in groups for cross-validation only.
+    Of many classes a few are chosen by: one with hardly a row must not decide. One network is no committee: its rows
+    are in groups for cross-validation only.
     """
     wanted = N_GROUPS
     if committee is not None and committee > 1:
         wanted = 2
         while (wanted + 1) * wanted // 2 <= committee:
             wanted += 1
-    return max(1, min(wanted, int(rarest)))
+    return wanted if n_classes > MANY_CLASSES else max(1, min(wanted, int(rarest)))
