@@ -30,7 +30,7 @@ PARTS = {
     "then matches the labels alone, in five inner folds, and there are no bags to search again.",
     "share": "The share of the teacher in what the search matches; by default cross-validation chooses among 1, 0.5 "
     "and 0.",
-    "one standard error": "By default the shortest formula within one and a half standard errors of the best is "
+    "one standard error": "By default the shortest formula within 1.5 to 2 standard errors of the best is "
     "taken; without, the best in cross-validation.",
     "support": "`min_support=0`. The bound on the precision of each cube stays.",
     "stability": "*Consensus*: of equally good formulas the one that at least half of the bags give is taken. "
