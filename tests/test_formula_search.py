@@ -106,6 +106,10 @@ def test_support_is_never_more_than_a_quarter_of_the_class():
     assert Support.of(np.ones(4000), np.ones(4000)).unique == 20
     assert Support.of(np.ones(400), np.ones(400)).unique == 5
     assert Support.of(np.ones(400), np.ones(400), at_least=30).unique == 30
+    # An inner fold is asked for as much as it has of the rows, but of the 5 no less than 3.
+    assert Support.of(np.ones(320), np.ones(320), part=0.8).unique == 4
+    assert Support.of(np.ones(400), np.ones(400), part=0.1).unique == 3
+    assert Support.of(np.ones(400), np.ones(400), at_least=30, part=0.5).unique == 15
 
 
 @pytest.mark.parametrize(("limits", "literals", "cubes"), [(Limits(3, None), 3, 99), (Limits(None, 1), 99, 1)])

@@ -10,7 +10,17 @@ import pytest
 from sklearn.metrics import f1_score
 
 from logiclens import EntropyClassifier
-from logiclens.explain.length import ERRORS, Judge, Lesson, Trial, eligible
+from logiclens.explain.length import (
+    ERRORS,
+    Choice,
+    Judge,
+    Lesson,
+    SearchConfig,
+    Trial,
+    _is_better,
+    _most_frequent,
+    eligible,
+)
 from logiclens.formula import Complement
 from logiclens.formula.groups import Groups
 
@@ -228,3 +238,54 @@ def test_rows_far_from_a_class_are_thinned_and_weigh_as_much_as_all():
         covered = [rows.no[rows.fires((code,))].sum() for rows in (whole, thin)]
         assert covered[1] == pytest.approx(covered[0], rel=0.25)
     assert np.array_equal(lesson.rows(1, 1.0, far=10**6).columns, whole.columns)
+
+
+def lesson_of(bits: np.ndarray, labels: np.ndarray) -> Lesson:
+    names, weight = tuple(f"c{j}" for j in range(bits.shape[1])), np.ones(len(bits))
+    targets = np.stack([~labels, labels], axis=1).astype(float)
+    return Lesson(names, names, Groups(), bits, weight, targets, weight, targets, targets)
+
+
+def test_a_formula_is_better_only_beyond_its_error():
+    rng = np.random.default_rng(3)
+    bits = rng.random((300, 3)) < 0.5
+    labels = bits[:, 0].copy()
+    bits[:, 2] = labels ^ (np.arange(300) < 2)
+    lesson = lesson_of(bits, labels)
+    good, other = (1, ((0,),)), (1, ((2,),))
+    # Two rows of 300 are within the error.
+    assert not _is_better(lesson, good, (1, ((4,),)))
+    assert _is_better(lesson, good, other)
+    assert not _is_better(lesson, other, good)
+    assert not _is_better(lesson, good, good)
+    # The other class with the complement says the same.
+    assert not _is_better(lesson, good, (0, ((1,),)))
+
+
+def test_the_formula_of_half_of_the_bags_takes_the_place_of_one_that_is_no_better():
+    bits = np.random.default_rng(4).random((400, 3)) < 0.5
+    bits[:, 1] = bits[:, 0]
+    lesson = lesson_of(bits, bits[:, 0].copy())
+    choice = Choice(1, 0.0, 0.01, ((0,),), lesson.names, (), ())
+    usual, bad = ((2,),), ((4,),)
+    for bags, cubes in (
+        ([usual] * 5 + [((0,),)] * 4 + [bad], usual),
+        ([usual] * 4 + [((0,),)] * 3 + [bad] * 3, ((0,),)),
+        ([usual] * 5 + [((0,),)] * 5, ((0,),)),
+        ([bad] * 9 + [((0,),)], ((0,),)),
+        ([usual], ((0,),)),
+    ):
+        assert _most_frequent(choice, bags, lesson, SearchConfig()) == cubes
+
+
+def test_trials_that_stand_for_more_classes_have_a_smaller_error(labels):
+    judge = judge_of(labels)
+    best, short = trial(judge, flipped(labels, 0.10, 8), 9), trial(judge, flipped(labels, 0.14, 7), 1)
+    assert 0.3 < (best.score - short.score) / judge.error(best, short) < ERRORS[0]
+    assert short in eligible([best, short], judge, n_classes=1)
+    assert short not in eligible([best, short], judge, n_classes=100)
+
+
+def test_prices_go_down_to_half_a_row():
+    assert SearchConfig().prices(288)[-1] == 0.0025
+    assert SearchConfig(price=0.003).prices(288)[-1] == 0.003

@@ -332,3 +332,10 @@ def test_raw_columns_are_for_tables_that_are_not_boolean():
     boolean, mixed = planted.dnf_problem(2, 2, 1500, 15, 0.0, 0).split(0), planted.rare_class_problem(8000, 0).split(0)
     assert planted._with_raw(["ours", "ripper"], boolean) == ["ours", "ripper"]
     assert planted._with_raw(["ours", "ripper"], mixed) == ["ours", "ripper", "ripper-raw"]
+
+
+def test_a_formula_that_the_folds_found_is_found_on_all_rows_at_a_lower_price():
+    """In every fold the highest price gives the truth, on all rows a single literal."""
+    problem = planted.dnf_problem(2, 2, 1500, 15, 0.05, seed=40)
+    rules = planted.METHODS["ours"](problem.split(40)).rules
+    assert planted.judge(rules, problem, problem.split(40).train).exact

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from sklearn.base import clone
 from logiclens.data.booleanise import HOW, Booleaniser
 from logiclens.errors import LogicLensError
 from logiclens.explain.length import SHARES, SearchConfig
-from logiclens.explain.own_teacher import FormulaLimits
 
 if TYPE_CHECKING:
     from logiclens.estimators.classifier import EntropyClassifier
@@ -83,6 +81,5 @@ def booleaniser_of(model: EntropyClassifier) -> Booleaniser | None:
 
 def search_config(model: EntropyClassifier) -> SearchConfig:
     """What is asked of formulas, checked."""
-    limits = FormulaLimits(model.max_literals, model.max_cubes, model.price, model.min_support)
     shares = {None: SHARES, "network": (1.0,), "labels": (0.0,)}[model.score_against]
-    return replace(limits.config, shares=shares)
+    return SearchConfig(model.max_literals, model.max_cubes, model.price, model.min_support, shares)

@@ -9,9 +9,9 @@ from logiclens.explain.compiler import compile_formulas as compile_formulas
 from logiclens.explain.contradictions import SplitSuggestion as SplitSuggestion
 from logiclens.explain.extract import Reading as Reading
 from logiclens.explain.extract import read as read
+from logiclens.explain.length import FormulaLimits as FormulaLimits
 from logiclens.explain.local import LocalExplanation as LocalExplanation
 from logiclens.explain.local import explain_local as explain_local
-from logiclens.explain.own_teacher import FormulaLimits as FormulaLimits
 from logiclens.explain.result import ClassExplanation as ClassExplanation
 from logiclens.explain.result import Explanation as Explanation
 from logiclens.explain.selection import TraceStep as TraceStep

@@ -9,7 +9,8 @@ from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.classwise import Method, explain_all
 from logiclens.explain.extract import Answer, Reading, read
-from logiclens.explain.own_teacher import FormulaLimits, ScoreAgainst
+from logiclens.explain.length import FormulaLimits
+from logiclens.explain.own_teacher import ScoreAgainst
 from logiclens.explain.result import Explanation
 from logiclens.nn.bottleneck import ConceptBottleneck
 from logiclens.train.bottleneck import predict_concepts

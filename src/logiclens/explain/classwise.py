@@ -15,8 +15,8 @@ from torch import nn
 from logiclens.data.concepts import ConceptTable, as_table
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.explain.extract import Answer, Reading, read
-from logiclens.explain.length import Choice
-from logiclens.explain.own_teacher import FormulaLimits, FoundFormula, OwnTeacher, ScoreAgainst, notes_of
+from logiclens.explain.length import Choice, FormulaLimits
+from logiclens.explain.own_teacher import FoundFormula, OwnTeacher, ScoreAgainst, notes_of
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.explain.selection import Judge, Selection, select_paper
 from logiclens.formula.bits import places

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from logiclens.errors import LogicLensError
 from logiclens.explain.search import DEPTH, TINY, Codes, FormulaSearch, Limits, Point, SearchRows, Support, formula_of
 from logiclens.formula.counted import distinct
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
@@ -51,7 +54,7 @@ PATIENCE = 2
 
 
 @dataclass(frozen=True)
-class SearchConfig:
+class FormulaLimits:
     """What is asked of formulas; None leaves the choice to cross-validation.
 
     Args:
@@ -59,16 +62,44 @@ class SearchConfig:
         max_cubes: the most cubes of a formula.
         price: the score that a literal must earn.
         min_support: the weight of rows that each cube must be right on alone.
-        shares: shares of the teacher that are tried.
-        one_se: whether the shortest formula within the standard error of the best is taken, instead of the best.
-        only: the concepts that formulas may use; all that are for rules where not given.
-        consensus: whether of equally good formulas the one that most bags give is taken.
     """
 
     max_literals: int | None = None
     max_cubes: int | None = None
     price: float | None = None
     min_support: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no formula can meet."""
+        for name in ("max_literals", "max_cubes"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 1):
+                raise LogicLensError(f"{name} must be a whole number from 1 on, or None, got {value!r}.")
+        for name, most in (("price", 1.0), ("min_support", math.inf)):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, Real) or not 0 <= float(value) < most):
+                kind = "a price from 0 to below 1" if name == "price" else "a weight from 0 on"
+                raise LogicLensError(f"{name} must be {kind}, or None, got {value!r}.")
+
+    def allow(self, formula: DNF) -> bool:
+        """Whether a formula that was not searched may be taken."""
+        if self.price is not None or self.min_support is not None:
+            return False
+        few_cubes = self.max_cubes is None or len(formula) <= self.max_cubes
+        return few_cubes and (self.max_literals is None or formula.n_literals <= self.max_literals)
+
+
+@dataclass(frozen=True)
+class SearchConfig(FormulaLimits):
+    """What is asked of formulas, and how they are searched and chosen.
+
+    Args:
+        shares: shares of the teacher that are tried.
+        one_se: whether the shortest formula within the standard error of the best is taken, instead of the best.
+        only: the concepts that formulas may use; all that are for rules where not given.
+        consensus: whether of equally good formulas the one that at least half of the bags give is taken.
+    """
+
     shares: tuple[float, ...] = SHARES
     one_se: bool = True
     only: tuple[str, ...] | None = None

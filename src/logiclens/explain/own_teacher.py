@@ -7,11 +7,9 @@ taken: where there are too few rows, or where each possible row is there, but to
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
@@ -19,9 +17,8 @@ from numpy.typing import NDArray
 
 from logiclens.data.concepts import ConceptTable
 from logiclens.data.parts import split_groups
-from logiclens.errors import LogicLensError
 from logiclens.explain.extract import Reading
-from logiclens.explain.length import Choice, SearchConfig, choose, learn_rules
+from logiclens.explain.length import Choice, FormulaLimits, SearchConfig, choose, learn_rules
 from logiclens.formula.bits import places
 from logiclens.formula.complete import row_bits
 from logiclens.formula.counted import distinct
@@ -36,52 +33,6 @@ ScoreAgainst = Literal["labels", "network"]
 FEW_ROWS = 5 * N_GROUPS
 """With fewer rows a fold is smaller than the support that a cube must have, and nothing can be cross-validated."""
 TOO_FEW = "too few rows to choose a length by cross-validation: the shortest formula with the same answers is taken."
-
-
-@dataclass(frozen=True)
-class FormulaLimits:
-    """What is asked of formulas; None leaves the choice to cross-validation.
-
-    Args:
-        max_literals: the most literals of a formula.
-        max_cubes: the most cubes of a formula.
-        price: the score that a literal must earn.
-        min_support: the weight of rows that each cube must be right on alone.
-    """
-
-    max_literals: int | None = None
-    max_cubes: int | None = None
-    price: float | None = None
-    min_support: float | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what no formula can meet."""
-        for name in ("max_literals", "max_cubes"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 1):
-                raise LogicLensError(f"{name} must be a whole number from 1 on, or None, got {value!r}.")
-        for name, most in (("price", 1.0), ("min_support", math.inf)):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, Real) or not 0 <= float(value) < most):
-                kind = "a price from 0 to below 1" if name == "price" else "a weight from 0 on"
-                raise LogicLensError(f"{name} must be {kind}, or None, got {value!r}.")
-
-    @property
-    def config(self) -> SearchConfig:
-        """The same for the search."""
-        return SearchConfig(
-            None if self.max_literals is None else int(self.max_literals),
-            None if self.max_cubes is None else int(self.max_cubes),
-            None if self.price is None else float(self.price),
-            None if self.min_support is None else float(self.min_support),
-        )
-
-    def allow(self, formula: DNF) -> bool:
-        """Whether a formula that was not searched may be taken."""
-        if self.price is not None or self.min_support is not None:
-            return False
-        few_cubes = self.max_cubes is None or len(formula) <= self.max_cubes
-        return few_cubes and (self.max_literals is None or formula.n_literals <= self.max_literals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +56,8 @@ class OwnTeacher:
     """
 
     reading: Reading
-    score_against: ScoreAgainst = "network"
-    limits: FormulaLimits = FormulaLimits()
+    score_against: ScoreAgainst
+    limits: FormulaLimits
 
     @property
     def one_decides_both(self) -> bool:
@@ -186,7 +137,7 @@ class OwnTeacher:
     def _config(self, head: int) -> SearchConfig:
         only = tuple(self.reading.table.names[column] for column in self._concepts(head).tolist())
         shares = (1.0,) if self.score_against == "network" else (0.0,)
-        return replace(self.limits.config, shares=shares, only=only or None)
+        return SearchConfig(**vars(self.limits), shares=shares, only=only or None)
 
     def _teacher(self, labels: NDArray[np.int64], heads: list[int]) -> Teacher:
         """The rows in groups, with what the network says about them."""
