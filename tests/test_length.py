@@ -284,6 +284,9 @@ def test_trials_that_stand_for_more_classes_have_a_smaller_error(labels):
     assert 0.3 < (best.score - short.score) / judge.error(best, short) < ERRORS[0]
     assert short in eligible([best, short], judge, n_classes=1)
     assert short not in eligible([best, short], judge, n_classes=100)
+    ratio = (best.score - short.score) / judge.error(best, short)
+    for n_classes in (2, 3, 5, 9):
+        assert (short in eligible([best, short], judge, n_classes=n_classes)) is bool(ratio <= n_classes**-0.5)
 
 
 def test_prices_go_down_to_half_a_row():

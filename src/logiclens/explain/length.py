@@ -530,13 +530,15 @@ def eligible(trials: Sequence[Trial], judge: Judge, *, one_se: bool = True, n_cl
     """The trials whose loss to the best is within some standard errors of the paired difference; else the best alone.
 
     A best whose formulas differ from fold to fold has less of a claim: it must be better by more. Trials may stand for
-    more classes than they were made on: the mean over all `n_classes` has a smaller error.
+    more classes than they were made on: the mean over all `n_classes` has a smaller error. One error is asked of them,
+    since the formula of one class says little about those of the others.
     """
     first = max(trials, key=lambda trial: trial.score)
     if not one_se:
         return [first]
     best, errors = judge.honest_best(trials), float(np.interp(first.stability, (0, 1), ERRORS[::-1]))
-    errors *= min(1.0, len(first.classes) / n_classes) ** 0.5
+    if n_classes > 1:
+        errors = min(1.0, len(first.classes) / n_classes) ** 0.5
     return [
         trial for trial in trials if trial is first or best.score - trial.score <= errors * judge.error(best, trial)
     ]
