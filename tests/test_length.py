@@ -20,6 +20,7 @@ from logiclens.explain.length import (
     _is_better,
     _most_frequent,
     eligible,
+    recurring,
 )
 from logiclens.formula import Complement
 from logiclens.formula.groups import Groups
@@ -292,3 +293,16 @@ def test_trials_that_stand_for_more_classes_have_a_smaller_error(labels):
 def test_prices_go_down_to_half_a_row():
     assert SearchConfig().prices(288)[-1] == 0.0025
     assert SearchConfig(price=0.003).prices(288)[-1] == 0.003
+
+
+def test_a_threshold_recurs_where_the_next_one_of_its_column_is_used():
+    names = ("age 1", "age 2", "age 3", "age 4", "sex", "unit")
+    about = {name: name.split()[0] for name in names}
+    used = ["age 1", "age 2", "age 3", "age 3", "sex", "sex", "sex", "sex", "unit", "unit"]
+    bags = tuple(((2 * names.index(name),),) for name in used)
+    choice = Choice(1, 0.0, 0.01, (), names, (), (), bags)
+    assert recurring([choice]) == ()
+    # Two bags of ten more make sex recur; of ages the one between the others, and not the one that no bag uses.
+    more = replace(choice, bags=(*bags[:4], ((8,), (2,)), *bags[5:8], ((8,),), bags[9]))
+    assert recurring([more]) == ("sex",)
+    assert recurring([more], about) == ("age 2", "sex")

@@ -297,7 +297,7 @@ def test_notes_stability_and_soft_agreement_are_told():
         section.text for section in read(replace(explanation, stability=seldom)._repr_html_()).all("details")
     )
     assert "Chosen in 3 bags: a 100%" in same
-    assert "a ∧ c recurs in only 1 of 3 (less than half)" in other
+    assert "a ∧ c recurs in only 1 of 3, less than half" in other
     nothing = selection_frequencies(["same", "other"], [[DNF.true, DNF.false]])
     assert "In 1 resamples no concept" in read(replace(explanation, stability=nothing)._repr_html_()).text
 

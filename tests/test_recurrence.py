@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from logiclens.cli.diff import compared
 from logiclens.cli.export import translated
 from logiclens.errors import LogicLensError
 from logiclens.estimators import EntropyClassifier
@@ -38,7 +39,7 @@ MEANING = {"old": Predicate("age", ">=", 72.5), "in": Predicate("unit", "==", "M
 COUNTED = Rule("ill", FORMULA, (0.9, 0.7, 0.6), counts_of(FORMULA, 4, 5, 10), 10)
 RULES = RuleSet((COUNTED, Rule("well", Complement(FORMULA), (0.8,))), MEANING, resolve="order", otherwise=1)
 SELDOM, HALF, ALWAYS = (
-    "recurs in only 4 of 10 bags (less than half)", "recurs in 5 of 10 bags", "recurs in 10 of 10 bags",
+    "recurs in only 4 of 10 bags, less than half", "recurs in 5 of 10 bags", "recurs in 10 of 10 bags",
 )  # fmt: skip
 LABELLED = RuleSet((COUNTED,), MEANING, multilabel=True)
 
@@ -55,12 +56,50 @@ def without_counts(rules: RuleSet) -> RuleSet:
     )
 
 
+# Reasons and differences ------------------------------------------------------------------------------------------
+
+
+def test_the_reasons_of_a_row_say_how_often_a_cube_recurs():
+    why = RULES.why({"age": 80, "smoker": 0, "unit": "SICU", "flag": 0})
+    assert why.because == f"ill, because: age at least 72.5 and smoker not true (confidence 0.90, {SELDOM})"
+    assert [cube.recurrence for cube in why["ill"].cubes] == [SELDOM, HALF, ALWAYS]
+    assert f"fails: flag true ({ALWAYS}), for lack of: flag true (it is 0)" in str(why)
+    assert [cube.recurrence for cube in why["well"].unless] == [SELDOM, HALF, ALWAYS]
+    assert "recurs" not in str(without_counts(RULES).why({"age": 80, "smoker": 0, "unit": "SICU", "flag": 0}))
+
+
+def test_a_difference_says_how_often_what_came_recurs():
+    was = parse("(old & smoker) | in")
+    before = RuleSet((Rule("ill", was, (0.9, 0.7)), Rule("well", Complement(was), (0.8,))), MEANING, otherwise=1)
+    (ill, _) = compared(before, RULES)["classes"]
+    assert ill["changes"] == [
+        f"changed: old ∧ smoker: without smoker, with ¬smoker ({SELDOM})",
+        f"new: flag ({ALWAYS})",
+    ]
+    (back, _) = compared(RULES, before)["classes"]
+    assert not any("recurs" in line for line in back["changes"])
+
+
+def test_counts_follow_concepts_that_get_another_name():
+    aged = parse("(aged & ~smoker) | in")
+    rules = RuleSet(
+        (Rule("ill", aged, (0.9, 0.7), counts_of(aged, 4, 5), 10), Rule("well", Complement(aged), (0.8,))),
+        {"aged": MEANING["old"], "in": MEANING["in"]},
+        otherwise=1,
+    )
+    before = RuleSet(
+        (Rule("ill", parse("old"), (0.7,)), Rule("well", Complement(parse("old")), (0.8,))), MEANING, otherwise=1
+    )
+    (ill, _) = compared(before, rules)["classes"]
+    assert ill["changes"] == [f"changed: old: with ¬smoker ({SELDOM})", f"new: in ({HALF})"]
+
+
 # Words and values -------------------------------------------------------------------------------------------------
 
 
 def test_less_than_half_is_marked_and_half_is_not():
     assert [recurrence_words(count, 10, "bags") for count in (4, 5, 10)] == [SELDOM, HALF, ALWAYS]
-    assert recurrence_words(4, 9) == "recurs in only 4 of 9 (less than half)"
+    assert recurrence_words(4, 9) == "recurs in only 4 of 9, less than half"
     assert recurrence_words(5, 9) == "recurs in 5 of 9"
     assert RULES.rules[0].recurrence == (SELDOM, HALF, ALWAYS)
     assert [line.recurrence for line in RULES.decisions] == [SELDOM, HALF, ALWAYS]
@@ -111,7 +150,7 @@ def test_the_text_names_every_cube_of_the_formula():
     often = [[parse(" | ".join(f"x{i}" for i in range(6)))]] * 3
     stability = selection_frequencies(["ill"], [*often, [parse("rare")]], chosen=[parse("rare")], drawn="bags")
     lines = str(stability).splitlines()
-    assert lines[-1] == "  the cube rare recurs in only 1 of 4 (less than half)"
+    assert lines[-1] == "  the cube rare recurs in only 1 of 4, less than half"
     assert sum(line.startswith("  the cube") for line in lines) == 6
 
 
@@ -273,7 +312,7 @@ def test_a_loaded_model_says_what_a_fitted_one_says(model, folder):
     fitted_page, loaded_page = model.explain()._repr_html_(), loaded.explain(FRAME)._repr_html_()
     cubes = model.rules_.rules[choice.klass]
     words = [recurrence_words(count, cubes.bags) for count in cubes.counts]
-    assert words == ["recurs in only 1 of 3 (less than half)"] * len(cubes.cubes) != []
+    assert words == ["recurs in only 1 of 3, less than half"] * len(cubes.cubes) != []
     assert "chosen in how many of 3 bags" in loaded_text
     told = [line for line in loaded_text.splitlines() if line.startswith("  the cube ")]
     assert sorted(line.partition(" recurs")[1] + line.partition(" recurs")[2] for line in told) == sorted(

@@ -110,6 +110,10 @@ def test_who_decides_is_set_by_the_rows_where_nothing_is_said() -> None:
     assert (rules.resolve, rules.order, rules.otherwise) == ("order", (1, 0), 0)
     given = rule_set(formulas, ["x", "y"], rows, truth, weight, order=(0, 1))
     assert (given.order, given.otherwise) == ((0, 1), 0)
+    answers = np.eye(2)[[0, 0, 1, 1, 1]]
+    taught = rule_set(formulas, ["x", "y"], rows, truth, weight, answers=answers)
+    assert (taught.order, taught.otherwise) == best_order(taught.fires(rows), answers) != (rules.order, rules.otherwise)
+    assert [rule.confidence for rule in taught.rules] == [rule.confidence for rule in rules.rules]
     trusting = rule_set(formulas, ["x", "y"], rows, truth, weight, resolve="confidence")
     assert (trusting.order, trusting.otherwise) == ((), 0)
     several = rule_set(formulas, ["x", "y"], rows, truth, weight, multilabel=True)

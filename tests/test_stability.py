@@ -100,7 +100,7 @@ def test_what_recurs_is_marked_in_words():
     stability = selection_frequencies(["ill"], [[parse("a")], [parse("a")], [parse("b & c")]], drawn="bags")
     assert str(stability).splitlines() == [
         "chosen in how many of 3 bags", "ill", "    67%  a", "    33%  b", "    33%  c",
-        "  the cube a recurs in 2 of 3", "  the cube b ∧ c recurs in only 1 of 3 (less than half)",
+        "  the cube a recurs in 2 of 3", "  the cube b ∧ c recurs in only 1 of 3, less than half",
     ]  # fmt: skip
 
 

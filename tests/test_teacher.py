@@ -52,6 +52,27 @@ def test_a_soft_model_answers_as_its_network_and_its_rules_as_the_teacher(table)
     np.testing.assert_array_equal(model.rules_.predict(frame), said)
 
 
+class Ranked:
+    """A black box with three answers: c before d, whatever the labels say."""
+
+    classes_ = np.array(["x", "y", "z"])
+
+    def predict(self, rows):
+        return np.select([rows["c"] == 1, rows["d"] == 1], ["x", "y"], "z")
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_order_of_more_classes_is_that_of_the_teacher(table, exact):
+    frame, _ = table
+    # The labels put d before c.
+    labels = np.select([frame["d"] == 1, frame["c"] == 1], ["y", "x"], "z")
+    model = EntropyClassifier(teacher=Ranked(), exact=exact, epochs=20, max_literals=1).fit(frame, labels)
+    np.testing.assert_array_equal(model.rules_.predict(frame), Ranked().predict(frame))
+    assert model.teacher_fidelity_ == {"train": 1.0}
+    # Confidence is about the labels.
+    assert model.rules_.rules[0].confidence[0] < 0.6
+
+
 def test_a_model_of_scikit_learn_teaches_and_stays_fitted(table):
     frame, labels = table
     forest = RandomForestClassifier(20, random_state=0).fit(frame, labels)

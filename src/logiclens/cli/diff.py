@@ -73,7 +73,7 @@ def _class(
         "identical": found.before == found.after,
         "equivalent": same,
         "otherwise": {"before": isinstance(found.before, Complement), "after": isinstance(found.after, Complement)},
-        "changes": [] if same else [_told(change, old, new) for change in _paired(found.changes, old, new)],
+        "changes": [] if same else [_told(change, name, old, new) for change in _paired(found.changes, old, new)],
         "gained": None if gained is None else format_formula(gained, "unicode"),
         "lost": None if lost is None else format_formula(lost, "unicode"),
         "remark": found.remark,
@@ -122,10 +122,15 @@ def _asked(literal: Literal, rules: RuleSet) -> tuple[str, str, bool]:
     return predicate.column, predicate.operator, literal.positive
 
 
-def _told(change: CubeChange, old: RuleSet, new: RuleSet) -> str:
-    if change.before is None or change.after is None:
-        cube = change.after if change.before is None else change.before
-        return f"{'new' if change.before is None else 'gone'}: {_shown(cube)}"
+def _told(change: CubeChange, name: str, old: RuleSet, new: RuleSet) -> str:
+    """A change of a class in a line; what came says how often it recurs, where that is known."""
+    if change.after is None:
+        return f"gone: {_shown(change.before)}"
+    rule = new.rule(name)
+    recurrence = dict(zip(rule.cubes, rule.recurrence, strict=True)).get(change.after, "")
+    recurrence = f" ({recurrence})" if recurrence else ""
+    if change.before is None:
+        return f"new: {_shown(change.after)}{recurrence}"
     steps, added = [], list(change.added)
     for literal in change.dropped:
         moved = next((other for other in added if _asked(other, new) == _asked(literal, old)), None)
@@ -135,7 +140,7 @@ def _told(change: CubeChange, old: RuleSet, new: RuleSet) -> str:
             added.remove(moved)
             steps.append(f"{_shown(Cube([literal]))} becomes {_shown(Cube([moved]))}")
     steps += [f"with {_shown(Cube([literal]))}" for literal in added]
-    return f"changed: {_shown(change.before)}: {', '.join(steps)}"
+    return f"changed: {_shown(change.before)}: {', '.join(steps)}{recurrence}"
 
 
 def _shown(cube: Cube | None) -> str:

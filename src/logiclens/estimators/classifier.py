@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,8 +31,8 @@ from logiclens.estimators.prepared import CutsOn, Prepared
 from logiclens.estimators.settings import booleaniser_of, check_settings, committee_of
 from logiclens.estimators.training import Begun, Trained, concept_frequencies, train_all
 from logiclens.explain.compiler import compiled_network
-from logiclens.explain.length import LearnedRules
 from logiclens.explain.own_teacher import ScoreAgainst
+from logiclens.explain.result import Explanation
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.ruleset import Resolve, RuleSet
 
@@ -249,8 +249,12 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
             self.__dict__.pop(name, None)
         if trained.learned is not None:
             self.learned_ = trained.learned
-        if self.exact and trained.learned is not None:
-            self._compile(trained.learned)
+            explanation = self._learned_explanation(table)
+            if ready.taught is not None:
+                explanation = replace(explanation, answers=ready.taught[1])
+            self._rules = explanation.rules
+            if self.exact:
+                self._compile(explanation)
         if ready.taught is not None:
             self.teacher_fidelity_ = self._fidelity_to_teacher(ready)
         return self
@@ -273,17 +277,15 @@ class EntropyClassifier(ClassifierMixin, Notebook):  # type: ignore[misc]
         teacher = settings.pop("teacher")
         return type(self)(**{name: clone(value, safe=False) for name, value in settings.items()}, teacher=teacher)
 
-    def _compile(self, learned: LearnedRules) -> None:
+    def _compile(self, explanation: Explanation) -> None:
         """Write the rules down as a network that equals them; the committee is kept beside it."""
-        explanation = self._learned_explanation(self.table_)
-        rules = explanation.rules
         packed = PackedRows.of(self.table_.boolean(), self.table_.names)
         self.soft_network_ = self.network_
-        agreement = self._agreement(rules, packed, explanation.classes[0].reading)
+        agreement = self._agreement(self._rules, packed, explanation.classes[0].reading)
         compiled = compiled_network(
-            learned.formulas, self.table_, agreement=agreement, temperature=float(self.temperature)
+            self.learned_.formulas, self.table_, agreement=agreement, temperature=float(self.temperature)
         )
-        self.network_, self.certificate_, self._rules = compiled.network, compiled.certificate, rules
+        self.network_, self.certificate_ = compiled.network, compiled.certificate
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row; for several labels a 0/1 matrix. With `exact`, what the rules say.

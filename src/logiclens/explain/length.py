@@ -577,7 +577,7 @@ def learn_rules(
     two_classes = not table.is_multilabel and len(table.class_names) == 2
     choices = choose(teacher, config, factors, two_classes=two_classes)
     if stable and not teacher.in_bag:
-        only = recurring(choices)
+        only = recurring(choices, teacher.grouped.cut.about)
         if only:
             choices = choose(teacher, replace(config, only=only), factors, two_classes=two_classes)
         else:
@@ -589,13 +589,23 @@ def learn_rules(
     return LearnedRules(formulas, tuple(choices))
 
 
-def recurring(choices: Sequence[Choice]) -> tuple[str, ...]:
-    """The concepts that the formulas of at least half of the bags use, of any class."""
-    used: Counter[str] = Counter()
-    n_bags = max(len(choice.bags) for choice in choices)
-    for bag in range(n_bags):
-        used.update({choice.names[code >> 1] for choice in choices for cube in choice.bags[bag] for code in cube})
-    return tuple(name for name in choices[0].names if 2 * used[name] >= n_bags)
+def recurring(choices: Sequence[Choice], about: Mapping[str, Hashable] | None = None) -> tuple[str, ...]:
+    """The concepts that the formulas of at least half of the bags use, of any class.
+
+    A threshold counts as used where the next one of its column is: concepts that are `about` the same, in the order of
+    the table. A concept that no bag uses is left out.
+    """
+    names, n_bags = choices[0].names, max(len(choice.bags) for choice in choices)
+    alike: dict[Hashable, list[str]] = {}
+    for name in names:
+        alike.setdefault(name if about is None else about.get(name, name), []).append(name)
+    near = {name: set(group[max(at - 1, 0) : at + 2]) for group in alike.values() for at, name in enumerate(group)}
+    bags = [
+        {choice.names[code >> 1] for choice in choices for cube in choice.bags[bag] for code in cube}
+        for bag in range(n_bags)
+    ]
+    used = set().union(*bags)
+    return tuple(name for name in names if name in used and 2 * sum(bool(near[name] & bag) for bag in bags) >= n_bags)
 
 
 def choose(

@@ -125,6 +125,8 @@ class Explanation(Sequence[ClassExplanation]):
         resolve: who decides where not exactly one formula fires; see `RuleSet`.
         order: with `resolve="order"`, the places of the classes in the order in which they decide; without one, the
             order that `best_order` finds on the explained rows.
+        answers: what a teacher says of the explained rows, 0 to 1 for each class; the order and the class `otherwise`
+            then follow it, and not the labels.
         model_rules: the rules that the model itself predicts with, where it was made exact.
         soft_network: the network before it was made exact, where it is kept.
         rows: the explained rows as they came, where the network read them cut to 0 and 1.
@@ -144,6 +146,7 @@ class Explanation(Sequence[ClassExplanation]):
     soft_network: nn.Module | None = field(default=None, repr=False)
     rows: ConceptTable | None = field(default=None, repr=False)
     order: tuple[int, ...] = ()
+    answers: NDArray[np.float64] | None = field(default=None, repr=False)
 
     def __getitem__(self, key: Any) -> Any:
         """By position, slice, or class name."""
@@ -224,6 +227,7 @@ class Explanation(Sequence[ClassExplanation]):
             resolve=self.resolve,
             order=self.order if len(self.order) == sum(isinstance(formula, DNF) for formula in formulas) else (),
             multilabel=table.is_multilabel,
+            answers=self.answers,
         )
         return with_recurrence(made, self.stability)
 

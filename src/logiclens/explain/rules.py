@@ -37,14 +37,17 @@ def rule_set(
     order: Sequence[int] = (),
     otherwise: int | None = None,
     multilabel: bool = False,
+    answers: NDArray[np.float64] | None = None,
 ) -> RuleSet:
     """Formulas with the confidence of each cube on some rows, and who decides where not exactly one formula fires.
 
     `truth` is 0/1 `[rows, classes]`. A complement has the confidence of the rows on which the other formula does not
     fire, and is `otherwise`. With `resolve="order"` and no `order`, the order and `otherwise` are those of
     `best_order`; with an `order` alone, `otherwise` is the class with the best score after it. Else `otherwise` is the
-    most frequent class of the rows on which nothing fires, or of all rows where every row fires something.
+    most frequent class of the rows on which nothing fires, or of all rows where every row fires something. Order and
+    `otherwise` follow the `answers` of a teacher where they are given, like `truth`; confidence is about `truth`.
     """
+    wanted = truth if answers is None else answers
     fires = np.stack([formula.evaluate(rows) for formula in formulas], axis=1)
     rules = []
     for place, (formula, label) in enumerate(zip(formulas, labels, strict=True)):
@@ -62,10 +65,10 @@ def rule_set(
     elif complement is not None:
         otherwise = complement
     elif resolve == "order" and not decided:
-        decided, best = best_order(fires, truth, weight)
+        decided, best = best_order(fires, wanted, weight)
         otherwise = best if otherwise is None else otherwise
     elif otherwise is None:
-        counted = _Counted.of(fires, truth, weight)
+        counted = _Counted.of(fires, wanted, weight)
         otherwise = counted.best_otherwise(decided)[1] if resolve == "order" else counted.otherwise_choices[0]
     used = tuple(dict.fromkeys(concept for formula in formulas for concept in formula.concepts))
     meant = {concept: predicates[concept] for concept in used if predicates and concept in predicates}

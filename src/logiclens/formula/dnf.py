@@ -204,13 +204,15 @@ class DNF(_Operators):
         mine, theirs = _as_masks(self, _as_dnf(other))
         return cover.implies(mine, theirs)
 
-    def equivalent(self, other: Formula) -> bool:
+    def equivalent(self, other: Formula | Complement) -> bool:
         """Whether both formulas hold on the same rows, however they are written.
 
         >>> a, b = Literal("a"), Literal("b")
         >>> ((a & b) | (a & ~b)).equivalent(a)
         True
         """
+        if isinstance(other, Complement):
+            return other.equivalent(self)
         mine, theirs = _as_masks(self, _as_dnf(other))
         return cover.implies(mine, theirs) and cover.implies(theirs, mine)
 

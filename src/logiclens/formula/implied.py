@@ -152,5 +152,12 @@ def _renamed(rules: RuleSet, names: dict[str, str]) -> RuleSet:
     def cube(given: Cube) -> Cube:
         return Cube(Literal(names[x.concept], x.positive) for x in given)
 
-    renamed = [replace(rule, formula=formula(rule.formula)) for rule in rules.rules]
+    renamed = [
+        replace(
+            rule,
+            formula=formula(rule.formula),
+            recurs={cube(counted): count for counted, count in rule.recurs.items() if counted in rule.cubes},
+        )
+        for rule in rules.rules
+    ]
     return replace(rules, rules=tuple(renamed), predicates=predicates, groups=groups)

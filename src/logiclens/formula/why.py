@@ -39,12 +39,16 @@ class FailedLiteral:
 
 @dataclass(frozen=True)
 class CubeReason:
-    """A cube, and what it lacks; a cube that lacks nothing fires."""
+    """A cube, and what it lacks; a cube that lacks nothing fires.
+
+    `recurrence` says in how many bags the search found it again; it is empty where that is not known.
+    """
 
     cube: Cube
     words: str
     confidence: float
     failed: tuple[FailedLiteral, ...]
+    recurrence: str = ""
 
     @property
     def fires(self) -> bool:
@@ -54,8 +58,15 @@ class CubeReason:
     def __str__(self) -> str:
         """One line."""
         if self.fires:
-            return f"fires: {self.words} (confidence {self.confidence:.2f})"
-        return f"fails: {self.words}, for lack of: {'; '.join(map(str, self.failed))}"
+            return f"fires: {self.told}"
+        recurrence = f" ({self.recurrence})" if self.recurrence else ""
+        return f"fails: {self.words}{recurrence}, for lack of: {'; '.join(map(str, self.failed))}"
+
+    @property
+    def told(self) -> str:
+        """The cube in words, with how far it can be trusted."""
+        trust = [f"confidence {self.confidence:.2f}", *([self.recurrence] if self.recurrence else [])]
+        return f"{self.words} ({', '.join(trust)})"
 
 
 @dataclass(frozen=True)
@@ -164,8 +175,7 @@ def why(rules: RuleSet, row: Any) -> Why:
         beaten = [str(reason.label) for reason in fired if reason.label != answer]
         how = "comes before" if rules.resolve == "order" else "outweighs"
         note = f", which {how} {' and '.join(beaten)}" if beaten else ""
-        words = f"{answer}, because: {decided.words} (confidence {decided.confidence:.2f}){note}"
-        return Why(answer, words, decided, classes)
+        return Why(answer, f"{answer}, because: {decided.told}{note}", decided, classes)
     if answer is None:
         return Why(None, "nobody decides, because no formula fires", None, classes)
     return Why(answer, f"{answer}, because no formula fires and this is the answer otherwise", None, classes)
@@ -203,8 +213,9 @@ def _class_reason(rules: RuleSet, rule: Rule, cells: Mapping[str, Any], holds: M
             " and ".join(_said_here(rules, lit, cells) for lit in cube) or "always",
             confidence,
             tuple(_failed(rules, lit, cells) for lit in cube if holds[lit.concept] != lit.positive),
+            recurrence,
         )
-        for cube, confidence in zip(written.cubes, written.confidence, strict=True)
+        for cube, confidence, recurrence in zip(written.cubes, written.confidence, written.recurrence, strict=True)
     )
     if rule.is_complement:
         return ClassReason(rule.label, (), is_complement=True, confidence=rule.confidence[0], unless=cubes)
