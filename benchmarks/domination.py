@@ -1,7 +1,7 @@
 """Is there a table on which a simple peer beats our exact rules with no more literals?
 
     LOGICLENS_DATA=... python benchmarks/domination.py [--tables NAME ...] [--methods NAME ...] [--limit 600]
-                                                       [--json FILE] [--again METHOD ...]
+                                                       [--partitions 1] [--json FILE] [--again METHOD ...]
 
 The tables of `make bench-table`, and those of `logiclens bench` that need no encoder, as concepts. Five stratified
 folds each, the same for all methods (MONK's problems: folds over their 432 possible rows). Macro-F1 is of the predicted
@@ -12,6 +12,9 @@ A peer dominates if it has no more literals and its macro-F1 is higher by more t
 difference over folds. Peers: one literal, trees of 2 to 8 leaves (plain and balanced), RIPPER, FIGS and column
 generation; RIPPER and FIGS also on the raw columns of two-class tables. A run that takes more than `--limit` CPU
 seconds is stopped, and its method is left out of the verdict. With `--json` a stopped benchmark goes on where it was.
+
+Where two methods differ in a single fold, that fold alone decides the verdict: its difference is as large as the error.
+`--partitions 4` draws the five folds four times. Their tests overlap, so the error is then somewhat too small.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import argparse
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -45,10 +49,10 @@ PEERS = tuple(name for name in METHODS if name not in ("ours", "boosting"))
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table by name; its folds are made when they are asked for."""
+    """A table by name; the folds of a partition, by its number, are made when they are asked for."""
 
     name: str
-    splits: Callable[[], list[Split]]
+    splits: Callable[[int], list[Split]]
 
 
 def tables() -> Iterator[Table]:
@@ -58,30 +62,32 @@ def tables() -> Iterator[Table]:
         if len(task.splits) == 1:
             # The published test part holds every possible row once.
             rows = task.splits[0][1]
-        yield Table(task.name, lambda task=task, labels=labels, rows=rows: folded(task.frame.iloc[rows], labels[rows]))
+        yield Table(task.name, partial(folded, task.frame.iloc[rows], labels[rows]))
     for name in (*CONCEPT_TASKS, *PLANTED_TASKS):
-        yield Table(f"bench: {name}", lambda name=name: concept_splits(name))
+        yield Table(f"bench: {name}", partial(concept_splits, name))
 
 
-def folded(frame: pd.DataFrame, labels: np.ndarray) -> list[Split]:
+def folded(frame: pd.DataFrame, labels: np.ndarray, partition: int) -> list[Split]:
     """Five stratified folds of a raw table."""
-    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=SEED).split(frame, labels)
+    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=SEED + partition).split(frame, labels)
     return [
-        Split(frame.iloc[train], labels[train], frame.iloc[test], labels[test], seed)
-        for seed, (train, test) in enumerate(folds)
+        Split(frame.iloc[train], labels[train], frame.iloc[test], labels[test], N_FOLDS * partition + fold)
+        for fold, (train, test) in enumerate(folds)
     ]
 
 
-def concept_splits(name: str) -> list[Split]:
+def concept_splits(name: str, partition: int) -> list[Split]:
     """The folds of a task of `logiclens bench`; what its concepts need is fitted on the training part of each."""
-    source = Source(data_folder(), Path(gettempdir()), n_folds=N_FOLDS, seed=SEED)
+    source = Source(data_folder(), Path(gettempdir()), n_folds=N_FOLDS, seed=SEED + partition)
     splits = []
     for number in range(N_FOLDS):
         fold = fold_data(source, name, "clean", number)
         train, test = fold.both, fold.test
         classes = np.array(train.class_names)
         frames = [pd.DataFrame(part.boolean().astype(int), columns=list(part.names)) for part in (train, test)]
-        splits.append(Split(frames[0], classes[train.labels], frames[1], classes[test.labels], number))
+        splits.append(
+            Split(frames[0], classes[train.labels], frames[1], classes[test.labels], N_FOLDS * partition + number)
+        )
     return splits
 
 
@@ -166,6 +172,7 @@ def main() -> None:
     parser.add_argument("--tables", nargs="*", help="tables whose name starts with one of these")
     parser.add_argument("--methods", nargs="*", default=["ours", *PEERS], choices=["ours", *PEERS], metavar="NAME")
     parser.add_argument("--limit", type=float, default=600.0, help="CPU seconds for one run")
+    parser.add_argument("--partitions", type=int, default=1, help="how often the five folds are drawn")
     parser.add_argument("--json", help="keep every run here, and go on from what the file holds")
     parser.add_argument("--again", nargs="*", default=[], help="methods to run again, whatever the file holds")
     asked = parser.parse_args()
@@ -176,7 +183,7 @@ def main() -> None:
         if asked.tables and not table.name.startswith(tuple(asked.tables)):
             continue
         of_table = []
-        for split in table.splits():
+        for split in (split for partition in range(asked.partitions) for split in table.splits(partition)):
             for method in suited(asked.methods, split):
                 line = lines.get(table.name, split.seed, method)
                 of_table.append(line or lines.add(measured(table.name, split, method, asked.limit)))

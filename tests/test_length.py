@@ -106,6 +106,15 @@ def test_of_equally_good_trials_for_a_fold_the_usual_answers_count(labels):
     assert judge.honest_best(trials).score == 1.0
 
 
+def test_a_trial_without_an_error_on_unseen_rows_is_the_honest_best(labels):
+    """Others are as good on all folds but one, and most of them are wrong there."""
+    judge = judge_of(labels)
+    wrong = [labels ^ ((judge.fold == fold) & (np.arange(len(labels)) % 20 == fold)) for fold in range(5)]
+    trials = [*(trial(judge, fires, 2) for fires in wrong * 2), trial(judge, labels, 9)]
+    assert judge.honest_best(trials) is trials[-1]
+    assert judge.honest_best(trials[:-1]).score < 1.0
+
+
 def test_the_best_of_many_that_differ_by_chance_is_not_flattered(labels):
     judge = judge_of(labels)
     trials = [trial(judge, flipped(labels, 0.4, seed), 5) for seed in range(40)]

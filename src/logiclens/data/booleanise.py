@@ -17,7 +17,7 @@ from logiclens.data.columns import Column, as_named, column_names, columns_of
 from logiclens.data.concepts import checked_weight
 from logiclens.data.finding import CONSTANT, Finding, How, is_identifier
 from logiclens.data.parts import distinct_rows
-from logiclens.data.reference import NO_REFERENCE, Reference, find_reference
+from logiclens.data.reference import NO_REFERENCE, Reference, ReferenceCut, find_reference
 from logiclens.data.sources import opened, parted
 from logiclens.data.tally import Tally
 from logiclens.errors import LogicLensError, LogicLensWarning
@@ -118,6 +118,22 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             reference = find_reference(supervised, classes, n_classes, counts, max_categories=self.max_categories)
         return self._fit(tallies, reference)
 
+    def sharpened(
+        self,
+        cuts: Mapping[str, Sequence[ReferenceCut]],
+        columns: Sequence[Column],
+        classes: NDArray[np.intp],
+        n_classes: int,
+        weight: NDArray[np.float64],
+    ) -> Booleaniser:
+        """Fit again to the columns that `fit_columns` had, with some more cuts; these come first."""
+        if not cuts:
+            return self
+        tallies = [Tally.of(column, classes, n_classes, counting_weight(weight)) for column in columns]
+        known = self.reference_
+        more = {name: (*cuts.get(name, ()), *known.cuts.get(name, ())) for name in {**known.cuts, **cuts}}
+        return self._fit(tallies, replace(known, cuts=more))
+
     def fit_tallies(self, columns: Sequence[Tally]) -> Booleaniser:
         """Find the concepts of columns by how often each value goes with each class, wherever that was counted.
 
@@ -127,6 +143,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._fit(columns, NO_REFERENCE)
 
     def _fit(self, columns: Sequence[Tally], reference: Reference) -> Booleaniser:
+        self.reference_ = reference
         found = Finding(self.n_cuts, self.max_categories, reference)
         found.keep_within(columns)
         for column in columns:

@@ -64,10 +64,12 @@ class Reference:
     Attributes:
         cuts: of numbers and dates, what is worth most first.
         groups: of columns of categories, each group as places among the categories, what is worth most first.
+        errors: the share of its own rows on which the ensemble is wrong; 1 where there is none.
     """
 
     cuts: Mapping[str, tuple[ReferenceCut, ...]] = field(default_factory=dict)
     groups: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    errors: float = 1.0
 
 
 NO_REFERENCE = Reference()
@@ -118,7 +120,9 @@ def find_reference(
         for cluster in placing.clusters(place, CHANCE_GROUP):
             above = np.flatnonzero(feature.rates >= (cluster.low + cluster.high) / 2)
             groups.setdefault(name, []).append((cluster.gain, tuple(above.tolist())))
-    return Reference(cuts, {name: _distinct_groups(found) for name, found in groups.items()})
+    wrong = ((ensemble.scores(matrix) > 0) != (ensemble.targets > 0.5)).any(axis=0)
+    errors = float(weight[wrong].sum() / weight.sum())
+    return Reference(cuts, {name: _distinct_groups(found) for name, found in groups.items()}, errors)
 
 
 def _is_cut(feature: _Feature) -> bool:

@@ -21,6 +21,7 @@ from logiclens.estimators.counted import prepare_counted
 from logiclens.estimators.inputs import Labels, bare_predicates, class_codes, known_labels
 from logiclens.estimators.prepared import CutsOn, Prepared, Schema, SetAside, about
 from logiclens.estimators.teacher import answers_of
+from logiclens.explain.sharpening import sharper_cuts
 from logiclens.formula.counted import counting_weight
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
@@ -189,6 +190,8 @@ class Cutter:
             kinds = self.codes.reshape(len(self.weight), -1)[trains]
             n_classes = 2 if self.codes.ndim == 2 else len(self.known.classes)
             made = clone(self.booleaniser).fit_columns(parts, kinds, n_classes, train[trains])
+            sharper = sharper_cuts(made, parts, kinds, n_classes, train[trains])
+            made = made.sharpened(sharper, parts, kinds, n_classes, train[trains])
         return self.raw.schema(self.known, made), made
 
     @cached_property

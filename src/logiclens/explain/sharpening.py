@@ -1,0 +1,194 @@
+"""Sharper cuts: where a formula is right on nearly all rows, single rows tell where its thresholds lie.
+
+The cuts of a column are found before any formula is. Two cubes may ask for thresholds that lie so close together that
+they were taken for one cut, and a cut may be off by a few rows. So a formula is searched once on the labels, and each
+of its thresholds is moved on the raw column to where the formula makes the fewest errors. Where that tells more than it
+costs to write a threshold down, it becomes a cut of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.data.booleanise import Booleaniser
+from logiclens.data.columns import Column
+from logiclens.data.cutting import Cutting
+from logiclens.data.parts import row_hashes
+from logiclens.data.reference import ReferenceCut
+from logiclens.explain.search import Codes, FormulaSearch, Point, SearchRows, Support
+from logiclens.train.committee import MANY_CLASSES
+
+MOST_ERRORS = 0.03
+"""Where the reference trees or a formula are wrong on a larger share of the rows, single rows tell nothing of a cut."""
+MOST_ROWS = 5_000
+"""Formulas are searched on at most so many distinct rows, chosen by what they hold."""
+PRICES = tuple(0.02 / 2**k for k in range(8))
+"""Of a literal, while the formula is searched."""
+MOST_ROUNDS = 4
+"""How often all thresholds of a formula are looked at."""
+
+
+def sharper_cuts(
+    fitted: Booleaniser,
+    columns: Sequence[Column],
+    classes: NDArray[np.intp],
+    n_classes: int,
+    weight: NDArray[np.float64],
+) -> dict[str, list[ReferenceCut]]:
+    """The thresholds, by column, that formulas of the classes would rather have than the cuts that were found.
+
+    Args:
+        fitted: what found the cuts, on these rows.
+        columns: the raw columns.
+        classes: class numbers `[rows, tasks]`.
+        n_classes: the number of classes of a task.
+        weight: how many rows each row counts for.
+    """
+    reference = fitted.reference_
+    if reference.errors > MOST_ERRORS or not reference.cuts or n_classes > MANY_CLASSES or fitted.n_cuts is not None:
+        return {}
+    taken = np.argsort(row_hashes(columns, *classes.T, seed=0), kind="stable")[:MOST_ROWS]
+    taken.sort()
+    columns, classes, weight = [column.take(taken) for column in columns], classes[taken], weight[taken]
+    table = _Table.of(fitted.cutting_, columns, set(reference.cuts), weight)
+    found: dict[str, list[ReferenceCut]] = {}
+    for task in range(classes.shape[1]):
+        sizes = np.bincount(classes[:, task], weight, minlength=n_classes)
+        # Of two classes one formula states both.
+        stated = [int(np.argmin(sizes))] if n_classes == 2 else range(n_classes)
+        for klass in stated:
+            if 0 < sizes[klass] < weight.sum():
+                for cut in table.sharpened(classes[:, task] == klass):
+                    cuts = found.setdefault(cut[0], [])
+                    if cut[1] not in cuts:
+                        cuts.append(cut[1])
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Rows as concepts, beside the raw values that thresholds are about.
+
+    Attributes:
+        bits: the concepts `[rows, concepts]`.
+        names: the concepts.
+        about: the column of each concept that is a threshold of one that may be cut elsewhere.
+        values: the raw values by column, −inf where missing.
+        weight: how many rows each row counts for.
+    """
+
+    bits: NDArray[np.bool_]
+    names: tuple[str, ...]
+    about: Mapping[int, str]
+    values: Mapping[str, NDArray[np.float64]]
+    weight: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, cutting: Cutting, columns: Sequence[Column], movable: set[str], weight: NDArray[np.float64]) -> _Table:
+        names = tuple(cutting.predicates)
+        everything = cutting.values(columns).astype(np.bool_)
+        bits = everything[:, [cutting.names.index(name) for name in names]]
+        thresholds = {
+            place: predicate.column
+            for place, predicate in enumerate(cutting.predicates.values())
+            if predicate.operator == ">=" and predicate.column in movable
+        }
+        values = {
+            column.name: np.where(np.isnan(column.numbers), -np.inf, column.numbers)
+            for column in columns
+            if column.name in thresholds.values()
+        }
+        return cls(bits, names, thresholds, values, weight)
+
+    def sharpened(self, yes: NDArray[np.bool_]) -> list[tuple[str, ReferenceCut]]:
+        """The thresholds that the formula of a class would rather have."""
+        cubes = self._formula(yes)
+        fires = [[self.bits[:, code >> 1] ^ bool(code & 1) for code in cube] for cube in cubes]
+        if self._errors(fires, yes) > MOST_ERRORS * self.weight.sum():
+            return []
+        moved: dict[tuple[int, int], tuple[str, ReferenceCut]] = {}
+        for _ in range(MOST_ROUNDS):
+            before = len(moved), sum(cut.gain for _, cut in moved.values())
+            for k, cube in enumerate(cubes):
+                for place, code in enumerate(cube):
+                    column = self.about.get(code >> 1)
+                    cut = None if column is None else self._moved(fires, k, place, column, bool(code & 1), yes)
+                    if column is not None and cut is not None:
+                        fires[k][place] = (self.values[column] >= cut.high) ^ bool(code & 1)
+                        moved[k, place] = column, cut
+            if before == (len(moved), sum(cut.gain for _, cut in moved.values())):
+                break
+        return list(moved.values())
+
+    def _formula(self, yes: NDArray[np.bool_]) -> tuple[Codes, ...]:
+        """The formula of a class that takes the fewest bits to write down, together with its errors."""
+        weight = self.weight.astype(np.float32)
+        target, right = np.where(yes, weight, 0).astype(np.float32), np.where(yes, self.weight, 0.0)
+        rows = SearchRows(self.bits.astype(np.float32), target, weight - target, target, weight, self.names)
+        search = FormulaSearch(rows, Support.of(right, self.weight, None), thorough=False)
+        points: list[Point] = []
+        costs: list[float] = []
+        for place, price in enumerate(PRICES):
+            points.append(search.step(price, points[-1].cubes if points else (), cover=place % 2 == 1))
+            costs.append(self._cost(points[-1], rows, yes))
+            if min(costs) < min(costs[-2:]) and len(costs) > 3:
+                break
+        return points[int(np.argmin(costs))].cubes
+
+    def _errors(self, fires: Sequence[Sequence[NDArray[np.bool_]]], yes: NDArray[np.bool_]) -> float:
+        """The weight of the rows on which a formula is wrong, by where each literal of each cube holds."""
+        said = np.zeros(len(yes), dtype=np.bool_)
+        for literals in fires:
+            said |= np.logical_and.reduce(literals)
+        return float(self.weight[said != yes].sum())
+
+    def _cost(self, point: Point, rows: SearchRows, yes: NDArray[np.bool_]) -> float:
+        errors = self._errors([[rows.fires(cube)] for cube in point.cubes], yes)
+        return _told(errors, float(self.weight.sum())) + point.n_literals * math.log(2 * len(self.names))
+
+    def _moved(
+        self, fires: Sequence[Sequence[NDArray[np.bool_]]], k: int, place: int, column: str, negated: bool,
+        yes: NDArray[np.bool_],
+    ) -> ReferenceCut | None:  # fmt: skip
+        """Where the threshold of one literal is best, all else being as it is; None where it should stay."""
+        others = np.zeros(len(yes), dtype=np.bool_)
+        for place_of_cube, literals in enumerate(fires):
+            if place_of_cube != k:
+                others |= np.logical_and.reduce(literals)
+        asked = ~others
+        for at, literal in enumerate(fires[k]):
+            if at != place:
+                asked &= literal
+        rows = np.flatnonzero(asked)
+        if len(rows) < 2:
+            return None
+        values = self.values[column]
+        order = rows[np.argsort(values[rows], kind="stable")]
+        # What is won where the rows of a place and all after it are above the threshold, not below it.
+        sign = np.where(yes[order] != negated, 1.0, -1.0) * self.weight[order]
+        above = np.cumsum(sign[::-1])[::-1]
+        apart = np.flatnonzero(values[order][:-1] < values[order][1:]) + 1
+        apart = apart[np.isfinite(values[order][apart - 1])]
+        if not len(apart):
+            return None
+        errors, total = self._errors(fires, yes), float(self.weight.sum())
+        now = float(sign[(fires[k][place] ^ negated)[order]].sum())
+        best = int(apart[np.argmax(above[apart])])
+        won = float(above[best]) - now
+        gain = _told(errors, total) - _told(errors - won, total)
+        # The literal named one of the cuts of the column, and is to name one of its values.
+        n_cuts = sum(other == column for other in self.about.values())
+        if won <= 0 or gain <= math.log(len(np.unique(values)) / n_cuts):
+            return None
+        return ReferenceCut(float(values[order[best - 1]]), float(values[order[best]]), math.inf)
+
+
+def _told(errors: float, total: float) -> float:
+    """The cost of naming so many wrong rows, in natural units: the entropy of the errors."""
+    errors = min(max(errors, 0.0), total)
+    return sum(part * math.log(total / part) for part in (errors, total - errors) if part > 0)
