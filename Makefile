@@ -72,10 +72,12 @@ bench-table: setup
 # Planted formulas: is the truth found? And is there a table on which a simple peer dominates our rules? Both need
 # LOGICLENS_DATA and go on where they were stopped.
 bench-planted: setup
-	$(BIN)/python benchmarks/planted.py --json benchmarks/results/planted.json
+	$(BIN)/python benchmarks/planted.py --seeds-from 500 --json benchmarks/results/planted.json
+	$(BIN)/python benchmarks/truth_page.py
 
 bench-domination: setup
 	$(BIN)/python benchmarks/domination.py --json benchmarks/results/domination.json
+	$(BIN)/python benchmarks/truth_page.py
 
 # Each part of the defaults changed alone, into benchmarks/results and docs/ablation.md (needs LOGICLENS_DATA).
 # It goes on where it was stopped.

@@ -128,7 +128,7 @@ def decided_otherwise(explanation: Explanation, name: str) -> Explanation:
         replace(one, formula=DNF([Cube([next(iter(next(iter(~one.formula.of))))])])) if is_rest(one.formula) else one
         for one in explanation.classes
     ]
-    return replace(explanation, resolve="confidence", classes=tuple(classes))
+    return replace(explanation, resolve="confidence", classes=tuple(classes), model_rules=None)
 
 
 def is_rest(formula: DNF | Complement) -> bool:

@@ -64,14 +64,17 @@ def mixed_split(seed: int = 0) -> peers.Split:
         {"x": random.random(300).round(2), "y": random.normal(size=300), "kind": random.choice(list("abc"), 300)}
     )
     labels = np.where((frame["x"] > 0.6) | ((frame["kind"] == "a") & (frame["y"] > 0)), "yes", "no")
-    return domination.folded(frame, labels)[seed % domination.N_FOLDS]
+    return domination.folded(frame, labels, 0)[seed % domination.N_FOLDS]
 
 
 def test_folds_hold_every_row_once():
     frame = pd.DataFrame({"x": np.arange(50)})
-    splits = domination.folded(frame, np.arange(50) % 2)
+    splits = domination.folded(frame, np.arange(50) % 2, 0)
     assert sorted(row for split in splits for row in split.test["x"]) == list(range(50))
     assert [split.seed for split in splits] == list(range(5))
+    again = domination.folded(frame, np.arange(50) % 2, 1)
+    assert [split.seed for split in again] == list(range(5, 10))
+    assert any(set(one.test["x"]) != set(other.test["x"]) for one, other in zip(splits, again, strict=True))
 
 
 def test_runs_that_fail_or_take_too_long_are_said_to(monkeypatch):
@@ -155,7 +158,7 @@ def test_the_command_goes_on_from_its_file(monkeypatch, capsys, tmp_path):
 
     monkeypatch.setitem(domination.METHODS, "ours", ours)
     splits = [mixed_split(seed) for seed in range(2)]
-    monkeypatch.setattr(domination, "tables", lambda: [domination.Table("mixed", lambda: splits)])
+    monkeypatch.setattr(domination, "tables", lambda: [domination.Table("mixed", lambda partition: splits)])
     file = tmp_path / "domination.json"
     monkeypatch.setattr("sys.argv", ["d", "--methods", "ours", "tree, 2 leaves", "one literal", "--json", str(file)])
     domination.main()

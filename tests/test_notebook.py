@@ -405,14 +405,14 @@ def test_the_accuracy_of_the_network_is_not_that_of_its_rules():
 
 
 def test_a_look_does_not_warn_and_leaves_the_warning_to_who_asks(monkeypatch):
-    explain = explaining_module.explain_learned
-    model = EntropyClassifier(epochs=5).fit(TABLE, LABELS)
+    explain = explaining_module.explain_all
+    model = EntropyClassifier(method="paper", epochs=5).fit(TABLE, LABELS)
 
     def warned(*values, **settings):
         warnings.warn("mind this", LogicLensWarning, stacklevel=2)
         return explain(*values, **settings)
 
-    monkeypatch.setattr(explaining_module, "explain_learned", warned)
+    monkeypatch.setattr(explaining_module, "explain_all", warned)
     kept = set(vars(model))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

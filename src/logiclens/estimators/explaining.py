@@ -40,6 +40,7 @@ class Explaining(Fitted):
         With `exact` these are the model; else they are about it.
         """
         self._check_fitted()
+        self._check_method()
         if not hasattr(self, "_rules"):
             # Read off the network once; the next call finds them.
             self._rules = self.explain().rules
@@ -73,8 +74,7 @@ class Explaining(Fitted):
         self._check_fitted()
         if X is None and not hasattr(self, "table_"):
             raise LogicLensError("a loaded model keeps no rows: pass the rows to explain, explain(rows).")
-        if hasattr(self, "table_") and hasattr(self, "learned_") != (self.method != "paper"):
-            raise NotFittedError("method was changed after the model was fitted: call fit(X, y) again.")
+        self._check_method()
         table = self.table_ if X is None else self._table(X, y)
         if self._is_exact:
             if not exclusive:
@@ -96,6 +96,10 @@ class Explaining(Fitted):
             # At the caller's line, not at this one.
             warnings.warn(warning.message, stacklevel=2)
         return self._resampled(self._labelled(explanation, notes=self._notes), stability)
+
+    def _check_method(self) -> None:
+        if hasattr(self, "table_") and hasattr(self, "learned_") != (self.method != "paper"):
+            raise NotFittedError("method was changed after the model was fitted: call fit(X, y) again.")
 
     def _learned_explanation(self, table: ConceptTable, exclusive: bool = True) -> Explanation:
         """The formulas that were searched, on some rows; of a loaded model those of its rules."""
