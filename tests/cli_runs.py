@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import pty
 import select
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,12 +25,37 @@ COMMAND = Path(sys.executable).with_name("logiclens")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80"}
 
 
-def logiclens(*arguments: object, cwd: Path | None = None, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-    """Run a command as a user does, in a pipe."""
-    run = subprocess.run(
-        [str(COMMAND), *map(str, arguments)], input=stdin, capture_output=True, cwd=cwd, env=ENVIRONMENT
+@cache
+def server() -> socket.socket:
+    """A process with everything loaded, which forks for each command; see `tests/cli_server.py`."""
+    ours, theirs = socket.socketpair()
+    script = Path(__file__).with_name("cli_server.py")
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(theirs.fileno()), str(COMMAND)], pass_fds=[theirs.fileno()], env=ENVIRONMENT
     )
-    return subprocess.CompletedProcess(run.args, run.returncode, run.stdout.decode(), run.stderr.decode())
+    theirs.close()
+
+    def end() -> None:
+        ours.close()
+        process.wait(30)
+
+    atexit.register(end)
+    return ours
+
+
+def logiclens(*arguments: object, cwd: Path | None = None, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
+    """Run a command as a user does, in a process of its own; its streams are files."""
+    words = [str(argument) for argument in arguments]
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(stdin)
+        given.seek(0)
+        request = {"arguments": words, "cwd": None if cwd is None else str(cwd)}
+        socket.send_fds(server(), [json.dumps(request).encode()], [file.fileno() for file in (given, out, err)])
+        code = server().makefile().readline()
+        assert code, "the process that runs commands has ended"
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess([str(COMMAND), *words], int(code), out.read().decode(), err.read().decode())
 
 
 def refused(*arguments: object, cwd: Path | None = None, stdin: bytes = b"") -> str:

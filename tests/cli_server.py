@@ -1,0 +1,74 @@
+"""A process that has loaded the command line and forks for every command: each is its own process, without imports.
+
+Started as `python tests/cli_server.py FD`, where FD is a socket. A request is a line of JSON with the arguments, the
+folder and three file descriptors; the answer is the exit code as a line. What must start anew, such as another seed of
+hashes, is run by `subprocess` instead.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import socket
+import sys
+import threading
+import traceback
+
+STREAMS = 3
+
+
+def serve(connection: socket.socket, command: str) -> None:
+    """Answer requests until the other side is gone."""
+    while True:
+        message, streams, _, _ = socket.recv_fds(connection, 1 << 20, STREAMS)
+        if not message:
+            return
+        request = json.loads(message)
+        child = os.fork()
+        if child == 0:
+            connection.close()
+            for place, stream in enumerate(streams):
+                os.dup2(stream, place)
+                os.close(stream)
+            os._exit(run(command, request["arguments"], request["cwd"]))
+        for stream in streams:
+            os.close(stream)
+        _, status = os.waitpid(child, 0)
+        connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def run(command: str, arguments: list[str], cwd: str | None) -> int:
+    """Run the command line here as the interpreter would, to its end."""
+    if cwd is not None:
+        os.chdir(cwd)
+    sys.argv = [command, *arguments]
+    code = 0
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    return code
+
+
+if __name__ == "__main__":
+    # Whatever a command may need, so that no command loads it again.
+    import duckdb  # noqa: F401
+    import jinja2  # noqa: F401
+    import sklearn.ensemble  # noqa: F401
+    import torch  # noqa: F401
+
+    import logiclens.cli.app
+    import logiclens.cli.explain
+    import logiclens.estimators.classifier
+    import logiclens.report.page  # noqa: F401
+    from logiclens.cli import main
+
+    serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])
