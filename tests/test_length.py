@@ -294,9 +294,15 @@ def test_trials_that_stand_for_more_classes_have_a_smaller_error(labels):
     assert 0.3 < (best.score - short.score) / judge.error(best, short) < ERRORS[0]
     assert short in eligible([best, short], judge, n_classes=1)
     assert short not in eligible([best, short], judge, n_classes=100)
-    ratio = (best.score - short.score) / judge.error(best, short)
-    for n_classes in (2, 3, 5, 9):
-        assert (short in eligible([best, short], judge, n_classes=n_classes)) is bool(ratio <= n_classes**-0.5)
+    # Eight answers otherwise to the better, and eleven to the worse.
+    fires, right = best.fires[0].copy(), best.fires[0] == labels
+    fires[np.r_[np.flatnonzero(~right)[:8], np.flatnonzero(right)[:11]]] ^= True
+    near = trial(judge, fires, 1)
+    ratio = (best.score - near.score) / judge.error(best, near)
+    assert 0.3 < ratio < 0.6
+    kept = [near in eligible([best, near], judge, n_classes=n_classes) for n_classes in (2, 3, 5, 9, 12)]
+    assert kept == [ratio <= n_classes**-0.5 for n_classes in (2, 3, 5, 9, 12)]
+    assert len(set(kept)) == 2
 
 
 def test_prices_go_down_to_half_a_row():

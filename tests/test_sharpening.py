@@ -12,7 +12,9 @@ from logiclens import EntropyClassifier
 from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import columns_of
 from logiclens.data.reference import ReferenceCut
-from logiclens.explain.sharpening import _Table, _told, sharper_cuts
+from logiclens.estimators.inputs import known_labels
+from logiclens.estimators.prepare import Cutter, _Raw
+from logiclens.explain.sharpening import _cost_of_errors, _Table, sharper_cuts
 
 
 def two_near_thresholds(n_rows: int = 2_000, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -37,21 +39,120 @@ def fitted(frame: pd.DataFrame, labels: np.ndarray, weight: np.ndarray | None = 
     return Booleaniser(**settings).fit_columns(*arguments), arguments
 
 
-def test_two_thresholds_that_were_taken_for_one_are_told_apart():
-    frame, labels = two_near_thresholds()
-    booleaniser, arguments = fitted(frame, labels)
-    incomes = [float(meant.value) for meant in booleaniser.predicates_.values() if meant.column == "income"]
-    assert sum(59 < income < 62 for income in incomes) == 1
-    sharper = sharper_cuts(booleaniser, *arguments)
-    again = booleaniser.sharpened(sharper, *arguments)
-    cuts = [meant.value for meant in again.predicates_.values() if meant.column == "income"]
+def parts_as_asked(frame: pd.DataFrame, booleaniser: Booleaniser) -> list[bool]:
+    """For each of the two cubes, whether some cut of the income parts its rows as the threshold does."""
+    cuts = [meant.value for meant in booleaniser.predicates_.values() if meant.column == "income"]
     asked = {60: frame["plan"] == "a", 61.4: (frame["plan"] == "b") & (frame["score"] < 0.7)}
-    for wanted, rows in asked.items():
-        # Some cut parts the rows of the cube as what is wanted does.
-        incomes_asked = frame.loc[rows, "income"]
-        assert any(((incomes_asked >= cut) == (incomes_asked >= wanted)).all() for cut in cuts), cuts
-    # What was found before is still there.
-    assert set(incomes) <= set(cuts)
+    incomes = {wanted: frame.loc[rows, "income"] for wanted, rows in asked.items()}
+    return [any(((each >= cut) == (each >= wanted)).all() for cut in cuts) for wanted, each in incomes.items()]
+
+
+@pytest.mark.parametrize(("n_rows", "seed"), [(2_000, 2), (2_000, 3), (8_000, 0)])
+def test_two_thresholds_that_were_taken_for_one_are_told_apart(n_rows, seed):
+    frame, labels = two_near_thresholds(n_rows, seed)
+    booleaniser, arguments = fitted(frame, labels)
+    before = parts_as_asked(frame, booleaniser)
+    assert not all(before)
+    known = set(booleaniser.predicates_)
+    sharper = sharper_cuts(booleaniser, *arguments)
+    assert list(sharper) == ["income"]
+    again = booleaniser.sharpened(sharper, *arguments)
+    assert parts_as_asked(frame, again) == [True, True]
+    assert len(set(again.predicates_) - known) == before.count(False)
+
+
+def several_cubes(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Cubes that ask for nearly the same thresholds of two columns, with whole and with rounded values."""
+    rng = np.random.default_rng(seed)
+    n_rows = 1_500
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(0, 60, n_rows).astype(float),
+            "income": rng.exponential(20, n_rows).round(1),
+            "plan": rng.choice(list("abcd"), n_rows),
+            "flag": rng.random(n_rows) < 0.5,
+        }
+    )
+    labels = np.zeros(n_rows, dtype=bool)
+    for plan in "abc":
+        column = rng.choice(["age", "income"])
+        threshold = np.quantile(frame[column], 0.5 + rng.choice([0, 0.005, 0.01, -0.01]))
+        labels |= np.asarray((frame[column] >= threshold) & (frame["plan"] == plan) & (frame["flag"] | (plan != "b")))
+    return frame, labels ^ (rng.random(n_rows) < rng.choice([0, 0.005]))
+
+
+def test_cuts_stay_in_order_and_no_two_are_written_alike():
+    """Cubes see other rows: what they want may overlap, be one number, or stand in another order than its gaps."""
+    n_moved = 0
+    for seed in range(40):
+        frame, labels = several_cubes(seed)
+        booleaniser, arguments = fitted(frame, labels)
+        sharper = sharper_cuts(booleaniser, *arguments)
+        n_moved += bool(sharper)
+        again = booleaniser.sharpened(sharper, *arguments)
+        for column in ("age", "income"):
+            cuts = [meant.value for meant in again.predicates_.values() if meant.column == column]
+            assert cuts == sorted(set(cuts)), (seed, cuts)
+    assert n_moved >= 5
+
+
+def test_gaps_for_which_one_number_is_written_are_one_cut():
+    booleaniser, arguments = fitted(*several_cubes(0))
+    gaps = [(8.0, 10.0), (9.0, 11.0), (22.0, 29.0), (23.0, 24.0)]
+    again = booleaniser.sharpened({"age": [ReferenceCut(*gap, math.inf) for gap in gaps]}, *arguments)
+    cuts = [meant.value for meant in again.predicates_.values() if meant.column == "age"]
+    assert cuts == sorted(set(cuts))
+    assert {10, 24} < set(cuts)
+    values = np.asarray(again.cutting_.values(columns_of(several_cubes(0)[0])))
+    # Whoever is above a cut is above every lower one.
+    places = [place for place, name in enumerate(again.cutting_.names) if name.startswith("age >=")]
+    assert (np.diff(values[:, places].astype(int), axis=1) <= 0).all()
+
+
+@pytest.mark.parametrize("share", [0.025, 0.3])
+def test_a_class_of_pure_noise_moves_no_cut(share):
+    """Errors on few rows are a small share of all: a rare class must be told by its own rows."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        frame = pd.DataFrame(rng.random((1_000, 12)).round(3), columns=[f"v{j}" for j in range(12)])
+        booleaniser, arguments = fitted(frame, rng.random(1_000) < share)
+        assert sharper_cuts(booleaniser, *arguments) == {}, seed
+
+
+def test_rescaled_columns_are_read_at_their_middle():
+    frame, labels = two_near_thresholds()
+    booleaniser, (columns, _, _, weight) = fitted(frame, labels, cuts={"score": "soft"})
+    table = _Table.of(booleaniser.cutting_, columns, {"income"}, weight)
+    (place,) = (place for place, name in enumerate(table.names) if name.startswith("score"))
+    assert 0.4 < table.bits[:, place].mean() < 0.6
+    assert place not in table.about
+
+
+def test_with_many_classes_nothing_is_searched(monkeypatch):
+    frame, _ = two_near_thresholds()
+    labels = np.minimum(frame["income"] // 15, 5).astype(int).to_numpy()
+    monkeypatch.setattr(_Table, "sharpened", lambda *_: pytest.fail("a formula was searched"))
+    booleaniser, arguments = fitted(frame, labels)
+    assert booleaniser.reference_.errors < 0.03
+    assert sharper_cuts(booleaniser, *arguments) == {}
+
+
+def test_labels_of_a_test_fold_move_no_cut_of_that_fold():
+    frame, labels = two_near_thresholds(1_200, seed=3)
+    codes, weight = labels.astype(int), np.ones(len(labels))
+    groups = np.stack([(np.arange(len(labels)) % 3 == group).astype(float) for group in range(3)])
+
+    def cuts(codes: np.ndarray) -> list[tuple[str, ...]]:
+        raw = _Raw.of(frame, True)
+        known = known_labels(codes, weight)
+        cutter = Cutter(raw, known, np.arange(len(labels)), known.codes, weight, Booleaniser())
+        return [tuple(cut.table.names) for cut in cutter.grouped(groups).without]
+
+    turned = codes.copy()
+    turned[groups[1] > 0] ^= 1
+    before, after = cuts(codes), cuts(turned)
+    assert before[1] == after[1]
+    assert before[0] != after[0]
 
 
 @pytest.mark.parametrize("seed", [0, 2])
@@ -133,6 +234,6 @@ def test_a_threshold_stays_where_moving_it_tells_too_little():
 
 
 def test_errors_cost_their_entropy():
-    assert _told(0, 100) == _told(100, 100) == 0
-    assert _told(50, 100) == pytest.approx(100 * math.log(2))
-    assert _told(1, 1_000) == pytest.approx(math.log(1_000) + 1, abs=1e-3)
+    assert _cost_of_errors(0, 100) == _cost_of_errors(100, 100) == 0
+    assert _cost_of_errors(50, 100) == pytest.approx(100 * math.log(2))
+    assert _cost_of_errors(1, 1_000) == pytest.approx(math.log(1_000) + 1, abs=1e-3)

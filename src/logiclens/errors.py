@@ -24,6 +24,10 @@ class UnknownConcept(LogicLensError):
     """A formula or a call names a concept that the rows do not have."""
 
 
+class NoConcepts(LogicLensError):
+    """A table of which no column tells rows apart."""
+
+
 class NoEntropyLayer(LogicLensError):
     """A model was given that has no entropy layer to read relevance from."""
 

@@ -20,7 +20,7 @@ from logiclens.data.parts import distinct_rows
 from logiclens.data.reference import NO_REFERENCE, Reference, ReferenceCut, find_reference
 from logiclens.data.sources import opened, parted
 from logiclens.data.tally import Tally
-from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.errors import LogicLensError, LogicLensWarning, NoConcepts
 from logiclens.formula.counted import counting_weight
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate, Scalar
@@ -104,7 +104,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Booleaniser:
         """Find the concepts of columns whose rows differ; `classes` holds class numbers `[rows, tasks]`."""
         if len(weight) < 2:
-            raise LogicLensError(f"cuts need several rows that differ, got {len(weight)} sample.")
+            raise NoConcepts(f"cuts need several rows that differ, got {len(weight)} sample.")
         counts = counting_weight(weight)
         tallies = [Tally.of(column, classes, n_classes, counts) for column in columns]
         self._check_settings(tallies)
@@ -149,7 +149,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for column in columns:
             found.look_at(column, _how(self.cuts, column.name))
         if not found.predicates:
-            raise LogicLensError(_nothing_left(found.dropped))
+            raise NoConcepts(_nothing_left(found.dropped))
         self.cutting_ = found.cutting()
         self._columns = tuple(column.name for column in columns)
         self.dropped_ = found.dropped

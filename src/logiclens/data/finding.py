@@ -131,7 +131,10 @@ class Finding:
             # A flag written as a number.
             return [self._name(Predicate(column.name, "==", 1))]
         else:
-            names = [self._name(_between(column, low, high)) for low, high in self._gaps(column, histogram, how)]
+            found = {_between(column, low, high) for low, high in self._gaps(column, histogram, how)}
+            # Gaps may overlap: what is written puts cuts in order, and gaps for which the same is written are one cut.
+            ordered = sorted(found, key=lambda predicate: _seconds(predicate.value))
+            names = [self._name(predicate) for predicate in ordered]
             self._tell_loose(column, names)
         if len(names) > 1:
             self.implied.append(names)
@@ -163,7 +166,7 @@ class Finding:
         self.reference = replace(self.reference, cuts=by_gain)
 
     def _gaps(self, column: Tally, histogram: Histogram, how: str) -> list[tuple[float, float]]:
-        """Between which values a column is cut, in order."""
+        """Between which values a column is cut, in any order."""
         n_cuts = N_CUTS if self.n_cuts is None else self.n_cuts
         reference = self.reference.cuts.get(column.name, ()) if how == "supervised" else ()
         if not reference or has_few_values(histogram, n_cuts):
@@ -176,7 +179,7 @@ class Finding:
             low, high = histogram.gap(place)
             if len(gaps) < most and all(abs(histogram.share_below(high) - share) >= NEAR for share in taken):
                 gaps.append((low, high))
-        return sorted(gaps)
+        return gaps
 
     def _tell_loose(self, column: Tally, names: Sequence[str]) -> None:
         """Say of cuts among bins that could not be told apart how far they may be from where they would be."""

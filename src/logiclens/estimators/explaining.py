@@ -109,9 +109,12 @@ class Explaining(Fitted):
             formulas, choices = self._rules.formulas, ()
         answer: Answer = "threshold" if self.schema_.multilabel else "argmax"
         explanation = explain_learned(self.network_, table, formulas, choices, answer=answer, exclusive=exclusive)
-        rules = getattr(self, "_rules", None) if exclusive else None
-        notes = (*self._notes, *table.group_warnings())
-        return self._labelled(explanation, notes=notes, model_rules=rules, stability=self._on_bags())
+        notes, known = (*self._notes, *table.group_warnings()), getattr(self, "_rules", None)
+        explanation = self._labelled(explanation, notes=notes, stability=self._on_bags())
+        if known is None or exclusive:
+            return replace(explanation, model_rules=known)
+        # Formulas that are spelled out mean the same, so who decides stays the same.
+        return replace(explanation, order=known.order, otherwise=known.otherwise)
 
     def _on_bags(self) -> Stability | None:
         """What recurs on the bags of the committee; of a loaded model what its rules know of it."""

@@ -16,7 +16,7 @@ from logiclens.data.booleanise import Booleaniser
 from logiclens.data.columns import Column, column_names, columns_of
 from logiclens.data.concepts import ConceptTable, checked_weight
 from logiclens.data.parts import DistinctRows, distinct_rows, set_apart, split_groups
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, NoConcepts
 from logiclens.estimators.counted import prepare_counted
 from logiclens.estimators.inputs import Labels, bare_predicates, class_codes, known_labels
 from logiclens.estimators.prepared import CutsOn, Prepared, Schema, SetAside, about
@@ -219,7 +219,7 @@ class Cutter:
     def _cut_without(self, group: NDArray[np.float64], everything: CutRows) -> CutRows:
         try:
             return self.cut(self.weight - group)
-        except LogicLensError:
+        except NoConcepts:
             # Without these rows no column varies: there is nothing that a rule could be made of.
             table, held = everything.table, everything.validation
             return CutRows(table.naming(()), None if held is None else held.naming(()), everything.about)

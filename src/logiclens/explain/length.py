@@ -309,7 +309,7 @@ class Judge:
         For each fold the trial answers that is best on the other folds (after Tibshirani and Tibshirani 2009); of
         several that are equally good there, one whose answers in the fold most of them give. The answers are those for
         the classes of the first trial; of two classes one is the other turned round. A trial that is right on every
-        row of every fold is taken as it is: luck makes no such trial.
+        row of every fold is taken as it is: luck alone hardly makes one.
         """
         first = max(trials, key=lambda trial: trial.score)
         if first.score >= 1 - SAME:

@@ -125,6 +125,7 @@ class Explanation(Sequence[ClassExplanation]):
         resolve: who decides where not exactly one formula fires; see `RuleSet`.
         order: with `resolve="order"`, the places of the classes in the order in which they decide; without one, the
             order that `best_order` finds on the explained rows.
+        otherwise: the place of the class of rows on which no formula fires; without one, that with the best score.
         answers: what a teacher says of the explained rows, 0 to 1 for each class; the order and the class `otherwise`
             then follow it, and not the labels.
         model_rules: the rules that the model itself predicts with, where it was made exact.
@@ -146,6 +147,7 @@ class Explanation(Sequence[ClassExplanation]):
     soft_network: nn.Module | None = field(default=None, repr=False)
     rows: ConceptTable | None = field(default=None, repr=False)
     order: tuple[int, ...] = ()
+    otherwise: int | None = None
     answers: NDArray[np.float64] | None = field(default=None, repr=False)
 
     def __getitem__(self, key: Any) -> Any:
@@ -226,6 +228,7 @@ class Explanation(Sequence[ClassExplanation]):
             groups=table.groups,
             resolve=self.resolve,
             order=self.order if len(self.order) == sum(isinstance(formula, DNF) for formula in formulas) else (),
+            otherwise=self.otherwise,
             multilabel=table.is_multilabel,
             answers=self.answers,
         )

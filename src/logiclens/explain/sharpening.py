@@ -20,11 +20,14 @@ from logiclens.data.columns import Column
 from logiclens.data.cutting import Cutting
 from logiclens.data.parts import row_hashes
 from logiclens.data.reference import ReferenceCut
-from logiclens.explain.search import Codes, FormulaSearch, Point, SearchRows, Support
-from logiclens.train.committee import MANY_CLASSES
+from logiclens.explain.search import Codes, FormulaSearch, SearchRows, Support
 
 MOST_ERRORS = 0.03
-"""Where the reference trees or a formula are wrong on a larger share of the rows, single rows tell nothing of a cut."""
+"""Where the reference trees are wrong on a larger share of the rows, no formula is searched."""
+MOST_OF_CLASS = 0.05
+"""Where a formula is wrong on more rows than this share of the smaller side, single rows tell nothing of a cut."""
+MOST_CLASSES = 5
+"""With more classes formulas would take longer to search than their thresholds are worth."""
 MOST_ROWS = 5_000
 """Formulas are searched on at most so many distinct rows, chosen by what they hold."""
 PRICES = tuple(0.02 / 2**k for k in range(8))
@@ -50,7 +53,7 @@ def sharper_cuts(
         weight: how many rows each row counts for.
     """
     reference = fitted.reference_
-    if reference.errors > MOST_ERRORS or not reference.cuts or n_classes > MANY_CLASSES or fitted.n_cuts is not None:
+    if reference.errors > MOST_ERRORS or not reference.cuts or n_classes > MOST_CLASSES or fitted.n_cuts is not None:
         return {}
     taken = np.argsort(row_hashes(columns, *classes.T, seed=0), kind="stable")[:MOST_ROWS]
     taken.sort()
@@ -91,7 +94,7 @@ class _Table:
     @classmethod
     def of(cls, cutting: Cutting, columns: Sequence[Column], movable: set[str], weight: NDArray[np.float64]) -> _Table:
         names = tuple(cutting.predicates)
-        everything = cutting.values(columns).astype(np.bool_)
+        everything = cutting.values(columns) >= 0.5
         bits = everything[:, [cutting.names.index(name) for name in names]]
         thresholds = {
             place: predicate.column
@@ -108,12 +111,13 @@ class _Table:
     def sharpened(self, yes: NDArray[np.bool_]) -> list[tuple[str, ReferenceCut]]:
         """The thresholds that the formula of a class would rather have."""
         cubes = self._formula(yes)
+        smaller = min(float(self.weight[yes].sum()), float(self.weight[~yes].sum()))
         fires = [[self.bits[:, code >> 1] ^ bool(code & 1) for code in cube] for cube in cubes]
-        if self._errors(fires, yes) > MOST_ERRORS * self.weight.sum():
+        if self._errors(fires, yes) > MOST_OF_CLASS * smaller:
             return []
         moved: dict[tuple[int, int], tuple[str, ReferenceCut]] = {}
         for _ in range(MOST_ROUNDS):
-            before = len(moved), sum(cut.gain for _, cut in moved.values())
+            before = dict(moved)
             for k, cube in enumerate(cubes):
                 for place, code in enumerate(cube):
                     column = self.about.get(code >> 1)
@@ -121,24 +125,24 @@ class _Table:
                     if column is not None and cut is not None:
                         fires[k][place] = (self.values[column] >= cut.high) ^ bool(code & 1)
                         moved[k, place] = column, cut
-            if before == (len(moved), sum(cut.gain for _, cut in moved.values())):
+            if moved == before:
                 break
         return list(moved.values())
 
     def _formula(self, yes: NDArray[np.bool_]) -> tuple[Codes, ...]:
-        """The formula of a class that takes the fewest bits to write down, together with its errors."""
+        """The formula of a class, maybe an empty one, that is shortest to write down together with its errors."""
         weight = self.weight.astype(np.float32)
         target, right = np.where(yes, weight, 0).astype(np.float32), np.where(yes, self.weight, 0.0)
         rows = SearchRows(self.bits.astype(np.float32), target, weight - target, target, weight, self.names)
         search = FormulaSearch(rows, Support.of(right, self.weight, None), thorough=False)
-        points: list[Point] = []
-        costs: list[float] = []
+        formulas: list[tuple[Codes, ...]] = [()]
+        costs = [self._cost((), rows, yes)]
         for place, price in enumerate(PRICES):
-            points.append(search.step(price, points[-1].cubes if points else (), cover=place % 2 == 1))
-            costs.append(self._cost(points[-1], rows, yes))
-            if min(costs) < min(costs[-2:]) and len(costs) > 3:
+            formulas.append(search.step(price, formulas[-1], cover=place % 2 == 1).cubes)
+            costs.append(self._cost(formulas[-1], rows, yes))
+            if len(costs) > 4 and min(costs) < min(costs[-2:]):
                 break
-        return points[int(np.argmin(costs))].cubes
+        return formulas[int(np.argmin(costs))]
 
     def _errors(self, fires: Sequence[Sequence[NDArray[np.bool_]]], yes: NDArray[np.bool_]) -> float:
         """The weight of the rows on which a formula is wrong, by where each literal of each cube holds."""
@@ -147,9 +151,11 @@ class _Table:
             said |= np.logical_and.reduce(literals)
         return float(self.weight[said != yes].sum())
 
-    def _cost(self, point: Point, rows: SearchRows, yes: NDArray[np.bool_]) -> float:
-        errors = self._errors([[rows.fires(cube)] for cube in point.cubes], yes)
-        return _told(errors, float(self.weight.sum())) + point.n_literals * math.log(2 * len(self.names))
+    def _cost(self, cubes: Sequence[Codes], rows: SearchRows, yes: NDArray[np.bool_]) -> float:
+        """What it takes to write down a formula and the rows on which it is wrong."""
+        errors = self._errors([[rows.fires(cube)] for cube in cubes], yes)
+        literals = sum(map(len, cubes)) * math.log(2 * len(self.names))
+        return _cost_of_errors(errors, float(self.weight.sum())) + literals
 
     def _moved(
         self, fires: Sequence[Sequence[NDArray[np.bool_]]], k: int, place: int, column: str, negated: bool,
@@ -169,7 +175,7 @@ class _Table:
             return None
         values = self.values[column]
         order = rows[np.argsort(values[rows], kind="stable")]
-        # What is won where the rows of a place and all after it are above the threshold, not below it.
+        # What is gained where the rows of a place and all after it are above the threshold, not below it.
         sign = np.where(yes[order] != negated, 1.0, -1.0) * self.weight[order]
         above = np.cumsum(sign[::-1])[::-1]
         apart = np.flatnonzero(values[order][:-1] < values[order][1:]) + 1
@@ -179,16 +185,16 @@ class _Table:
         errors, total = self._errors(fires, yes), float(self.weight.sum())
         now = float(sign[(fires[k][place] ^ negated)[order]].sum())
         best = int(apart[np.argmax(above[apart])])
-        won = float(above[best]) - now
-        gain = _told(errors, total) - _told(errors - won, total)
+        spared = float(above[best]) - now
+        gain = _cost_of_errors(errors, total) - _cost_of_errors(errors - spared, total)
         # The literal named one of the cuts of the column, and is to name one of its values.
         n_cuts = sum(other == column for other in self.about.values())
-        if won <= 0 or gain <= math.log(len(np.unique(values)) / n_cuts):
+        if spared <= 0 or gain <= math.log(len(np.unique(values)) / n_cuts):
             return None
         return ReferenceCut(float(values[order[best - 1]]), float(values[order[best]]), math.inf)
 
 
-def _told(errors: float, total: float) -> float:
+def _cost_of_errors(errors: float, total: float) -> float:
     """The cost of naming so many wrong rows, in natural units: the entropy of the errors."""
     errors = min(max(errors, 0.0), total)
     return sum(part * math.log(total / part) for part in (errors, total - errors) if part > 0)

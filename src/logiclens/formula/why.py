@@ -58,12 +58,12 @@ class CubeReason:
     def __str__(self) -> str:
         """One line."""
         if self.fires:
-            return f"fires: {self.told}"
+            return f"fires: {self.trusted}"
         recurrence = f" ({self.recurrence})" if self.recurrence else ""
         return f"fails: {self.words}{recurrence}, for lack of: {'; '.join(map(str, self.failed))}"
 
     @property
-    def told(self) -> str:
+    def trusted(self) -> str:
         """The cube in words, with how far it can be trusted."""
         trust = [f"confidence {self.confidence:.2f}", *([self.recurrence] if self.recurrence else [])]
         return f"{self.words} ({', '.join(trust)})"
@@ -175,7 +175,7 @@ def why(rules: RuleSet, row: Any) -> Why:
         beaten = [str(reason.label) for reason in fired if reason.label != answer]
         how = "comes before" if rules.resolve == "order" else "outweighs"
         note = f", which {how} {' and '.join(beaten)}" if beaten else ""
-        return Why(answer, f"{answer}, because: {decided.told}{note}", decided, classes)
+        return Why(answer, f"{answer}, because: {decided.trusted}{note}", decided, classes)
     if answer is None:
         return Why(None, "nobody decides, because no formula fires", None, classes)
     return Why(answer, f"{answer}, because no formula fires and this is the answer otherwise", None, classes)
