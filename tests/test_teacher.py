@@ -69,6 +69,9 @@ def test_the_order_of_more_classes_is_that_of_the_teacher(table, exact):
     model = EntropyClassifier(teacher=Ranked(), exact=exact, epochs=20, max_literals=1).fit(frame, labels)
     np.testing.assert_array_equal(model.rules_.predict(frame), Ranked().predict(frame))
     assert model.teacher_fidelity_ == {"train": 1.0}
+    if not exact:
+        spelled = model.explain(exclusive=False).rules
+        assert (spelled.order, spelled.otherwise) == (model.rules_.order, model.rules_.otherwise)
     # Confidence is about the labels.
     assert model.rules_.rules[0].confidence[0] < 0.6
 
