@@ -10,6 +10,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from logiclens import EntropyClassifier
+from logiclens.explain import length
 from logiclens.explain.length import (
     ERRORS,
     Choice,
@@ -321,3 +322,21 @@ def test_a_threshold_recurs_where_the_next_one_of_its_column_is_used():
     more = replace(choice, bags=(*bags[:4], ((8,), (2,)), *bags[5:8], ((8,),), bags[9]))
     assert recurring([more]) == ("sex",)
     assert recurring([more], about) == ("age 2", "sex")
+
+
+def test_a_class_whose_formula_is_missed_on_all_rows_does_not_state_the_other(monkeypatch):
+    """The folds find a formula of either class; on all rows the search for the first one stops at a literal."""
+    rng = np.random.default_rng(5)
+    rows = pd.DataFrame(rng.random((600, 6)) < 0.5, columns=list("abcdef")).astype(float)
+    labels = np.asarray(((rows["a"] > 0) & (rows["b"] > 0)) | ((rows["c"] > 0) & (rows["d"] > 0)))
+    search = length._search
+
+    def stopped(lesson, klass, share, config, *, thorough=True, **more):
+        is_missed = thorough and klass == 0
+        config = replace(config, max_literals=1) if is_missed else config
+        return search(lesson, klass, share, config, thorough=thorough, **more)
+
+    monkeypatch.setattr(length, "_search", stopped)
+    model = EntropyClassifier(None, epochs=20, committee=3).fit(rows, labels ^ (rng.random(600) < 0.02))
+    assert model.learned_.choices[0].klass == 1
+    assert (model.rules_.predict(rows) == labels).all()

@@ -835,7 +835,7 @@ def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], c
         note = "too few rows of this class to choose a length by cross-validation: the shortest formula is taken."
         return Choice(klass, shares[-1], prices[0], path[-1].cubes, everything.names, tuple(path), (), note=note)
     trials, kept = _tried(folds, [(klass,) for klass in classes], config, weight)
-    options = []
+    options: list[tuple[bool, int, float, Choice]] = []
     for klass in classes:
         own = [trial for trial in kept if trial.classes == (klass,)]
         if not own:
@@ -851,12 +851,15 @@ def _chosen(everything: Lesson, folds: Sequence[Fold], classes: Sequence[int], c
             path, point = _lower(search, path, taken, everything)
         cubes = everything.plain(search.plainest(point).cubes)
         points = tuple(_plain(everything, path))
-        options.append(Choice(klass, share, point.price, cubes, everything.names, points, tried))
+        choice = Choice(klass, share, point.price, cubes, everything.names, points, tried)
+        # The search on all rows may have missed what was found in the folds.
+        is_found = config.price is not None or everything.fit(klass, cubes) >= taken.fit - FIT
+        options.append((not is_found or not cubes, choice.n_literals, float(sizes[klass]), choice))
     # Within one standard error the shorter formula, then the one that fits better, then the rarer class, or the first.
-    options.sort(key=lambda choice: (not choice.cubes, choice.n_literals, float(sizes[choice.klass])))
-    first = options[0]
-    for other in options[1:]:
-        alike = bool(other.cubes) and other.n_literals == first.n_literals
+    options.sort(key=lambda option: option[:3])
+    is_worse, n_literals, _, first = options[0]
+    for *of_other, _, other in options[1:]:
+        alike = of_other == [is_worse, n_literals]
         if alike and _is_better(everything, (other.klass, other.cubes), (first.klass, first.cubes)):
             return other
     return first
