@@ -45,7 +45,7 @@ the folds again.
 
 def page() -> str:
     """The whole page."""
-    parts = [INTRO]
+    parts = [INTRO.rstrip()]
     for name, told in (("planted", _planted), ("domination", _domination)):
         file = RESULTS / f"{name}.json"
         if file.exists():
