@@ -487,9 +487,11 @@ class _Race:
         )
 
     def is_behind(self, leader: Trial) -> bool:
-        """Whether the formulas are longer than the leader's already, and measurably worse."""
+        """Whether the formulas are longer than the leader's, or as long and growing no more, and measurably worse."""
         best = max(self.trials, key=lambda trial: trial.score)
-        longer = self.trials[-1].literals > leader.literals
+        length = self.trials[-1].literals
+        is_stuck = len(self.trials) > PATIENCE and self.trials[-1 - PATIENCE].literals == length
+        longer = length > leader.literals or (is_stuck and length == leader.literals)
         return bool(longer and leader.score - best.score > self.judge.error(leader, best))
 
     def finished(self) -> list[Trial]:
