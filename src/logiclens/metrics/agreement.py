@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from statistics import fmean
 
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Complement
@@ -32,7 +31,8 @@ def class_consistency(formulas: Sequence[DNF | Complement], column_of: Mapping[s
     """
     named = column_of or {}
     used = Counter(column for f in formulas for column in {named.get(concept, concept) for concept in f.concepts})
-    return float(np.mean([count / len(formulas) for count in used.values()])) if used else None
+    # Whole numbers until the last step: the order of the concepts, which is a set's, must not move the last digit.
+    return used.total() / (len(used) * len(formulas)) if used else None
 
 
 def consistency(runs: Sequence[Sequence[DNF | Complement]], column_of: Mapping[str, str] | None = None) -> Consistency:
@@ -41,4 +41,4 @@ def consistency(runs: Sequence[Sequence[DNF | Complement]], column_of: Mapping[s
         raise LogicLensError("every run must have one formula for each of the same classes, and there must be a run.")
     shares = [class_consistency(formulas, column_of) for formulas in zip(*runs, strict=True)]
     known = [share for share in shares if share is not None]
-    return Consistency(float(np.mean(known)) if known else float("nan"), left_out=len(shares) - len(known))
+    return Consistency(fmean(known) if known else float("nan"), left_out=len(shares) - len(known))
