@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from tables import data_folder
 
-from logiclens.data.datasets import load
-from logiclens.experiments.encoding import SPECS
+from logiclens.bench.datasets.catalogue import load
+from logiclens.bench.runs.encoding import SPECS
 from logiclens.nn.encoders import ResNet10
 from logiclens.train.encoder import encode, fit_encoder
 

@@ -20,7 +20,7 @@ from tables import TABLES, Fold
 
 from logiclens.errors import LogicLensWarning
 from logiclens.estimators import EntropyClassifier
-from logiclens.explain.scoring import score
+from logiclens.estimators.cross_validation import score_formulas
 from logiclens.metrics.scores import accuracy, standard_error
 
 BUDGETS = (1, 3, 5, 9, 20, 40)
@@ -33,7 +33,7 @@ def one_fold(fold: Fold, **settings: object) -> dict[str, float]:
     model.fit(fold.train.concepts, fold.train.labels, held_out=(fold.validation.concepts, fold.validation.labels))
     explanation = model.explain()
     seconds = time.process_time() - begun
-    scores = score(explanation.formulas, model.read(fold.test.concepts, fold.test.labels))
+    scores = score_formulas(explanation.formulas, model.read(fold.test.concepts, fold.test.labels))
     firing = explanation.firing(fold.test.concepts)
     refits = [head.refit is not None for head in explanation.certified]
     return {

@@ -26,19 +26,16 @@ import torch
 from layout import aligned
 from shapes import SHAPES, generate
 
-from logiclens.baselines.learner import Learned
-from logiclens.baselines.packages import MissingPackage
-from logiclens.baselines.torch_explain import TorchExplain
+from logiclens.bench.baselines.learner import Learned, MissingPackage
+from logiclens.bench.baselines.torch_explain import TorchExplain
+from logiclens.bench.runs import ours as networks
+from logiclens.bench.runs.methods import METHODS
+from logiclens.bench.runs.ours import with_settings
+from logiclens.bench.runs.plan import measured
+from logiclens.bench.runs.sweep import PENALTIES, TEMPERATURES
+from logiclens.bench.runs.tasks import TASKS, FoldData, Protocol, Source, all_folds, fold_data
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.experiments import networks
-from logiclens.experiments.folddata import FoldData, Source, all_folds, fold_data
-from logiclens.experiments.measure import measured
-from logiclens.experiments.methods import METHODS
-from logiclens.experiments.ours import with_settings
-from logiclens.experiments.protocols import Protocol
-from logiclens.experiments.sweep import PENALTIES, TEMPERATURES
-from logiclens.experiments.tasks import TASKS
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.config import TrainConfig
 from logiclens.train.loop import fit

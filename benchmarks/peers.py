@@ -27,13 +27,13 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
 from logiclens import EntropyClassifier
-from logiclens.baselines.column_generation import ColumnGeneration
-from logiclens.baselines.packages import global_seed, require
-from logiclens.baselines.ripper import Ripper
-from logiclens.baselines.rule_lists import Figs
-from logiclens.baselines.simplest import best_literal
+from logiclens.bench.baselines.column_generation import ColumnGeneration
+from logiclens.bench.baselines.learner import global_seed, require
+from logiclens.bench.baselines.ripper import Ripper
+from logiclens.bench.baselines.rule_lists import Figs
 from logiclens.data.booleanise import Booleaniser
 from logiclens.data.concepts import ConceptTable
+from logiclens.explain.search import best_literal
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.minimise import minimise

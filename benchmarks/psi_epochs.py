@@ -13,9 +13,9 @@ from pathlib import Path
 
 from tables import data_folder
 
-from logiclens.baselines.psi import Psi
-from logiclens.experiments.folddata import Source, fold_data
-from logiclens.experiments.measure import measured
+from logiclens.bench.baselines.psi import Psi
+from logiclens.bench.runs.plan import measured
+from logiclens.bench.runs.tasks import Source, fold_data
 from logiclens.metrics.scores import standard_error
 
 METRICS = ("model_accuracy", "explanation_accuracy", "fidelity")

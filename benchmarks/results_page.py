@@ -13,12 +13,11 @@ from pathlib import Path
 
 from reasons import DIFFERS, REASONS
 
+from logiclens.bench.pages.names import METRICS, Metric, method_title, task_title
+from logiclens.bench.pages.sections import comparisons
+from logiclens.bench.pages.summary import Bench, Entry, front, points, read_bench
+from logiclens.bench.pages.tables import estimate_text, published_text
 from logiclens.formula.text import parse
-from logiclens.report.bench_front import front, points
-from logiclens.report.bench_names import METRICS, Metric, method_title, task_title
-from logiclens.report.bench_reproduction import comparisons
-from logiclens.report.bench_summary import Bench, Entry, read_bench
-from logiclens.report.bench_tables import estimate_text, published_text
 
 ROOT = Path(__file__).parent.parent
 RESULTS, PAGE, README = ROOT / "benchmarks" / "results", ROOT / "docs" / "results.md", ROOT / "README.md"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from layout import aligned
 
-from logiclens.experiments.results import read_results
+from logiclens.bench.runs.results import read_results
 from logiclens.metrics.scores import standard_error
 
 FIGURES = ("model_accuracy", "explanation_accuracy", "complexity", "fidelity")

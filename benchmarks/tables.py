@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from logiclens.bench.datasets.catalogue import load
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.datasets import load
 from logiclens.data.splits import folds
 
 
@@ -59,7 +59,7 @@ def vdem() -> Iterator[Fold]:
 def breast_cancer() -> Iterator[Fold]:
     """569 tumours, 30 measurements cut at two quantiles of the training part."""
     from logiclens.data.booleanise import Booleaniser
-    from logiclens.experiments.bundled import breast_cancer as bundled
+    from logiclens.data.demo import breast_cancer as bundled
 
     raw = bundled()
     for fold in folds(raw.labels):

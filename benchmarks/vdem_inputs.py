@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 from tables import data_folder
 
-from logiclens.data.datasets import load
+from logiclens.bench.datasets.catalogue import load
 from logiclens.metrics.scores import standard_error
 
 

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from logiclens.baselines.packages import MissingPackage
+from logiclens.bench.baselines.learner import MissingPackage
 
 
 def doubled(job: int) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from logiclens.bench.datasets.dataset import Dataset
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.dataset import Dataset
 
 N = 300
 

@@ -7,7 +7,7 @@ import signal
 import sys
 from typing import Any
 
-from logiclens.experiments.studies import SharedStudy
+from logiclens.bench.runs.study import SharedStudy
 
 HEADER = {"task": "bowl"}
 DIRECTIONS = ("maximize", "minimize")

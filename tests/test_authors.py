@@ -12,9 +12,7 @@ import torch
 from sklearn.metrics import accuracy_score, f1_score
 from sympy.logic.boolalg import Boolean
 
-from logiclens.data.concepts import ConceptTable
-from logiclens.errors import LogicLensError
-from logiclens.experiments.authors import (
+from logiclens.bench.runs.authors import (
     TORCH_EXPLAIN,
     Aggregation,
     ClassRules,
@@ -22,8 +20,11 @@ from logiclens.experiments.authors import (
     aggregate_as_authors,
     explain_as_authors,
     simplified,
+    train_as_authors,
+    untrained,
 )
-from logiclens.experiments.authors_training import train_as_authors, untrained
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.text import parse
 from tests.oracles import paper_layer

@@ -12,10 +12,13 @@ import pytest
 
 distributed = pytest.importorskip("distributed")
 
+from logiclens.bench.runs import workers as dask  # noqa: E402
+from logiclens.bench.runs.workers import (  # noqa: E402
+    active_backend,
+    capacity,
+    run_jobs,
+)
 from logiclens.errors import LogicLensError  # noqa: E402
-from logiclens.experiments import dask  # noqa: E402
-from logiclens.experiments.backends import active_backend, capacity  # noqa: E402
-from logiclens.experiments.workers import run_jobs  # noqa: E402
 from tests import bench_jobs  # noqa: E402
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from logiclens.baselines.psi import Psi, boolean_answers, network_formula, strongest, trained, used_concepts
+from logiclens.bench.baselines.psi import Psi, boolean_answers, network_formula, strongest, trained, used_concepts
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from logiclens.baselines.rrl import (
+from logiclens.bench.baselines.rrl import (
     EPSILON,
     RRL,
     Binarisation,
@@ -24,9 +24,9 @@ from logiclens.baselines.rrl import (
     trained,
     used_concepts,
 )
+from logiclens.bench.runs.methods import METHODS, named_methods
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.experiments.methods import METHODS, named_methods
 
 QUICK = RRL(nodes=(8,), penalties=(1e-4,), epochs=40, learning_rate=2e-2, batch_size=32)
 

@@ -13,30 +13,36 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logiclens.baselines import column_generation, pricing
-from logiclens.baselines.brl import (
+from logiclens.bench.baselines import column_generation
+from logiclens.bench.baselines import column_generation as pricing
+from logiclens.bench.baselines.column_generation import (
+    ColumnGeneration,
+    Cubes,
+    Master,
+    Prices,
+    Search,
+    best_cubes,
+    cubes_below,
+    rule_sets,
+)
+from logiclens.bench.baselines.learner import ClassRule, MissingPackage, YesNo, global_seed, one_against_rest, require
+from logiclens.bench.baselines.ripper import Ripper, rule_formula
+from logiclens.bench.baselines.rule_lists import (
     BRL,
     BRLSettings,
-    SampledList,
-    bayesian_list,
-    frequent,
-    mined,
-    point_estimate,
-    sampled,
-)
-from logiclens.baselines.column_generation import ColumnGeneration, Master, rule_sets
-from logiclens.baselines.one_against_rest import ClassRule, YesNo, one_against_rest
-from logiclens.baselines.packages import MissingPackage, global_seed, require
-from logiclens.baselines.pricing import Cubes, Prices, Search, best_cubes, cubes_below
-from logiclens.baselines.ripper import Ripper, rule_formula
-from logiclens.baselines.rule_lists import (
     DecisionList,
     Figs,
     GreedyRuleList,
     ListRule,
+    SampledList,
     answer_formula,
+    bayesian_list,
     figs,
+    frequent,
     greedy_list,
+    mined,
+    point_estimate,
+    sampled,
 )
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError

@@ -19,14 +19,13 @@ from sklearn.metrics import f1_score
 from sklearn.tree import DecisionTreeClassifier
 from torch.nn import functional as F
 
-from logiclens.baselines.blackbox import EBM, Forest, Logistic, PlainNetwork, plain_network
-from logiclens.baselines.deciding import decide
-from logiclens.baselines.exhaustive import BestShortDNF, Choices, Short, TripleCounts, forms
-from logiclens.baselines.learner import Learned, Learner
-from logiclens.baselines.simplest import SMALL_TREES, OneR, Stump, best_literal
-from logiclens.baselines.tree import Tree, summable_weight
+from logiclens.bench.baselines.black_box import EBM, Forest, Logistic, PlainNetwork, plain_network
+from logiclens.bench.baselines.exhaustive import BestShortDNF, Choices, Short, TripleCounts, forms
+from logiclens.bench.baselines.learner import Learned, Learner, decide
+from logiclens.bench.baselines.simple_rules import SMALL_TREES, OneR, Stump, Tree, summable_weight
 from logiclens.data import ConceptTable
 from logiclens.errors import LogicLensError
+from logiclens.explain.search import best_literal
 from logiclens.formula import DNF, Cube, Literal
 from logiclens.metrics.scores import macro_f1
 from tests.strategies import dnfs

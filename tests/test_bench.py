@@ -10,19 +10,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
-from logiclens.baselines.learner import Learned
+from logiclens.bench.baselines.learner import Learned
+from logiclens.bench.runs import plan as bench_module
+from logiclens.bench.runs.methods import GROUPS, METHODS, named_methods
+from logiclens.bench.runs.plan import Pace, Plan, Step, bench, measured, runs_of, stated, toy_runs, work
+from logiclens.bench.runs.results import Header, Run, append_run, locked, open_folder, read_results
+from logiclens.bench.runs.sweep import sweep_run, sweep_runs
+from logiclens.bench.runs.tasks import TASKS, Source, fold_data, named_tasks
+from logiclens.bench.runs.workers import Outcome
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.experiments import bench as bench_module
-from logiclens.experiments.bench import Pace, Plan, Step, bench, runs_of, toy_runs, work
-from logiclens.experiments.folddata import Source, fold_data
-from logiclens.experiments.header import Header, locked, open_folder
-from logiclens.experiments.jobs import Outcome
-from logiclens.experiments.measure import measured, stated
-from logiclens.experiments.methods import GROUPS, METHODS, named_methods
-from logiclens.experiments.results import Run, append_run, read_results
-from logiclens.experiments.sweep import sweep_run, sweep_runs
-from logiclens.experiments.tasks import TASKS, named_tasks
 from logiclens.formula.text import parse
 
 SMALL = "iris"

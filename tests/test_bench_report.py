@@ -19,19 +19,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from logiclens.bench.pages.blocks import slug
+from logiclens.bench.pages.latex import tex
+from logiclens.bench.pages.names import METHODS, METRICS, columns_of_paper
+from logiclens.bench.pages.report import escaped, write_bench_report
+from logiclens.bench.pages.sections import shown
+from logiclens.bench.pages.summary import Estimate, Point, front, read_bench
+from logiclens.bench.pages.tables import figure_text
+from logiclens.bench.runs.published import paper_figures
+from logiclens.bench.runs.results import COLUMNS, Measurement, Results, write_results
 from logiclens.errors import LogicLensError
-from logiclens.experiments.published import paper_figures
-from logiclens.experiments.results import COLUMNS, Measurement, Results, write_results
 from logiclens.formula.text import parse
-from logiclens.report.bench import write_bench_report
-from logiclens.report.bench_blocks import slug
-from logiclens.report.bench_formulas import shown
-from logiclens.report.bench_front import Point, front
-from logiclens.report.bench_latex import tex
-from logiclens.report.bench_markdown import escaped
-from logiclens.report.bench_names import METHODS, METRICS, columns_of_paper
-from logiclens.report.bench_summary import Estimate, read_bench
-from logiclens.report.bench_tables import figure_text
 
 HOSTILE = 'evil <b onclick="x">& | $_{%}~^\\ "q" \'s\' #`'
 BLACK = {"forest", "mlp"}
@@ -678,7 +676,7 @@ def test_the_same_table_gives_the_same_bytes(tmp_path):
     (there / "report").mkdir()
     (there / "report" / "report.md").write_text("old")
     code = (
-        "import sys; from pathlib import Path; from logiclens.report.bench import write_bench_report; "
+        "import sys; from pathlib import Path; from logiclens.bench.pages.report import write_bench_report; "
         "import matplotlib; matplotlib.rcParams['xtick.labelsize'] = 20; write_bench_report(Path(sys.argv[1]))"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "12", "OMP_NUM_THREADS": "1", "TZ": "Asia/Tokyo"}

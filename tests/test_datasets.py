@@ -21,13 +21,13 @@ from sklearn import datasets as sklearn_datasets
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler
 
-from logiclens.data import datasets, images, provenance
-from logiclens.data.bins import LEVELS, BinnedConcepts, Bins, identifier
-from logiclens.data.images import read_idx
-from logiclens.data.mimic2 import FLAGS, LATE, NUMBERS
-from logiclens.data.provenance import DataFile, Source
-from logiclens.data.synthetic import random_dnf
-from logiclens.data.vdem import CONCEPTS
+from logiclens.bench.datasets import catalogue as datasets
+from logiclens.bench.datasets import images, provenance
+from logiclens.bench.datasets.dataset import LEVELS, BinnedConcepts, Bins, identifier
+from logiclens.bench.datasets.images import read_idx
+from logiclens.bench.datasets.provenance import DataFile, Source
+from logiclens.bench.datasets.synthetic import random_dnf
+from logiclens.bench.datasets.tabular import CONCEPTS, FLAGS, LATE, NUMBERS
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Literal
 from logiclens.formula.minimise import minimise_complete
@@ -404,7 +404,7 @@ def test_vdem_joins_indices_and_indicators_on_country_and_year(known, monkeypatc
     assert table.labels.tolist() == made.labels.tolist()
     # v2exbribe is missing on one of these four rows, which is more than 5%.
     assert made.inputs.to_dict("list") == {"v2elvotbuy": [0.0, 1.0, 2.0, 3.0]}
-    monkeypatch.setattr("logiclens.data.vdem.MISSING", 0.25)
+    monkeypatch.setattr("logiclens.bench.datasets.tabular.MISSING", 0.25)
     with_gap = datasets.load("vdem", folder).inputs
     assert list(with_gap.columns) == ["v2elvotbuy", "v2exbribe"]
     assert with_gap["v2exbribe"].isna().tolist() == [False, False, False, True]
@@ -415,7 +415,7 @@ def test_vdem_joins_indices_and_indicators_on_country_and_year(known, monkeypatc
 
 def test_vdem_keeps_a_country_year_without_indicators(known, monkeypatch):
     indices, low = small_vdem()
-    monkeypatch.setattr("logiclens.data.vdem.MISSING", 0.25)
+    monkeypatch.setattr("logiclens.bench.datasets.tabular.MISSING", 0.25)
     folder = known(
         {
             "vdem/vdem_concepts_2001_2021.csv.gz": packed_csv(indices),

@@ -19,8 +19,8 @@ import pytest
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("optuna")
 
-from logiclens.experiments.results import read_results  # noqa: E402
-from logiclens.experiments.studies import SharedStudy  # noqa: E402
+from logiclens.bench.runs.results import read_results  # noqa: E402
+from logiclens.bench.runs.study import SharedStudy  # noqa: E402
 from tests.waiting import until  # noqa: E402
 
 ROOT = Path(__file__).parent.parent

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from logiclens.bench.runs import toy
 from logiclens.data.booleanise import Booleaniser
 from logiclens.data.splits import folds
 from logiclens.estimators import EntropyClassifier
-from logiclens.experiments import toy
-from logiclens.experiments.crossvalidate import cross_validate, summarise
+from logiclens.estimators.cross_validation import cross_validate, summarise
 from logiclens.formula import DNF
 
 

@@ -12,29 +12,25 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from logiclens.baselines.learner import Learned
+from logiclens.bench.baselines.learner import Learned
+from logiclens.bench.datasets.dataset import Dataset
+from logiclens.bench.runs import encoding as encoding_module
+from logiclens.bench.runs import methods as methods_module
+from logiclens.bench.runs import ours as networks_module
+from logiclens.bench.runs import ours as ours_module
+from logiclens.bench.runs import plan as bench_module
+from logiclens.bench.runs import sweep as sweep_module
+from logiclens.bench.runs.authors import ENCODER_HIDDEN, ENCODER_TEMPERATURE, encoder_as_authors, untrained
+from logiclens.bench.runs.encoding import Encoding, predicted_concepts
+from logiclens.bench.runs.methods import METHODS
+from logiclens.bench.runs.ours import Authors, Exact, Joint, Ours, trained, with_settings
+from logiclens.bench.runs.plan import work
+from logiclens.bench.runs.results import Run
+from logiclens.bench.runs.sweep import sweep_run
+from logiclens.bench.runs.tasks import TASKS, FoldData, ScriptSettings, Source, fold_data, folds_of
 from logiclens.data.concepts import ConceptTable
-from logiclens.data.dataset import Dataset
 from logiclens.errors import LogicLensError
-from logiclens.experiments import bench as bench_module
-from logiclens.experiments import encoding as encoding_module
-from logiclens.experiments import methods as methods_module
-from logiclens.experiments import networks as networks_module
-from logiclens.experiments import ours as ours_module
-from logiclens.experiments import sweep as sweep_module
-from logiclens.experiments.authors_training import ENCODER_HIDDEN, ENCODER_TEMPERATURE, encoder_as_authors, untrained
-from logiclens.experiments.bench import work
-from logiclens.experiments.cascade import Joint
-from logiclens.experiments.encoding import Encoding, predicted_concepts
-from logiclens.experiments.folddata import FoldData, Source, fold_data
-from logiclens.experiments.methods import METHODS
-from logiclens.experiments.networks import trained
-from logiclens.experiments.ours import Authors, Exact, Ours, with_settings
-from logiclens.experiments.protocols import folds_of
-from logiclens.experiments.results import Run
-from logiclens.experiments.sweep import sweep_run
-from logiclens.experiments.tasks import TASKS, ScriptSettings
-from logiclens.explain.scoring import fires
+from logiclens.estimators.cross_validation import fires
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.text import parse
 from logiclens.nn.networks import EntropyNet

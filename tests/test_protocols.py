@@ -8,18 +8,11 @@ import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
-from logiclens.data.dataset import Dataset
+from logiclens.bench.datasets.dataset import Dataset
+from logiclens.bench.runs import encoding as encoding_module
+from logiclens.bench.runs.encoding import Encoding, concept_parts, final_concepts, predicted_classes, predicted_concepts
+from logiclens.bench.runs.tasks import TASKS, Task, folds_of
 from logiclens.errors import LogicLensError
-from logiclens.experiments import encoding as encoding_module
-from logiclens.experiments.encoding import (
-    Encoding,
-    concept_parts,
-    final_concepts,
-    predicted_classes,
-    predicted_concepts,
-)
-from logiclens.experiments.protocols import folds_of
-from logiclens.experiments.tasks import TASKS, Task
 from tests.encoded_problem import N, encoded_problem
 
 
@@ -160,7 +153,7 @@ def test_the_last_test_is_seen_by_the_encoder_of_the_test_rows(problem: Dataset,
 
 
 def test_every_task_names_a_data_set() -> None:
-    from logiclens.data.datasets import names
+    from logiclens.bench.datasets.catalogue import names
 
     assert {task.dataset for task in TASKS.values()} <= set(names())
     assert all(isinstance(task, Task) and task.name == name for name, task in TASKS.items())

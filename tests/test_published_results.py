@@ -6,12 +6,11 @@ from types import ModuleType
 
 import pytest
 
-from logiclens.report.bench import bench_document
-from logiclens.report.bench_latex import latex
-from logiclens.report.bench_markdown import markdown
-from logiclens.report.bench_names import METRICS
-from logiclens.report.bench_reproduction import comparisons
-from logiclens.report.bench_summary import Bench, read_bench
+from logiclens.bench.pages.latex import latex
+from logiclens.bench.pages.names import METRICS
+from logiclens.bench.pages.report import bench_document, markdown
+from logiclens.bench.pages.sections import comparisons
+from logiclens.bench.pages.summary import Bench, read_bench
 from tests.scripts import ROOT, benchmark_script
 
 RESULTS = ROOT / "benchmarks" / "results"

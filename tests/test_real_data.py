@@ -10,7 +10,7 @@ from logiclens.data import ConceptTable
 from logiclens.data.splits import folds
 from logiclens.errors import LogicLensWarning
 from logiclens.estimators import EntropyClassifier
-from logiclens.explain.scoring import score
+from logiclens.estimators.cross_validation import score_formulas
 
 pytestmark = pytest.mark.data
 
@@ -49,7 +49,7 @@ def test_vdem_formula_is_short_and_true_on_unseen_rows(vdem):
     held = (concepts.iloc[fold.validation], labels[fold.validation])
     model = EntropyClassifier(None, epochs=200).fit(concepts.iloc[fold.train], labels[fold.train], held_out=held)
     explanation = model.explain()
-    scores = score(explanation.formulas, model.read(concepts.iloc[fold.test], labels[fold.test]))
+    scores = score_formulas(explanation.formulas, model.read(concepts.iloc[fold.test], labels[fold.test]))
     # torch_explain on such folds: F1 84.8, fidelity 85.6, 3.5 literals; one literal alone has F1 93.0.
     assert scores.explanation_accuracy > 0.92
     assert scores.fidelity.accuracy > 0.95

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logiclens.bench.runs.results import COLUMNS, Results, Run, append_run, read_results, write_results
 from logiclens.errors import LogicLensError
-from logiclens.experiments.results import COLUMNS, Results, Run, append_run, read_results, write_results
 
 TEXT = 'say "yes", or\nno | ∨'
 

@@ -13,16 +13,15 @@ import pytest
 
 pytest.importorskip("optuna")
 
-from logiclens.cli.search import Wanted, front_table
-from logiclens.errors import LogicLensError
-from logiclens.experiments.bench import work
-from logiclens.experiments.folddata import FoldData, Source, all_folds
-from logiclens.experiments.networks import forget
-from logiclens.experiments.results import SWEEP, Run
-from logiclens.experiments.search import (
+from logiclens.bench.runs.ours import forget
+from logiclens.bench.runs.plan import work
+from logiclens.bench.runs.results import SWEEP, Run
+from logiclens.bench.runs.study import (
     Found,
     Search,
     Setting,
+    SharedStudy,
+    Tried,
     changed,
     cuts_are_free,
     judge,
@@ -30,8 +29,9 @@ from logiclens.experiments.search import (
     search,
     suggested,
 )
-from logiclens.experiments.studies import SharedStudy, Tried
-from logiclens.experiments.tasks import TASKS
+from logiclens.bench.runs.tasks import TASKS, FoldData, Source, all_folds
+from logiclens.cli.search import Wanted, front_table
+from logiclens.errors import LogicLensError
 from tests.encoded_problem import encoded_problem
 
 QUICK = Setting(1.0, 1e-4, (10,))
@@ -136,7 +136,7 @@ def test_a_search_goes_on_and_finds_what_it_would_have_found(source: Source, tmp
 
 
 def test_a_trial_that_cannot_be_carried_out_is_counted(source: Source, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("logiclens.experiments.search.judge", lambda _folds: 1 / 0)
+    monkeypatch.setattr("logiclens.bench.runs.study.judge", lambda _folds: 1 / 0)
     steps: list[Any] = []
     url = f"sqlite:///{tmp_path / 'study.db'}"
     with joblib.parallel_config("threading", n_jobs=1):

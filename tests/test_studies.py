@@ -16,9 +16,9 @@ import pytest
 
 pytest.importorskip("optuna")
 
+from logiclens.bench.runs import study as studies
+from logiclens.bench.runs.study import SharedStudy
 from logiclens.errors import LogicLensError
-from logiclens.experiments import studies
-from logiclens.experiments.studies import SharedStudy
 from tests import postgres
 from tests.study_worker import DIRECTIONS, carry_out, opened, suggest, values
 

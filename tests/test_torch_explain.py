@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import torch
 
-from logiclens.baselines.packages import MissingPackage
-from logiclens.baselines.torch_explain import (
+from logiclens.bench.baselines.learner import MissingPackage
+from logiclens.bench.baselines.torch_explain import (
     NOTHING,
     PEER,
     VARIABLE,
@@ -25,10 +25,9 @@ from logiclens.baselines.torch_explain import (
     read_formula,
     run_peer,
 )
+from logiclens.bench.runs.authors import TORCH_EXPLAIN, aggregate_as_authors, untrained
 from logiclens.data.concepts import ConceptTable
 from logiclens.errors import LogicLensError, UnknownConcept
-from logiclens.experiments.authors import TORCH_EXPLAIN, aggregate_as_authors
-from logiclens.experiments.authors_training import untrained
 from logiclens.formula.dnf import DNF
 from logiclens.formula.text import parse
 from logiclens.nn.networks import EntropyNet
@@ -258,7 +257,7 @@ def test_the_other_interpreter_ends_with_this_process(tmp_path, how):
     watching = f"import runpy, threading; leave = runpy.run_path({str(PEER)!r})['leave_with_parent']; "
     watching += "threading.Thread(target=leave, daemon=True).start()"
     child = [sys.executable, "-c", watching + SLEEPER, str(mark)]
-    code = "from pathlib import Path; from logiclens.baselines.torch_explain import run_peer; "
+    code = "from pathlib import Path; from logiclens.bench.baselines.torch_explain import run_peer; "
     code += f"run_peer({child!r}, Path({str(tmp_path)!r}))"
     parent = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     wait_until(lambda: mark.exists() and mark.read_text() != "")

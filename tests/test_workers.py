@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from logiclens.experiments.workers import run_jobs
+from logiclens.bench.runs.workers import run_jobs
 from tests import bench_jobs
 
 
@@ -63,7 +63,7 @@ def test_workers_end_with_the_one_who_waits_for_them(tmp_path: Path) -> None:
     """Killed outright, it has no time to stop them."""
     path = tmp_path / "beat"
     script = (
-        "from pathlib import Path\nfrom tests import bench_jobs\nfrom logiclens.experiments.workers import run_jobs\n"
+        "from pathlib import Path\nfrom tests import bench_jobs\nfrom logiclens.bench.runs.workers import run_jobs\n"
         f"if __name__ == '__main__':\n    list(run_jobs([Path({str(path)!r})], bench_jobs.beats, n_workers=1))\n"
     )
     (tmp_path / "main.py").write_text(script)

@@ -30,11 +30,10 @@ _HOME = {
     "parse": "logiclens.formula.text",
 }
 _PACKAGES = (
-    "baselines",
+    "bench",
     "data",
     "errors",
     "estimators",
-    "experiments",
     "explain",
     "export",
     "formula",

@@ -16,11 +16,9 @@ from logiclens.cli.output import Printer
 from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
-    from logiclens.experiments.bench import Plan, Step
-    from logiclens.experiments.folddata import Source
-    from logiclens.experiments.protocols import Protocol
-    from logiclens.experiments.results import Results, Run
-    from logiclens.experiments.tasks import Task
+    from logiclens.bench.runs.plan import Plan, Step
+    from logiclens.bench.runs.results import Results, Run
+    from logiclens.bench.runs.tasks import Protocol, Source, Task
 
 COLUMNS = {
     "model_accuracy": ("accuracy %", 100.0),
@@ -56,7 +54,7 @@ class Asked:
     @property
     def source(self) -> Source:
         """The rows."""
-        from logiclens.experiments.folddata import Source
+        from logiclens.bench.runs.tasks import Source
 
         if self.data is not None and not self.data.is_dir():
             raise LogicLensError(f"there is no folder {self.data}: --data names the folder that holds the data files.")
@@ -65,7 +63,7 @@ class Asked:
     @property
     def protocols(self) -> tuple[Protocol, ...]:
         """One of the two, or both."""
-        from logiclens.experiments.protocols import PROTOCOLS
+        from logiclens.bench.runs.tasks import PROTOCOLS
 
         if self.protocol == "both":
             return PROTOCOLS
@@ -75,7 +73,7 @@ class Asked:
 
     def plan(self, runs: tuple[Run, ...]) -> Plan:
         """Everything together."""
-        from logiclens.experiments.bench import Plan
+        from logiclens.bench.runs.plan import Plan
 
         if not runs:
             raise LogicLensError(
@@ -87,11 +85,11 @@ class Asked:
 
 def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, quick: bool, quiet: bool) -> None:
     """Run what is not there yet, then print the means."""
-    from logiclens.experiments.bench import runs_of, toy_runs
-    from logiclens.experiments.methods import named_methods
-    from logiclens.experiments.results import TOY
-    from logiclens.experiments.tasks import QUICK, USUAL, named_tasks
-    from logiclens.experiments.toy_runs import N_SEEDS
+    from logiclens.bench.runs.methods import named_methods
+    from logiclens.bench.runs.plan import runs_of, toy_runs
+    from logiclens.bench.runs.results import TOY
+    from logiclens.bench.runs.tasks import QUICK, USUAL, named_tasks
+    from logiclens.bench.runs.toy import N_SEEDS
 
     wanted = list(tasks) or list(QUICK if quick else USUAL)
     chosen = named_tasks(name for name in wanted if name != TOY)
@@ -110,8 +108,8 @@ def run_sweep(
     asked: Asked, task: str, temperatures: Sequence[float], penalties: Sequence[float], *, quiet: bool
 ) -> None:
     """The grid of one task."""
-    from logiclens.experiments.sweep import sweep_runs
-    from logiclens.experiments.tasks import named_tasks
+    from logiclens.bench.runs.sweep import sweep_runs
+    from logiclens.bench.runs.tasks import named_tasks
 
     (chosen,) = named_tasks([task])
     runs = sweep_runs(chosen, asked.protocols, asked.folds, temperatures, penalties)
@@ -121,9 +119,9 @@ def run_sweep(
 
 def run_encode(asked: Asked, tasks: Sequence[str], *, quiet: bool) -> None:
     """Predict the concepts of every fold and keep them, without running a method on them."""
-    from logiclens.data.datasets import check
-    from logiclens.experiments.bench import prepare_all
-    from logiclens.experiments.tasks import TASKS, named_tasks
+    from logiclens.bench.datasets.catalogue import check
+    from logiclens.bench.runs.plan import prepare_all
+    from logiclens.bench.runs.tasks import TASKS, named_tasks
 
     chosen = named_tasks(tasks or [name for name, task in TASKS.items() if task.encoded])
     for task in chosen:
@@ -135,7 +133,7 @@ def run_encode(asked: Asked, tasks: Sequence[str], *, quiet: bool) -> None:
 
 def write_report(folder: Path, *, quiet: bool) -> None:
     """The report of a folder, from its table alone."""
-    from logiclens.report.bench import write_bench_report
+    from logiclens.bench.pages.report import write_bench_report
 
     if not folder.is_dir():
         raise LogicLensError(f"there is no folder {folder}: name one that `logiclens bench --out` wrote.")
@@ -146,8 +144,8 @@ def write_report(folder: Path, *, quiet: bool) -> None:
 
 
 def _carry_out(plan: Plan, out: Path, *, quiet: bool) -> None:
-    from logiclens.experiments.bench import bench
-    from logiclens.experiments.results import Results
+    from logiclens.bench.runs.plan import bench
+    from logiclens.bench.runs.results import Results
 
     shown = Shown(quiet)
     try:
@@ -168,7 +166,7 @@ def _carry_out(plan: Plan, out: Path, *, quiet: bool) -> None:
 
 def _left_out(tasks: Sequence[Task], protocols: Sequence[Protocol]) -> Iterable[str]:
     """What was asked for and is not there to run."""
-    from logiclens.experiments.protocols import has_protocol
+    from logiclens.bench.runs.tasks import has_protocol
 
     for task in tasks:
         for protocol in protocols:

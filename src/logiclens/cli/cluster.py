@@ -25,7 +25,7 @@ def cluster(backend: str, scheduler: str | None, jobs: int | None = None) -> Abs
     if backend not in ("local", "dask"):
         raise LogicLensError(f"--backend must be local or dask, got {backend!r}.")
     if backend == "dask":
-        from logiclens.experiments.dask import dask_cluster
+        from logiclens.bench.runs.workers import dask_cluster
 
         return dask_cluster(scheduler)
     if scheduler is not None and not os.environ.get(SCHEDULER):

@@ -13,7 +13,7 @@ from logiclens.cli.output import Printer
 from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
-    from logiclens.experiments.search import Found, Setting
+    from logiclens.bench.runs.study import Found, Setting
 
 TRIALS = 30
 """In all, where nothing is said."""
@@ -47,11 +47,10 @@ class Wanted:
 
 def run_search(asked: Asked, task: str, wanted: Wanted, *, quiet: bool) -> None:
     """Carry out the trials that are missing, then print the front."""
-    from logiclens.data.datasets import check
-    from logiclens.experiments.header import STUDY
-    from logiclens.experiments.protocols import has_protocol
-    from logiclens.experiments.search import Search, search
-    from logiclens.experiments.tasks import named_tasks
+    from logiclens.bench.datasets.catalogue import check
+    from logiclens.bench.runs.results import STUDY
+    from logiclens.bench.runs.study import Search, search
+    from logiclens.bench.runs.tasks import has_protocol, named_tasks
 
     (chosen,) = named_tasks([task])
     if len(asked.protocols) != 1:
@@ -91,7 +90,7 @@ def run_search(asked: Asked, task: str, wanted: Wanted, *, quiet: bool) -> None:
 
 def front_table(found: Found, title: str) -> Iterable[str]:
     """The front, the most accurate first, as lines of text."""
-    from logiclens.experiments.search import Setting
+    from logiclens.bench.runs.study import Setting
 
     if not found.front:
         return

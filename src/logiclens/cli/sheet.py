@@ -13,7 +13,7 @@ from logiclens.report.view import recurrences
 from logiclens.report.words import percent, who_decides
 
 if TYPE_CHECKING:
-    from logiclens.experiments.crossvalidate import Metric
+    from logiclens.estimators.cross_validation import Metric
 
 READ_RULES = """
 A rule fires on a row when all of its conditions hold. "right" is the share of the rows it fires on that have the class,

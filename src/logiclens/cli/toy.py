@@ -10,7 +10,7 @@ from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
-    from logiclens.experiments.toy import ToyRun
+    from logiclens.bench.runs.toy import ToyRun
     from logiclens.explain.classwise import Method
 
 FIGURES = ("model_a_weights.png", "model_b_relevance.png", "model_c_relevance.png", "model_c_network.png")
@@ -21,7 +21,7 @@ def run_toy(*, out: Path, n_seeds: int, epochs: int, json: str | None, quiet: bo
     check_outputs(json)
     _check_folder(out)
     # After what can be refused at once: torch takes its time to load.
-    from logiclens.experiments import toy
+    from logiclens.bench.runs import toy
     from logiclens.render.figures import heat_map, network_diagram, require_matplotlib, save_png
 
     require_matplotlib()

@@ -15,7 +15,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from logiclens.data.concepts import ConceptTable
 from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.metrics.scores import macro_f1_of_counts
 
 Floats: TypeAlias = NDArray[np.float32]
 Codes: TypeAlias = tuple[int, ...]
@@ -172,6 +174,24 @@ def wilson_lower(hits: NDArray[np.floating], total: NDArray[np.floating]) -> NDA
     share = np.clip(hits / n, 0, 1)
     spread = Z95 * np.sqrt(share * (1 - share) / n + Z95**2 / (4 * n * n))
     return np.asarray((share + Z95**2 / (2 * n) - spread) / (1 + Z95**2 / n))
+
+
+def best_literal(table: ConceptTable, target: int) -> Literal:
+    """The single concept or negation with the highest macro-F1 for a class, on labelled rows.
+
+    Ties go to the plain concepts before the negated ones, then to the first.
+
+    >>> table = ConceptTable([[1, 0], [1, 1], [0, 1]], names=["tall", "dark"], labels=[0, 0, 1])
+    >>> best_literal(table, target=1)
+    Literal(concept='tall', positive=False)
+    """
+    yes = table.targets()[:, target] * table.weight
+    no, bits = table.weight - yes, table.boolean().astype(np.float64)
+    fires = np.concatenate([bits, 1 - bits], axis=1)
+    both, wrong = yes @ fires, no @ fires
+    # Scores that differ only by the order of summation are equal: then the first wins.
+    best = int(np.argmax(np.round(macro_f1_of_counts(both, yes.sum() - both, wrong, no.sum() - wrong), 12)))
+    return Literal(table.names[best % table.n_concepts], positive=best < table.n_concepts)
 
 
 # --------------------------------------------------------------------------------------------------------- candidates

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.baselines.simplest import best_literal
 from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.estimators.prepared import SetAside
 from logiclens.explain.result import ClassExplanation, Explanation
+from logiclens.explain.search import best_literal
 from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF
 from logiclens.formula.english import english, literal_words

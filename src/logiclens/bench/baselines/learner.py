@@ -1,0 +1,276 @@
+"""The one protocol: what every method of a comparison is given, and what it gives back."""
+
+from __future__ import annotations
+
+import importlib
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError
+from logiclens.formula.bits import PackedRows
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+
+Predict = Callable[[ConceptTable], NDArray[np.intp]]
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a method made of the training rows.
+
+    Args:
+        predict: the class number of each row of a table.
+        formulas: one for each class, in the order of the classes; None for a black box.
+        notes: what a reader of the results must know, in sentences.
+        classes: the class numbers that `formulas` are for, where a method explains a sample of them; None is all.
+        seconds: the time that counts, where it is not all that passed (a peer that had to be started first).
+        cpu_seconds: the same of the processor's time.
+        elsewhere: seconds and CPU seconds to add to those that passed: the share of what was done for several at once.
+        test: the test rows as the method sees them, where it predicts concepts of its own.
+        answers: on which row the method says yes to which class `[rows, classes]`, where that is not simply the class
+            it predicts: heads that each answer for themselves may say yes to several classes, or to none.
+    """
+
+    predict: Predict
+    formulas: tuple[DNF | Complement, ...] | None = None
+    notes: tuple[str, ...] = ()
+    classes: tuple[int, ...] | None = None
+    seconds: float | None = None
+    cpu_seconds: float | None = None
+    elsewhere: tuple[float, float] = (0.0, 0.0)
+    test: ConceptTable | None = None
+    answers: Callable[[ConceptTable], NDArray[np.bool_]] | None = None
+
+
+class Learner(Protocol):
+    """A method: it fits on the training rows, and may choose on the validation rows; test rows it never sees."""
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Learn from rows with one class number each."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MostPrecise:
+    """The class of a row from formulas: of the classes whose formula fires the first in `order`, else `default`."""
+
+    formulas: tuple[DNF, ...]
+    order: tuple[int, ...]
+    default: int
+
+    def __call__(self, table: ConceptTable) -> NDArray[np.intp]:
+        """The class number of each row of a table."""
+        order = np.array(self.order, dtype=np.intp)
+        fires = firing(self.formulas, table)[:, order]
+        return np.where(fires.any(axis=1), order[fires.argmax(axis=1)], self.default)
+
+
+def decide(formulas: Sequence[DNF], train: ConceptTable) -> MostPrecise:
+    """How formulas, one for each class, predict: by their precision on training rows, with a class for the rest.
+
+    Where several formulas fire, the class whose formula has the higher precision is predicted (0 where it fires on no
+    training row); ties go to the formula that is right on more training rows, then to the first class. Where none
+    fires, the class that most of the training rows have on which none fires; where there are no such rows, the class
+    that most training rows have. Rows count by their weight.
+
+    >>> from logiclens.formula import Literal
+    >>> train = ConceptTable([[1, 0], [1, 1], [0, 1], [0, 1], [0, 0]], names=["a", "b"], labels=[0, 0, 1, 1, 1])
+    >>> rule = decide([Literal("a") | DNF.false, Literal("b") | DNF.false], train)
+    >>> rule(train).tolist(), rule.order, rule.default
+    ([0, 0, 1, 1, 1], (0, 1), 1)
+    """
+    listed, of_class = tuple(formulas), class_weights_of_rows(train)
+    if len(listed) != len(train.class_names):
+        raise LogicLensError(
+            f"{len(listed)} formulas were given for {len(train.class_names)} classes: give one for each class."
+        )
+    fires = firing(listed, train)
+    right, fired = (of_class * fires).sum(axis=0), train.weight @ fires
+    precision = np.divide(right, fired, out=np.zeros(len(listed)), where=fired > 0)
+    # lexsort is stable, and sorts by its last key first.
+    order = np.lexsort((-right, -precision))
+    left = of_class[~fires.any(axis=1)].sum(axis=0)
+    default = np.argmax(left if left.sum() > 0 else of_class.sum(axis=0))
+    return MostPrecise(listed, tuple(int(i) for i in order), int(default))
+
+
+def firing(formulas: Sequence[DNF], table: ConceptTable) -> NDArray[np.bool_]:
+    """Which formula fires on which row, `[rows, formulas]`; concepts are cut at 0.5."""
+    packed = PackedRows.of(table.boolean(), table.names)
+    fires = np.zeros((len(table), len(formulas)), dtype=np.bool_)
+    for column, formula in enumerate(formulas):
+        fires[:, column] = formula.evaluate(packed)
+    return fires
+
+
+def class_numbers(table: ConceptTable) -> NDArray[np.int64]:
+    """The class number of each row; tables with several labels a row, or none, are refused."""
+    if table.labels is None or table.labels.ndim != 1:
+        found = "no labels" if table.labels is None else "several labels a row"
+        raise LogicLensError(f"a compared method needs one class number a row, got {found}: pass labels=[0, 1, ...].")
+    return table.labels
+
+
+def class_weights_of_rows(table: ConceptTable) -> NDArray[np.float64]:
+    """What each row weighs, in the column of its class: `[rows, classes]`."""
+    class_numbers(table)
+    weights: NDArray[np.float64] = table.targets() * table.weight[:, None]
+    return weights
+
+
+def together(train: ConceptTable, validation: ConceptTable) -> ConceptTable:
+    """All rows that weigh something: what a method learns from that has nothing to choose on validation rows."""
+    class_numbers(train)
+    class_numbers(validation)
+    rows = train.append(validation)
+    return rows.weighing(rows.weight)
+
+
+def unlearned(table: ConceptTable) -> tuple[str, ...]:
+    """A sentence on the classes without rows, whose formula is False; none where every class has rows."""
+    empty = table.empty_classes()
+    if not empty:
+        return ()
+    shown = ", ".join(repr(name) for name in empty[:5]) + (f" and {len(empty) - 5} more" if len(empty) > 5 else "")
+    return (f"no row to learn from has the class {shown}: the formula is False.",)
+
+
+class MissingPackage(LogicLensError):
+    """A compared method is made of a package that is not installed; the other methods run without it."""
+
+
+def require(module: str) -> ModuleType:
+    """The module, or a sentence that says how to install it.
+
+    >>> require("math").sqrt(4)
+    2.0
+    """
+    try:
+        # Importing some packages draws random numbers, too.
+        with _kept_generators():
+            return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        # A package may be there and lack one of its own: both are put right by the same command.
+        raise MissingPackage(
+            f"this method needs the package {error.name!r}, which is not installed: pip install 'logiclens[bench]'."
+        ) from error
+    except ImportError as error:
+        raise MissingPackage(
+            f"the package {module!r} is installed but cannot be imported ({error}): pip install -U 'logiclens[bench]'."
+        ) from error
+
+
+@contextmanager
+def global_seed(seed: int) -> Iterator[None]:
+    """Seed the generators of `random` and NumPy inside, for packages that take no other; outside they go on as before.
+
+    >>> before = random.getstate()
+    >>> with global_seed(0):
+    ...     _ = random.random()
+    >>> random.getstate() == before
+    True
+    """
+    with _kept_generators():
+        random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002
+        yield
+
+
+@contextmanager
+def _kept_generators() -> Iterator[None]:
+    plain, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(plain)
+        np.random.set_state(legacy)  # noqa: NPY002
+
+
+Items = tuple[int, ...]
+"""Literals by number, rising: j for concept j, n + j for the negation of concept j of n."""
+
+
+@dataclass(frozen=True, eq=False)
+class YesNo:
+    """Boolean rows `[rows, concepts]`, and which of them are of the class in question."""
+
+    bits: NDArray[np.bool_]
+    names: tuple[str, ...]
+    yes: NDArray[np.bool_]
+
+    @property
+    def literals(self) -> NDArray[np.bool_]:
+        """The concepts, and behind them their negations: `[rows, 2 * concepts]`."""
+        return np.concatenate([self.bits, ~self.bits], axis=1)
+
+    def cube(self, items: Iterable[int]) -> Cube:
+        """The conjunction of some columns of `literals`."""
+        n = len(self.names)
+        return Cube(Literal(self.names[item % n], item < n) for item in items)
+
+
+@dataclass(frozen=True)
+class ClassRule:
+    """The formula of one class, with sentences about how it came about."""
+
+    formula: DNF
+    notes: tuple[str, ...] = ()
+
+
+def one_against_rest(
+    learn: Callable[..., ClassRule], *tables: ConceptTable, sample: Sequence[int] | None = None
+) -> Learned:
+    """One formula for each class, learned on its own; two classes are two questions, like any other number.
+
+    A class without rows gets `DNF.false`, and one that has them all `DNF.true`. Classes are predicted as `decide` says.
+
+    Args:
+        learn: learns one class; it is called with a `YesNo` for each table.
+        tables: the rows to learn from, and then those to choose on, if any; concepts are cut at 0.5, and a row that
+            counts n times comes n times.
+        sample: the class numbers to learn, where all would take too long; formulas are given for these alone. Since no
+            row is ever given another class, the accuracy of `predict` says nothing about the method then.
+    """
+    first, n_classes = tables[0], len(tables[0].class_names)
+    wanted = _checked_sample(sample, n_classes)
+    rows = [_repeated(table) for table in tables]
+    formulas, notes = [DNF.false] * n_classes, [*unlearned(first)]
+    for k in wanted:
+        asked = [YesNo(bits, first.names, labels == k) for bits, labels in rows]
+        if not asked[0].yes.any():
+            continue
+        found = ClassRule(DNF.true, ("every row has this class.",)) if asked[0].yes.all() else learn(*asked)
+        formulas[k] = found.formula
+        notes += [f"{first.class_names[k]}: {note}" for note in found.notes]
+    if len(wanted) < n_classes:
+        listed = ", ".join(first.class_names[k] for k in wanted)
+        notes.append(f"a sample of {len(wanted)} of the {n_classes} classes was learned: {listed}.")
+        asked_for = tuple(formulas[k] for k in wanted)
+        return Learned(decide(formulas, first), asked_for, tuple(notes), classes=wanted)
+    return Learned(decide(formulas, first), tuple(formulas), tuple(notes))
+
+
+def _repeated(table: ConceptTable) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """The cut rows with their class numbers, each as often as it counts."""
+    labels = class_numbers(table)
+    if not (table.weight == np.round(table.weight)).all():
+        raise LogicLensError("this method cannot weigh rows: give weights that are whole numbers, which repeat a row.")
+    again = np.repeat(np.arange(len(table)), table.weight.astype(np.intp))
+    return table.boolean()[again], labels[again]
+
+
+def _checked_sample(sample: Sequence[int] | None, n_classes: int) -> tuple[int, ...]:
+    if sample is None:
+        return tuple(range(n_classes))
+    outside = [k for k in sample if not 0 <= k < n_classes]
+    if outside or not len(sample):
+        got = outside[0] if outside else "none"
+        raise LogicLensError(f"sample must hold class numbers from 0 to {n_classes - 1}, got {got}; None learns all.")
+    return tuple(sorted(set(sample)))

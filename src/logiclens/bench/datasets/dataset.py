@@ -1,0 +1,200 @@
+"""Dataset: the rows of one classification problem, and how its concepts come about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from logiclens.data.concepts import THRESHOLD, ConceptTable
+from logiclens.data.names import no_column
+from logiclens.errors import LogicLensError
+from logiclens.formula.dnf import DNF
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows with one class each, and concepts for all of them.
+
+    Args:
+        name: the name it is loaded by.
+        title: one line that says what is asked.
+        inputs: what was measured: a table, or images `[rows, channels, height, width]` of bytes.
+        labels: the class number of each row.
+        class_names: the classes.
+        concepts: gives the concepts of all rows, with labels; what has to be fitted (means, ranges, cuts) is fitted on
+            the rows it is given, and on nothing else.
+        annotated: whether `concepts` are annotations that an encoder has to predict from `inputs`, for images say.
+        groups: for each row, what it must not be torn from (a country, a patient); None where rows stand alone.
+        truth: the true formula of each class, where the data were made from one.
+        final: rows that no fold may use, kept for a last test.
+        remarks: what must be said wherever figures on these rows are shown.
+    """
+
+    name: str
+    title: str
+    inputs: pd.DataFrame | NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    concepts: Callable[[Rows], ConceptTable]
+    annotated: bool = False
+    groups: NDArray[np.object_] | None = None
+    truth: tuple[DNF, ...] | None = None
+    final: Dataset | None = None
+    remarks: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.labels)
+
+    @property
+    def all_rows(self) -> Rows:
+        """Every row number: what the paper's own experiments fitted their preprocessing on."""
+        return np.arange(len(self))
+
+
+Edges: TypeAlias = Literal["uniform", "quantile"]
+LEVELS = ("LOW", "NORMAL", "HIGH")
+
+
+def identifier(text: str) -> str:
+    """A name that a formula shows without quotes: letters, digits and single underscores.
+
+    >>> identifier("bill_shape::curved_(up_or_down)")
+    'bill_shape_curved_up_or_down'
+    """
+    return re.sub(r"[\W_]+", "_", text).strip("_")
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Where each column is cut in three, and what a missing value is taken for.
+
+    Args:
+        columns: the columns.
+        means: of each column; stands for what is missing.
+        cuts: of each column, from where on a value is NORMAL, and from where on HIGH. A column with one value, or none,
+            has no cuts: what is known of it is LOW.
+
+    >>> bins = Bins.fit(pd.DataFrame({"age": [20.0, 50.0, None, 80.0]}))
+    >>> bins.cuts
+    ((40.0, 60.0),)
+    >>> bins.transform(pd.DataFrame({"age": [7.0, 40.0, None, 99.0]})).astype(int).tolist()
+    [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]]
+    """
+
+    columns: tuple[str, ...]
+    means: tuple[float, ...]
+    cuts: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def fit(cls, frame: pd.DataFrame, *, edges: Edges = "uniform") -> Bins:
+        """Find the cuts on these rows: three bins of equal width, or with `"quantile"` of equal size."""
+        if edges not in ("uniform", "quantile"):
+            raise LogicLensError(f"edges must be 'uniform' or 'quantile', got {edges!r}.")
+        if len(frame) == 0:
+            raise LogicLensError("bins need at least one row to be fitted on, got none.")
+        values = _numbers(frame, tuple(frame.columns))
+        return cls(
+            tuple(frame.columns),
+            tuple(_mean(column) for column in values.T),
+            tuple(_cuts(column[~np.isnan(column)], edges) for column in values.T),
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The concepts: three for each column."""
+        return tuple(name for group in self.exclusive for name in group)
+
+    @property
+    def exclusive(self) -> tuple[tuple[str, ...], ...]:
+        """The three concepts of each column."""
+        return tuple(tuple(f"{column}_{level}" for level in LEVELS) for column in self.columns)
+
+    def transform(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """The concepts of rows, `[rows, 3 * columns]`, by the cuts that were fitted."""
+        made = np.zeros((len(frame), len(self.columns), len(LEVELS)), dtype=np.bool_)
+        for place, column in enumerate(_numbers(frame, self.columns).T):
+            filled = np.where(np.isnan(column), self.means[place], column)
+            # A cut belongs to the bin above it. What is still missing, because no value was ever seen, is in no bin.
+            level = np.searchsorted(np.asarray(self.cuts[place], dtype=np.float64), filled, side="right")
+            rows = np.flatnonzero(~np.isnan(filled))
+            made[rows, place, level[rows]] = True
+        return made.reshape(len(frame), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedConcepts:
+    """Gives the concepts of a table of flags and numbers, binned by what the given rows show.
+
+    A class, not a closure, so that data sets can be sent to other processes.
+    """
+
+    frame: pd.DataFrame
+    labels: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    edges: Edges = "uniform"
+
+    def __call__(self, rows: Rows) -> ConceptTable:
+        """The concepts of all rows: the flags, then LOW, NORMAL and HIGH of each number."""
+        numbers = self.frame.drop(columns=list(self.flags))
+        bins = Bins.fit(numbers.iloc[rows], edges=self.edges)
+        flags = _numbers(self.frame, self.flags)
+        # A missing flag, too, is taken for the mean, which is then cut: for what most of the rows have.
+        means = np.array([_mean(column) for column in flags[rows].T])
+        values = np.hstack([np.where(np.isnan(flags), means, flags) >= THRESHOLD, bins.transform(numbers)])
+        return ConceptTable(values, (*self.flags, *bins.names), self.labels, self.class_names, bins.exclusive)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenConcepts:
+    """Gives concepts that are known for every row: there is nothing to fit."""
+
+    table: ConceptTable
+
+    def __call__(self, rows: Rows) -> ConceptTable:
+        """The concepts of all rows, whichever rows are given."""
+        return self.table
+
+
+def _mean(column: NDArray[np.float64]) -> float:
+    """The mean of what is there; NaN where nothing is."""
+    present = column[~np.isnan(column)]
+    return float(present.mean()) if len(present) else float("nan")
+
+
+def _cuts(present: NDArray[np.float64], edges: Edges) -> tuple[float, ...]:
+    """The inner edges of three bins over the values of a column.
+
+    They are edges of the values themselves: on values rescaled to [0, 1], rounding moves those that lie on an edge.
+    """
+    if len(present) == 0 or present.min() == present.max():
+        return ()
+    if edges == "uniform":
+        inner = np.linspace(present.min(), present.max(), len(LEVELS) + 1)[1:-1]
+    else:
+        inner = np.quantile(present, np.linspace(0, 1, len(LEVELS) + 1)[1:-1])
+    return tuple(float(cut) for cut in inner)
+
+
+def _numbers(frame: pd.DataFrame, columns: tuple[str, ...]) -> NDArray[np.float64]:
+    """The columns as numbers, NaN where missing."""
+    found = np.empty((len(frame), len(columns)))
+    for place, name in enumerate(columns):
+        if name not in frame.columns:
+            raise no_column(name, [str(column) for column in frame.columns], "the table", ", which was binned")
+        if not pd.api.types.is_numeric_dtype(frame[name]):
+            raise LogicLensError(f"only numbers can be binned; the column {name!r} holds {frame[name].iloc[0]!r}.")
+        found[:, place] = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+        if np.isinf(found[:, place]).any():
+            row = int(np.flatnonzero(np.isinf(found[:, place]))[0])
+            raise LogicLensError(f"only finite numbers can be binned; the column {name!r} is infinite in row {row}.")
+    return found

@@ -1,0 +1,182 @@
+"""What the benchmark report calls tasks, methods, protocols and metrics, and what has to be said beside the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from logiclens.bench.runs.results import SWEEP
+
+CLEAN, PAPER = "clean", "paper"
+OURS = "minimal"
+"""The method whose rules are shown in full."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One of the six: `scale` leads from the table to the unit it is read in, `of_rules` says black boxes have none."""
+
+    name: str
+    title: str
+    unit: str
+    scale: float = 1.0
+    lower_is_better: bool = False
+    of_rules: bool = True
+    meaning: str = ""
+
+
+METRICS = (
+    Metric("model_accuracy", "Model accuracy", "%", 100.0, of_rules=False, meaning="on rows not seen in training"),
+    Metric("explanation_accuracy", "Explanation accuracy", "%", 100.0,
+           meaning="macro-F1 of where the formula fires against the label, mean over classes (by firing, as in the "
+           "paper, whichever class the rules decide for); where concepts are predicted, the share of them that is "
+           "right stands below: a rule speaks of concepts as they are predicted, and training may bend them away from "
+           "their names; a method with a number of classes was run on a sample of these"),
+    Metric("complexity", "Complexity", "literals", lower_is_better=True,
+           meaning="literals of a formula as the method states it, mean over classes; a shorter one of the same "
+           "meaning may exist"),
+    Metric("fidelity", "Fidelity", "%", 100.0,
+           meaning="how often the formula fires just where the model answers its class, mean over classes (by firing); "
+           "a formula that never fires may agree often, so the macro-F1, the score of constant False and the number "
+           "of constant formulas stand below"),
+    Metric("consistency", "Consistency", "%", 100.0,
+           meaning="over the concepts in any fold's formula, the mean share of folds using them"),
+    Metric("seconds", "Extraction time", "s", lower_is_better=True,
+           meaning="training and extraction together, by the clock; CPU time below; encoders of concepts do not count"),
+)  # fmt: skip
+
+TASKS: Mapping[str, str] = {
+    "mimic2": "MIMIC-II",
+    "vdem": "V-Dem",
+    "mnist": "MNIST odd/even",
+    "cub": "CUB",
+    "mimic2-early": "MIMIC-II, known early",
+    "vdem-given": "V-Dem, annotated concepts",
+    "vdem-countries": "V-Dem, folds by country",
+    "breast-cancer": "Breast cancer",
+    "wine": "Wine",
+    "iris": "Iris",
+    "digits-parity": "Digits, parity",
+    "xor": "XOR",
+    "parity": "Parity",
+    "random-dnf": "Random DNF",
+}
+"""In the order they are shown."""
+STUDIES = ("mimic2", "vdem", "mnist", "cub")
+"""The four tasks of the paper."""
+
+METHODS: Mapping[str, str] = {
+    "minimal": "Entropy net, logiclens",
+    "exact": "Entropy net, exact",
+    "labels": "Entropy net, rules chosen by labels",
+    "soft": "Entropy net, soft concepts",
+    "paper": "Entropy net, the paper's text",
+    "authors": "Entropy net, the authors' scripts",
+    "torch_explain": "torch_explain 1.5.1",
+    "joint": "Entropy net, trained jointly",
+    "tree": "Tree, depth 5 (30 for CUB)",
+    "brl": "BRL",
+    "psi": "psi network",
+    "mlp": "Neural network",
+    "direct": "Encoder straight to classes",
+    "forest": "Random forest",
+    "oner": "OneR",
+    "stump": "One literal",
+    **{f"tree-{leaves}": f"Tree of {leaves} leaves" for leaves in range(2, 9)},
+    "best-3": "Best DNF of 3 literals",
+    "ripper": "RIPPER",
+    "column-generation": "Boolean rules by column generation",
+    "figs": "FIGS",
+    "rule-list": "Greedy rule list",
+    "rrl": "RRL",
+    "logistic": "Logistic regression",
+    "ebm": "Explainable boosting machine",
+}
+"""In the order they are shown. An id that is not here is shown as it is, after these."""
+BLACK_BOXES = frozenset({"mlp", "direct", "forest", "logistic", "ebm"})
+
+_OF_PAPER = ("minimal", "exact", "labels", "soft", "paper", "authors", "torch_explain", "joint", "tree", "brl",
+             "psi", "mlp", "direct", "forest")  # fmt: skip
+_SMALL = ("oner", "stump", *(f"tree-{leaves}" for leaves in range(2, 9)), "best-3")
+FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("the paper's methods", _OF_PAPER),
+    ("single rules and small trees", _SMALL),
+    ("further methods", tuple(method for method in METHODS if method not in {*_OF_PAPER, *_SMALL})),
+)
+"""How methods are spread over tables, so that none is too wide to read; unknown ones go into the last."""
+
+PROTOCOLS: Mapping[str, str] = {
+    CLEAN: "no information from test rows reaches training. Validation rows choose the epoch; together with the "
+    "training rows they choose the rules and train the encoders",
+    PAPER: "the authors' choices as their scripts make them",
+}
+
+REMARKS: tuple[tuple[str, str | None, str], ...] = (
+    ("mimic2", None, "Three columns (icu_los_day, iv_day_1, abg_count) may be known only after admission; "
+     "'MIMIC-II, known early' leaves them out."),
+    ("vdem", None, "The target is half of api and half of mpi by definition, and both are among the concepts: the "
+     "concepts all but define it."),
+    ("vdem", None, "The data are release v12; the paper had v10, with other rows and other indicators."),
+    ("vdem", None, "The years of one country are nearly the same row, so random folds flatter every method; 'V-Dem, "
+     "folds by country' keeps countries together."),
+    ("vdem-given", None, "The concepts are the annotated ones, not those predicted from low-level indicators; they all "
+     "but define the target."),
+    ("vdem-countries", None, "The data are release v12, and the concepts all but define the target."),
+    ("mnist", PAPER, "The encoder has seen test images: every image is there twice, and copies cross the split."),
+    ("cub", PAPER, "The encoder has seen most test images."),
+)  # fmt: skip
+"""Task, protocol (None for every one) and what must be said of the data wherever its figures are shown."""
+
+SCRIPT_COLUMNS = ("mimic2", "vdem", "mnist", "cub")
+SCRIPT_TABLE: tuple[tuple[str, tuple[str, str, str, str]], ...] = (
+    ("batch", ("888 rows, not shuffled: two steps an epoch", "1,692 rows: two steps an epoch",
+               "all rows; 10 epochs, where the paper says 200", "all rows")),
+    ("local rules from", ("validation rows", "validation rows", "validation rows", "validation rows")),
+    ("aggregation scored on", ("training rows", "training rows", "validation rows", "training rows")),
+    ("local rules kept", ("10", "500; 10 in the sweep", "5, with the option max_accuracy", "50")),
+    ("split", ("5 folds, the inner split not stratified", "5 folds", "one split, 5 seeds, every image twice",
+               "one split, 5 seeds")),
+    ("encoder", ("none", "hidden 100 and 50, temperature 5,000, no entropy loss; logits cut at 0.5 go on",
+                 "ResNet10, 20 epochs", "a pretrained ResNet18 is the default; most test images trained it")),
+)  # fmt: skip
+SCRIPT_REMARKS = (
+    "LeakyReLU stands where the paper says ReLU.",
+    "The epoch with the best validation loss is saved and never restored.",
+    "Only rows whose label and prediction agree (logit above 0.5) enter the truth table.",
+    "Rules are ranked by macro-F1, not by support.",
+    "Literals are dropped greedily while the validation F1 does not fall; the paper does not mention it, and it makes "
+    "the formulas short.",
+    "The 'neural network' of the scripts is the entropy network without its loss; the paper's footnote says a plain "
+    "first layer. Which of the two made the table is not known.",
+)
+"""What the authors' scripts do on every task and the paper does not say."""
+
+_COLUMNS = {"entropy_net": "authors", "tree": "tree", "brl": "brl", "psi_net": "psi", "random_forest": "forest"}
+_NEURAL = {"mimic2": "mlp", "vdem": "mlp", "mnist": "direct", "cub": "direct"}
+
+
+def columns_of_paper(task: str) -> dict[str, str]:
+    """For each column of the paper's tables the method that reproduces it on a task."""
+    neural = {"neural_network": _NEURAL[task]} if task in _NEURAL else {}
+    return {**_COLUMNS, **neural}
+
+
+def task_title(task: str) -> str:
+    """The name of a task; of a grid, that of the task it is on."""
+    return TASKS.get(task.removeprefix(SWEEP), task.removeprefix(SWEEP))
+
+
+def method_title(method: str) -> str:
+    """The name of a method, or its id."""
+    return METHODS.get(method, method)
+
+
+def in_order(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """Names in the order of those known, each once; unknown ones after them, by the alphabet."""
+    place = {name: i for i, name in enumerate(known)}
+    return tuple(sorted(set(names), key=lambda name: (place.get(name, len(place)), name)))
+
+
+def family(method: str) -> str:
+    """The title of the tables that a method stands in."""
+    return next((title for title, members in FAMILIES if method in members), FAMILIES[-1][0])

@@ -1,0 +1,291 @@
+"""The tidy table read as figures: means and standard errors over folds, formulas, what came of each run."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from logiclens.bench.pages.names import (
+    BLACK_BOXES,
+    METHODS,
+    METRICS,
+    PROTOCOLS,
+    TASKS,
+    Metric,
+    in_order,
+    method_title,
+)
+from logiclens.bench.runs.results import FORMULA, NOTE, OK, STATUS, SWEEP, TOY, Results, read_header, read_results
+from logiclens.errors import FormulaSyntaxError, LogicLensError
+from logiclens.formula.dnf import DNF
+from logiclens.formula.text import parse
+from logiclens.metrics.agreement import Consistency, consistency
+from logiclens.metrics.scores import standard_error
+
+
+@dataclass(frozen=True, order=True)
+class Entry:
+    """A method on a task under a protocol: what has one cell in a table."""
+
+    task: str
+    protocol: str
+    method: str
+
+
+@dataclass(frozen=True)
+class FoldRun:
+    """One fold of an entry: its metrics as text, its notes, and its status."""
+
+    fold: int
+    status: str
+    metrics: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over folds with its standard error, which a single fold does not have."""
+
+    mean: float
+    standard_error: float | None
+    n_folds: int
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """Every finished run of a benchmark, by entry."""
+
+    header: Mapping[str, Any]
+    entries: Mapping[Entry, tuple[FoldRun, ...]]
+    _read: dict[str, DNF] = field(default_factory=dict, repr=False)
+    _agreed: dict[Entry, Consistency | None] = field(default_factory=dict, repr=False)
+
+    @property
+    def protocols(self) -> tuple[str, ...]:
+        """The protocols that any task was run under."""
+        return in_order((entry.protocol for entry in self.entries), PROTOCOLS)
+
+    def tasks(self, protocol: str) -> tuple[str, ...]:
+        """The tasks with folds that were run under a protocol."""
+        found = (entry.task for entry in self.entries if entry.protocol == protocol)
+        return in_order((task for task in found if task != TOY and not task.startswith(SWEEP)), TASKS)
+
+    def methods(self, protocol: str, tasks: Iterable[str]) -> tuple[str, ...]:
+        """The methods that were tried on any of these tasks."""
+        wanted = set(tasks)
+        found = (entry for entry in self.entries if entry.protocol == protocol and entry.task in wanted)
+        return in_order((entry.method for entry in found), METHODS)
+
+    def runs(self, entry: Entry) -> tuple[FoldRun, ...]:
+        """The folds of an entry, whatever came of them; none where it was not tried."""
+        return self.entries.get(entry, ())
+
+    def good(self, entry: Entry) -> tuple[FoldRun, ...]:
+        """The folds that ended well: only they have figures."""
+        return tuple(run for run in self.runs(entry) if run.status == OK)
+
+    def planned(self, entry: Entry) -> int:
+        """How many folds there should be: as the header says, else as many as any method has on the task."""
+        stated = self.header.get("folds")
+        return stated if isinstance(stated, int) else self.most_folds(entry)
+
+    def most_folds(self, entry: Entry) -> int:
+        """How many folds ended well for the method that has most on this task, under this protocol."""
+        same = (e for e in self.entries if (e.task, e.protocol) == (entry.task, entry.protocol))
+        return max((len(self.good(e)) for e in same), default=0)
+
+    def is_black_box(self, protocol: str, method: str) -> bool:
+        """Whether a method states no formulas; of one that is not known, the runs tell."""
+        if method in METHODS:
+            return method in BLACK_BOXES
+        good = [r for e in self.entries if (e.protocol, e.method) == (protocol, method) for r in self.good(e)]
+        return bool(good) and not any(metric.startswith(FORMULA) for run in good for metric in run.metrics)
+
+    def is_sample(self, entry: Entry) -> bool:
+        """Whether a method was run on some of the classes only, so that its figures are not for comparison."""
+        return any("classes" in run.metrics for run in self.good(entry))
+
+    def values(self, entry: Entry, metric: str) -> tuple[float, ...]:
+        """A metric fold by fold, as the table has it; folds that lack it are left out."""
+        texts = [(run, run.metrics[metric]) for run in self.good(entry) if metric in run.metrics]
+        values = [_number(text, f"{metric} of {_words(entry)}, fold {run.fold}") for run, text in texts]
+        return tuple(value for value in values if math.isfinite(value))
+
+    def estimate(self, entry: Entry, metric: Metric) -> Estimate | None:
+        """A metric in the unit it is read in; None where no fold has it."""
+        if metric.name == "consistency":
+            agreed = self.consistency(entry)
+            known = agreed is not None and math.isfinite(agreed.value)
+            return Estimate(metric.scale * agreed.value, None, len(self.good(entry))) if agreed and known else None
+        return mean_of([metric.scale * value for value in self.values(entry, metric.name)])
+
+    def consistency(self, entry: Entry) -> Consistency | None:
+        """How much the folds' formulas have in common, over the classes that every fold has; None below two folds."""
+        if entry not in self._agreed:
+            self._agreed[entry] = self._consistency(entry)
+        return self._agreed[entry]
+
+    def _consistency(self, entry: Entry) -> Consistency | None:
+        texts = [self.formula_texts(run) for run in self.good(entry)]
+        shared = [klass for klass in texts[0] if all(klass in other for other in texts)] if texts else []
+        if len(texts) < 2 or not shared:
+            return None
+        return consistency([[self.formula(entry, held[klass]) for klass in shared] for held in texts])
+
+    def formula_texts(self, run: FoldRun) -> dict[str, str]:
+        """The formula of each class, as text."""
+        return {name.removeprefix(FORMULA): text for name, text in run.metrics.items() if name.startswith(FORMULA)}
+
+    def formula(self, entry: Entry, text: str) -> DNF:
+        """The formula that a text of an entry states; each text is read once."""
+        if text not in self._read:
+            try:
+                self._read[text] = parse(text)
+            except FormulaSyntaxError as error:
+                raise LogicLensError(f"a formula of {_words(entry)} cannot be read: {error} It is {text!r}.") from None
+        return self._read[text]
+
+
+def read_bench(folder: Path) -> Bench:
+    """The runs of a folder, with its header where there is one."""
+    results = read_results(folder)
+    if not results.lines:
+        raise LogicLensError(f"{folder} holds no finished run to report on: run the benchmark into it first.")
+    return Bench(read_header(folder), _entries(results))
+
+
+def mean_of(values: Sequence[float]) -> Estimate | None:
+    """The mean of some folds; None of none."""
+    if not values:
+        return None
+    error = standard_error(values) if len(values) > 1 else None
+    return Estimate(math.fsum(values) / len(values), error, len(values))
+
+
+def status_words(status: str) -> str:
+    """What came of a run, as a reader says it.
+
+    >>> status_words("stopped: 600 s"), status_words("skipped: not installed"), status_words("failed: no rows")
+    ('stopped after 600 s', 'not installed', 'failed: no rows')
+    """
+    kind, colon, told = status.partition(":")
+    told = told.strip()
+    if kind == "stopped" and (told[:1].isdigit() or told.startswith("after ")):
+        return f"stopped after {told.removeprefix('after ')}"
+    if kind == "skipped" and told:
+        return told
+    return f"{kind}: {told}" if colon and told else kind
+
+
+def outcomes(runs: Iterable[FoldRun]) -> tuple[tuple[str, int], ...]:
+    """What came of the runs that did not end well, and of how many each, in the order they came."""
+    return tuple(Counter(status_words(run.status) for run in runs if run.status != OK).items())
+
+
+def fold_words(folds: Sequence[int]) -> str:
+    """Numbers of folds, with those in a row as a range.
+
+    >>> fold_words([0, 1, 2, 4])
+    '0–2, 4'
+    """
+    spans: list[list[int]] = []
+    for fold in sorted(set(folds)):
+        if spans and spans[-1][1] == fold - 1:
+            spans[-1][1] = fold
+        else:
+            spans.append([fold, fold])
+    return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in spans)
+
+
+def setting_of(method: str) -> tuple[float, float] | None:
+    """The temperature and the entropy weight that an id of a grid names; None for any other id.
+
+    >>> setting_of("tau=4 lambda=1e-06")
+    (4.0, 1e-06)
+    """
+    found = re.fullmatch(r"tau=([\d.eE+-]+) lambda=([\d.eE+-]+)", method)
+    return (_number(found[1], method), _number(found[2], method)) if found else None
+
+
+def _entries(results: Results) -> dict[Entry, tuple[FoldRun, ...]]:
+    notes: dict[Any, list[str]] = {}
+    for line in results:
+        if line.metric == NOTE:
+            notes.setdefault(line.run, []).append(line.value)
+    found: dict[Entry, list[FoldRun]] = {}
+    for run, metrics in results.runs.items():
+        told = {name: value for name, value in metrics.items() if name not in (STATUS, NOTE)}
+        one = FoldRun(run.fold, metrics[STATUS].strip(), told, tuple(dict.fromkeys(notes.get(run, ()))))
+        found.setdefault(Entry(run.task, run.protocol, run.method), []).append(one)
+    return {entry: tuple(sorted(runs, key=lambda run: run.fold)) for entry, runs in found.items()}
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise LogicLensError(f"{where} must be a number, got {text!r}: put the table of results right.") from None
+
+
+def _words(entry: Entry) -> str:
+    return f"{entry.method!r} on {entry.task!r} under {entry.protocol!r}"
+
+
+_METRIC = {metric.name: metric for metric in METRICS}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A method by the length of its formulas (literals) and by their error (100 − explanation accuracy)."""
+
+    method: str
+    literals: Estimate
+    error: Estimate
+
+    def dominates(self, other: Point) -> bool:
+        """Whether it is at least as good in both, and better in one."""
+        mine, theirs = (self.literals.mean, self.error.mean), (other.literals.mean, other.error.mean)
+        return mine != theirs and mine[0] <= theirs[0] and mine[1] <= theirs[1]
+
+
+def points(bench: Bench, task: str, protocol: str) -> tuple[Point, ...]:
+    """A point for each method with formulas on a task."""
+    found = []
+    for method in bench.methods(protocol, [task]):
+        entry = Entry(task, protocol, method)
+        literals = bench.estimate(entry, _METRIC["complexity"])
+        accuracy = bench.estimate(entry, _METRIC["explanation_accuracy"])
+        if literals and accuracy and not bench.is_sample(entry):
+            error = Estimate(100.0 - accuracy.mean, accuracy.standard_error, accuracy.n_folds)
+            found.append(Point(method, literals, error))
+    return tuple(found)
+
+
+def front(all_points: Sequence[Point]) -> tuple[Point, ...]:
+    """Those that no other dominates, the shortest first."""
+    kept = [one for one in all_points if not any(other.dominates(one) for other in all_points)]
+    return tuple(sorted(kept, key=lambda point: (point.literals.mean, point.error.mean, point.method)))
+
+
+def front_words(all_points: Sequence[Point]) -> str:
+    """Which methods are dominated, each by one of those that are not."""
+    kept = front(all_points)
+    told = f"Not dominated: {_names(kept)}."
+    beaten: dict[str, list[Point]] = {}
+    for one in all_points:
+        # Of those that beat it, the one with the least error.
+        by = [other for other in kept if other.dominates(one)]
+        if by:
+            beaten.setdefault(method_title(by[-1].method), []).append(one)
+    said = [f"{winner} dominates: {_names(losers)}." for winner, losers in beaten.items()]
+    return " ".join([told, *said]) if said else f"{told} No method is dominated."
+
+
+def _names(some: Sequence[Point]) -> str:
+    """Methods in a sentence; their names have commas."""
+    return "; ".join(method_title(point.method) for point in some)

@@ -1,0 +1,418 @@
+"""From a network to formulas as the authors' scripts do it, for comparison only: our own way is `logiclens.explain`.
+
+Only rows on which label and network agree give rules; a rule loses literals while a score does not fall; the best rules
+by score, not by support, are OR-ed while that improves the score. A class may end up without a formula. Written from a
+description of what the scripts do, without sympy: all scores are counts of bits in packed rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.nn import functional as F
+
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError
+from logiclens.explain.extract import read
+from logiclens.formula.bits import pack_columns
+from logiclens.formula.complete import COMPLETE_CONCEPTS, row_bits
+from logiclens.formula.counted import distinct
+from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.minimise import minimise_complete, simplify
+from logiclens.metrics.scores import macro_f1_of_counts
+from logiclens.nn.encoders import device_of
+from logiclens.nn.functional import entropy_logic_loss
+from logiclens.nn.networks import EntropyNet
+from logiclens.train.threads import threads_for
+
+LEARNING_RATE = 1e-2
+WEIGHT_DECAY = 1e-2
+ENCODER_HIDDEN, ENCODER_TEMPERATURE = (100, 50), 5_000.0
+"""Of the first network of a cascade."""
+
+
+def train_as_authors(
+    train: ConceptTable,
+    *,
+    hidden: Sequence[int],
+    temperature: float,
+    penalty_weight: float,
+    epochs: int,
+    batch_size: int | None,
+    seed: int,
+) -> EntropyNet:
+    """A network trained on rows with one class each, soft or Boolean, every row counting once.
+
+    `batch_size` is None for the full batch; the last batch may be smaller.
+    """
+    labels = single_labels(train)
+    if epochs < 1 or (batch_size is not None and batch_size < 1):
+        raise LogicLensError(f"epochs and batch_size must be at least 1, got {epochs} and {batch_size}.")
+    network = untrained(
+        train.n_concepts, len(train.class_names), hidden, temperature=temperature, generator=_seeded(seed)
+    )
+    concepts = torch.tensor(np.array(train.values), dtype=torch.float32)
+    answers = torch.tensor(np.array(labels))
+    at_a_time = len(train) if batch_size is None else min(batch_size, len(train))
+    batches = list(zip(torch.split(concepts, at_a_time), torch.split(answers, at_a_time), strict=True))
+    with threads_for(at_a_time * sum(parameter.numel() for parameter in network.parameters())):
+        _train(network, batches, penalty_weight, epochs)
+    return network
+
+
+def encoder_as_authors(
+    inputs: NDArray[np.float32], concepts: NDArray[np.float32], *, epochs: int, seed: int
+) -> EntropyNet:
+    """Their first network of a cascade (V-Dem): from standardised inputs to concepts, two unshuffled batches a pass."""
+    network = untrained(
+        inputs.shape[1], concepts.shape[1], ENCODER_HIDDEN, temperature=ENCODER_TEMPERATURE, generator=_seeded(seed)
+    )
+    at_a_time = math.ceil(len(inputs) / 2)
+    pieces = (torch.split(torch.tensor(array), at_a_time) for array in (inputs, concepts))
+    batches = list(zip(*pieces, strict=True))
+    with threads_for(at_a_time * sum(parameter.numel() for parameter in network.parameters())):
+        _train(network, batches, 0.0, epochs)
+    return network
+
+
+def untrained(
+    n_concepts: int,
+    n_classes: int,
+    hidden: Sequence[int],
+    *,
+    temperature: float,
+    generator: torch.Generator | None = None,
+) -> EntropyNet:
+    """The authors' network before training.
+
+    Their rule of drawing weights takes all of the entropy layer's last two axes for its fan-in, so that the bound is
+    1/√(width · concepts), for the bias too; the layers behind it are drawn as usual.
+    """
+    network = EntropyNet(
+        n_concepts,
+        n_classes,
+        hidden,
+        shared_tail=True,
+        temperature=temperature,
+        activation=nn.LeakyReLU,
+        generator=generator,
+    )
+    bound = 1 / math.sqrt(n_concepts * hidden[0])
+    with torch.no_grad():
+        for parameter in network.entropy.parameters():
+            parameter.uniform_(-bound, bound, generator=generator)
+    return network
+
+
+def single_labels(table: ConceptTable) -> NDArray[np.int64]:
+    """The class number of each row; refuses rows without one, and rows that do not count once."""
+    if table.labels is None or table.is_multilabel:
+        raise LogicLensError("the authors' method needs one class number a row: pass labels=[...] of one dimension.")
+    if not (table.weight == 1).all():
+        raise LogicLensError("the authors' method counts every row once: pass rows without weights.")
+    return table.labels
+
+
+def _train(
+    network: EntropyNet, batches: Sequence[tuple[torch.Tensor, torch.Tensor]], penalty_weight: float, epochs: int
+) -> None:
+    """On the GPU if there is one; the network comes back from it."""
+    device = device_of(None)
+    network.to(device)
+    batches = [(concepts.to(device), answers.to(device)) for concepts, answers in batches]
+    optimizer = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    for epoch in range(epochs):
+        for concepts, answers in batches:
+            optimizer.zero_grad(set_to_none=True)
+            # A matrix of answers asks for several concepts at once, a row of them for one class.
+            task_loss = F.binary_cross_entropy_with_logits if answers.ndim == 2 else F.cross_entropy
+            loss = task_loss(network(concepts), answers) + penalty_weight * entropy_logic_loss(network)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+        if not math.isfinite(float(loss.detach())):
+            raise LogicLensError(f"the loss became {float(loss.detach())} in epoch {epoch}: raise the temperature.")
+    network.cpu()
+
+
+def _seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+Score = OneOf["macro_f1", "accuracy"]
+Words = NDArray[np.uint64]
+
+CUT = 0.5
+"""Concepts and relevance count above this, not from it on as in our own method."""
+BLOCK = 2048
+"""Minterms that are evaluated at a time, so that many of them take no more memory than their scores."""
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """How rules are found and put together; as in the authors' scripts where nothing is said.
+
+    Args:
+        top_k: how many minterms, the best first, are looked at.
+        exact_only: whether a literal goes only where the score without it is exactly 1 (their `max_accuracy`).
+        score: macro-F1 over yes and no, or accuracy.
+        max_minterm: a minterm has so many concepts, those of the largest attention, whether relevant or not; written
+            from the largest attention down. None: the relevant concepts, from the smallest attention up.
+        logit_cut: the network says yes to a class where its output is above this.
+        reduced_on: the rows that literals are dropped on: those kept of the local rows, or the scored rows.
+    """
+
+    top_k: int = 10
+    exact_only: bool = False
+    score: Score = "macro_f1"
+    max_minterm: int | None = None
+    logit_cut: float = 0.5
+    reduced_on: OneOf["kept", "scored"] = "kept"
+
+    def __post_init__(self) -> None:
+        """Refuse what gives no rule at all."""
+        if self.top_k < 1 or (self.max_minterm is not None and self.max_minterm < 1):
+            raise LogicLensError(f"top_k and max_minterm must be at least 1, got {self.top_k} and {self.max_minterm}.")
+        if self.score not in ("macro_f1", "accuracy") or self.reduced_on not in ("kept", "scored"):
+            raise LogicLensError(
+                f"score must be 'macro_f1' or 'accuracy' and reduced_on 'kept' or 'scored', got {self.score!r} and "
+                f"{self.reduced_on!r}."
+            )
+
+
+TORCH_EXPLAIN = Aggregation(score="accuracy", logit_cut=0.0, reduced_on="scored")
+"""What `torch_explain` 1.5.1 does with `simplify=True, try_all=False`, seen from outside."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One minterm in the order of aggregation.
+
+    Attributes:
+        minterm: the concepts of a row, in written order.
+        alone: its score on the scored rows.
+        reduced: what is left of it after literals were dropped.
+        together: the score of everything in the running list with it; None where that is constant, and skipped.
+        taken: whether that was better than all before.
+    """
+
+    minterm: Cube
+    alone: float
+    reduced: Cube
+    together: float | None
+    taken: bool
+
+
+@dataclass(frozen=True)
+class ClassRules:
+    """The formula of a class and how it came about.
+
+    Where nothing was found the formula is `DNF.false`; the authors' scripts count such a class 0 in accuracy, fidelity
+    and complexity, which is not what `False` would score.
+    """
+
+    formula: DNF
+    found: bool
+    score: float
+    reason: str
+    trace: tuple[Step, ...] = ()
+
+
+def explain_as_authors(
+    network: nn.Module,
+    local_rows: ConceptTable,
+    scored_rows: ConceptTable,
+    *,
+    top_k: int = 10,
+    exact_only: bool = False,
+    score: Score = "macro_f1",
+    max_minterm: int | None = None,
+) -> tuple[DNF, ...]:
+    """One formula for each class, `DNF.false` where none was found; see `aggregate_as_authors` for which."""
+    aggregation = Aggregation(top_k, exact_only, score, max_minterm)
+    return tuple(rules.formula for rules in aggregate_as_authors(network, local_rows, scored_rows, aggregation))
+
+
+def aggregate_as_authors(
+    network: nn.Module, local_rows: ConceptTable, scored_rows: ConceptTable, aggregation: Aggregation | None = None
+) -> tuple[ClassRules, ...]:
+    """The rules of each class: minterms of local rows, chosen by their score against the labels of the scored rows."""
+    aggregation = Aggregation() if aggregation is None else aggregation
+    labels, scored_labels = single_labels(local_rows), single_labels(scored_rows)
+    if local_rows.names != scored_rows.names or local_rows.class_names != scored_rows.class_names:
+        raise LogicLensError("local and scored rows must have the same concepts and classes, in one order.")
+    bits = local_rows.values > CUT
+    reading = read(network, ConceptTable(bits, local_rows.names, labels, local_rows.class_names), "threshold")
+    if reading.n_heads != len(local_rows.class_names):
+        raise LogicLensError(
+            f"the authors' method needs a head for each of the {len(local_rows.class_names)} classes, the network has "
+            f"{reading.n_heads}."
+        )
+    scored_words = pack_columns((scored_rows.values > CUT).T)
+    result = []
+    for target in range(reading.n_heads):
+        yes = labels == target
+        kept = (reading.logits[:, target] > aggregation.logit_cut) == yes
+        scored = _Judged(scored_words, scored_labels == target, aggregation.score)
+        columns = _columns(reading.relevance[target], aggregation.max_minterm)
+        result.append(_rules(bits[kept], yes[kept], columns, scored, local_rows.names, aggregation))
+    return tuple(result)
+
+
+def _columns(relevance: NDArray[np.float64], max_minterm: int | None) -> NDArray[np.intp]:
+    """The concepts of a class's minterms, in the order in which they are written (and dropped)."""
+    if max_minterm is not None:
+        return np.argsort(-relevance, kind="stable")[:max_minterm]
+    order = np.argsort(relevance, kind="stable")
+    return order[relevance[order] > CUT]
+
+
+def _rules(
+    bits: NDArray[np.bool_],
+    yes: NDArray[np.bool_],
+    columns: NDArray[np.intp],
+    scored: _Judged,
+    names: Sequence[str],
+    aggregation: Aggregation,
+) -> ClassRules:
+    """The rules of one class from the rows on which label and network agree."""
+    n_yes, n_no = int(yes.sum()), int((~yes).sum())
+    if min(n_yes, n_no) < 2:
+        reason = f"label and network agree on {n_yes} rows of the class and on {n_no} others: both must be at least 2."
+        return ClassRules(DNF.false, False, 0.0, reason)
+    positive = bits[yes][:, columns]
+    minterms = positive[np.sort(distinct(positive)[0])]
+    alone = scored.minterm_scores(minterms, columns)
+    best = np.argsort(-alone, kind="stable")[: aggregation.top_k]
+    judged = scored
+    if aggregation.reduced_on == "kept":
+        judged = _Judged(pack_columns(bits.T), yes, aggregation.score)
+    # A rule is reduced whatever the others are, so only those that can be taken need to be.
+    kept = judged.reduced(minterms[best], columns, exact_only=aggregation.exact_only)
+    everything = np.ones(len(columns), dtype=np.bool_)
+    fires = scored.fires(minterms[best], columns, kept)
+    candidates = [
+        _Candidate(
+            _cube(columns, minterm, everything, names), score, _cube(columns, minterm, literals, names), fires[m]
+        )
+        for m, (minterm, literals, score) in enumerate(zip(minterms[best], kept, alone[best].tolist(), strict=True))
+    ]
+    return _aggregate(candidates, scored)
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A minterm with its score, what is left of it, and the scored rows on which that holds."""
+
+    minterm: Cube
+    alone: float
+    reduced: Cube
+    fires: Words
+
+
+def _aggregate(candidates: Sequence[_Candidate], scored: _Judged) -> ClassRules:
+    """OR rule after rule; what brings no gain stays in the running list all the same, as in the authors' scripts."""
+    running: list[Cube] = []
+    fired = np.zeros_like(scored.valid)
+    formula, best, constant = DNF.false, 0.0, False
+    trace = []
+    for candidate in candidates:
+        running.append(candidate.reduced)
+        fired = fired | candidate.fires
+        # Nothing leaves the running list of a constant, so it stays one.
+        constant = constant or (np.array_equal(fired, scored.valid) and simplified(DNF(running)) == DNF.true)
+        together = None if constant else float(scored.scores(fired[None])[0])
+        taken = together is not None and together > best
+        if taken and together is not None:
+            formula, best = simplified(DNF(running)), together
+            running = list(formula.cubes)
+        trace.append(Step(candidate.minterm, candidate.alone, candidate.reduced, together, taken))
+    if best == 0:
+        return ClassRules(
+            DNF.false, False, 0.0, "no rule is right on any scored row, or all are constant.", tuple(trace)
+        )
+    return ClassRules(formula, True, best, "found", tuple(trace))
+
+
+def simplified(formula: DNF) -> DNF:
+    """A short formula of the same meaning, but one cube, or a disjunction of single literals, is left as it is.
+
+    So does sympy's `simplify_logic`: it returns `a | b | ~b` unseen, which is then scored, and taken for a formula.
+    """
+    if len(formula) == 1 or all(len(cube) == 1 for cube in formula):
+        return formula
+    concepts = formula.concepts
+    if len(concepts) > COMPLETE_CONCEPTS:
+        return simplify(formula).formula
+    grid = row_bits(np.arange(1 << len(concepts)), len(concepts))
+    return minimise_complete(formula.evaluate(grid, concepts), concepts).formula
+
+
+class _Judged:
+    """Packed Boolean rows with a yes or no each; evaluates and scores minterms, 64 rows to a word."""
+
+    def __init__(self, words: Words, yes: NDArray[np.bool_], score: Score) -> None:
+        self.words, self.score = words, score
+        self.n_rows, self.n_yes = len(yes), int(yes.sum())
+        self.yes, self.valid = pack_columns(np.stack([yes, np.ones_like(yes)]))
+
+    def scores(self, fires: Words) -> NDArray[np.float64]:
+        """The score of each row of `fires` `[formulas, words]`."""
+        said = np.bitwise_count(fires).sum(axis=-1, dtype=np.int64)
+        both = np.bitwise_count(fires & self.yes).sum(axis=-1, dtype=np.int64)
+        wrong, missed = said - both, self.n_yes - both
+        if self.score == "accuracy":
+            return np.asarray((self.n_rows - wrong - missed) / self.n_rows, dtype=np.float64)
+        return macro_f1_of_counts(both, missed, wrong, self.n_rows - self.n_yes - wrong)
+
+    def minterm_scores(self, minterms: NDArray[np.bool_], columns: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The score of each minterm `[minterms, columns]` alone."""
+        blocks = [minterms[first : first + BLOCK] for first in range(0, len(minterms), BLOCK)]
+        return np.concatenate([self.scores(self.fires(block, columns)) for block in blocks])
+
+    def fires(
+        self, minterms: NDArray[np.bool_], columns: NDArray[np.intp], kept: NDArray[np.bool_] | None = None
+    ) -> Words:
+        """On which rows each minterm holds, or what is kept of it."""
+        fires = np.repeat(self.valid[None], len(minterms), axis=0)
+        for i in range(len(columns)):
+            holds = self._holds(minterms, columns, i)
+            fires &= holds if kept is None else np.where(kept[:, i, None], holds, ~np.uint64(0))
+        return fires
+
+    def reduced(self, minterms: NDArray[np.bool_], columns: NDArray[np.intp], *, exact_only: bool) -> NDArray[np.bool_]:
+        """Which literals stay when one after the other goes if the score does not fall; the last one always stays."""
+        n, length = minterms.shape
+        # later[i]: the rows on which the literals from the i-th on hold.
+        later = np.repeat(self.valid[None, None], n, axis=1).repeat(length + 1, axis=0)
+        for i in reversed(range(length)):
+            later[i] = later[i + 1] & self._holds(minterms, columns, i)
+        before, current = later[length].copy(), self.scores(later[0])
+        kept = np.ones((n, length), dtype=np.bool_)
+        for i in range(length):
+            without = self.scores(before & later[i + 1])
+            drop = (without == 1.0 if exact_only else without >= current) & (kept.sum(axis=1) > 1)
+            current = np.where(drop, without, current)
+            before = np.where(drop[:, None], before, before & self._holds(minterms, columns, i))
+            kept[:, i] = ~drop
+        return kept
+
+    def _holds(self, minterms: NDArray[np.bool_], columns: NDArray[np.intp], i: int) -> Words:
+        """On which rows the i-th literal of each minterm holds."""
+        flip = np.where(minterms[:, i], np.uint64(0), ~np.uint64(0))[:, None]
+        holds: Words = self.words[columns[i]] ^ flip
+        return holds
+
+
+def _cube(columns: NDArray[np.intp], values: NDArray[np.bool_], kept: NDArray[np.bool_], names: Sequence[str]) -> Cube:
+    return Cube(
+        Literal(names[j], value)
+        for j, value, stays in zip(columns.tolist(), values.tolist(), kept.tolist(), strict=True)
+        if stays
+    )

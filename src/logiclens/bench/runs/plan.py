@@ -1,0 +1,340 @@
+"""Every method on every fold: planned, run in processes of their own, and written down run by run."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from logiclens.bench.baselines.learner import Learned
+from logiclens.bench.datasets.catalogue import check
+from logiclens.bench.runs.encoding import predicted_classes, predicted_concepts
+from logiclens.bench.runs.methods import METHODS, Method
+from logiclens.bench.runs.ours import device_name
+from logiclens.bench.runs.results import (
+    FORMULA,
+    NOTE,
+    OK,
+    SWEEP,
+    TOY,
+    Header,
+    Results,
+    Run,
+    append_run,
+    begun,
+    locked,
+    open_folder,
+    read_results,
+    write_results,
+)
+from logiclens.bench.runs.sweep import sweep_run
+from logiclens.bench.runs.tasks import TASKS, Protocol, Source, Task, encoded_rows, fold_data, has_protocol
+from logiclens.bench.runs.toy import TOY_MODELS, toy_run
+from logiclens.bench.runs.workers import Outcome, capacity, run_jobs
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError
+from logiclens.estimators.cross_validation import fires
+from logiclens.formula.bits import PackedRows
+from logiclens.formula.text import format_formula
+from logiclens.metrics.scores import accuracy, complexity, explanation_accuracy, fidelity
+
+
+def measured(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
+    """The metrics as name and text; shares lie in [0, 1].
+
+    A method that explains a sample of the classes is scored on these alone, and as a model not at all.
+    """
+    if test.labels is None or test.labels.ndim != 1:
+        raise LogicLensError("a method is measured on rows that have one class each.")
+    said = learned.predict(test)
+    if learned.classes is None:
+        yield "model_accuracy", _number(accuracy(test.labels, said))
+    if learned.formulas is None:
+        return
+    chosen = list(range(len(test.class_names))) if learned.classes is None else list(learned.classes)
+    fired = fires(learned.formulas, PackedRows.of(test.boolean(), test.names))
+    answers = said[:, None] == np.array(chosen) if learned.answers is None else learned.answers(test)
+    yield "explanation_accuracy", _number(explanation_accuracy(fired, test.targets()[:, chosen], test.weight))
+    yield "complexity", _number(complexity(learned.formulas))
+    agreement = fidelity(learned.formulas, fired, answers, test.weight)
+    if learned.classes is None:
+        yield "fidelity", _number(agreement.accuracy)
+        yield "fidelity_macro_f1", _number(agreement.macro_f1)
+        yield "fidelity_constant_false", _number(agreement.constant_false)
+    else:
+        yield "classes", str(len(chosen))
+    yield "constant_formulas", str(agreement.constant_formulas)
+
+
+def stated(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
+    """The formulas and notes, as text."""
+    names = test.class_names if learned.classes is None else [test.class_names[k] for k in learned.classes]
+    for name, formula in zip(names, learned.formulas or (), strict=False):
+        yield f"{FORMULA}{name}", format_formula(formula)
+    if learned.notes:
+        yield NOTE, " ".join(learned.notes)
+
+
+def _number(value: float) -> str:
+    return f"{value:.6f}"
+
+
+Metrics = list[tuple[str, str]]
+LAST_TEST = ("model_accuracy", "explanation_accuracy", "fidelity")
+"""What is measured on rows kept for a last test too."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run.
+
+    Args:
+        runs: every run, in the order of the table.
+        source: where rows come from.
+        protocols: those of the folder.
+        n_workers: how many runs at a time; None for one on each core, or as many as a cluster takes.
+        limit: seconds a run may take; None for as long as it takes.
+        retry: whether runs that failed, were stopped or skipped before are run again.
+    """
+
+    runs: tuple[Run, ...]
+    source: Source
+    protocols: tuple[Protocol, ...]
+    n_workers: int | None = 1
+    limit: float | None = None
+    retry: bool = False
+
+    @property
+    def grid(self) -> tuple[str, ...]:
+        """The settings of a sweep, whose networks are trained in one pass."""
+        return tuple(dict.fromkeys(run.method for run in self.runs if run.task.startswith(SWEEP)))
+
+    @property
+    def header(self) -> Header:
+        """What all results of a folder have in common."""
+        source = self.source
+        return Header(self.protocols, source.n_folds, source.seed, source.encoder_epochs)
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a bench has come: what ended last, how many are done, and the seconds that are left, as far as known."""
+
+    label: str
+    status: str
+    done: int
+    total: int
+    left: float | None
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The predicted concepts of one fold or, with `classes`, the classes that an encoder predicts straight away."""
+
+    task: str
+    protocol: Protocol
+    fold: int
+    classes: bool = False
+
+    @property
+    def label(self) -> str:
+        """What it is, in words."""
+        return f"{'classes' if self.classes else 'concepts'} of {self.task}, {self.protocol}, fold {self.fold}"
+
+
+def runs_of(
+    tasks: Sequence[Task], methods: Sequence[Method], protocols: Sequence[Protocol], n_folds: int
+) -> tuple[Run, ...]:
+    """Every run of these, fold by fold, leaving out what a task or protocol does not have."""
+    found = []
+    for protocol, task, fold, method in product(protocols, tasks, range(n_folds), methods):
+        if method.suits(task) and has_protocol(task, protocol) and not (fold and _is_one(task, protocol, method)):
+            found.append(Run(task.name, protocol, method.name, fold))
+    return tuple(found)
+
+
+def _is_one(task: Task, protocol: Protocol, method: Method) -> bool:
+    """Whether all folds would be one and the same run: one split, and one encoder for all seeds."""
+    return method.name == "direct" and protocol == "paper" and task.scripts is not None and task.scripts.one_split
+
+
+def toy_runs(n_seeds: int) -> tuple[Run, ...]:
+    """The toy comparison: model C with every seed, the others with the first."""
+    return tuple(
+        Run(TOY, "paper", model, seed) for seed in range(n_seeds) for model in TOY_MODELS if model == "C" or not seed
+    )
+
+
+def bench(plan: Plan, folder: Path, tell: Callable[[Step], None] = lambda _step: None) -> Results:
+    """Do what is not done yet and return the whole table. A kill loses the runs in progress and nothing else."""
+    if begun(folder):
+        open_folder(folder, plan.header)
+    for name in dict.fromkeys(TASKS[run.task.removeprefix(SWEEP)].dataset for run in plan.runs if run.task != TOY):
+        check(name, plan.source.data)
+    open_folder(folder, plan.header)
+    with locked(folder):
+        return _carry_out(plan, folder, tell)
+
+
+def _carry_out(plan: Plan, folder: Path, tell: Callable[[Step], None]) -> Results:
+    before = read_results(folder)
+    asked = set(plan.runs)
+
+    def stays(run: Run, status: str) -> bool:
+        return run not in asked or status == OK or not (plan.retry or status.startswith("skipped"))
+
+    kept = before.only(stays)
+    # Also drops lines of a run that a kill cut off.
+    write_results(folder, kept)
+    waiting = [run for run in plan.runs if run not in kept.runs]
+    failed = _prepare(plan, waiting, tell)
+    for run in waiting:
+        if (reason := failed.get(_needs(run))) is not None:
+            append_run(folder, run, (), reason)
+    waiting = [run for run in waiting if _needs(run) not in failed]
+    pace = Pace(len(waiting), plan.n_workers or capacity() or os.cpu_count() or 1)
+    work_on = partial(work, plan.source.absolute(), grid=plan.grid)
+    for outcome in run_jobs(waiting, work_on, n_workers=plan.n_workers, limit=plan.limit):
+        append_run(folder, outcome.job, outcome.value or (), outcome.status)
+        tell(pace.step(outcome, waiting))
+    return read_results(folder)
+
+
+def _prepare(plan: Plan, waiting: Sequence[Run], tell: Callable[[Step], None]) -> dict[Preparation | None, str]:
+    """Predict concepts first, each fold once: runs then read them, and their time is that of the method alone.
+
+    Returns what could not be predicted, with the reason.
+    """
+    wanted = [needed for run in waiting if (needed := _needs(run)) is not None]
+    failed: dict[Preparation | None, str] = {}
+    for job, status in _predict(list(dict.fromkeys(wanted)), plan.source, plan.n_workers, tell):
+        if status != OK:
+            failed[job] = f"failed: {job.label} could not be predicted; {status}"
+    return failed
+
+
+def _needs(run: Run) -> Preparation | None:
+    """What has to be predicted before a run; None where concepts are given."""
+    name = run.task.removeprefix(SWEEP)
+    if name not in TASKS or not TASKS[name].encoded:
+        return None
+    protocol: Protocol = "paper" if run.protocol == "paper" else "clean"
+    return _preparation(TASKS[name], protocol, run.fold, classes=run.method == "direct")
+
+
+def prepare_all(
+    tasks: Sequence[Task],
+    protocols: Sequence[Protocol],
+    source: Source,
+    n_workers: int | None,
+    tell: Callable[[Step], None] = lambda _step: None,
+    *,
+    classes: bool = True,
+) -> None:
+    """Predict the concepts of every fold and, for images, their classes, unless these are not wanted."""
+    jobs = [
+        _preparation(task, protocol, fold, classes=direct)
+        for task, protocol, fold, direct in product(tasks, protocols, range(source.n_folds), (False, True))
+        if has_protocol(task, protocol) and (not direct or (classes and METHODS["direct"].suits(task)))
+    ]
+    for job, status in _predict(list(dict.fromkeys(jobs)), source, n_workers, tell):
+        if status != OK:
+            raise LogicLensError(f"{job.label} could not be predicted; {status}.")
+
+
+def _preparation(task: Task, protocol: Protocol, fold: int, *, classes: bool) -> Preparation:
+    # Where the scripts have one split, one encoder serves all seeds.
+    shared = protocol == "paper" and task.scripts is not None and task.scripts.one_split
+    return Preparation(task.name, protocol, 0 if shared else fold, classes)
+
+
+def _predict(
+    jobs: Sequence[Preparation], source: Source, n_workers: int | None, tell: Callable[[Step], None]
+) -> Iterator[tuple[Preparation, str]]:
+    work_on = partial(prepare, source.absolute(), n_workers)
+    for done, outcome in enumerate(run_jobs(jobs, work_on, n_workers=n_workers), start=1):
+        tell(Step(outcome.job.label, outcome.status, done, len(jobs), None))
+        yield outcome.job, outcome.status
+
+
+def prepare(source: Source, n_workers: int | None, job: Preparation) -> None:
+    """Make the predicted concepts and classes of a fold, or find that they are there."""
+    if n_workers != 1:
+        _use_one_thread()
+    dataset, rows, encoding = encoded_rows(source, TASKS[job.task], job.protocol, job.fold)
+    (predicted_classes if job.classes else predicted_concepts)(encoding, dataset, rows)
+
+
+def work(source: Source, run: Run, grid: Sequence[str] = ()) -> Metrics:
+    """One run: learn from the fold, measure on its test rows. `grid` are the settings of the sweep it belongs to."""
+    _use_one_thread()
+    if run.task == TOY:
+        return list(toy_run(run))
+    protocol: Protocol = "paper" if run.protocol == "paper" else "clean"
+    if run.task.startswith(SWEEP):
+        return list(sweep_run(fold_data(source, run.task.removeprefix(SWEEP), protocol, run.fold), run.method, grid))
+    fold = fold_data(source, run.task, protocol, run.fold)
+    wall, cpu = time.perf_counter(), time.process_time()
+    learned = METHODS[run.method].learn(fold)
+    wall, cpu = time.perf_counter() - wall + learned.elsewhere[0], time.process_time() - cpu + learned.elsewhere[1]
+    test = fold.test if learned.test is None else learned.test
+    found = list(measured(learned, test))
+    if learned.seconds is None:
+        found += [("seconds", f"{wall:.4f}"), ("cpu_seconds", f"{cpu:.4f}")]
+    elif math.isfinite(learned.seconds):
+        found.append(("seconds", f"{learned.seconds:.4f}"))
+        found += [] if learned.cpu_seconds is None else [("cpu_seconds", f"{learned.cpu_seconds:.4f}")]
+    if fold.dataset.truth is not None and learned.formulas is not None:
+        pairs = zip(learned.formulas, fold.dataset.truth, strict=True)
+        found.append(("recovered", str(sum(formula.equivalent(truth) for formula, truth in pairs))))
+    if fold.final is not None:
+        found += [(f"final_{metric}", value) for metric, value in measured(learned, fold.final) if metric in LAST_TEST]
+    if fold.task.encoded:
+        # Trained jointly, concepts may drift away from what their names say.
+        annotated = fold.dataset.concepts(fold.rows.train).take(fold.rows.test)
+        found.append(("concept_accuracy", f"{(test.boolean() == annotated.boolean()).mean():.6f}"))
+    found += [("device", device_name())] if METHODS[run.method].kind == "ours" else []
+    return [*found, *stated(learned, fold.test)]
+
+
+def _use_one_thread() -> None:
+    import torch
+
+    # Runs side by side share the cores; small networks gain nothing from more.
+    torch.set_num_threads(1)
+
+
+class Pace:
+    """Guesses the time that is left from how long runs like those to come have taken."""
+
+    def __init__(self, total: int, n_workers: int) -> None:
+        """Begin with no run done."""
+        self.total, self.n_workers = total, n_workers
+        self.seconds: dict[tuple[str, str], list[float]] = {}
+        self.ended: set[Run] = set()
+
+    def step(self, outcome: Outcome[Run], runs: Sequence[Run]) -> Step:
+        """Note that a run has ended."""
+        run = outcome.job
+        self.ended.add(run)
+        self.seconds.setdefault((run.task, run.method), []).append(outcome.seconds)
+        label = f"{run.task}, {run.protocol}, {run.method}, fold {run.fold}"
+        return Step(label, outcome.status, len(self.ended), self.total, self.left(runs))
+
+    def left(self, runs: Sequence[Run]) -> float:
+        """Seconds that the runs still to come will take together, over all workers."""
+        return sum(self._guess(run) for run in runs if run not in self.ended) / self.n_workers
+
+    def _guess(self, run: Run) -> float:
+        """The mean of the same method on the same task, else of the method, else of everything."""
+        alike = self.seconds.get((run.task, run.method))
+        alike = alike or [s for (_, method), all_s in self.seconds.items() if method == run.method for s in all_s]
+        alike = alike or [s for all_s in self.seconds.values() for s in all_s]
+        return sum(alike) / len(alike)

@@ -1,0 +1,492 @@
+"""A search for settings: temperature, penalty, hidden widths and cuts, judged by validation rows in three ways."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from logiclens import __version__
+from logiclens.bench.datasets.dataset import BinnedConcepts
+from logiclens.bench.runs.ours import Authors, Ours, forget, with_settings
+from logiclens.bench.runs.plan import Step, measured, prepare_all
+from logiclens.bench.runs.tasks import TASKS, FoldData, Protocol, Source, Task, all_folds, dataset_of
+from logiclens.bench.runs.workers import capacity, sentence, workers
+from logiclens.data.booleanise import Booleaniser
+from logiclens.data.concepts import ConceptTable
+from logiclens.errors import LogicLensError, LogicLensWarning
+
+BEAT, SILENCE = 10, 60
+"""Seconds between the signs of life of a trial, and without one until it counts as lost."""
+TRIES = 10
+"""How often a study is opened: of several workers that make its tables at the same time, one succeeds."""
+_HEADER, _READY, _REASON, _WORKER = "logiclens", "ready", "reason", "worker"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A trial that ended well: what was set, and what that gave."""
+
+    number: int
+    params: dict[str, Any]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A trial to carry out. `place` is its number, not counting those that were lost."""
+
+    trial: Any
+    place: int
+
+    @property
+    def number(self) -> int:
+        """As the study numbers it."""
+        return int(self.trial.number)
+
+
+class SharedStudy:
+    """Trials in a database that other processes and machines may work on too.
+
+    Each trial draws from a seed of its own, made of `seed` and its place. A trial that was lost with its worker is done
+    again with the same parameters, at the same place, so with one worker an interruption changes nothing.
+
+    Args:
+        url: of the database, `sqlite:///file.db` or `postgresql://user@host/name`.
+        name: of the study in it.
+        header: what all its trials have in common; a study that was begun with another is refused.
+        directions: "maximize" or "minimize" for each value.
+        seed: of what is tried.
+    """
+
+    def __init__(
+        self, url: str, name: str, *, header: Mapping[str, Any], directions: Sequence[str], seed: int = 42
+    ) -> None:
+        """Open the study, or begin it."""
+        self.optuna = _optuna()
+        self.seed, self.name = seed, name
+        self.open: dict[int, Any] = {}
+        self.ended = threading.Event()
+        self.states = self.optuna.trial.TrialState
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", self.optuna.exceptions.ExperimentalWarning)
+            self.storage, self.study = self._opened(url, directions)
+        there = self.study.user_attrs.get(_HEADER)
+        if there is None:
+            self.study.set_user_attr(_HEADER, dict(header))
+        for key, mine in header.items() if there is not None else ():
+            if there.get(key) != mine:
+                raise LogicLensError(
+                    f"the study {name!r} was begun with {key} {there.get(key)}, asked for was {mine}: "
+                    "name another with --study, or ask for the same."
+                )
+
+    def __enter__(self) -> SharedStudy:
+        """Give signs of life from now on."""
+        self.beating = threading.Thread(target=self._beat, daemon=True)
+        self.beating.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give back what was not ended."""
+        self.ended.set()
+        self.beating.join()
+        for trial in list(self.open.values()):
+            self._lost(trial.number)
+
+    def ask(self, total: int, suggest: Callable[[Any], None]) -> Asked | None:
+        """The next trial, its parameters drawn by `suggest`; None where `total` are done or being done."""
+        self._bury()
+        if len(self._counted()) >= total:
+            return None
+        with warnings.catch_warnings():
+            # Signs of life are meant for a loop of Optuna's; ours gives them too.
+            warnings.filterwarnings("ignore", "Heartbeat of storage")
+            trial = self.study.ask()
+        self.open[trial.number] = trial
+        self.storage.record_heartbeat(trial._trial_id)
+        trial.set_user_attr(_WORKER, _this_process())
+        counted = sorted(one.number for one in self._counted())
+        if counted.index(trial.number) >= total:
+            # Another worker took the last one at the same time.
+            self._told(trial.number, state=self.states.FAIL)
+            return None
+        lost = sum(one.number < trial.number for one in self._trials() if self._was_lost(one))
+        place = trial.number - lost
+        drawn_from = int(np.random.SeedSequence([self.seed, place]).generate_state(1)[0])
+        self.study.sampler = self.optuna.samplers.TPESampler(seed=drawn_from, multivariate=False)
+        suggest(trial)
+        trial.set_user_attr(_READY, True)
+        return Asked(trial, place)
+
+    def tell(self, asked: Asked, values: Sequence[float] | None, reason: str = "") -> None:
+        """What a trial gave, or why it gave nothing."""
+        if values is not None and np.isfinite(values).all():
+            self._told(asked.number, values=list(values))
+        else:
+            asked.trial.set_user_attr(_REASON, reason if values is None else f"failed: {tuple(values)} has gaps")
+            self._told(asked.number, state=self.states.FAIL)
+
+    def n_ended(self) -> int:
+        """How many trials ended, well or not."""
+        return sum(one.state != self.states.RUNNING for one in self._counted())
+
+    @property
+    def trouble(self) -> type[Exception]:
+        """What is raised where the database does not answer."""
+        return self.optuna.exceptions.StorageInternalError  # type: ignore[no-any-return]
+
+    def tried(self) -> tuple[Tried, ...]:
+        """The trials that ended well, by number."""
+        return tuple(_tried(one) for one in self._trials() if one.state == self.states.COMPLETE)
+
+    def front(self) -> tuple[Tried, ...]:
+        """Those that no other trial beats in one value without losing in another."""
+        return tuple(_tried(one) for one in self.study.best_trials)
+
+    def _opened(self, url: str, directions: Sequence[str]) -> tuple[Any, Any]:
+        place = _hidden(url)
+        for remaining in reversed(range(TRIES)):
+            try:
+                storage = self.optuna.storages.RDBStorage(
+                    _address(url),
+                    engine_kwargs={"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None,
+                    heartbeat_interval=BEAT,
+                    grace_period=SILENCE,
+                    heartbeat_stale_trial_callback=_again,
+                )
+                study = self.optuna.create_study(
+                    storage=storage, study_name=self.name, directions=list(directions), load_if_exists=True
+                )
+            except ImportError as error:
+                raise LogicLensError(f"the storage {place} needs a package: {sentence(error).rstrip('.')}.") from None
+            except Exception as error:
+                if not remaining or not _may_pass(error):
+                    raise LogicLensError(f"the storage {place} cannot be opened: {_first(error)}.") from None
+                time.sleep(0.3)
+            else:
+                if [one.name.lower() for one in study.directions] != list(directions):
+                    raise LogicLensError(f"the study {self.name!r} in {place} is of something else: name another.")
+                return storage, study
+        raise AssertionError("the last try raises")
+
+    def _trials(self) -> list[Any]:
+        return list(self.study.get_trials(deepcopy=False))
+
+    def _was_lost(self, trial: Any) -> bool:
+        return trial.state == self.states.FAIL and _REASON not in trial.user_attrs
+
+    def _counted(self) -> list[Any]:
+        """Trials that are done or being done."""
+        return [one for one in self._trials() if one.state != self.states.WAITING and not self._was_lost(one)]
+
+    def _bury(self) -> None:
+        """Trials whose worker is gone are lost, and tried again: at once where it was on this machine."""
+        for one in self._trials():
+            if one.state == self.states.RUNNING and _is_gone(one.user_attrs.get(_WORKER)):
+                self._lost(one.number)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", self.optuna.exceptions.ExperimentalWarning)
+            self.optuna.storages.fail_stale_trials(self.study)
+
+    def _lost(self, number: int) -> None:
+        if self._told(number, state=self.states.FAIL):
+            _again(self.study, next(one for one in self._trials() if one.number == number))
+
+    def _told(self, number: int, **what: Any) -> bool:
+        """Whether it was ours to tell: a trial that was silent for long may have been given to another worker."""
+        self.open.pop(number, None)
+        try:
+            self.study.tell(number, **what)
+        except (ValueError, RuntimeError):
+            return False
+        return True
+
+    def _beat(self) -> None:
+        while not self.ended.wait(BEAT):
+            for trial in list(self.open.values()):
+                # A database that does not answer now may at the next beat.
+                with suppress(Exception):
+                    self.storage.record_heartbeat(trial._trial_id)
+
+
+def _again(study: Any, trial: Any) -> None:
+    """Put a lost trial back in the queue; one without all its parameters is simply drawn anew."""
+    if trial.user_attrs.get(_READY):
+        study.enqueue_trial(trial.params)
+
+
+def _tried(trial: Any) -> Tried:
+    return Tried(trial.number, dict(trial.params), tuple(trial.values))
+
+
+def _optuna() -> ModuleType:
+    try:
+        import optuna
+    except ModuleNotFoundError:
+        raise LogicLensError(
+            "--search optuna needs the package 'optuna', which is not installed: pip install 'logiclens[tune]'."
+        ) from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
+
+
+def _address(url: str) -> str:
+    """With the driver that we test with."""
+    for plain in ("postgresql://", "postgres://"):
+        if url.startswith(plain):
+            return f"postgresql+psycopg://{url.removeprefix(plain)}"
+    return url
+
+
+def _hidden(url: str) -> str:
+    """The address without a password; anything that is none is refused."""
+    from sqlalchemy.engine import make_url
+
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except Exception:
+        raise LogicLensError(
+            "--storage takes the address of a database, such as sqlite:///study.db or postgresql://user@host/name."
+        ) from None
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether it may be that another worker is making the same tables."""
+    text = str(error).lower()
+    return any(sign in text for sign in ("already exists", "unique", "duplicate", "locked", "no such table"))
+
+
+def _first(error: Exception) -> str:
+    """The first line: databases go on for many."""
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _this_process() -> dict[str, Any]:
+    pid = os.getpid()
+    return {"machine": _machine(), "pid": pid, "started": _started(pid)}
+
+
+def _is_gone(worker: Mapping[str, Any] | None) -> bool:
+    """Whether a worker was a process of this machine that is no more; of another machine nothing is known."""
+    if worker is None or worker["machine"] is None or worker["machine"] != _machine():
+        return False
+    return bool(_started(worker["pid"]) != worker["started"])
+
+
+def _machine() -> str | None:
+    """This machine since it was started, as far as processes see each other: containers do not."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return None
+
+
+def _started(pid: int) -> str | None:
+    """When a process was started; None where there is none."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()
+    except OSError:
+        return None
+    # A zombie has ended; nobody has asked for its code yet.
+    return None if fields[0] == "Z" else fields[19]
+
+
+OBJECTIVES = {"model_accuracy": "maximize", "explanation_accuracy": "maximize", "complexity": "minimize"}
+"""What is searched for, on validation rows, as the mean over folds."""
+TEMPERATURES = (0.3, 10.0)
+PENALTIES = (1e-7, 1e-2)
+HIDDEN = ("10", "20", "50", "20-20")
+CUTS = ("task", "supervised", "quantile", "uniform")
+"""How numbers are cut: as the task has it, or as `Booleaniser` does."""
+N_CUTS = (1, 5)
+POLL = 1.0
+"""Seconds between looks at what other workers do."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One point of the space. Without `n_cuts` the concepts are those of the task."""
+
+    temperature: float
+    penalty_weight: float
+    hidden: tuple[int, ...]
+    cuts: Literal["task", "supervised", "quantile", "uniform"] = "task"
+    n_cuts: int | None = None
+
+    @classmethod
+    def of(cls, params: dict[str, Any]) -> Setting:
+        """From the parameters of a trial."""
+        hidden = tuple(int(width) for width in params["hidden"].split("-"))
+        return cls(params["tau"], params["lambda"], hidden, params.get("cuts", "task"), params.get("n_cuts"))
+
+
+@dataclass(frozen=True)
+class Search:
+    """What to search, and where it is kept.
+
+    Args:
+        task: the task.
+        protocol: which rows train and choose.
+        source: where rows come from; its seed is that of the search, too.
+        trials: how many there are to be in all, whoever carries them out.
+        storage: the address of the database.
+        study: the name in it.
+        n_workers: trials at a time; None for one on each core, or as many as a cluster takes at the start.
+        limit: seconds a trial may take; None for as long as it takes.
+    """
+
+    task: Task
+    protocol: Protocol
+    source: Source
+    trials: int
+    storage: str
+    study: str
+    n_workers: int | None = None
+    limit: float | None = None
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What the trials of a study have in common."""
+        source = self.source
+        return {
+            "version": __version__, "task": self.task.name, "protocol": self.protocol, "folds": source.n_folds,
+            "seed": source.seed,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search has come to: how many trials ended well and not, and those that none beats."""
+
+    n_tried: int
+    n_failed: int
+    front: tuple[Tried, ...]
+
+
+def search(wanted: Search, tell: Callable[[Step], None] = lambda _step: None) -> Found:
+    """Carry out the trials that are missing and return the front of all; others may work on the same study.
+
+    Trials are drawn in rounds of `n_workers`, so that for one process and one number the same seed finds the same.
+    """
+    task, source = wanted.task, wanted.source
+    study = SharedStudy(
+        wanted.storage, wanted.study,
+        header=wanted.header, directions=tuple(OBJECTIVES.values()), seed=source.seed,
+    )  # fmt: skip
+    if task.encoded:
+        with _one_at_a_time(source.cache):
+            prepare_all([task], [wanted.protocol], source, wanted.n_workers, tell, classes=False)
+    suggest = partial(suggested, has_cuts=cuts_are_free(source, task, wanted.protocol))
+    work_on = partial(judged, source.absolute(), task.name, wanted.protocol)
+    size = wanted.n_workers or capacity() or os.cpu_count() or 1
+    try:
+        with study, workers(work_on, n_workers=size, limit=wanted.limit) as crew:
+            while study.n_ended() < wanted.trials:
+                asked = {one.number: one for one in _round(study, wanted.trials, suggest, size)}
+                jobs = [(number, Setting.of(one.trial.params)) for number, one in asked.items()]
+                for outcome in crew.run(jobs):
+                    number, _ = outcome.job
+                    study.tell(asked[number], outcome.value, outcome.status)
+                    tell(Step(f"trial {number}", outcome.status, study.n_ended(), wanted.trials, None))
+                if not jobs:
+                    # Others are at the last trials; should they be lost, they are ours.
+                    time.sleep(POLL)
+        tried = study.tried()
+        return Found(len(tried), study.n_ended() - len(tried), study.front())
+    except study.trouble:
+        raise LogicLensError(
+            "the storage of the study does not answer. What has ended is kept; start again to go on."
+        ) from None
+
+
+def _round(study: SharedStudy, total: int, suggest: Callable[[Any], None], size: int) -> Iterator[Asked]:
+    """Trials up to the next multiple of `size`: the same rounds, wherever an earlier process was stopped."""
+    while (asked := study.ask(total, suggest)) is not None:
+        yield asked
+        if (asked.place + 1) % size == 0:
+            return
+
+
+def suggested(trial: Any, *, has_cuts: bool) -> None:
+    """Draw the parameters of a trial."""
+    trial.suggest_float("tau", *TEMPERATURES, log=True)
+    trial.suggest_float("lambda", *PENALTIES, log=True)
+    trial.suggest_categorical("hidden", HIDDEN)
+    if has_cuts and trial.suggest_categorical("cuts", CUTS) != "task":
+        trial.suggest_int("n_cuts", *N_CUTS)
+
+
+def cuts_are_free(source: Source, task: Task, protocol: Protocol) -> bool:
+    """Whether the concepts of a task are cuts of raw columns; those of the scripts are as they are."""
+    return protocol == "clean" and isinstance(dataset_of(task.dataset, source.data).concepts, BinnedConcepts)
+
+
+def judged(source: Source, task_name: str, protocol: Protocol, job: tuple[int, Setting]) -> tuple[float, ...]:
+    """The objectives of a setting: means over folds, on validation rows."""
+    import torch
+
+    # Trials side by side share the cores; small networks gain nothing from more.
+    torch.set_num_threads(1)
+    folds = [changed(fold, job[1]) for fold in all_folds(source, TASKS[task_name].name, protocol)]
+    try:
+        return judge(folds)
+    finally:
+        # No other trial has these networks.
+        forget()
+
+
+def judge(folds: Sequence[FoldData]) -> tuple[float, ...]:
+    """Train on each fold, all networks in one pass, and measure on its validation rows; test rows are not looked at."""
+    found = []
+    for fold in folds:
+        learn = Authors(top_k=10) if fold.protocol == "paper" else Ours("search")
+        measures = dict(measured(learn(replace(fold, family=lambda: folds)), fold.validation))
+        found.append([float(measures[name]) for name in OBJECTIVES])
+    return tuple(float(mean) for mean in np.mean(found, axis=0))
+
+
+def changed(fold: FoldData, setting: Setting) -> FoldData:
+    """A fold with a setting; cuts are found on its training rows alone."""
+    made = with_settings(
+        fold, temperature=setting.temperature, penalty_weight=setting.penalty_weight, hidden=setting.hidden
+    )
+    if setting.cuts == "task":
+        return made
+    dataset, rows = fold.dataset, fold.rows
+    if not isinstance(dataset.inputs, pd.DataFrame):
+        raise LogicLensError(f"{dataset.name} has no raw columns to cut.")
+    booleaniser = Booleaniser(setting.cuts, n_cuts=setting.n_cuts or N_CUTS[0])
+    with warnings.catch_warnings():
+        # A column that cannot be cut on these rows is left out.
+        warnings.simplefilter("ignore", LogicLensWarning)
+        booleaniser.fit(dataset.inputs.iloc[rows.train], dataset.labels[rows.train])
+    groups = booleaniser.groups_
+    table = ConceptTable(
+        booleaniser.transform(dataset.inputs), booleaniser.cutting_.names, dataset.labels, dataset.class_names,
+        groups.exclusive, implied=groups.implied, literals=booleaniser.cutting_.literals,
+    )  # fmt: skip
+    train, validation, test = (table.take(part) for part in (rows.train, rows.validation, rows.test))
+    return replace(made, train=train, validation=validation, test=test)
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait while another process predicts concepts into the same folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,245 @@
+"""The tasks that methods are compared on, with the settings the paper and its authors' scripts give for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from logiclens.bench.datasets.catalogue import load
+from logiclens.bench.datasets.dataset import Dataset
+from logiclens.bench.runs.encoding import Encoding, final_concepts, predicted_concepts
+from logiclens.data.concepts import ConceptTable
+from logiclens.data.names import unknown
+from logiclens.data.splits import Fold, folds
+from logiclens.errors import LogicLensError
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """The entropy network of a task (table "Hyper parameters of entropy-based networks")."""
+
+    penalty_weight: float = 1e-3
+    temperature: float = 1.0
+    epochs: int = 200
+    hidden: tuple[int, ...] = (20,)
+
+
+@dataclass(frozen=True)
+class ScriptSettings:
+    """What the authors' script of a task does beside, or instead of, the paper's text.
+
+    Args:
+        halved: whether a batch is half of all rows (two steps an epoch), unshuffled, or the full batch.
+        top_k: how many local rules are aggregated.
+        exact_only: whether a literal is dropped only if the rule is then perfect (`max_accuracy`).
+        scored_on: the rows that aggregation is scored on; local rules come from the validation rows.
+        one_split: whether there is one split and a seed for each run, instead of folds.
+        copies: how often every row is in the table.
+    """
+
+    halved: bool = False
+    top_k: int = 10
+    exact_only: bool = False
+    scored_on: str = "train"
+    one_split: bool = False
+    copies: int = 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set and how it is learned from.
+
+    Args:
+        name: what the command line knows it by.
+        dataset: the data set it reads.
+        network: the settings of the entropy network.
+        scripts: the settings of the authors' script; None where they have none.
+        encoded: whether the concepts are predicted from the inputs by an encoder.
+        grouped: whether folds keep the groups of the data set together.
+        tree_depth: of the compared tree.
+        fan_in: of the compared psi network.
+    """
+
+    name: str
+    dataset: str
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    scripts: ScriptSettings | None = None
+    encoded: bool = False
+    grouped: bool = False
+    tree_depth: int = 5
+    fan_in: int = 3
+
+
+MIMIC = NetworkSettings(penalty_weight=1e-3, temperature=0.7, epochs=200, hidden=(20,))
+VDEM = NetworkSettings(penalty_weight=1e-5, temperature=5.0, epochs=200, hidden=(20, 20))
+MNIST = NetworkSettings(penalty_weight=1e-7, temperature=5.0, epochs=200, hidden=(10,))
+CUB = NetworkSettings(penalty_weight=1e-4, temperature=0.7, epochs=500, hidden=(10,))
+
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        Task("mimic2", "mimic2", MIMIC, ScriptSettings(halved=True, top_k=10)),
+        Task("mimic2-early", "mimic2-early", MIMIC),
+        Task("vdem", "vdem", VDEM, ScriptSettings(halved=True, top_k=500), encoded=True),
+        Task("vdem-given", "vdem", VDEM),
+        Task("vdem-countries", "vdem", VDEM, encoded=True, grouped=True),
+        Task(
+            "mnist", "mnist", MNIST,
+            # The script has 10 epochs, after which no logit is above 0.5 and no class gets a rule; the paper has 200.
+            ScriptSettings(top_k=5, exact_only=True, scored_on="validation", one_split=True, copies=2),
+            encoded=True, fan_in=4,
+        ),
+        Task(
+            "cub", "cub", CUB, ScriptSettings(top_k=50, one_split=True),
+            encoded=True, tree_depth=30, fan_in=4,
+        ),
+        *(Task(name, name) for name in ("breast-cancer", "wine", "iris", "digits-parity")),
+        *(Task(name, name) for name in ("xor", "parity", "random-dnf")),
+    )
+}  # fmt: skip
+"""By name. The first seven are the paper's four and their variants."""
+QUICK = ("mimic2", "vdem")
+USUAL = ("mimic2", "mimic2-early", "vdem", "vdem-given", "vdem-countries")
+"""What is run where no task is named: the tables of the paper. Images have to be asked for."""
+
+
+def named_tasks(names: Iterable[str]) -> tuple[Task, ...]:
+    """The tasks of these names, each once, in the order they were asked for."""
+    asked = tuple(dict.fromkeys(names))
+    for name in asked:
+        if name not in TASKS:
+            raise LogicLensError(unknown("task", name, tuple(TASKS)))
+    return tuple(TASKS[name] for name in asked)
+
+
+Protocol = Literal["paper", "clean"]
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+HELD = 0.2
+"""The share of the training part that validates."""
+SPLIT = 0.9
+"""The share that trains where the scripts have one split; the rest validates and tests, half each."""
+
+
+def has_protocol(task: Task, protocol: Protocol) -> bool:
+    """Whether a task can be run under a protocol: `paper` has the paper's own tasks only."""
+    return protocol == "clean" or task.scripts is not None
+
+
+def folds_of(task: Task, dataset: Dataset, protocol: Protocol, n_folds: int, seed: int) -> tuple[Fold, ...]:
+    """The folds of a task; under `paper` with one split, the same rows for every seed."""
+    if protocol == "clean":
+        return tuple(folds(dataset.labels, n_folds, seed=seed, groups=dataset.groups if task.grouped else None))
+    if task.scripts is None:
+        raise LogicLensError(f"the paper has no experiment {task.name!r}: it is run under the protocol 'clean' only.")
+    if task.scripts.one_split:
+        return (_one_split(len(dataset), task.scripts.copies, seed),) * n_folds
+    return tuple(_script_folds(dataset, n_folds, seed))
+
+
+def _script_folds(dataset: Dataset, n_folds: int, seed: int) -> Iterator[Fold]:
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    for rest, test in splitter.split(np.zeros(len(dataset)), dataset.labels):
+        train, held = train_test_split(rest, test_size=HELD, random_state=seed)
+        yield Fold(train, held, test)
+
+
+def _one_split(n_rows: int, copies: int, seed: int) -> Fold:
+    """Copies of one row may stand on both sides: that is how the scripts have it."""
+    rows = np.random.default_rng(seed).permutation(np.tile(np.arange(n_rows), copies))
+    n_train = int(SPLIT * len(rows))
+    n_held = (len(rows) - n_train) // 2
+    return Fold(rows[:n_train], rows[n_train : n_train + n_held], rows[n_train + n_held :])
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the rows of a comparison come from, and how they are split: the same for every run of it.
+
+    Args:
+        data: the folder of the data files; None where no task needs one.
+        cache: where predicted concepts are kept.
+        n_folds: folds, or seeds where the protocol has one split.
+        seed: of the folds; the networks of fold k start from `seed + k`.
+        encoder_epochs: passes of image encoders over their images, where other than their own.
+    """
+
+    data: Path | None
+    cache: Path
+    n_folds: int = 5
+    seed: int = 42
+    encoder_epochs: int | None = None
+
+    def absolute(self) -> Source:
+        """The same folders for a worker that runs elsewhere."""
+        return replace(self, data=None if self.data is None else self.data.absolute(), cache=self.cache.absolute())
+
+
+@dataclass(frozen=True, eq=False)
+class FoldData:
+    """One fold of a task under a protocol.
+
+    `final` are rows that no fold uses, seen by the encoder of the test rows. `family` gives the folds that belong with
+    this one: their networks can be trained in one pass.
+    """
+
+    task: Task
+    protocol: Protocol
+    number: int
+    rows: Fold
+    dataset: Dataset
+    train: ConceptTable
+    validation: ConceptTable
+    test: ConceptTable
+    encoding: Encoding
+    seed: int
+    final: ConceptTable | None = None
+    family: Callable[[], Sequence[FoldData]] | None = None
+
+    def siblings(self) -> Sequence[FoldData]:
+        """The folds that belong with this one, itself among them."""
+        return [self] if self.family is None else self.family()
+
+    @property
+    def both(self) -> ConceptTable:
+        """Training and validation rows: what rules are chosen on."""
+        return self.train.append(self.validation)
+
+
+@lru_cache(maxsize=2)
+def dataset_of(name: str, folder: Path | None) -> Dataset:
+    """A data set, kept for the next run on it."""
+    return load(name, folder)
+
+
+def encoded_rows(source: Source, task: Task, protocol: Protocol, number: int) -> tuple[Dataset, Fold, Encoding]:
+    """The rows of one fold, before any concept is predicted."""
+    dataset = dataset_of(task.dataset, source.data)
+    rows = folds_of(task, dataset, protocol, source.n_folds, source.seed)[number]
+    return dataset, rows, Encoding(task, protocol, source.cache, source.seed + number, source.encoder_epochs)
+
+
+def all_folds(source: Source, task_name: str, protocol: Protocol) -> list[FoldData]:
+    """Every fold of a task."""
+    return [fold_data(source, task_name, protocol, number) for number in range(source.n_folds)]
+
+
+@lru_cache(maxsize=20)
+def fold_data(source: Source, task_name: str, protocol: Protocol, number: int) -> FoldData:
+    """The tables of one fold; predicted concepts are made where the cache does not have them."""
+    task = TASKS[task_name]
+    dataset, rows, encoding = encoded_rows(source, task, protocol, number)
+    if task.encoded:
+        table = predicted_concepts(encoding, dataset, rows)
+    else:
+        table = dataset.concepts(rows.train if protocol == "clean" else dataset.all_rows)
+    train, validation, test = (table.take(part) for part in (rows.train, rows.validation, rows.test))
+    final = final_concepts(encoding, dataset, rows) if task.encoded and dataset.final is not None else None
+    seed = source.seed + number
+    family = partial(all_folds, source, task_name, protocol)
+    return FoldData(task, protocol, number, rows, dataset, train, validation, test, encoding, seed, final, family)
