@@ -34,7 +34,7 @@ from logiclens.estimators.classifier import BegunFit
 from logiclens.estimators.settings import search_config
 from logiclens.estimators.training import Trained, probabilities, train_networks
 from logiclens.explain.length import SearchConfig, learn_rules
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 from logiclens.train.committee import Committee, Teacher, teacher_of
 from logiclens.train.history import TrainResult
 

@@ -16,8 +16,7 @@ from ablation import VARIANTS
 from layout import aligned
 
 from logiclens.formula.dnf import DNF, Cube, Literal
-from logiclens.metrics.agreement import consistency
-from logiclens.metrics.scores import standard_error
+from logiclens.metrics.scores import consistency, standard_error
 
 ROOT = Path(__file__).parent.parent
 RESULTS, PAGE = ROOT / "benchmarks" / "results" / "ablation.json", ROOT / "docs" / "ablation.md"

@@ -36,7 +36,7 @@ from peers import METHODS, RAW, Lines, Split
 from sklearn.model_selection import StratifiedKFold
 from tables import data_folder
 
-from logiclens.bench.runs.tasks import Source, fold_data
+from logiclens.bench.runs.fold_data import Source, fold_data
 from logiclens.metrics.scores import standard_error
 
 N_FOLDS = 5

@@ -29,12 +29,13 @@ from shapes import SHAPES, generate
 from logiclens.bench.baselines.learner import Learned, MissingPackage
 from logiclens.bench.baselines.torch_explain import TorchExplain
 from logiclens.bench.runs import ours as networks
+from logiclens.bench.runs.fold_data import FoldData, Source, all_folds, fold_data
+from logiclens.bench.runs.measurement import measured
 from logiclens.bench.runs.methods import METHODS
 from logiclens.bench.runs.ours import with_settings
-from logiclens.bench.runs.plan import measured
 from logiclens.bench.runs.sweep import PENALTIES, TEMPERATURES
-from logiclens.bench.runs.tasks import TASKS, FoldData, Protocol, Source, all_folds, fold_data
-from logiclens.data.concepts import ConceptTable
+from logiclens.bench.runs.tasks import TASKS, Protocol
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.config import TrainConfig

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from logiclens.data import ConceptTable
+from logiclens.concepts import ConceptTable
 from logiclens.nn import EntropyNet, entropy_logic_loss
 from logiclens.train import TrainConfig, fit
 

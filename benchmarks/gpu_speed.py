@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.nn.networks import EntropyNet
 from logiclens.train import stacked_run
 from logiclens.train.batched import fit_many

@@ -41,7 +41,7 @@ from measure import cpu_seconds
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.classwise import explain_all
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.config import TrainConfig

@@ -31,13 +31,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.classwise import explain_all
-from logiclens.formula.bits import PackedRows, pack_columns
-from logiclens.formula.complete import row_bits
 from logiclens.formula.dnf import DNF, Cube, Literal
-from logiclens.formula.minimise import minimise
-from logiclens.formula.table import TruthTable
+from logiclens.formula.minimise import minimise, row_bits
+from logiclens.formula.packed_rows import PackedRows, pack_columns
+from logiclens.formula.truth_table import TruthTable
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.batched import fit_many
 from logiclens.train.config import TrainConfig

@@ -18,13 +18,13 @@ import numpy as np
 import torch
 
 from logiclens import __version__
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.estimators.prepare import Schema
 from logiclens.estimators.store import StoredModel, save
 from logiclens.explain.compiler import compiled_network
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.groups import NO_GROUPS
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.verify import verify
 
 Result = TypeVar("Result")

@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 
 from logiclens import DNF, ConceptTable, Cube, Literal, explain_all
 from logiclens.errors import LogicLensWarning
-from logiclens.formula.bits import PackedRows
+from logiclens.formula.packed_rows import PackedRows
 from logiclens.logic import test_explanation
 from logiclens.nn import EntropyNet, entropy_logic_loss
 from logiclens.train.batched import StackedRun

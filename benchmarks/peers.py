@@ -31,15 +31,15 @@ from logiclens.bench.baselines.column_generation import ColumnGeneration
 from logiclens.bench.baselines.learner import global_seed, require
 from logiclens.bench.baselines.ripper import Ripper
 from logiclens.bench.baselines.rule_lists import Figs
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.search import best_literal
-from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.minimise import minimise
+from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
-from logiclens.formula.table import TruthTable
+from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.formula.truth_table import TruthTable
 from logiclens.metrics.scores import macro_f1
 
 SHARE_THAT_CHOOSES = 0.2

@@ -37,7 +37,7 @@ from sklearn.model_selection import train_test_split
 
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 from logiclens.metrics.scores import standard_error
 
 UNIQUE_SHARE = 0.02

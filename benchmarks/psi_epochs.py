@@ -14,8 +14,8 @@ from pathlib import Path
 from tables import data_folder
 
 from logiclens.bench.baselines.psi import Psi
-from logiclens.bench.runs.plan import measured
-from logiclens.bench.runs.tasks import Source, fold_data
+from logiclens.bench.runs.fold_data import Source, fold_data
+from logiclens.bench.runs.measurement import measured
 from logiclens.metrics.scores import standard_error
 
 METRICS = ("model_accuracy", "explanation_accuracy", "fidelity")

@@ -82,7 +82,7 @@ class Table:
 
     def opened(self) -> Any:
         """As a table of Ibis."""
-        from logiclens.data.lake import in_engine
+        from logiclens.engine.lake import in_engine
 
         return in_engine(self.pattern, self.engine, threads=self.threads if self.engine == "duckdb" else None)
 
@@ -96,10 +96,10 @@ def prepare(table: Table) -> Callable[[], int]:
 
 def count(table: Table) -> Callable[[], int]:
     """Counting alone, with cuts that were found before the clock starts."""
-    from logiclens.data.booleanise import Booleaniser
-    from logiclens.data.condensing import kept
-    from logiclens.data.engine import classes_of, count_rows
-    from logiclens.data.tallying import tallies
+    from logiclens.concepts.booleaniser import Booleaniser
+    from logiclens.engine.count import classes_of, count_rows
+    from logiclens.engine.histogram import tallies
+    from logiclens.engine.query import kept
 
     there = table.opened()
     classes, n_of_class = classes_of(there, "y")
@@ -164,7 +164,7 @@ def work(name: str, table: Table) -> None:
     for module in LIBRARIES[name]:
         importlib.import_module(module)
     if table.engine == "spark":
-        importlib.import_module("logiclens.data.sessions").spark_session()
+        importlib.import_module("logiclens.engine.lake").spark_session()
     before = peak_mb()
     todo = WORK[name](table)
     begun = time.perf_counter(), time.process_time()

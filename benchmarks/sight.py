@@ -24,9 +24,9 @@ from defaults import Task, _folded, tasks
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from logiclens import EntropyClassifier
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.parts import set_apart
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.splits import set_apart
 from logiclens.estimators.training import Begun, train_all
 
 BAG = 0.6

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from logiclens.bench.datasets.catalogue import load
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.splits import folds
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.splits import folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +58,8 @@ def vdem() -> Iterator[Fold]:
 
 def breast_cancer() -> Iterator[Fold]:
     """569 tumours, 30 measurements cut at two quantiles of the training part."""
-    from logiclens.data.booleanise import Booleaniser
-    from logiclens.data.demo import breast_cancer as bundled
+    from logiclens.concepts.booleaniser import Booleaniser
+    from logiclens.tables.demo import breast_cancer as bundled
 
     raw = bundled()
     for fold in folds(raw.labels):

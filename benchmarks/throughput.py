@@ -22,8 +22,8 @@ import numpy as np
 from layout import aligned
 from measure import cpu_seconds
 
-from logiclens.formula.bits import PackedRows, pack_columns
 from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.packed_rows import PackedRows, pack_columns
 
 N_CUBES, CUBE = 10, 4
 NUMPY, PACKED, COPY = "NumPy Boolean expression", "packed, answer packed", "copy of the packed columns"

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from logiclens.bench.datasets.dataset import Dataset
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 
 N = 300
 

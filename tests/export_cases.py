@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from logiclens.formula import DNF, Complement
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from tests.strategies import dnfs
 
 CUTS = (0.1, 0.7, 1 / 3, 72.5, -0.0, -1.25, 1e-7, 1e22, 0.30000000000000004, 16777217.0, 2.0**-14 * (1 + 2.0**-23))

@@ -14,9 +14,9 @@ from logiclens.formula import DNF, Complement, parse
 from logiclens.formula.english import english
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.formula.text import format_first_order, format_formula
-from logiclens.metrics.rules import wilson_interval
+from logiclens.metrics.rule_statistics import wilson_interval
 from tests.rulesets import answer
 
 Bits = Any

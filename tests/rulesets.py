@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from logiclens.formula import DNF, Complement
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from tests.oracles.brute_force import holds
 from tests.strategies import dnfs
 

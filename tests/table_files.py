@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from logiclens.data.files import read_table
 from logiclens.errors import LogicLensError
+from logiclens.tables.files import read_table
 
 PLAIN = "name,age,bmi\nAnn,31,22.5\nBo,45,\n"
 

@@ -23,7 +23,7 @@ from logiclens.bench.runs.authors import (
     train_as_authors,
     untrained,
 )
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.text import parse

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from logiclens.bench.baselines.psi import Psi, boolean_answers, network_formula, strongest, trained, used_concepts
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 
 

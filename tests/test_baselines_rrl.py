@@ -25,7 +25,7 @@ from logiclens.bench.baselines.rrl import (
     used_concepts,
 )
 from logiclens.bench.runs.methods import METHODS, named_methods
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 
 QUICK = RRL(nodes=(8,), penalties=(1e-4,), epochs=40, learning_rate=2e-2, batch_size=32)

@@ -44,7 +44,7 @@ from logiclens.bench.baselines.rule_lists import (
     point_estimate,
     sampled,
 )
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Cube, Literal
 

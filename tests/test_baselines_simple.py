@@ -23,7 +23,7 @@ from logiclens.bench.baselines.black_box import EBM, Forest, Logistic, PlainNetw
 from logiclens.bench.baselines.exhaustive import BestShortDNF, Choices, Short, TripleCounts, forms
 from logiclens.bench.baselines.learner import Learned, Learner, decide
 from logiclens.bench.baselines.simple_rules import SMALL_TREES, OneR, Stump, Tree, summable_weight
-from logiclens.data import ConceptTable
+from logiclens.concepts import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.search import best_literal
 from logiclens.formula import DNF, Cube, Literal

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError, UnknownConcept
-from logiclens.formula.bits import BLOCK, PackedRows, pack, popcount
+from logiclens.formula.packed_rows import BLOCK, PackedRows, pack, popcount
 from tests.strategies import boolean_rows
 
 EDGES = [0, 1, 7, 8, 63, 64, 65, 127, 128, 129, 200]
@@ -64,8 +64,8 @@ def test_any_of_is_true_where_every_polarity_of_one_cube_fits(rows, cubes):
     # Few rows are evaluated in one go, many literal by literal and in blocks.
     for few_words, block in ((128, 8192), (0, 1), (0, 2)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("logiclens.formula.bits.FEW_WORDS", few_words)
-            patch.setattr("logiclens.formula.bits.BLOCK", block)
+            patch.setattr("logiclens.formula.packed_rows.FEW_WORDS", few_words)
+            patch.setattr("logiclens.formula.packed_rows.BLOCK", block)
             found = packed.any_of(names, polarities, [len(cube) for cube in cubes])
         assert packed.unpack(found).tolist() == expected
         assert popcount(found) == sum(expected)

@@ -19,16 +19,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from logiclens import EntropyClassifier
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import columns_of
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.cutting import Cutting
-from logiclens.data.parts import distinct_rows
+from logiclens.concepts.booleaniser import Booleaniser, Cutting
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.splits import distinct_rows
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators.prepare import prepare
 from logiclens.formula.dnf import written
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
+from logiclens.tables.frames import columns_of
 
 FRAME = pd.DataFrame({"age": [31.2, 45.9, 58.1, 77.7], "dose": [0, 1, 2, 3]}, index=[7, 3, 5, 1])
 

@@ -14,7 +14,7 @@ import torch
 from sklearn.metrics import accuracy_score, log_loss
 from torch import Tensor, nn
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.explain.bottleneck import bottleneck_table, explain_bottleneck, read_bottleneck
 from logiclens.nn import EntropyNet, entropy_logic_loss

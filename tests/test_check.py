@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from logiclens.errors import FormulaSyntaxError, LogicLensError
 from logiclens.formula import DNF, Complement, Cube, Literal, parse
+from logiclens.formula.check import Implies, Monotone, NeverUses, implies, monotone_in, never_uses, parse_property
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.properties import Implies, Monotone, NeverUses, implies, monotone_in, never_uses, parse_property
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from tests.oracles.brute_force import holds
 from tests.rulesets import BARE, VALUES, Row, broken, concepts_of, every_raw_row, may_be_missing, rule_sets
 from tests.strategies import CONCEPTS, cubes, dnfs

@@ -18,8 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from logiclens import EntropyClassifier
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.concept_table import ConceptTable
 
 
 @parametrize_with_checks([EntropyClassifier(epochs=50), Booleaniser(), Booleaniser("quantile")])

@@ -20,8 +20,8 @@ import sklearn.metrics
 import sympy
 
 from logiclens import EntropyClassifier, RuleSet
-from logiclens.data.files import read_table
 from logiclens.formula.record import to_dict
+from logiclens.tables.files import read_table
 from tests.cli_runs import ENVIRONMENT, exact, logiclens, patients, positive, refused, soft, three, with_states
 
 

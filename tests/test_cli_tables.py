@@ -12,8 +12,7 @@ from logiclens.cli.explain import command_line
 from logiclens.cli.reading import Reading
 from logiclens.cli.saved import check_kind
 from logiclens.cli.tables import Asked, check_columns, read_problem, text_of
-from logiclens.data.names import nearest
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, nearest
 
 
 @pytest.fixture(autouse=True)

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens import EntropyClassifier
-from logiclens.data.columns import Column, check_column_names, column_names, columns_of
 from logiclens.errors import LogicLensError
 from logiclens.formula.predicate import Predicate
+from logiclens.tables.frames import Column, check_column_names, column_names, columns_of
 
 GAP = None
 DAY, NOON = datetime(2021, 3, 1), datetime(2021, 7, 9, 12, 30, 15, 250_000)

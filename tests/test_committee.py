@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens import EntropyClassifier
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.parts import split_groups
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.splits import split_groups
 from logiclens.errors import LogicLensError
 from logiclens.estimators.inputs import known_labels
 from logiclens.estimators.prepare import Cutter, _Raw

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.certificate import Certificate, HeadCertificate
 from logiclens.explain.certified import explain_exact
@@ -20,7 +20,7 @@ from logiclens.explain.compiler import compile_formulas, compiled_network
 from logiclens.explain.rounding import compiled_bound
 from logiclens.formula import DNF, parse
 from logiclens.formula.dnf import Complement, Cube, Literal
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.nn import EntropyNet
 from tests.oracles.rounding import PlainHead, worst_logit
 

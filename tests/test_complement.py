@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 from logiclens.cli.diff import compared
 from logiclens.cli.export import translated
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain import explain_all
 from logiclens.explain.local import explain_rows, shortest_reason, shortest_refusal
 from logiclens.export import to_latex, to_sympy
 from logiclens.formula import DNF, Complement, Cube, Literal, english, format_first_order, format_formula, parse
+from logiclens.formula.column_facts import always
 from logiclens.formula.dnf import implied_by
 from logiclens.formula.html import rules_html
-from logiclens.formula.implied import always
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.metrics.qca import qca
-from logiclens.metrics.rules import Share
+from logiclens.metrics.rule_statistics import Share
 from tests.oracles.brute_force import every_row, holds, meaning
 from tests.rigged import GRID, NAMES, Rigged
 from tests.strategies import CONCEPTS, dnfs

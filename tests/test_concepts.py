@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logiclens.data import ConceptTable, as_table
+from logiclens.concepts import ConceptTable, as_table
 from logiclens.errors import LogicLensError, UnknownConcept
 
 GOOD = [[0.0, 1.0], [0.5, 0.25], [1.0, 0.0]]

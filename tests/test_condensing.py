@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from logiclens import EntropyClassifier
-from logiclens.data import condensing
-from logiclens.data.asking import COUNT
-from logiclens.data.engine import classes_of, count_rows
-from logiclens.data.tallying import tallies
+from logiclens.engine import query as condensing
+from logiclens.engine.count import classes_of, count_rows
+from logiclens.engine.histogram import tallies
+from logiclens.engine.query import COUNT
 from tests.test_engine import frame
 
 

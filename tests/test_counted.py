@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError, UnknownConcept
 from logiclens.formula import CountedRows
-from logiclens.formula.counted import distinct
+from logiclens.formula.counted_rows import distinct
 from tests.strategies import boolean_rows
 
 # Around the edges of one and two words, and none at all.

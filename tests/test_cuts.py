@@ -13,12 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import columns_of
-from logiclens.data.cuts import (
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.cuts import (
     FEW_VALUES,
     MOST_BINS,
     Histogram,
+    Tally,
     quantile_cuts,
     short_date,
     short_number,
@@ -26,9 +26,9 @@ from logiclens.data.cuts import (
     told_by_each,
     uniform_cuts,
 )
-from logiclens.data.tally import Tally
 from logiclens.errors import LogicLensError
-from logiclens.formula.counted import counting_weight
+from logiclens.formula.counted_rows import counting_weight
+from logiclens.tables.frames import columns_of
 
 # short_number --------------------------------------------------------------------------------------------------------
 

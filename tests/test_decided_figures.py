@@ -28,7 +28,7 @@ from logiclens.cli.sheet import print_sheet
 from logiclens.explain.result import Explanation
 from logiclens.export import to_pmml, to_python, to_sql
 from logiclens.formula import DNF, Complement, Cube
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 from logiclens.report import Source, render, result_of
 from tests.cli_runs import logiclens, patients, place, with_states
 

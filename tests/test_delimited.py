@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from logiclens.data import delimited
-from logiclens.data.files import read_table
+from logiclens.tables import delimited
+from logiclens.tables.files import read_table
 from tests.table_files import PLAIN, cells, refusal, writer_into
 
 

@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logiclens import EntropyClassifier
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import columns_of
-from logiclens.data.engine import TooManyRows, classes_of, count_rows
-from logiclens.data.lake import in_engine, is_lake
-from logiclens.data.tally import Tally
-from logiclens.data.tallying import tallies
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.cuts import Tally
+from logiclens.engine.count import TooManyRows, classes_of, count_rows
+from logiclens.engine.histogram import tallies
+from logiclens.engine.lake import in_engine, is_lake
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.formula.counted import CountedRows
+from logiclens.formula.counted_rows import CountedRows
+from logiclens.tables.frames import columns_of
 
 
 def frame(n: int = 400, seed: int = 0) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logiclens.data.booleanise import Booleaniser
+from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.errors import LogicLensError
 from logiclens.estimators import EntropyClassifier
 from logiclens.estimators.prepare import prepare

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import torch
 
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.estimators import EntropyClassifier
 from logiclens.estimators.fitted import NotFittedError

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from logiclens.bench.runs import toy
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.splits import folds
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.splits import folds
 from logiclens.estimators import EntropyClassifier
 from logiclens.estimators.cross_validation import cross_validate, summarise
 from logiclens.formula import DNF

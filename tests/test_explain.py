@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 from torch import nn
 
-from logiclens.data import ConceptTable
+from logiclens.concepts import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning, NoEntropyLayer
 from logiclens.explain import FormulaLimits, explain_all, explain_class, explain_local, read
 from logiclens.formula import DNF, TruthTable, parse

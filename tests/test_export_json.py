@@ -17,7 +17,7 @@ from logiclens.export import from_dict, from_json, rules_schema, to_dict, to_jso
 from logiclens.formula import DNF, Complement, parse
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from tests.export_cases import Typed
 from tests.strategies import dnfs, names
 

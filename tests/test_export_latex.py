@@ -5,7 +5,7 @@ from __future__ import annotations
 from logiclens.export import to_latex
 from logiclens.formula import DNF, parse
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 
 RULES = RuleSet(
     (

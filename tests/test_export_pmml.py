@@ -15,7 +15,7 @@ from logiclens.errors import LogicLensError
 from logiclens.export import to_pmml
 from logiclens.formula import DNF, Literal, parse
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from tests.export_cases import CUTS, NASTY, PREDICATES, around, expected_classes, rows_of, rule_sets, table
 from tests.strategies import AWKWARD_NAMES
 

@@ -17,7 +17,7 @@ from logiclens.errors import LogicLensError
 from logiclens.export import to_python
 from logiclens.formula import DNF, parse
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from tests.export_cases import NASTY, NASTY_TEXT, Typed, expected_classes, rows_of, rule_sets, table
 from tests.strategies import AWKWARD_NAMES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain import explain_all
 from logiclens.export import to_json, to_latex, to_pmml, to_python, to_sql

@@ -19,7 +19,7 @@ from logiclens.errors import LogicLensError
 from logiclens.export import sql_condition, to_sql
 from logiclens.formula import DNF, Complement, Cube, Literal, parse
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from tests import postgres
 from tests.export_cases import CUTS, NASTY, NASTY_TEXT, PREDICATES, around, expected_classes, rule_sets, table
 from tests.strategies import AWKWARD_NAMES

@@ -22,9 +22,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from logiclens import EntropyClassifier
-from logiclens.data.engine import fetched
-from logiclens.data.lake import in_engine
-from logiclens.data.spill import PREFIX
+from logiclens.engine.count import fetched
+from logiclens.engine.lake import PREFIX, in_engine
 from logiclens.errors import LogicLensError
 from tests.cli_runs import COMMAND, ENVIRONMENT, Terminal, logiclens, refused
 from tests.test_engine import frame
@@ -193,8 +192,8 @@ def test_a_full_disk_of_temporary_files_is_told(numbers, disk, monkeypatch):
 
 ENDLESS = """
 import os, signal, sys, threading
-from logiclens.data.engine import fetched
-from logiclens.data.lake import in_engine
+from logiclens.engine.count import fetched
+from logiclens.engine.lake import in_engine
 table = in_engine(sys.argv[1], threads=1)
 pairs = table.cross_join(table.view()).agg(s=(table.fine * 2).sum())
 threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()

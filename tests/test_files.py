@@ -12,8 +12,8 @@ import zipfile
 import pandas as pd
 import pytest
 
-from logiclens.data.files import read_table
 from logiclens.errors import LogicLensError
+from logiclens.tables.files import read_table
 from tests.table_files import PLAIN, cells, refusal, writer_into
 
 

@@ -16,7 +16,7 @@ from logiclens.formula import Literal, parse
 from logiclens.formula.flip import Flip
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from tests.oracles.brute_force import holds
 from tests.rulesets import BARE, VALUES, Asked, Row, answer, asked, broken, concepts_of, every_raw_row, rule_sets
 

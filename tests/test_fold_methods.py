@@ -22,16 +22,17 @@ from logiclens.bench.runs import plan as bench_module
 from logiclens.bench.runs import sweep as sweep_module
 from logiclens.bench.runs.authors import ENCODER_HIDDEN, ENCODER_TEMPERATURE, encoder_as_authors, untrained
 from logiclens.bench.runs.encoding import Encoding, predicted_concepts
+from logiclens.bench.runs.fold_data import FoldData, Source, fold_data
 from logiclens.bench.runs.methods import METHODS
 from logiclens.bench.runs.ours import Authors, Exact, Joint, Ours, trained, with_settings
 from logiclens.bench.runs.plan import work
 from logiclens.bench.runs.results import Run
 from logiclens.bench.runs.sweep import sweep_run
-from logiclens.bench.runs.tasks import TASKS, FoldData, ScriptSettings, Source, fold_data, folds_of
-from logiclens.data.concepts import ConceptTable
+from logiclens.bench.runs.tasks import TASKS, ScriptSettings, folds_of
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.estimators.cross_validation import fires
-from logiclens.formula.bits import PackedRows
+from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.text import parse
 from logiclens.nn.networks import EntropyNet
 from tests.encoded_problem import encoded_problem

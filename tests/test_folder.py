@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from logiclens.errors import LogicLensError
 from logiclens.estimators import EntropyClassifier
 from logiclens.formula import DNF, Cube, Literal, Rule, RuleSet, parse
+from logiclens.formula.column_facts import impossible, in_one_language
 from logiclens.formula.folder import open_model, open_result, sealed
-from logiclens.formula.implied import impossible, in_one_language
 from logiclens.formula.predicate import Predicate
 from logiclens.report.measured import Source
 from logiclens.report.result import result_of

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import f1_score
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.length import Lesson
 from logiclens.explain.search import FormulaSearch, Limits, Point, SearchRows, Support, beam_cubes, wilson_lower
 from logiclens.formula import DNF, parse
-from logiclens.metrics.rules import wilson_interval
+from logiclens.metrics.rule_statistics import wilson_interval
 from logiclens.train.committee import Taught
 
 PRICES = [0.04 / 2**k for k in range(8)]

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain import explain_all
 from logiclens.explain.gap import STEPS
 from logiclens.explain.own_teacher import FormulaLimits

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from logiclens.data.files import doubtful_columns, mixed_columns, read_table
+from logiclens.tables.files import doubtful_columns, mixed_columns, read_table
 from tests.table_files import cells, refusal, writer_into
 
 

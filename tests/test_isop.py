@@ -8,11 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logiclens.errors import FormulaTooLarge, LogicLensError
-from logiclens.formula import DNF, Cube, Literal, TruthTable, espresso, minimise
-from logiclens.formula.complete import row_bits, row_numbers, sum_cover
-from logiclens.formula.cubes import CubeArray
-from logiclens.formula.isop import essential, isop, sums_of_products
-from logiclens.formula.minimise import minimise_complete
+from logiclens.formula import DNF, Cube, Literal, TruthTable, minimise
+from logiclens.formula import minimise as espresso
+from logiclens.formula.cube_array import CubeArray
+from logiclens.formula.minimise import (
+    essential,
+    isop,
+    minimise_complete,
+    row_bits,
+    row_numbers,
+    sum_cover,
+    sums_of_products,
+)
 from tests.oracles.brute_force import every_row, meaning
 
 NAMES = [f"c{j}" for j in range(20)]

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from logiclens import EntropyClassifier
-from logiclens.data.files import read_table
-from logiclens.data.lake import in_engine, short_names
+from logiclens.engine.lake import in_engine, short_names
 from logiclens.errors import LogicLensError
 from logiclens.estimators.lakes import predict_into
 from logiclens.formula import Predicate, Rule, RuleSet, parse
+from logiclens.tables.files import read_table
 from tests.test_engine import frame, in_duckdb
 
 MONTHS = ("january", "fe[b]ruary 2", "march%20+")

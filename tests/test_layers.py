@@ -15,7 +15,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.nn import EntropyLogicLayer, EntropyNet, LinearIndependent, entropy_logic_loss
 from tests.oracles import paper_layer

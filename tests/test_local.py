@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logiclens.data import ConceptTable
+from logiclens.concepts import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain import FormulaLimits, explain_all, explain_local
 from logiclens.explain.local import shortest_reason

@@ -15,13 +15,22 @@ from hypothesis import strategies as st
 from scipy.optimize import milp
 from sympy.logic import SOPform
 
-from logiclens.formula import DNF, Cube, Literal, TruthTable, covering, espresso, minimise
-from logiclens.formula.bits import PackedRows
-from logiclens.formula.complete import sum_cover
-from logiclens.formula.covering import cheapest_cover, greedy_cover
-from logiclens.formula.cubes import CubeArray
-from logiclens.formula.espresso import covering_primes, observed_cover
-from logiclens.formula.minimise import Minimum, minimise_complete, minimum_cover, simplify
+from logiclens.formula import DNF, Cube, Literal, TruthTable, minimise
+from logiclens.formula import minimise as covering
+from logiclens.formula import minimise as espresso
+from logiclens.formula.cube_array import CubeArray
+from logiclens.formula.minimise import (
+    Minimum,
+    cheapest_cover,
+    covering_primes,
+    greedy_cover,
+    minimise_complete,
+    minimum_cover,
+    observed_cover,
+    simplify,
+    sum_cover,
+)
+from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.primes import all_primes, expanded_primes, packed
 from tests.oracles.brute_force import answers, cheapest, cube_holds, every_row, meaning
 from tests.strategies import Answered, answered_rows, bits_of, dnfs, truth_tables

@@ -19,7 +19,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import estimator_html_repr
 
 from logiclens import EntropyClassifier
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensWarning
 from logiclens.estimators import classifier as classifier_module
 from logiclens.estimators import explaining as explaining_module

@@ -25,7 +25,7 @@ def test_importing_the_package_loads_nothing_heavy():
     assert python(f"import sys, logiclens; print(sorted({heavy} & set(sys.modules)))") == "[]"
 
 
-@pytest.mark.parametrize("package", ["logiclens.formula", "logiclens.metrics", "logiclens.data", "logiclens.verify"])
+@pytest.mark.parametrize("package", [f"logiclens.{name}" for name in ("formula", "metrics", "concepts", "verify")])
 def test_logic_and_data_load_neither_torch_nor_scikit_learn(package):
     code = f"import sys, {package}; print(sorted({{'torch', 'sklearn', 'pandas', 'scipy'}} & set(sys.modules)))"
     assert python(code) == "[]"
@@ -38,7 +38,7 @@ import sys
 for name in ('sklearn', 'scipy', 'pandas', 'matplotlib', 'rich', 'typer'):
     sys.modules[name] = None
 import logiclens.nn, logiclens.train, logiclens.formula, torch
-from logiclens.data import ConceptTable
+from logiclens.concepts import ConceptTable
 net = logiclens.nn.EntropyNet(2, 2)
 logiclens.train.fit(net, ConceptTable([[0, 1], [1, 0]], labels=[0, 1]), logiclens.train.TrainConfig(epochs=1))
 print('ran')

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from logiclens.data.columns import columns_of
-from logiclens.data.parts import distinct_rows, row_hashes, set_apart
+from logiclens.concepts.splits import distinct_rows, row_hashes, set_apart
 from logiclens.errors import LogicLensError
+from logiclens.tables.frames import columns_of
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from tests.scripts import benchmark_script
 
 planted = benchmark_script("planted")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from logiclens.errors import LogicLensError
 from logiclens.formula import Cube, Groups, Literal, Rule, RuleSet, parse
 from logiclens.metrics.qca import MAX_LISTED, qca
-from logiclens.metrics.rules import Share
+from logiclens.metrics.rule_statistics import Share
 from tests.oracles.brute_force import cube_holds, holds
 from tests.strategies import dnfs
 

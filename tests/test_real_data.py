@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logiclens.data import ConceptTable
-from logiclens.data.splits import folds
+from logiclens.concepts import ConceptTable
+from logiclens.concepts.splits import folds
 from logiclens.errors import LogicLensWarning
 from logiclens.estimators import EntropyClassifier
 from logiclens.estimators.cross_validation import score_formulas

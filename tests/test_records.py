@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logiclens.data.files import mixed_columns, read_table, write_table
 from logiclens.errors import LogicLensError
+from logiclens.tables.files import mixed_columns, read_table, write_table
 from tests.table_files import cells, refusal, writer_into
 
 

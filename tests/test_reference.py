@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 
 from logiclens import EntropyClassifier
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.boosting import DEPTH, Ensemble
-from logiclens.data.columns import columns_of
-from logiclens.data.cuts import short_number
-from logiclens.data.reference import find_reference
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.cuts import short_number
+from logiclens.concepts.reference_cuts import DEPTH, Ensemble, find_reference
 from logiclens.errors import LogicLensWarning
+from logiclens.tables.frames import columns_of
 
 
 def boxes(seed: int, *, decimals: int | None = None, n_rows: int = 2_000) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +105,7 @@ def test_neither_the_order_of_rows_nor_copies_as_weights_change_anything():
 
 def test_large_tables_are_cut_on_a_part_of_their_rows(monkeypatch):
     x, classes = boxes(0, decimals=2, n_rows=6_000)
-    monkeypatch.setattr("logiclens.data.reference.MOST_ROWS", 3_000)
+    monkeypatch.setattr("logiclens.concepts.reference_cuts.MOST_ROWS", 3_000)
     order = np.random.default_rng(0).permutation(6_000)
     found = reference_numbers(x, classes)
     assert {0.3, 0.7} <= set(found["x0"])

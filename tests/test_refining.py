@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logiclens.data import looking, refining
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import columns_of
-from logiclens.data.engine import classes_of
-from logiclens.data.tally import Tally
-from logiclens.data.tallying import tallies
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.cuts import Tally
+from logiclens.engine import histogram as looking
+from logiclens.engine import histogram as refining
+from logiclens.engine.count import classes_of
+from logiclens.engine.histogram import tallies
+from logiclens.tables.frames import columns_of
 
 RNG = np.random.default_rng(0)
 N = 6_000

@@ -10,19 +10,19 @@ import pandas as pd
 import pytest
 
 from logiclens import RuleSet
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import columns_of
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.parts import distinct_rows, set_apart
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.splits import distinct_rows, set_apart
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators import EntropyClassifier, training
 from logiclens.estimators.training import _drawn
 from logiclens.formula import parse
 from logiclens.formula.groups import Groups
 from logiclens.formula.record import to_dict
-from logiclens.formula.ruleset import Rule
-from logiclens.metrics.statistics import rule_statistics
+from logiclens.formula.rule_set import Rule
+from logiclens.metrics.rule_statistics import rule_statistics
 from logiclens.report import Source, render, result_of
+from logiclens.tables.frames import columns_of
 
 RNG = np.random.default_rng(0)
 FEW = pd.DataFrame({"c": RNG.integers(0, 3, 600), "d": RNG.choice(["u", "v"], 600)})

@@ -11,8 +11,8 @@ import pytest
 import sklearn.metrics
 from scipy.stats import binomtest
 
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.estimators import EntropyClassifier
 from logiclens.report import check_result

@@ -14,7 +14,7 @@ from logiclens.explain import rules as module
 from logiclens.explain.rules import best_order, rule_set
 from logiclens.formula import Complement, PackedRows, parse
 from logiclens.formula.groups import NO_GROUPS
-from logiclens.metrics.rules import wilson_interval
+from logiclens.metrics.rule_statistics import wilson_interval
 
 
 def macro_f1(fires: np.ndarray, truth: np.ndarray, weight: np.ndarray, order: tuple[int, ...], otherwise: int) -> float:

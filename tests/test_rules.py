@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, UnknownConcept
 from logiclens.explain import explain_all
 from logiclens.explain.pareto import pareto
 from logiclens.explain.rules import rule_set
 from logiclens.formula import DNF, Complement, parse
-from logiclens.formula.bits import PackedRows
+from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.predicate import Predicate
-from logiclens.metrics.rules import wilson_interval
+from logiclens.metrics.rule_statistics import wilson_interval
 from logiclens.metrics.scores import macro_f1
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, UnknownConcept
 from logiclens.formula import DNF, Complement, CountedRows, Cube, Literal, PackedRows, parse
 from logiclens.formula.groups import NO_GROUPS
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Decision, Firing, Rule, RuleSet
+from logiclens.formula.rule_set import Decision, Firing, Rule, RuleSet
 from tests.oracles.brute_force import holds
 from tests.rulesets import VALUES, Row, answer, concepts_of, raw_rows, rule_sets
 

@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("optuna")
 
+from logiclens.bench.runs.fold_data import FoldData, Source, all_folds
 from logiclens.bench.runs.ours import forget
 from logiclens.bench.runs.plan import work
 from logiclens.bench.runs.results import SWEEP, Run
@@ -29,7 +30,7 @@ from logiclens.bench.runs.study import (
     search,
     suggested,
 )
-from logiclens.bench.runs.tasks import TASKS, FoldData, Source, all_folds
+from logiclens.bench.runs.tasks import TASKS
 from logiclens.cli.search import Wanted, front_table
 from logiclens.errors import LogicLensError
 from tests.encoded_problem import encoded_problem

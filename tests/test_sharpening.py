@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from logiclens import EntropyClassifier
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import columns_of
-from logiclens.data.reference import ReferenceCut
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.reference_cuts import ReferenceCut
 from logiclens.estimators.inputs import known_labels
 from logiclens.estimators.prepare import Cutter, _Raw
 from logiclens.explain.sharpening import _cost_of_errors, _Table, sharper_cuts
+from logiclens.tables.frames import columns_of
 
 
 def two_near_thresholds(n_rows: int = 2_000, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:

@@ -10,11 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import column_names
-from logiclens.data.sources import opened, parted
+from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators import EntropyClassifier
+from logiclens.tables.frames import column_names, opened, parted
 
 RNG = np.random.default_rng(2)
 FRAME = pd.DataFrame({"age": RNG.integers(20, 90, 120), "unit": RNG.choice(["CCU", "MICU"], 120)})

@@ -13,14 +13,13 @@ import pandas as pd
 import pytest
 
 from logiclens import EntropyClassifier
-from logiclens.data.asking import COUNT
-from logiclens.data.columns import columns_of
-from logiclens.data.condensing import kept
-from logiclens.data.engine import classes_of, count_rows
-from logiclens.data.lake import in_engine
-from logiclens.data.tally import Tally
-from logiclens.data.tallying import tallies
+from logiclens.concepts.cuts import Tally
+from logiclens.engine.count import classes_of, count_rows
+from logiclens.engine.histogram import tallies
+from logiclens.engine.lake import in_engine
+from logiclens.engine.query import COUNT, kept
 from logiclens.errors import LogicLensError
+from logiclens.tables.frames import columns_of
 from tests.test_engine import frame
 from tests.test_faults import DAMAGES, damage, write_lake
 from tests.test_refining import SHAPES, check, set_most

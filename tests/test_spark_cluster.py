@@ -21,8 +21,8 @@ import pytest
 pytest.importorskip("pyspark", reason="needs pyspark")
 
 from logiclens import EntropyClassifier
-from logiclens.data.engine import classes_of, count_rows
-from logiclens.data.lake import in_engine
+from logiclens.engine.count import classes_of, count_rows
+from logiclens.engine.lake import in_engine
 from tests import cli_runs
 from tests.cli_runs import COMMAND, Terminal
 from tests.spark_processes import (
@@ -172,7 +172,7 @@ def test_a_server_that_spark_remote_names_counts_the_same(lake, by_duckdb, remot
 ANSWERED = """
 import sys
 from logiclens import EntropyClassifier
-from logiclens.data.lake import in_engine
+from logiclens.engine.lake import in_engine
 from logiclens.errors import LogicLensError
 
 table = in_engine(sys.argv[1], "spark")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logiclens.data.splits import Fold, folds, split
+from logiclens.concepts.splits import Fold, folds, split
 from logiclens.errors import LogicLensError
 
 

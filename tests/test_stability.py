@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.estimators import EntropyClassifier
 from logiclens.estimators.training import _drawn

@@ -17,8 +17,7 @@ from sklearn.metrics import precision_score, recall_score
 
 from logiclens.errors import LogicLensError, UnknownConcept
 from logiclens.formula import DNF, Cube, Literal, PackedRows, Predicate, Rule, RuleSet, parse
-from logiclens.metrics.rules import Z, wilson_interval
-from logiclens.metrics.statistics import Share, TwoByTwo, rule_statistics
+from logiclens.metrics.rule_statistics import Share, TwoByTwo, Z, rule_statistics, wilson_interval
 from tests.oracles.brute_force import holds
 from tests.rulesets import VALUES, answer, concepts_of, raw_rows
 from tests.rulesets import rule_sets as decided_rule_sets

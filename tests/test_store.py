@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import load_file as load_arrays
 from safetensors.torch import load_file, save_file
 
-from logiclens.data.booleanise import Booleaniser
+from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.errors import LogicLensError
 from logiclens.estimators import EntropyClassifier
 from logiclens.estimators.store import checked_target
@@ -102,7 +102,7 @@ def test_labels_of_any_kind_come_back_as_they_were(labels, exact, tmp_path):
 
 
 def test_several_labels_and_groups_come_back(tmp_path):
-    from logiclens.data.concepts import ConceptTable
+    from logiclens.concepts.concept_table import ConceptTable
 
     rows = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]] * 10, dtype=float)
     table = ConceptTable(rows, ["a", "b", "c"], exclusive=[["a", "b", "c"]])

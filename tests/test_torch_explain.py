@@ -26,7 +26,7 @@ from logiclens.bench.baselines.torch_explain import (
     run_peer,
 )
 from logiclens.bench.runs.authors import TORCH_EXPLAIN, aggregate_as_authors, untrained
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, UnknownConcept
 from logiclens.formula.dnf import DNF
 from logiclens.formula.text import parse

@@ -18,7 +18,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 from sklearn.utils.class_weight import compute_class_weight
 from torch import Tensor, nn
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning, NoEntropyLayer
 from logiclens.nn import EntropyNet
 from logiclens.train import History, TrainConfig, TrainResult, fit

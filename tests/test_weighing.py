@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.extract import read
-from logiclens.formula import counted as counted_module
-from logiclens.formula.bits import pack_columns
-from logiclens.formula.counted import CountedRows, distinct
-from logiclens.formula.cubes import CubeArray
+from logiclens.formula import counted_rows as counted_module
+from logiclens.formula.counted_rows import CountedRows, distinct
+from logiclens.formula.cube_array import CubeArray
+from logiclens.formula.packed_rows import MAX_PLANES, PackedWeights, pack_columns
 from logiclens.formula.primes import all_primes, packed
-from logiclens.formula.weighing import MAX_PLANES, PackedWeights
 from tests.rigged import GRID, NAMES, xor_net
 
 weights = st.one_of(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from logiclens.errors import LogicLensError
 from logiclens.formula import Complement, parse
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.formula.why import Why
 from tests.oracles.brute_force import cube_holds, holds
 from tests.rulesets import BARE, Asked, answer, asked, concepts_of, raw_rows, rule_sets

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logiclens.data.files import read_table, write_table
 from logiclens.errors import LogicLensError
+from logiclens.tables.files import read_table, write_table
 
 FRAME = pd.DataFrame(
     {

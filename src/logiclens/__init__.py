@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Booleaniser": "logiclens.data.booleanise",
-    "ConceptTable": "logiclens.data.concepts",
-    "CountedRows": "logiclens.formula.counted",
+    "Booleaniser": "logiclens.concepts.booleaniser",
+    "ConceptTable": "logiclens.concepts.concept_table",
+    "CountedRows": "logiclens.formula.counted_rows",
     "Cube": "logiclens.formula.dnf",
     "DNF": "logiclens.formula.dnf",
     "EntropyClassifier": "logiclens.estimators.classifier",
     "Literal": "logiclens.formula.dnf",
     "LogicLensError": "logiclens.errors",
     "Predicate": "logiclens.formula.predicate",
-    "RuleSet": "logiclens.formula.ruleset",
-    "TruthTable": "logiclens.formula.table",
+    "RuleSet": "logiclens.formula.rule_set",
+    "TruthTable": "logiclens.formula.truth_table",
     "explain_all": "logiclens.explain.classwise",
     "explain_class": "logiclens.explain.classwise",
     "explain_local": "logiclens.explain.local",
@@ -31,7 +31,8 @@ _HOME = {
 }
 _PACKAGES = (
     "bench",
-    "data",
+    "concepts",
+    "engine",
     "errors",
     "estimators",
     "explain",
@@ -42,6 +43,7 @@ _PACKAGES = (
     "nn",
     "render",
     "report",
+    "tables",
     "train",
     "verify",
 )
@@ -49,22 +51,22 @@ _PACKAGES = (
 __all__ = ["__version__", *sorted(_HOME)]
 
 if TYPE_CHECKING:
-    from logiclens.data.booleanise import Booleaniser as Booleaniser
-    from logiclens.data.concepts import ConceptTable as ConceptTable
+    from logiclens.concepts.booleaniser import Booleaniser as Booleaniser
+    from logiclens.concepts.concept_table import ConceptTable as ConceptTable
     from logiclens.errors import LogicLensError as LogicLensError
     from logiclens.estimators.classifier import EntropyClassifier as EntropyClassifier
     from logiclens.explain.classwise import explain_all as explain_all
     from logiclens.explain.classwise import explain_class as explain_class
     from logiclens.explain.local import explain_local as explain_local
-    from logiclens.formula.counted import CountedRows as CountedRows
+    from logiclens.formula.counted_rows import CountedRows as CountedRows
     from logiclens.formula.dnf import DNF as DNF
     from logiclens.formula.dnf import Cube as Cube
     from logiclens.formula.dnf import Literal as Literal
     from logiclens.formula.minimise import minimise as minimise
     from logiclens.formula.predicate import Predicate as Predicate
-    from logiclens.formula.ruleset import RuleSet as RuleSet
-    from logiclens.formula.table import TruthTable as TruthTable
+    from logiclens.formula.rule_set import RuleSet as RuleSet
     from logiclens.formula.text import parse as parse
+    from logiclens.formula.truth_table import TruthTable as TruthTable
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
+
 
 class LogicLensError(ValueError):
     """Something the caller can put right: the message says what was expected, what came, and what to do."""
@@ -34,3 +37,37 @@ class NoEntropyLayer(LogicLensError):
 
 class LogicLensWarning(UserWarning):
     """Something the caller should know of, though the work goes on."""
+
+
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """The known name that was probably meant, in whatever case it was written.
+
+    >>> nearest("AGEE", ["sex", "Age"])
+    'Age'
+    """
+    folded = {text.casefold(): text for text in reversed(known)}
+    near = difflib.get_close_matches(name.casefold(), list(folded), 1, 0.6)
+    return folded[near[0]] if near else None
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Some names, and that there are more."""
+    return ", ".join(repr(name) for name in names[:most]) + (", …" if len(names) > most else "")
+
+
+def unknown(kind: str, name: str, known: Sequence[str]) -> str:
+    """The sentence for a name that is not among the few there are, all of which it lists.
+
+    >>> unknown("task", "mnits", ("mnist", "cub"))
+    "there is no task 'mnits', did you mean 'mnist'? There are mnist, cub."
+    """
+    near = nearest(name, known)
+    hint = "." if near is None else f", did you mean {near!r}?"
+    return f"there is no {kind} {name!r}{hint} There are {', '.join(known)}."
+
+
+def no_column(name: str, known: Sequence[str], where: str, why: str = "") -> LogicLensError:
+    """The error for a column that is not there, with the nearest name that is; `why` says who asks for it."""
+    near = nearest(name, known)
+    hint = f"its columns are {listed(known)}." if near is None else f"did you mean {near!r}?"
+    return LogicLensError(f"{where} has no column {name!r}{why}; {hint}")

@@ -19,7 +19,7 @@ import safetensors.numpy
 import torch
 
 from logiclens.formula.minimise import minimise
-from logiclens.formula.table import TruthTable
+from logiclens.formula.truth_table import TruthTable
 from logiclens.nn import EntropyNet
 
 

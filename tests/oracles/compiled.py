@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.compiler import CompiledNetwork, compiled_network, stated_formula
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from tests.oracles.certified import Saved

@@ -16,9 +16,10 @@ from logiclens.cli.output import Printer
 from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
+    from logiclens.bench.runs.fold_data import Source
     from logiclens.bench.runs.plan import Plan, Step
     from logiclens.bench.runs.results import Results, Run
-    from logiclens.bench.runs.tasks import Protocol, Source, Task
+    from logiclens.bench.runs.tasks import Protocol, Task
 
 COLUMNS = {
     "model_accuracy": ("accuracy %", 100.0),
@@ -54,7 +55,7 @@ class Asked:
     @property
     def source(self) -> Source:
         """The rows."""
-        from logiclens.bench.runs.tasks import Source
+        from logiclens.bench.runs.fold_data import Source
 
         if self.data is not None and not self.data.is_dir():
             raise LogicLensError(f"there is no folder {self.data}: --data names the folder that holds the data files.")

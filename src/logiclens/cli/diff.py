@@ -11,10 +11,10 @@ import numpy as np
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.reading import Reading
 from logiclens.errors import LogicLensError
+from logiclens.formula.column_facts import always, impossible, in_one_language
 from logiclens.formula.diff import CubeChange
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
-from logiclens.formula.implied import always, impossible, in_one_language
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
 
 

@@ -20,18 +20,18 @@ from logiclens.cli.output import Printer, uninterrupted, write_json, write_text
 from logiclens.cli.sheet import print_metrics, print_sheet
 from logiclens.cli.tables import Problem, check_by, subgroups
 from logiclens.cli.wanted import Wanted
-from logiclens.data.demo import breast_cancer
-from logiclens.data.files import TableFile
 from logiclens.errors import LogicLensError
 from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.estimators.cross_validation import CrossValidation, FoldResult, cross_validate, summarise
 from logiclens.estimators.store import checked_target
 from logiclens.estimators.teacher import RecordedAnswers
 from logiclens.formula.folder import open_result
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 from logiclens.report.measured import Source
 from logiclens.report.page import render, require_report
 from logiclens.report.result import result_of
+from logiclens.tables.demo import breast_cancer
+from logiclens.tables.files import TableFile
 from logiclens.train.progress import Progress, silence
 
 BUNDLED_FOLDS = 5

@@ -9,9 +9,9 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Cube
 from logiclens.formula.english import english, literal_words
 from logiclens.formula.folder import open_model
-from logiclens.formula.labels import plain_label
+from logiclens.formula.predicate import plain_label
 from logiclens.formula.record import from_dict
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from logiclens.data.names import DATABASES, names_several, no_column
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, no_column
+from logiclens.tables.formats import DATABASES, names_several
 
 if TYPE_CHECKING:
     from logiclens.cli.options import Engines
-    from logiclens.data.readers import Engine
+    from logiclens.engine.lake import Engine
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Counting:
     def table(self, *, per_file: bool = False) -> Any:
         """The table, of Ibis."""
         # Here, because a command that reads a table should not wait for an engine.
-        from logiclens.data.lake import in_engine
+        from logiclens.engine.lake import in_engine
 
         return in_engine(self.source, self.engine, memory=self.memory, per_file=per_file)
 
@@ -85,7 +85,7 @@ def check_column(table: Any, column: str, name: str, why: str = "") -> None:
 
 def labelled(table: Any, target: str) -> tuple[Any, int]:
     """The rows that have a class, and how many have none."""
-    from logiclens.data.asking import fetched, there
+    from logiclens.engine.query import fetched, there
 
     known = there(table[target])
     [found] = fetched(table.agg(n=table.count(), gone=(~known).cast("int64").sum())).to_pylist()
@@ -100,8 +100,8 @@ def _against_others(table: Any, target: str, positive: str) -> Any:
     """One value of the target, by how it is printed, against all others."""
     import ibis
 
-    from logiclens.data.asking import fetched
-    from logiclens.data.engine import classes_of
+    from logiclens.engine.count import classes_of
+    from logiclens.engine.query import fetched
 
     labels = table[target]
     is_positive = labels == positive if labels.type().is_string() else labels.cast("string") == positive
@@ -115,7 +115,7 @@ def _against_others(table: Any, target: str, positive: str) -> Any:
 
 def _with_whole(table: Any, target: str) -> Any:
     """The table with whole classes, which gaps make floats, as they are of rows in memory."""
-    from logiclens.data.asking import fetched
+    from logiclens.engine.query import fetched
 
     labels = table[target]
     if not labels.type().is_floating():

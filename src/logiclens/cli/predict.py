@@ -15,9 +15,9 @@ from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.reading import Reading
 from logiclens.cli.saved import SavedModel
 from logiclens.cli.tables import check_columns
-from logiclens.data.files import PARQUET, WRITTEN, write_table
-from logiclens.data.formats import pyarrow_module
 from logiclens.errors import LogicLensError
+from logiclens.tables.files import write_table
+from logiclens.tables.formats import PARQUET, WRITTEN, pyarrow_module
 
 
 def predict_table(
@@ -63,7 +63,7 @@ def predict_lake(
         raise LogicLensError(f"{out} would lie among the files that are read: name another folder.")
     model = SavedModel(folder, by_rules=True)
     # After the folder was found to be usable: these take their time to load.
-    from logiclens.data.lake import files_of
+    from logiclens.engine.lake import files_of
     from logiclens.estimators.lakes import predict_into
 
     table = asked.table()

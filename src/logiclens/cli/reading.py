@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from logiclens.data.names import names_several
 from logiclens.errors import LogicLensError
+from logiclens.tables.formats import names_several
 
 if TYPE_CHECKING:
-    from logiclens.data.files import TableFile
+    from logiclens.tables.files import TableFile
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,6 @@ class Reading:
         if names_several(self.source):
             raise LogicLensError(f"{self.source} is a folder or a pattern: name one file, which is read here.")
         # Here, because a command that reads no table should not wait for pandas.
-        from logiclens.data.files import read_table
+        from logiclens.tables.files import read_table
 
         return read_table(self.source, delimiter=self.delimiter, missing=self.missing)

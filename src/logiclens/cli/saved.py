@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
 from logiclens.cli.tables import check_columns, check_finite, text_of
-from logiclens.data.names import PLURAL
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF
 from logiclens.formula.english import literal_words
 from logiclens.formula.folder import open_model
 from logiclens.formula.record import from_dict
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
+from logiclens.tables.frames import PLURAL
 
 
 class SavedModel:

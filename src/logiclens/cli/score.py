@@ -23,14 +23,13 @@ from logiclens.cli.sheet import (
 )
 from logiclens.cli.tables import check_columns, told_apart
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF, Literal
 from logiclens.formula.english import literal_words, recurrence_words
+from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.record import from_dict, to_dict
-from logiclens.formula.ruleset import Rule
+from logiclens.formula.rule_set import Rule
 from logiclens.formula.text import format_formula
-from logiclens.metrics.rules import Share, confusion
-from logiclens.metrics.statistics import RuleStatistics, rule_statistics
+from logiclens.metrics.rule_statistics import RuleStatistics, Share, confusion, rule_statistics
 from logiclens.report.words import who_decides
 
 
@@ -108,7 +107,7 @@ def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str |
     if by is not None:
         check_column(table, by, asked.source)
     # After the table was found to be usable: these take their time to load.
-    from logiclens.data.readers import FILE
+    from logiclens.engine.lake import FILE
     from logiclens.estimators.lakes import concepts_of, counted_lake, lake_statistics
     from logiclens.train.progress import Progress
 
@@ -133,7 +132,7 @@ def _in_labels(model: SavedModel, table: Any, target: str) -> Any:
     """The table with its classes as the labels of the model: what was 7 may be "7", and all others "not 7"."""
     import ibis
 
-    from logiclens.data.engine import classes_of
+    from logiclens.engine.count import classes_of
 
     classes, _ = classes_of(table, target, least=1)
     labels = [model.label(value, f" of {target!r}") for value in classes]

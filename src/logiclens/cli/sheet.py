@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from logiclens.cli.output import Printer
-from logiclens.metrics.rules import shown_count
+from logiclens.metrics.rule_statistics import shown_count
 from logiclens.render.text import bar
 from logiclens.report.view import recurrences
 from logiclens.report.words import percent, who_decides

@@ -10,9 +10,8 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_float_dtype, is_numeric_dtype
 
 from logiclens.cli.reading import Reading
-from logiclens.data.files import TableFile, doubtful_columns, mixed_columns
-from logiclens.data.names import listed, nearest, no_column
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, listed, nearest, no_column
+from logiclens.tables.files import TableFile, doubtful_columns, mixed_columns
 
 MOST_CLASSES = 50
 """A target with more values is no list of classes."""

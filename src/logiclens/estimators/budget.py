@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from logiclens.data.asking import fetched
-from logiclens.data.cutting import Cutting
-from logiclens.data.engine import TooManyRows, count_rows
-from logiclens.formula.counted import CountedRows
+from logiclens.concepts.booleaniser import Cutting
+from logiclens.engine.count import TooManyRows, count_rows
+from logiclens.engine.query import fetched
+from logiclens.formula.counted_rows import CountedRows
 
 SAMPLE = 50_000
 """The rows, about, that concepts are chosen on."""

@@ -13,12 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import validate_data
 
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import as_named, check_column_names, column_names
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.finding import How
-from logiclens.data.lake import in_engine, is_lake
-from logiclens.data.sources import parted
+from logiclens.concepts.booleaniser import Booleaniser, How
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.engine.lake import in_engine, is_lake
 from logiclens.errors import LogicLensError
 from logiclens.estimators.budget import RESAMPLES
 from logiclens.estimators.counted import prepare_in_engine
@@ -33,8 +30,9 @@ from logiclens.estimators.training import Begun, Trained, concept_frequencies, t
 from logiclens.explain.compiler import compiled_network
 from logiclens.explain.own_teacher import ScoreAgainst
 from logiclens.explain.result import Explanation
-from logiclens.formula.bits import PackedRows
-from logiclens.formula.ruleset import Resolve, RuleSet
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.rule_set import Resolve, RuleSet
+from logiclens.tables.frames import as_named, check_column_names, column_names, parted
 
 
 @dataclass(frozen=True, eq=False)

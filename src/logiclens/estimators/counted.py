@@ -13,21 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.asking import kind_of
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import Column
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.condensing import kept
-from logiclens.data.engine import classes_of
-from logiclens.data.parts import Copies, row_hashes, set_apart, split_groups
-from logiclens.data.tally import Tally
-from logiclens.data.tallying import tallies
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.cuts import Tally
+from logiclens.concepts.splits import Copies, row_hashes, set_apart, split_groups
+from logiclens.engine.count import classes_of
+from logiclens.engine.histogram import tallies
+from logiclens.engine.query import kept, kind_of
 from logiclens.errors import LogicLensError
 from logiclens.estimators.budget import within_budget
 from logiclens.estimators.inputs import Labels
 from logiclens.estimators.prepared import Prepared, Schema, SetAside, about
-from logiclens.formula.counted import CountedRows, counting_weight
+from logiclens.formula.counted_rows import CountedRows, counting_weight
 from logiclens.formula.groups import Groups
+from logiclens.tables.frames import Column
 from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
 from logiclens.train.progress import Progress
 

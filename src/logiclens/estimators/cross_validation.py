@@ -12,15 +12,23 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from logiclens.data.splits import folds
+from logiclens.concepts.splits import folds
 from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.estimators.training import train_all
 from logiclens.explain.extract import Reading
 from logiclens.explain.result import Explanation
-from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF, Complement
-from logiclens.metrics.agreement import Consistency, consistency
-from logiclens.metrics.scores import Fidelity, accuracy, complexity, explanation_accuracy, fidelity, standard_error
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.metrics.scores import (
+    Consistency,
+    Fidelity,
+    accuracy,
+    complexity,
+    consistency,
+    explanation_accuracy,
+    fidelity,
+    standard_error,
+)
 
 
 @dataclass(frozen=True)

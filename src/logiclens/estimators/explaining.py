@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators.fitted import Fitted, NotFittedError
 from logiclens.estimators.inputs import seed_of
@@ -23,10 +23,10 @@ from logiclens.explain.extract import Answer, Reading, read
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.result import Explanation
 from logiclens.explain.stability import Cut, Stability, cuts_of, known_recurrence, selection_frequencies
-from logiclens.formula.bits import PackedRows
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.why import Why
-from logiclens.metrics.statistics import RuleStatistics
+from logiclens.metrics.rule_statistics import RuleStatistics
 from logiclens.train.committee import Committee
 
 

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import as_named, column_names
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.lake import is_lake
-from logiclens.data.sources import opened
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.engine.lake import is_lake
 from logiclens.errors import LogicLensError
 from logiclens.estimators.inputs import class_codes
 from logiclens.estimators.lakes import table_in_engine
@@ -23,9 +21,10 @@ from logiclens.estimators.prepared import Schema, SetAside
 from logiclens.explain.certificate import Certificate
 from logiclens.explain.extract import Reading, read
 from logiclens.explain.length import LearnedRules
-from logiclens.formula.bits import PackedRows
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.rule_set import RuleSet
 from logiclens.nn.networks import EntropyNet
+from logiclens.tables.frames import as_named, column_names, opened
 from logiclens.train.committee import Committee
 from logiclens.train.history import History, TrainResult
 

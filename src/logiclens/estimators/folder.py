@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from logiclens import __version__
-from logiclens.data.booleanise import Booleaniser
+from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.errors import LogicLensError
 from logiclens.estimators.inputs import listed_class_weight
 from logiclens.estimators.store import StoredModel, data_hash, load, save
 from logiclens.estimators.teacher import teacher_name
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 
 if TYPE_CHECKING:
     from logiclens.estimators.classifier import EntropyClassifier

@@ -13,9 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import as_array
+from logiclens.formula.packed_rows import as_array
 from logiclens.formula.predicate import Predicate
 
 

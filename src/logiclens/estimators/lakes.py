@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.asking import fetched, fitted, is_engine_table, kind_of
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.engine import classes_of, count_groups, period
-from logiclens.data.faults import failed
-from logiclens.data.lake import files_of, in_engine, short_names
-from logiclens.data.readers import FILE
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.engine.count import classes_of, count_groups, period
+from logiclens.engine.failures import failed
+from logiclens.engine.lake import FILE, files_of, in_engine, short_names
+from logiclens.engine.query import fetched, fitted, is_engine_table, kind_of
 from logiclens.errors import LogicLensError
 from logiclens.export.sql import to_sql
-from logiclens.formula.bits import PackedRows
-from logiclens.formula.counted import CountedRows
-from logiclens.formula.ruleset import RuleSet
-from logiclens.metrics.statistics import MAX_SUBGROUPS, RuleStatistics, rule_statistics
+from logiclens.formula.counted_rows import CountedRows
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.rule_set import RuleSet
+from logiclens.metrics.rule_statistics import MAX_SUBGROUPS, RuleStatistics, rule_statistics
 
 if TYPE_CHECKING:
     from logiclens.estimators.fitted import Fitted

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from logiclens.estimators.explaining import Explaining
-from logiclens.formula.bits import PackedRows
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.rule_set import RuleSet
 from logiclens.metrics.scores import accuracy
 from logiclens.render.figures import plot_history, plot_relevance, require_matplotlib
 from logiclens.render.html import model_html, percent

@@ -12,19 +12,19 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import Column, column_names, columns_of
-from logiclens.data.concepts import ConceptTable, checked_weight
-from logiclens.data.parts import DistinctRows, distinct_rows, set_apart, split_groups
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.concept_table import ConceptTable, checked_weight
+from logiclens.concepts.splits import DistinctRows, distinct_rows, set_apart, split_groups
 from logiclens.errors import LogicLensError, NoConcepts
 from logiclens.estimators.counted import prepare_counted
 from logiclens.estimators.inputs import Labels, bare_predicates, class_codes, known_labels
 from logiclens.estimators.prepared import CutsOn, Prepared, Schema, SetAside, about
 from logiclens.estimators.teacher import answers_of
 from logiclens.explain.sharpening import sharper_cuts
-from logiclens.formula.counted import counting_weight
+from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
+from logiclens.tables.frames import Column, column_names, columns_of
 from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
 
 

@@ -9,15 +9,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import Column, columns_of
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.cutting import Cutting
-from logiclens.data.parts import Copies
+from logiclens.concepts.booleaniser import Booleaniser, Cutting
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.splits import Copies
 from logiclens.errors import LogicLensError
 from logiclens.estimators.inputs import matched_columns
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
+from logiclens.tables.frames import Column, columns_of
 from logiclens.train.committee import GroupedRows
 
 CutsOn: TypeAlias = Literal["train", "all"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import clone
 
-from logiclens.data.booleanise import HOW, Booleaniser
+from logiclens.concepts.booleaniser import HOW, Booleaniser
 from logiclens.errors import LogicLensError
 from logiclens.explain.length import SHARES, SearchConfig
 

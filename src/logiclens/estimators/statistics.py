@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logiclens.data.columns import column_names
-from logiclens.data.lake import is_lake
-from logiclens.data.sources import parted
+from logiclens.engine.lake import is_lake
 from logiclens.errors import LogicLensError
 from logiclens.estimators.lakes import statistics_in_engine
-from logiclens.formula.bits import PackedRows
-from logiclens.formula.ruleset import RuleSet
-from logiclens.metrics.statistics import RuleStatistics, rule_statistics
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.rule_set import RuleSet
+from logiclens.metrics.rule_statistics import RuleStatistics, rule_statistics
+from logiclens.tables.frames import column_names, parted
 
 if TYPE_CHECKING:
     from logiclens.estimators.classifier import EntropyClassifier

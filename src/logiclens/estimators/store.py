@@ -21,7 +21,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from logiclens.data.cutting import Cutting, Membership
+from logiclens.concepts.booleaniser import Cutting, Membership
 from logiclens.errors import LogicLensError
 from logiclens.estimators.prepared import Schema
 from logiclens.explain.certificate import Certificate, check_seal
@@ -40,7 +40,7 @@ from logiclens.formula.folder import (
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.record import from_dict, to_dict
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.committee import Committee
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import nn
 
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.parts import set_apart, split_groups
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.splits import set_apart, split_groups
 from logiclens.errors import LogicLensWarning
 from logiclens.estimators.inputs import listed_class_weight
 from logiclens.estimators.settings import search_config

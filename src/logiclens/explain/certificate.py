@@ -11,7 +11,7 @@ from typing import Any
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 
 KIND, SCHEMA = "logiclens certificate", 2
 READABLE = (1, SCHEMA)

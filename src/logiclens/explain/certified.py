@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.certificate import Certificate, HeadCertificate
 from logiclens.explain.extract import Reading, read
 from logiclens.explain.length import Choice

@@ -15,15 +15,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.explain.certificate import Certificate, HeadCertificate
 from logiclens.explain.rounding import compiled_bound
-from logiclens.formula.bits import unknown_concept
-from logiclens.formula.complete import row_bits
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.groups import NO_GROUPS
-from logiclens.formula.minimise import minimise_complete
+from logiclens.formula.minimise import minimise_complete, row_bits
+from logiclens.formula.packed_rows import unknown_concept
 from logiclens.nn.networks import EntropyNet
 
 FINENESS = 2**8

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.explain.extract import Reading
-from logiclens.formula.bits import places
-from logiclens.formula.counted import distinct
+from logiclens.formula.counted_rows import distinct
+from logiclens.formula.packed_rows import places
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import places
-from logiclens.formula.table import TruthTable
+from logiclens.formula.packed_rows import places
+from logiclens.formula.truth_table import TruthTable
 from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
 from logiclens.nn.layers import EntropyLogicLayer
 from logiclens.train.committee import Committee

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.extract import Reading, keeping, read
-from logiclens.formula.bits import places
-from logiclens.formula.counted import distinct
+from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Complement
-from logiclens.formula.table import TruthTable
+from logiclens.formula.packed_rows import places
+from logiclens.formula.truth_table import TruthTable
 
 STEPS = ("hard concepts", "relevant concepts only", "majority of the row", "formula")
 """The steps from the soft network to the formula."""

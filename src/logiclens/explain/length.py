@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
 from logiclens.explain.search import DEPTH, TINY, Codes, FormulaSearch, Limits, Point, SearchRows, Support, formula_of
-from logiclens.formula.counted import distinct
+from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.metrics.scores import macro_f1_of_counts

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from logiclens.data.concepts import ConceptTable, as_table
+from logiclens.concepts.concept_table import ConceptTable, as_table
 from logiclens.errors import LogicLensError
 from logiclens.explain.extract import Answer, Reading, read
 from logiclens.explain.result import Explanation
-from logiclens.formula.bits import as_array, places
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+from logiclens.formula.packed_rows import as_array, places
 from logiclens.formula.text import format_formula
 
 MAX_TRIES = 20_000

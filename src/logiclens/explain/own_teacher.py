@@ -15,17 +15,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.parts import split_groups
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.splits import split_groups
 from logiclens.explain.extract import Reading
 from logiclens.explain.length import Choice, FormulaLimits, SearchConfig, choose, learn_rules
-from logiclens.formula.bits import places
-from logiclens.formula.complete import row_bits
-from logiclens.formula.counted import distinct
+from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Complement, written
-from logiclens.formula.minimise import minimise
+from logiclens.formula.minimise import minimise, row_bits
+from logiclens.formula.packed_rows import places
 from logiclens.formula.primes import EXACT_CONCEPTS
-from logiclens.formula.table import TruthTable
+from logiclens.formula.truth_table import TruthTable
 from logiclens.train.committee import MANY_CLASSES, N_GROUPS, CutRows, GroupedRows, Teacher, n_groups_for
 
 ScoreAgainst = Literal["labels", "network"]

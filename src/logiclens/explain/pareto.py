@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.packed_rows import PackedRows
 from logiclens.metrics.scores import macro_f1
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from logiclens.data.concepts import THRESHOLD, ConceptTable
+from logiclens.concepts.concept_table import THRESHOLD, ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.certificate import Certificate, HeadCertificate
 from logiclens.explain.contradictions import SplitSuggestion, suggest_splits
@@ -21,15 +21,14 @@ from logiclens.explain.pareto import ParetoPoint, pareto
 from logiclens.explain.rules import rule_set
 from logiclens.explain.selection import TraceStep
 from logiclens.explain.stability import Stability, with_recurrence
-from logiclens.formula.bits import PackedRows, RowsLike, as_array, places, unknown_concept
-from logiclens.formula.check import Check
+from logiclens.formula.check import Check, parse_property
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.flip import Flip
+from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, places, unknown_concept
 from logiclens.formula.predicate import Predicate, Scalar
-from logiclens.formula.properties import parse_property
-from logiclens.formula.ruleset import Firing, Resolve, RuleSet, no_class
-from logiclens.formula.table import Contradiction, TruthTable
+from logiclens.formula.rule_set import Firing, Resolve, RuleSet, no_class
 from logiclens.formula.text import format_first_order
+from logiclens.formula.truth_table import Contradiction, TruthTable
 from logiclens.formula.why import Why
 from logiclens.render.figures import plot_pareto, plot_relevance, require_matplotlib
 from logiclens.render.html import class_html, explanation_html

@@ -10,13 +10,13 @@ from itertools import combinations, permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.formula.bits import PackedRows
-from logiclens.formula.counted import distinct
+from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.groups import NO_GROUPS, Groups
+from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.predicate import Predicate, Scalar
-from logiclens.formula.ruleset import Resolve, Rule, RuleSet
-from logiclens.metrics.rules import wilson_interval
+from logiclens.formula.rule_set import Resolve, Rule, RuleSet
+from logiclens.metrics.rule_statistics import wilson_interval
 
 MOST_TRIED = 5
 """Up to so many classes every order is tried."""

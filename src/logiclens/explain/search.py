@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.metrics.scores import macro_f1_of_counts
 

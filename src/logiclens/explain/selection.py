@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.formula.counted import CountedRows
-from logiclens.formula.cubes import CubeArray
+from logiclens.formula.counted_rows import CountedRows
+from logiclens.formula.cube_array import CubeArray
 from logiclens.formula.dnf import DNF, Cube
 from logiclens.formula.minimise import simplify
-from logiclens.formula.table import TruthTable
-from logiclens.formula.weighing import PackedWeights
+from logiclens.formula.packed_rows import PackedWeights
+from logiclens.formula.truth_table import TruthTable
 from logiclens.metrics.scores import macro_f1_of_counts
 
 

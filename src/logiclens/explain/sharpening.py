@@ -15,12 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.columns import Column
-from logiclens.data.cutting import Cutting
-from logiclens.data.parts import row_hashes
-from logiclens.data.reference import ReferenceCut
+from logiclens.concepts.booleaniser import Booleaniser, Cutting
+from logiclens.concepts.reference_cuts import ReferenceCut
+from logiclens.concepts.splits import row_hashes
 from logiclens.explain.search import Codes, FormulaSearch, SearchRows, Support
+from logiclens.tables.frames import Column
 
 MOST_ERRORS = 0.03
 """Where the reference trees are wrong on a larger share of the rows, no formula is searched."""

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.english import RECURS, recurrence_words
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
 
 Chosen = TypeVar("Chosen", str, Cube)

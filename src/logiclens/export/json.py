@@ -12,7 +12,7 @@ from logiclens.export.source import rules_of
 from logiclens.formula import record
 from logiclens.formula.record import from_dict as from_dict
 from logiclens.formula.record import shown
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 
 
 def to_json(rules: Any, *, indent: int | None = 2) -> str:

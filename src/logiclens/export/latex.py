@@ -8,7 +8,7 @@ from logiclens.export.source import rules_of
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.english import recurs
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.formula.text import format_formula
 
 _RELATIONS = {">=": r"\geq", ">": ">", "<=": r"\leq", "<": "<", "==": "="}
@@ -20,7 +20,7 @@ def to_latex(rules: Any) -> str:
     Where it is known how often cubes recur, those that recur in less than half of the bags are marked with a dagger.
 
     >>> from logiclens.formula import parse
-    >>> from logiclens.formula.ruleset import Rule
+    >>> from logiclens.formula.rule_set import Rule
     >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)), Rule("well", parse("False"), ())),
     ...                 {"old": Predicate("age", ">=", 72.5)}, otherwise=1)
     >>> print(to_latex(rules))

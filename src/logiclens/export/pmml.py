@@ -12,9 +12,8 @@ from logiclens.errors import LogicLensError
 from logiclens.export.pmml_dates import date_comparison, derived_fields
 from logiclens.export.source import rules_of
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.labels import labels_of_one_kind
-from logiclens.formula.predicate import Scalar
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.predicate import Scalar, labels_of_one_kind
+from logiclens.formula.rule_set import RuleSet
 
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
 
@@ -42,7 +41,7 @@ def to_pmml(rules: Any, *, target: str = "prediction") -> str:
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.predicate import Predicate
-    >>> from logiclens.formula.ruleset import Rule
+    >>> from logiclens.formula.rule_set import Rule
     >>> rules = RuleSet((Rule("ill", parse("old"), (0.9,)),), {"old": Predicate("age", ">=", 72.5)})
     >>> print(to_pmml(rules).split("<RuleSet>")[1])
     <BLANKLINE>

@@ -7,9 +7,8 @@ from typing import Any
 
 from logiclens.export.source import rules_of
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.labels import plain_label
-from logiclens.formula.predicate import Predicate, moment
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.predicate import Predicate, moment, plain_label
+from logiclens.formula.rule_set import RuleSet
 
 _HEAD = """\
 def predict(row):
@@ -51,7 +50,7 @@ def to_python(rules: Any) -> str:
     known.
 
     >>> from logiclens.formula import parse
-    >>> from logiclens.formula.ruleset import Rule
+    >>> from logiclens.formula.rule_set import Rule
     >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
     ...                 {"old": Predicate("age", ">=", 60)}, otherwise=1)
     >>> print(to_python(rules))

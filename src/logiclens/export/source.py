@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 
 
 def rules_of(given: Any) -> RuleSet:

@@ -11,7 +11,7 @@ from logiclens.errors import LogicLensError
 from logiclens.export.source import rules_of
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RuleSet
 
 What: TypeAlias = OneOf["class", "formulas", "both"]
 

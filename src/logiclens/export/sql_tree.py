@@ -13,9 +13,8 @@ from sqlglot.dialects.dialect import Dialect
 
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.labels import labels_of_one_kind
-from logiclens.formula.predicate import Predicate, Scalar, moment
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.predicate import Predicate, Scalar, labels_of_one_kind, moment
+from logiclens.formula.rule_set import RuleSet
 
 NAN_IS_LARGEST = {
     "postgres", "duckdb", "redshift", "materialize", "risingwave", "snowflake", "spark", "spark2", "databricks",

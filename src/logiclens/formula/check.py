@@ -3,24 +3,100 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from logiclens.errors import LogicLensError
+from logiclens.formula.column_states import State, Unit, linked, packed_row, told, units_of
 from logiclens.formula.dnf import DNF, Complement, Cube, implied_by
+from logiclens.formula.flip import PossibleRows
 from logiclens.formula.groups import NO_GROUPS, Groups
-from logiclens.formula.pieces import State
-from logiclens.formula.possible import PossibleRows
 from logiclens.formula.predicate import Scalar
-from logiclens.formula.properties import Implies, Monotone, NeverUses, Property, parse_property
-from logiclens.formula.states import Unit, linked, packed_row, told, units_of
+from logiclens.formula.text import parse
 
 if TYPE_CHECKING:
-    from logiclens.formula.ruleset import RuleSet
+    from logiclens.formula.rule_set import RuleSet
+
+
+@dataclass(frozen=True)
+class NeverUses:
+    """No cube mentions the column, or the concept."""
+
+    column: str
+
+    def __str__(self) -> str:
+        """As it can be written."""
+        return f"never uses {self.column!r}"
+
+
+@dataclass(frozen=True)
+class Monotone:
+    """Raising the column never turns a yes into a no; or lowering it, where not `increasing`."""
+
+    column: str
+    increasing: bool = True
+
+    def __str__(self) -> str:
+        """As it can be written."""
+        return f"{'increasing' if self.increasing else 'decreasing'} in {self.column!r}"
+
+
+@dataclass(frozen=True)
+class Implies:
+    """Where the formula holds, another one holds."""
+
+    formula: DNF
+
+    def __str__(self) -> str:
+        """As it can be written."""
+        return f"implies {self.formula}"
+
+
+Property: TypeAlias = NeverUses | Monotone | Implies
+
+
+def never_uses(column: str) -> NeverUses:
+    """The property that no cube mentions a column, or a concept."""
+    return NeverUses(column)
+
+
+def monotone_in(column: str, increasing: bool = True) -> Monotone:
+    """The property that a higher (or lower) value of a column never turns a yes into a no; missing values aside.
+
+    A later date is the higher one.
+    """
+    return Monotone(column, increasing)
+
+
+def implies(formula: DNF | str) -> Implies:
+    """The property that another formula holds wherever this one does."""
+    return Implies(parse(formula) if isinstance(formula, str) else formula)
+
+
+_NAMED = re.compile(r"\s*(never uses|monotone in|increasing in|decreasing in)\s+(?:(['\"])(.+)\2|(\w+))\s*")
+_IMPLIES = re.compile(r"\s*implies\s+(.+)", re.DOTALL)
+
+
+def parse_property(text: str) -> Property:
+    """The property that a text states.
+
+    >>> parse_property("monotone in 'income'")
+    Monotone(column='income', increasing=True)
+    """
+    if match := _NAMED.fullmatch(text):
+        name = match[3] or match[4]
+        return NeverUses(name) if match[1] == "never uses" else Monotone(name, match[1] != "decreasing in")
+    if match := _IMPLIES.fullmatch(text):
+        return implies(match[1])
+    raise LogicLensError(
+        f"cannot read the property {text!r}: write \"never uses 'x'\", \"monotone in 'x'\", \"increasing in 'x'\", "
+        '"decreasing in \'x\'" or "implies a & ~b".'
+    )
 
 
 @dataclass(frozen=True)
@@ -64,7 +140,7 @@ def check_formula(formula: DNF, wanted: Property | str, *, groups: Groups | None
     >>> print(check_formula(parse("one | three"), "decreasing in 'one'"))
     decreasing in 'one': no, with three not true, one true gives yes and one not true gives no
     """
-    from logiclens.formula.ruleset import Rule, RuleSet
+    from logiclens.formula.rule_set import Rule, RuleSet
 
     rules = RuleSet((Rule("formula", formula, (0.0,) * len(formula)),), groups=groups or NO_GROUPS)
     return replace(check(rules, wanted).classes[0], label=None)
@@ -79,8 +155,8 @@ def check(rules: RuleSet, wanted: Property | str, *, of: Scalar | None = None) -
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.predicate import Predicate
-    >>> from logiclens.formula.properties import monotone_in
-    >>> from logiclens.formula.ruleset import Rule, RuleSet
+    >>> from logiclens.formula.check import monotone_in
+    >>> from logiclens.formula.rule_set import Rule, RuleSet
     >>> rules = RuleSet((Rule("yes", parse("rich & ~old"), (0.9,)), Rule("no", parse("~rich"), (0.9,))),
     ...                 {"rich": Predicate("income", ">=", 50), "old": Predicate("age", ">=", 60)})
     >>> print(check(rules, monotone_in("income")))

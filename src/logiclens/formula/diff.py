@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.formula import cover
-from logiclens.formula.bits import RowsLike, pack
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal, implied_by
+from logiclens.formula.packed_rows import RowsLike, pack
 from logiclens.formula.text import format_formula
 
 MAX_DIFF_CUBES = 500

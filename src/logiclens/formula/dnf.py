@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.formula import cover
-from logiclens.formula.bits import PackedRows, RowsLike, pack
+from logiclens.formula.packed_rows import PackedRows, RowsLike, pack
 
 if TYPE_CHECKING:
-    from logiclens.formula.check import Check
+    from logiclens.formula.check import Check, Property
     from logiclens.formula.diff import Diff
     from logiclens.formula.groups import Groups
-    from logiclens.formula.properties import Property
 
     Formula: TypeAlias = "Literal" | "Cube" | "DNF"
 

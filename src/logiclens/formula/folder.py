@@ -13,7 +13,7 @@ from typing import Any
 
 from logiclens.errors import LogicLensError
 from logiclens.formula.record import from_dict
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 
 KIND, SCHEMA = "logiclens model", 3
 MODEL, WEIGHTS, CERTIFICATE, RESULT = "model.json", "weights.safetensors", "certificate.json", "result.json"

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import unknown_concept
 from logiclens.formula.dnf import Cube
+from logiclens.formula.packed_rows import unknown_concept
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from logiclens.formula.english import literal_words
 from logiclens.formula.text import format_formula
 
 if TYPE_CHECKING:
-    from logiclens.formula.ruleset import Rule, RuleSet
+    from logiclens.formula.rule_set import Rule, RuleSet
 
 # Text keeps the colour of the page, light or dark: what is less important is only made fainter.
 BLOCK = "max-width:64em;overflow-x:auto;text-align:left;line-height:1.45"

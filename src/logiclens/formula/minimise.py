@@ -7,20 +7,468 @@ the formula is right on every cared row, and nothing in it can be dropped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from logiclens.formula.complete import COMPLETE_CONCEPTS, complete_cover, complete_table, row_bits, row_numbers
-from logiclens.formula.counted import distinct
-from logiclens.formula.covering import cheapest_cover
-from logiclens.formula.cubes import CubeArray
-from logiclens.formula.dnf import DNF, Cube, Literal
-from logiclens.formula.espresso import covering_primes, observed_cover
-from logiclens.formula.primes import EXACT_CONCEPTS, all_primes, packed
-from logiclens.formula.table import TruthTable
+from logiclens.errors import FormulaTooLarge, LogicLensError
+from logiclens.formula.counted_rows import distinct
+from logiclens.formula.cover import Masks
+from logiclens.formula.cube_array import CubeArray
+from logiclens.formula.dnf import DNF, MAX_CUBES, Cube, Literal
+from logiclens.formula.packed_rows import PackedRows, check_names, popcount
+from logiclens.formula.primes import (
+    EXACT_CONCEPTS,
+    EXPANSION_WORDS,
+    Expander,
+    all_primes,
+    expanded_primes,
+    packed,
+    split,
+)
+from logiclens.formula.truth_table import TruthTable
+
+Part = tuple[tuple[Masks, ...], int]
+"""Cubes, and the function they stand for."""
+
+
+def isop(lower: int, upper: int, n_concepts: int, limit: int = MAX_CUBES) -> list[Masks]:
+    """Prime cubes of `upper`, none superfluous, that cover `lower`; bit k of a mask is bit k of the row number.
+
+    >>> isop(0b1110, 0b1110, 2)  # true on the rows 01, 10 and 11
+    [(2, 0), (1, 0)]
+    """
+    cubes, _ = _Recursion(n_concepts, limit).part(lower, upper, n_concepts)
+    return list(cubes)
+
+
+class _Recursion:
+    """One run: equal parts of the table, which structured functions have many of, are worked out once."""
+
+    def __init__(self, n_concepts: int, limit: int) -> None:
+        self.limit = limit
+        self.everything = [(1 << (1 << k)) - 1 for k in range(n_concepts + 1)]
+        self.known: dict[tuple[int, int, int], Part] = {}
+
+    def part(self, lower: int, upper: int, k: int) -> Part:
+        """Cubes over the lowest k concepts between two functions of them, and what they cover."""
+        if not lower:
+            return (), 0
+        if upper == self.everything[k]:
+            return ((0, 0),), upper
+        key = (k, lower, upper)
+        if key not in self.known:
+            self.known[key] = self._split(lower, upper, k - 1)
+        return self.known[key]
+
+    def _split(self, lower: int, upper: int, k: int) -> Part:
+        """Split on concept k: what only one half allows needs the literal, what is left over does without."""
+        half, everything, bit = 1 << k, self.everything[k], 1 << k
+        low, low_upper = lower & everything, upper & everything
+        high, high_upper = lower >> half, upper >> half
+        negative, in_low = self.part(low & ~high_upper, low_upper, k)
+        positive, in_high = self.part(high & ~low_upper, high_upper, k)
+        rest = (low & ~in_low) | (high & ~in_high)
+        free, in_both = self.part(rest, low_upper & high_upper, k)
+        # The cubes of a part are all among those of the whole, so a part too large is a whole too large.
+        if len(negative) + len(positive) + len(free) > self.limit:
+            raise FormulaTooLarge(f"the sum of products has more than {self.limit:,} cubes.")
+        cubes = (*((p | bit, n) for p, n in positive), *((p, n | bit) for p, n in negative), *free)
+        return cubes, (in_low | in_both) | ((in_high | in_both) << half)
+
+
+def sums_of_products(yes: NDArray[np.bool_], free: NDArray[np.bool_], limit: int = MAX_CUBES) -> list[CubeArray]:
+    """An irredundant sum of products for each of several orders of the concepts, without those beyond the limit.
+
+    `yes` and `free` (don't-care) hold one entry for each of the 2^n rows; concept 0 is the most significant bit.
+    """
+    n = len(yes).bit_length() - 1
+    found = []
+    for order in _orders(yes, free, n):
+        try:
+            cubes = isop(_table(yes, order), _table(yes | free, order), n, limit)
+        except FormulaTooLarge:
+            continue
+        found.append(_cube_array(cubes, order))
+    return found
+
+
+def essential(yes: NDArray[np.bool_]) -> list[int]:
+    """The concepts that the answers depend on: turning one changes the answer of some row."""
+    n = len(yes).bit_length() - 1
+    return [j for j in range(n) if _flips(yes, j).any()]
+
+
+def _flips(yes: NDArray[np.bool_], concept: int) -> NDArray[np.bool_]:
+    """Where the answer changes when the concept turns from false to true."""
+    halves = yes.reshape(1 << concept, 2, -1)
+    changes: NDArray[np.bool_] = halves[:, 0] ^ halves[:, 1]
+    return changes
+
+
+def _orders(yes: NDArray[np.bool_], free: NDArray[np.bool_], n: int) -> Iterator[tuple[int, ...]]:
+    """Orders in which to split: by how often a concept changes the answer, most or least first; as given, reversed."""
+    changes = [np.count_nonzero(_flips(yes, j) & ~_any_of_pair(free, j)) for j in range(n)]
+    by_influence = tuple(sorted(range(n), key=lambda j: -changes[j]))
+    given = tuple(range(n))
+    yield from dict.fromkeys((by_influence, by_influence[::-1], given, given[::-1]))
+
+
+def _any_of_pair(free: NDArray[np.bool_], concept: int) -> NDArray[np.bool_]:
+    halves = free.reshape(1 << concept, 2, -1)
+    either: NDArray[np.bool_] = halves[:, 0] | halves[:, 1]
+    return either
+
+
+def _table(values: NDArray[np.bool_], order: tuple[int, ...]) -> int:
+    """The values as one integer, the rows renumbered so that the first concept of the order is most significant."""
+    turned = values.reshape((2,) * len(order)).transpose(order).reshape(-1)
+    return int.from_bytes(np.packbits(turned, bitorder="little").tobytes(), "little")
+
+
+def _cube_array(cubes: list[Masks], order: tuple[int, ...]) -> CubeArray:
+    n = len(order)
+    positive, negative = np.array(cubes, dtype=np.int64).reshape(-1, 2, 1).transpose(1, 0, 2)
+    # Bit k of a mask is the concept that stands k places before the end of the order.
+    shifts = np.empty(n, dtype=np.int64)
+    shifts[list(order)] = np.arange(n)[::-1]
+    value = (positive >> shifts & 1).astype(np.bool_)
+    return CubeArray(value | (negative >> shifts & 1).astype(np.bool_), value)
+
+
+PROVABLE_CELLS = 400_000
+"""A cover is solved exactly when its matrix of distinct rows × cubes has at most this many cells, ..."""
+PROVABLE_MARKS = 50_000
+"""... or at most this many marks, a mark being a cube that is true on a row: that is what a branch costs."""
+NODE_LIMIT = 1_000
+"""Branches the solver may explore. A count, not seconds, so that the same table gives the same formula everywhere."""
+NODE_MARKS = 250_000
+"""Beyond `PROVABLE_CELLS`, branches times marks: 20 branches for 4,096 rows at random, a quarter of a minute."""
+POLISH_MARKS = 30_000
+"""Up to so many marks the solver is also asked where nothing can be proved, for what it finds before it branches."""
+POLISH_CELLS = 20_000_000
+"""Rows times cubes that are looked at for this."""
+TIME_LIMIT = 60.0
+"""Seconds after which the solver stops in any case; the limits above are meant to stop it sooner."""
+
+
+def cheapest_cover(
+    cubes: CubeArray,
+    rows: PackedRows,
+    *,
+    provable: bool = True,
+    positive: bool = False,
+    polish: bool = False,
+) -> tuple[NDArray[np.intp], bool]:
+    """Cubes that together are true on all of `rows` at the least literals, then ties; and whether that is proved.
+
+    Ties go to fewer cubes, with `positive` to fewer negations. A proof is tried where `provable`;
+    `polish` asks the solver without a proof in view.
+    """
+    lengths, covers = cubes.lengths, cubes.covers_packed(rows)
+    rough = greedy_cover(covers, lengths + 1, rows)
+    # No best cover has more literals than this one, and so neither more negations nor more cubes (True has one): a
+    # weight above that bound is never paid for by what only breaks ties.
+    bound = int(lengths[rough].sum()) + 2
+    cost = lengths * bound**2 + cubes.negations * bound + 1 if positive else lengths * bound + 1
+    greedy = min(rough, greedy_cover(covers, cost, rows), key=lambda cover: int(cost[cover].sum()))
+    polish = polish and rows.n_rows * len(cubes) <= POLISH_CELLS
+    if not (provable or polish):
+        return greedy, False
+    distinct = np.unique(np.stack([rows.unpack(cover) for cover in covers], axis=1), axis=0)
+    marks = int(np.count_nonzero(distinct))
+    nodes = _branches(distinct.size, marks) if provable else int(marks <= POLISH_MARKS)
+    if nodes == 0:
+        return greedy, False
+    if _is_least(int(cost[greedy].sum()), distinct, cost):
+        return greedy, provable
+    solved, proved = _solve_cover(distinct, cost, nodes)
+    if solved is None or cost[solved].sum() > cost[greedy].sum():
+        return greedy, False
+    return solved, proved and provable
+
+
+def _branches(cells: int, marks: int) -> int:
+    """How many branches the solver may explore on the way to a proof; 0 where none is tried."""
+    if cells <= PROVABLE_CELLS:
+        return NODE_LIMIT
+    return min(NODE_LIMIT, NODE_MARKS // marks) if marks <= PROVABLE_MARKS else 0
+
+
+def _is_least(paid: int, covers: NDArray[np.bool_], cost: NDArray[np.intp]) -> bool:
+    """Whether rows that share what their cubes cost show that no cover costs less than `paid`, a whole number.
+
+    A row that pays the least share of any cube that is true on it pays for no cube more than it costs: all rows
+    together pay no more than any cover does.
+    """
+    share = cost / np.maximum(covers.sum(axis=0), 1)
+    together = float(np.where(covers, share, np.inf).min(axis=1, initial=np.inf).sum())
+    return paid - 1 < together * (1 - 1e-9)
+
+
+def price(cubes: CubeArray, positive: bool) -> tuple[int, int, int]:
+    """What a formula is judged by: literals first, then cubes, or with `positive` negations and then cubes."""
+    negations = int(cubes.negations.sum()) if positive else 0
+    return int(cubes.lengths.sum()), negations, len(cubes)
+
+
+def greedy_cover(covers: NDArray[np.uint64], cost: NDArray[np.intp], rows: PackedRows) -> NDArray[np.intp]:
+    """Take the cube with the most uncovered rows per cost until all are covered; then drop what is not needed."""
+    open_rows = rows.valid.copy()
+    chosen: list[int] = []
+    gains = np.bitwise_count(covers).sum(axis=1, dtype=np.int64)
+    # A gain can only fall, so an old one is an upper bound: a cube is counted again only when it comes first.
+    queue = [
+        (-gain / price, cube) for cube, (gain, price) in enumerate(zip(gains.tolist(), cost.tolist(), strict=True))
+    ]
+    heapq.heapify(queue)
+    while open_rows.any():
+        if not queue or queue[0][0] >= 0:
+            raise RuntimeError(
+                "a row of the table is covered by none of its prime cubes; this is a defect of logiclens."
+            )
+        _, best = heapq.heappop(queue)
+        now = (-popcount(covers[best] & open_rows) / int(cost[best]), best)
+        if queue and now > queue[0]:
+            heapq.heappush(queue, now)
+            continue
+        open_rows &= ~covers[best]
+        chosen.append(best)
+    times = np.zeros(rows.n_rows, dtype=np.int32)
+    for cube in chosen:
+        times += rows.unpack(covers[cube])
+    for cube in sorted(chosen, key=lambda c: -cost[c]):
+        fires = rows.unpack(covers[cube])
+        if (times[fires] > 1).all():
+            times -= fires
+            chosen.remove(cube)
+    return np.array(chosen, dtype=np.intp)
+
+
+def _solve_cover(covers: NDArray[np.bool_], cost: NDArray[np.intp], nodes: int) -> tuple[NDArray[np.intp] | None, bool]:
+    """The cheapest cover that integer programming finds within its limits, if any, and whether it is proved."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array
+
+    result = milp(
+        cost,
+        integrality=np.ones(len(cost)),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(csr_array(covers.astype(np.float64)), lb=1),
+        options={"mip_rel_gap": 0.0, "node_limit": nodes, "time_limit": TIME_LIMIT},
+    )
+    if result.x is None:
+        return None, False
+    chosen = np.flatnonzero(result.x > 0.5)
+    if not covers[:, chosen].any(axis=1).all():
+        return None, False
+    # Status 0 is the only one that means proved optimal.
+    return chosen, result.status == 0
+
+
+PASSES = 8
+"""How often a cover is reduced and expanded again, while that makes it shorter."""
+SMALL_WORDS = 100_000_000
+"""Rows are expanded with as much effort as growing cubes took, but with no less than this (a tenth of a second)."""
+MAX_POOL = 20_000
+"""The most prime cubes that rows are expanded to before the rest of the rows is split."""
+POOL_WORDS = 1 << 25
+"""Packed words that the answers of all cubes under choice may take (256 MB); a longer list is not improved."""
+
+
+def observed_cover(
+    on: NDArray[np.bool_], off: NDArray[np.bool_], weight: NDArray[np.float64], *, positive: bool = False
+) -> CubeArray:
+    """A short cover of the rows `on` by prime cubes, none of them superfluous, against the rows `off`."""
+    rows, against = packed(on), packed(off)
+    expander = Expander(rows, against, EXPANSION_WORDS)
+    grown = _grown(expander)
+    spent = EXPANSION_WORDS - expander.effort
+    expanded = expanded_primes(on, off, weight, at_most=MAX_POOL, words=max(SMALL_WORDS, spent))
+    further = _expanded(on, Expander(rows, against, SMALL_WORDS))
+    pool = covering_primes(on, off, grown.join(expanded).join(further))
+    chosen, _ = cheapest_cover(pool, rows, provable=False, positive=positive)
+    return improved(pool.take(chosen), pool, Expander(rows, against, EXPANSION_WORDS), positive=positive)
+
+
+def _grown(expander: Expander) -> CubeArray:
+    """Prime cubes grown one after another, each for the rows that the earlier ones leave open."""
+    wanted = expander.on.valid
+    used, value = [], []
+    while wanted.any() and not expander.exhausted:
+        mask, polarity, satisfied = expander.grow(wanted)
+        used.append(mask)
+        value.append(polarity)
+        wanted = wanted & ~satisfied
+    return CubeArray(np.array(used), np.array(value))
+
+
+def _expanded(on: NDArray[np.bool_], expander: Expander) -> CubeArray:
+    """Two prime cubes for each row, covered or not, as far as the effort goes: more to choose from for small tables."""
+    used, value = [], []
+    for row in on:
+        if expander.exhausted:
+            break
+        for mask, _ in expander.expand(row, (True, False)):
+            used.append(mask)
+            value.append(row & mask)
+    return CubeArray(np.array(used), np.array(value))
+
+
+def covering_primes(on: NDArray[np.bool_], off: NDArray[np.bool_], primes: CubeArray) -> CubeArray:
+    """The prime cubes, and where they leave rows of `on` open, the leaves of a decision tree on these."""
+    rows = packed(on)
+    covered = np.zeros_like(rows.valid)
+    for cube in range(len(primes)):
+        covered |= primes.take([cube]).covers_packed(rows)[0]
+    if np.array_equal(covered, rows.valid):
+        return primes
+    return primes.join(split(on, off, Expander(rows, packed(off)), rows.unpack(covered)))
+
+
+def improved(cover: CubeArray, pool: CubeArray, expander: Expander, *, positive: bool = False) -> CubeArray:
+    """The cover after as many passes as shorten it, at most `PASSES`; `pool` holds further prime cubes to choose from.
+
+    A pass reduces each cube to the rows that it alone covers, expands it again in another direction, and chooses anew
+    among all prime cubes seen.
+    """
+    for _ in range(PASSES):
+        if (len(pool) + 2 * len(cover)) * len(expander.on.valid) > POOL_WORDS:
+            break
+        pool = pool.join(_turned(cover, expander))
+        chosen, _ = cheapest_cover(pool, expander.on, provable=False, positive=positive)
+        if price(pool.take(chosen), positive) >= price(cover, positive):
+            break
+        cover = pool.take(chosen)
+    chosen, _ = cheapest_cover(pool, expander.on, provable=False, positive=positive, polish=True)
+    return min(cover, pool.take(chosen), key=lambda cubes: price(cubes, positive))
+
+
+def _turned(cover: CubeArray, expander: Expander) -> CubeArray:
+    """Each cube reduced to the rows that no other cube covers, then expanded for few literals and for many rows."""
+    rows, covers = expander.on, cover.covers_packed(expander.on)
+    used, value = [], []
+    for alone in covered_alone(covers):
+        if expander.exhausted:
+            break
+        row, constant = _smallest_cube(rows, alone)
+        for mask, _ in expander.expand(row, (True, False), constant):
+            used.append(mask)
+            value.append(row & mask)
+    return CubeArray(np.array(used), np.array(value)) if used else CubeArray.none(cover.used.shape[1])
+
+
+def covered_alone(covers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """For each cube the rows that no other covers; a cover without superfluous cubes has some for each."""
+    once = np.zeros_like(covers[0])
+    more = np.zeros_like(once)
+    for cover in covers:
+        more |= once & cover
+        once |= cover
+    alone: NDArray[np.uint64] = covers & ~more
+    return alone
+
+
+def _smallest_cube(rows: PackedRows, some: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """One of some packed rows, and on which concepts all of them agree: the smallest cube that holds them."""
+    busy = np.flatnonzero(some)
+    columns, some = rows.words[:, busy], some[busy]
+    everywhere, nowhere = ((columns & some) == some).all(axis=1), ((columns & some) == 0).all(axis=1)
+    lowest = some[0] & (~some[0] + np.uint64(1))
+    row: NDArray[np.bool_] = (columns[:, 0] & lowest) != 0
+    return row, everywhere | nowhere
+
+
+COMPLETE_CONCEPTS = 20
+"""Up to this many concepts a table of all 2^n rows is minimised as a whole."""
+
+
+def complete_table(
+    answers: ArrayLike, names: Sequence[str], cared: ArrayLike | None
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The answers and which of them count, one for each of the 2^n rows."""
+    n = len(names)
+    check_names(names, n)
+    if n > COMPLETE_CONCEPTS:
+        raise LogicLensError(
+            f"a complete table can have at most {COMPLETE_CONCEPTS} concepts, got {n}. "
+            "Pass the rows that were observed to minimise() instead."
+        )
+    yes = np.asarray(answers, dtype=np.bool_)
+    known = np.ones_like(yes) if cared is None else np.asarray(cared, dtype=np.bool_)
+    if yes.shape != (1 << n,) or known.shape != (1 << n,):
+        raise LogicLensError(
+            f"a complete table of {n} concepts has one answer for each of its {1 << n:,} rows; "
+            f"got {yes.shape} answers and {known.shape} rows cared for."
+        )
+    return yes, known
+
+
+def complete_cover(
+    yes: NDArray[np.bool_], known: NDArray[np.bool_], *, positive: bool = False
+) -> tuple[CubeArray, bool]:
+    """A short cover of the rows answered `yes` among those `known`, and whether it is proved the shortest."""
+    # Without don't-cares no prime cube mentions a concept on which nothing depends.
+    concepts = essential(yes) if known.all() else list(range(_n_concepts(yes)))
+    if len(concepts) <= EXACT_CONCEPTS:
+        return _exact_cover(yes, known, concepts, positive)
+    return sum_cover(yes, known, positive=positive), False
+
+
+def sum_cover(yes: NDArray[np.bool_], known: NDArray[np.bool_], *, positive: bool = False) -> CubeArray:
+    """The same for any number of concepts, from irredundant sums of products; no proof."""
+    n = _n_concepts(yes)
+    sums = sums_of_products(yes & known, ~known)
+    if not sums:
+        raise FormulaTooLarge(
+            f"no formula of at most {MAX_CUBES:,} cubes was found for this table of {n} concepts. "
+            "Keep fewer concepts, or train with a stronger penalty."
+        )
+    shortest = min(sums, key=lambda cubes: price(cubes, positive))
+    pool = reduce(CubeArray.join, sums)
+    on, off = packed(row_bits(np.flatnonzero(yes & known), n)), packed(row_bits(np.flatnonzero(known & ~yes), n))
+    if len(pool) * len(on.valid) > POOL_WORDS:
+        return shortest
+    chosen, _ = cheapest_cover(pool, on, provable=False, positive=positive)
+    cover = min(shortest, pool.take(chosen), key=lambda cubes: price(cubes, positive))
+    return improved(cover, pool, Expander(on, off), positive=positive)
+
+
+def _exact_cover(
+    yes: NDArray[np.bool_], known: NDArray[np.bool_], concepts: list[int], positive: bool
+) -> tuple[CubeArray, bool]:
+    """The cheapest cover by all prime cubes of a table on which only some of the concepts matter."""
+    n = _n_concepts(yes)
+    # Any value will do for the other concepts: 0.
+    seen = tuple(slice(None) if j in concepts else 0 for j in range(n))
+    on, off = ((known & side).reshape((2,) * n)[seen].reshape(-1) for side in (yes, ~yes))
+    rows = row_bits(np.flatnonzero(on), len(concepts))
+    primes = all_primes(rows, row_bits(np.flatnonzero(off), len(concepts)))
+    chosen, proved = cheapest_cover(primes, packed(rows), positive=positive)
+    cover = CubeArray(*np.zeros((2, len(chosen), n), dtype=np.bool_))
+    cover.used[:, concepts], cover.value[:, concepts] = primes.used[chosen], primes.value[chosen]
+    return cover, proved
+
+
+def _n_concepts(table: NDArray[np.bool_]) -> int:
+    return len(table).bit_length() - 1
+
+
+def row_bits(numbers: NDArray[np.intp], n_concepts: int) -> NDArray[np.bool_]:
+    """Numbered rows as a Boolean matrix: concept 0 is the most significant bit."""
+    bits = np.unpackbits(numbers.astype(">u4").view(np.uint8).reshape(-1, 4), axis=1)
+    return bits[:, 32 - n_concepts :].view(np.bool_)
+
+
+def row_numbers(rows: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The inverse of `row_bits`."""
+    weights = 1 << np.arange(rows.shape[1], dtype=np.intp)[::-1]
+    numbers: NDArray[np.intp] = rows @ weights
+    return numbers
 
 
 @dataclass(frozen=True)

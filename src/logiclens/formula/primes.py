@@ -6,12 +6,177 @@ formulas at the end.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.formula.bits import PackedRows, pack_columns
-from logiclens.formula.cubes import CubeArray
-from logiclens.formula.expand import EXPANSION_WORDS, Expander
+from logiclens.formula.cube_array import CubeArray
+from logiclens.formula.packed_rows import PackedRows, pack_columns, popcount
+
+EXPANSION_WORDS = 4_000_000_000
+"""Packed words that expanding may read, some ten seconds. A count, so that every machine stops at the same cube."""
+
+
+class Expander:
+    """Drops literals while no row of `off` satisfies those that are left, as long as its effort lasts."""
+
+    def __init__(self, on: PackedRows, off: PackedRows, effort: int = EXPANSION_WORDS) -> None:
+        """Keep the rows answered yes and no, and how many words may be read."""
+        self.on, self.off, self.effort = on, off, effort
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the effort is used up: what is asked after that should be left to `split`."""
+        return self.effort <= 0
+
+    def expand(
+        self, row: NDArray[np.bool_], choices: Iterable[bool], allowed: NDArray[np.bool_] | None = None
+    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.uint64]]]:
+        """Which literals of the row to keep, and which rows of `on` satisfy them: one answer for each choice.
+
+        A choice of True judges a literal also by how many rows of `on` it leaves covered, False by the rows of `off`
+        it keeps out. With `allowed` only these concepts may be mentioned; they must suffice.
+        """
+        places = np.arange(len(row)) if allowed is None else np.flatnonzero(allowed)
+        flip = np.where(row[places], ~np.uint64(0), np.uint64(0))[:, None]
+        differs = (self.off.words[places] ^ flip) & self.off.valid
+        agrees = ~(self.on.words[places] ^ flip) & self.on.valid
+        for greedy_for_rows in choices:
+            chosen = self._hitting_set(differs, agrees, greedy_for_rows)
+            chosen = self._needed(differs, chosen)
+            kept = np.zeros(len(row), dtype=np.bool_)
+            kept[places[chosen]] = True
+            yield kept, np.bitwise_and.reduce(agrees[chosen], axis=0) if chosen else self.on.valid
+
+    def grow(self, wanted: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.uint64]]:
+        """A prime cube for many of the `wanted` rows of `on`: which concepts it uses, in which polarity, and its rows.
+
+        It grows from no literal on, each time by the one that keeps the most rows of `off` out and the most wanted rows
+        in. No row stands at its beginning, which might happen to satisfy parts of many other cubes and mislead.
+        """
+        n = len(self.on.words)
+        chosen: list[int] = []
+        in_off, open_off = self.off.words, self.off.valid
+        in_on, still_on = self.on.words, wanted
+        while open_off.any():
+            off_true = _counts(in_off & open_off) / popcount(open_off)
+            on_true = _counts(in_on & still_on) / popcount(still_on)
+            self.effort -= in_off.size + in_on.size
+            hits, stays = np.concatenate([1 - off_true, off_true]), np.concatenate([on_true, 1 - on_true])
+            _check_some(hits * stays)
+            best = int(np.argmax(np.where(hits > 0, hits * stays, -1.0)))
+            chosen.append(best)
+            # Behind the n concepts stand their negations.
+            flip = np.uint64(0) if best < n else ~np.uint64(0)
+            in_off, open_off = _busy(in_off, open_off & (in_off[best % n] ^ flip))
+            in_on, still_on = _busy(in_on, still_on & (in_on[best % n] ^ flip))
+        row = np.zeros(n, dtype=np.bool_)
+        row[[literal for literal in chosen if literal < n]] = True
+        kept, satisfied = self.prime(row, [literal % n for literal in chosen])
+        return kept, row & kept, satisfied
+
+    def prime(self, row: NDArray[np.bool_], literals: list[int]) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
+        """The literals of the row, given by their concepts, without those that are not needed; as `expand` gives."""
+        flip = np.where(row[literals], ~np.uint64(0), np.uint64(0))[:, None]
+        differs = (self.off.words[literals] ^ flip) & self.off.valid
+        chosen = self._needed(differs, list(range(len(literals))))
+        kept = np.zeros(len(row), dtype=np.bool_)
+        kept[[literals[i] for i in chosen]] = True
+        agrees = ~(self.on.words[kept] ^ np.where(row[kept], ~np.uint64(0), np.uint64(0))[:, None])
+        return kept, np.bitwise_and.reduce(agrees, axis=0) & self.on.valid if chosen else self.on.valid
+
+    def _hitting_set(self, differs: NDArray[np.uint64], agrees: NDArray[np.uint64], greedy_for_rows: bool) -> list[int]:
+        """Each row of `off` must differ from the row on a literal that is kept: a hitting set, chosen greedily."""
+        chosen: list[int] = []
+        open_off, still_on = self.off.valid, self.on.valid
+        while open_off.any():
+            hits = _counts(differs & open_off) / popcount(open_off)
+            stays = _counts(agrees & still_on) / popcount(still_on)
+            self.effort -= differs.size + agrees.size
+            _check_some(hits)
+            score = hits * stays if greedy_for_rows else hits + 1e-3 * stays
+            best = int(np.argmax(np.where(hits > 0, score, -1.0)))
+            chosen.append(best)
+            differs, open_off = _busy(differs, open_off & ~differs[best])
+            agrees, still_on = _busy(agrees, still_on & agrees[best])
+        return chosen
+
+    def _needed(self, differs: NDArray[np.uint64], chosen: list[int]) -> list[int]:
+        """The literals of a hitting set without those, first ones first, that the others make superfluous."""
+        hit = differs[chosen]
+        # later[i]: what the literals behind the i-th keep out.
+        later = np.bitwise_or.accumulate(hit[::-1], axis=0)[::-1]
+        kept_out = np.zeros_like(self.off.valid)
+        needed: list[int] = []
+        for i, literal in enumerate(chosen):
+            others = kept_out | later[i + 1] if i + 1 < len(chosen) else kept_out
+            if not np.array_equal(others, self.off.valid):
+                needed.append(literal)
+                kept_out = kept_out | hit[i]
+        return needed
+
+
+def split(on: NDArray[np.bool_], off: NDArray[np.bool_], expander: Expander, covered: NDArray[np.bool_]) -> CubeArray:
+    """Prime cubes for the rows of `on` that are not `covered`, found as a decision tree finds its leaves.
+
+    Each node is split on the concept that leaves the least mixture (Gini); a leaf without rows of `off` becomes a
+    cube, from which superfluous literals go. About rows × concepts × depth steps, whatever the rows are.
+    """
+    covered = covered.copy()
+    used, value = [], []
+    pending = [(np.flatnonzero(~covered), np.arange(len(off)), list[int]())]
+    while pending:
+        mine, theirs, path = pending.pop()
+        # An earlier leaf may have become wide enough for all rows of this one.
+        mine = mine[~covered[mine]]
+        if len(mine) == 0:
+            continue
+        if len(theirs) == 0:
+            row = on[mine[0]]
+            kept, satisfied = expander.prime(row, path)
+            covered |= expander.on.unpack(satisfied)
+            used.append(kept)
+            value.append(row & kept)
+            continue
+        here, there = on[mine], off[theirs]
+        concept = _purest_split(here, there)
+        true_on, true_off = here[:, concept], there[:, concept]
+        pending += [
+            (mine[~true_on], theirs[~true_off], [*path, concept]),
+            (mine[true_on], theirs[true_off], [*path, concept]),
+        ]
+    return CubeArray(np.array(used), np.array(value)) if used else CubeArray.none(on.shape[1])
+
+
+def _purest_split(on: NDArray[np.bool_], off: NDArray[np.bool_]) -> int:
+    """The concept that parts the rows with the least Gini impurity; distinct rows always have one that parts them."""
+    true_on, true_off = np.count_nonzero(on, axis=0), np.count_nonzero(off, axis=0)
+    false_on, false_off = len(on) - true_on, len(off) - true_off
+    n_true, n_false = true_on + true_off, false_on + false_off
+    mixture = true_on * true_off / np.maximum(n_true, 1) + false_on * false_off / np.maximum(n_false, 1)
+    return int(np.argmin(np.where((n_true > 0) & (n_false > 0), mixture, np.inf)))
+
+
+def _counts(packed: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """How many bits are set in each row of words."""
+    counts: NDArray[np.uint32] = np.bitwise_count(packed).sum(axis=1, dtype=np.uint32)
+    return counts
+
+
+def _check_some(scores: NDArray[np.float64]) -> None:
+    """Without a literal to take, the search would never end."""
+    if not scores.any():
+        raise RuntimeError("no literal tells a row answered yes from one answered no; this is a defect of logiclens.")
+
+
+def _busy(columns: NDArray[np.uint64], rows: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Columns and rows without the words in which no row is left, once these are the most."""
+    busy = rows != 0
+    if 2 * np.count_nonzero(busy) > len(rows):
+        return columns, rows
+    return columns[:, busy], rows[busy]
+
 
 EXACT_CONCEPTS = 12
 """Up to this many concepts all 3^n cubes are looked at, so every prime cube is found."""

@@ -9,9 +9,8 @@ from typing import Any, NoReturn, TypeVar
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
-from logiclens.formula.labels import plain_label
-from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import Rule, RuleSet
+from logiclens.formula.predicate import Predicate, plain_label
+from logiclens.formula.rule_set import Rule, RuleSet
 
 Made = TypeVar("Made")
 

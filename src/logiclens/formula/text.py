@@ -12,9 +12,9 @@ from itertools import combinations
 from typing import Literal as OneOf
 
 from logiclens.errors import FormulaSyntaxError, LogicLensError
-from logiclens.formula.bits import unknown_concept
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import NO_GROUPS, Groups
+from logiclens.formula.packed_rows import unknown_concept
 
 Style = OneOf["ascii", "unicode", "latex"]
 

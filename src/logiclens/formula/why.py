@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from logiclens.formula.column_states import cells_of, concepts_of, now, packed_row, said
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.predicate import Scalar, is_missing
-from logiclens.formula.states import cells_of, concepts_of, now, packed_row, said
 
 if TYPE_CHECKING:
-    from logiclens.formula.ruleset import Rule, RuleSet
+    from logiclens.formula.rule_set import Rule, RuleSet
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Why:
 
     def __getitem__(self, label: Scalar) -> ClassReason:
         """The reasons of one class."""
-        from logiclens.formula.ruleset import no_class
+        from logiclens.formula.rule_set import no_class
 
         for reason in self.classes:
             if reason.label == label or str(reason.label) == label:
@@ -143,7 +143,7 @@ def why(rules: RuleSet, row: Any) -> Why:
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.predicate import Predicate
-    >>> from logiclens.formula.ruleset import Rule, RuleSet
+    >>> from logiclens.formula.rule_set import Rule, RuleSet
     >>> rules = RuleSet((Rule("ill", parse("old & smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
     ...                 {"old": Predicate("age", ">=", 72.5)}, otherwise=1)
     >>> print(why(rules, {"age": 60, "smoker": True}))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.classwise import Method, explain_all
 from logiclens.explain.own_teacher import ScoreAgainst

@@ -1,11 +1,11 @@
 """The six metrics of the paper: functions on arrays and formulas."""
 
-from logiclens.metrics.agreement import Consistency as Consistency
-from logiclens.metrics.agreement import class_consistency as class_consistency
-from logiclens.metrics.agreement import consistency as consistency
+from logiclens.metrics.scores import Consistency as Consistency
 from logiclens.metrics.scores import Fidelity as Fidelity
 from logiclens.metrics.scores import accuracy as accuracy
+from logiclens.metrics.scores import class_consistency as class_consistency
 from logiclens.metrics.scores import complexity as complexity
+from logiclens.metrics.scores import consistency as consistency
 from logiclens.metrics.scores import explanation_accuracy as explanation_accuracy
 from logiclens.metrics.scores import fidelity as fidelity
 from logiclens.metrics.scores import macro_f1 as macro_f1

@@ -32,15 +32,22 @@ from typing import Literal as OneOf
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from logiclens.formula.bits import RowsLike
-from logiclens.formula.counted import distinct, row_weights
+from logiclens.formula.counted_rows import distinct, row_weights
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
+from logiclens.formula.packed_rows import RowsLike
 from logiclens.formula.predicate import Scalar
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
-from logiclens.metrics.rules import CubeStatistics, Share, count_fired, cube_statistics, shown_count
-from logiclens.metrics.statistics import aligned, members
+from logiclens.metrics.rule_statistics import (
+    CubeStatistics,
+    Share,
+    aligned,
+    count_fired,
+    cube_statistics,
+    members,
+    shown_count,
+)
 
 MAX_LISTED = 2**12
 """The most configurations that are written out one by one."""

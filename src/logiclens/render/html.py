@@ -10,7 +10,7 @@ from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.english import english, recurrence_words
 from logiclens.formula.html import BLOCK, CODE, FAINT, faint, rules_html
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
 
 MOST_BARS = 15

@@ -13,13 +13,12 @@ from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.estimators.prepared import SetAside
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.explain.search import best_literal
-from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF
 from logiclens.formula.english import english, literal_words
-from logiclens.formula.ruleset import RuleSet
-from logiclens.metrics.rules import Share, confusion, count_decided, known
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.rule_set import RuleSet
+from logiclens.metrics.rule_statistics import RuleStatistics, Share, confusion, count_decided, known
 from logiclens.metrics.scores import explanation_accuracy
-from logiclens.metrics.statistics import RuleStatistics
 from logiclens.nn.functional import THRESHOLD
 
 MOST_ROWS = 1_000

@@ -22,10 +22,10 @@ from logiclens.explain.gap import STEP_WORDS, Gap
 from logiclens.explain.result import Explanation
 from logiclens.explain.stability import Drawn, Stability
 from logiclens.export.json import to_dict
-from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF, Literal
 from logiclens.formula.english import literal_words
-from logiclens.formula.ruleset import RuleSet
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.report.measured import Measured, Source
 from logiclens.report.shape import KIND, SCHEMA

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import torch
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.nn.networks import EntropyNet
 from logiclens.train.checks import checked_data

@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import as_array
+from logiclens.formula.packed_rows import as_array
 from logiclens.nn.bottleneck import ConceptBottleneck
 from logiclens.nn.encoders import device_of, forward_all, placed, set_scale, training
 from logiclens.nn.functional import entropy_logic_loss, l1_loss

@@ -18,8 +18,8 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.parts import set_apart
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.splits import set_apart
 from logiclens.errors import LogicLensError
 from logiclens.nn.networks import EntropyNet
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import as_array
+from logiclens.formula.packed_rows import as_array
 from logiclens.nn.encoders import cropped, device_of, forward_all, on_device, placed, set_scale, shifted, training
 from logiclens.train.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from logiclens.train.objective import Task

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from logiclens.data.concepts import ConceptTable
-from logiclens.formula.counted import CountedRows, distinct
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.formula.counted_rows import CountedRows, distinct
 from logiclens.train.objective import Batch, ClassWeight, Task, as_tensor
 
 LARGE = 1 << 20

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from logiclens.bench.baselines.learner import Learned, class_numbers, global_seed, require, together
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.nn.layers import seeded_linear
 from logiclens.train.config import TrainConfig

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.bench.baselines.learner import ClassRule, Items, Learned, YesNo, one_against_rest
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.formula.counted import distinct
+from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF
 from logiclens.metrics.scores import macro_f1
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.bench.baselines.learner import Learned, class_numbers, decide, unlearned
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.metrics.scores import macro_f1_of_counts

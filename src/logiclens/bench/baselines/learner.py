@@ -13,10 +13,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+from logiclens.formula.packed_rows import PackedRows
 
 Predict = Callable[[ConceptTable], NDArray[np.intp]]
 

@@ -17,7 +17,7 @@ from logiclens.bench.baselines.learner import (
     require,
     together,
 )
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.formula.dnf import DNF, Cube, Literal
 
 

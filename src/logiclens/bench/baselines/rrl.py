@@ -28,12 +28,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from logiclens.bench.baselines.learner import Learned, class_numbers, unlearned
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.formula.complete import COMPLETE_CONCEPTS, row_bits
 from logiclens.formula.dnf import DNF
-from logiclens.formula.minimise import minimise, minimise_complete
-from logiclens.formula.table import TruthTable
+from logiclens.formula.minimise import COMPLETE_CONCEPTS, minimise, minimise_complete, row_bits
+from logiclens.formula.truth_table import TruthTable
 from logiclens.train.threads import threads_for
 
 EPSILON = 1e-10

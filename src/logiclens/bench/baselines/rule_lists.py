@@ -22,11 +22,10 @@ from logiclens.bench.baselines.learner import (
     require,
     together,
 )
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import FormulaTooLarge, LogicLensError
-from logiclens.formula.complete import COMPLETE_CONCEPTS, row_bits
 from logiclens.formula.dnf import DNF, Cube, Literal
-from logiclens.formula.minimise import minimise_complete, simplify
+from logiclens.formula.minimise import COMPLETE_CONCEPTS, minimise_complete, row_bits, simplify
 
 
 @dataclass(frozen=True)

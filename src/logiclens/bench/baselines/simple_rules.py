@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from logiclens.bench.baselines.learner import Learned, class_numbers, class_weights_of_rows, firing, together, unlearned
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.search import best_literal
 from logiclens.formula.dnf import DNF, Cube, Literal

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from logiclens.bench.baselines.learner import Learned, MissingPackage
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.text import parse

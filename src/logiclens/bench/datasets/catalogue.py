@@ -10,8 +10,7 @@ from logiclens.bench.datasets.images import cub, mnist
 from logiclens.bench.datasets.provenance import SOURCES, checked
 from logiclens.bench.datasets.synthetic import parity, random_dnf, xor
 from logiclens.bench.datasets.tabular import breast_cancer, digits_parity, iris, mimic2, mimic2_early, vdem, wine
-from logiclens.data.names import unknown
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, unknown
 
 _FROM_FOLDER: dict[str, Callable[[Path], Dataset]] = {
     "mimic2": mimic2,

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from logiclens.data.concepts import THRESHOLD, ConceptTable
-from logiclens.data.names import no_column
-from logiclens.errors import LogicLensError
+from logiclens.concepts.concept_table import THRESHOLD, ConceptTable
+from logiclens.errors import LogicLensError, no_column
 from logiclens.formula.dnf import DNF
 
 Rows = NDArray[np.intp]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from logiclens.bench.datasets.dataset import Dataset, GivenConcepts, identifier
 from logiclens.bench.datasets.provenance import checked
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from logiclens.bench.datasets.dataset import Dataset, GivenConcepts
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Cube, Literal
 

@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from logiclens.bench.datasets.dataset import BinnedConcepts, Dataset, GivenConcepts, identifier
 from logiclens.bench.datasets.provenance import checked
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 
 INK = 8
 """A pixel, from 0 to 16, counts as inked from here on."""

@@ -24,8 +24,7 @@ from logiclens.bench.runs.results import FORMULA, NOTE, OK, STATUS, SWEEP, TOY, 
 from logiclens.errors import FormulaSyntaxError, LogicLensError
 from logiclens.formula.dnf import DNF
 from logiclens.formula.text import parse
-from logiclens.metrics.agreement import Consistency, consistency
-from logiclens.metrics.scores import standard_error
+from logiclens.metrics.scores import Consistency, consistency, standard_error
 
 
 @dataclass(frozen=True, order=True)

@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional as F
 
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.extract import read
-from logiclens.formula.bits import pack_columns
-from logiclens.formula.complete import COMPLETE_CONCEPTS, row_bits
-from logiclens.formula.counted import distinct
+from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Cube, Literal
-from logiclens.formula.minimise import minimise_complete, simplify
+from logiclens.formula.minimise import COMPLETE_CONCEPTS, minimise_complete, row_bits, simplify
+from logiclens.formula.packed_rows import pack_columns
 from logiclens.metrics.scores import macro_f1_of_counts
 from logiclens.nn.encoders import device_of
 from logiclens.nn.functional import entropy_logic_loss

@@ -26,8 +26,8 @@ from logiclens.bench.baselines.black_box import plain_network
 from logiclens.bench.datasets.dataset import Dataset, Rows
 from logiclens.bench.runs.authors import encoder_as_authors
 from logiclens.bench.runs.tasks import Protocol, Task
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.splits import Fold, folds
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.splits import Fold, folds
 from logiclens.errors import LogicLensError
 from logiclens.nn.encoders import ResNet10
 from logiclens.train.encoder import EncoderConfig, encode, fit_encoder

@@ -20,11 +20,11 @@ from logiclens.bench.baselines.rule_lists import BRL, Figs, GreedyRuleList
 from logiclens.bench.baselines.simple_rules import SMALL_TREES, OneR, Stump, Tree
 from logiclens.bench.baselines.torch_explain import TorchExplain
 from logiclens.bench.runs.encoding import predicted_classes
+from logiclens.bench.runs.fold_data import FoldData
 from logiclens.bench.runs.ours import Authors, Exact, Joint, Ours
-from logiclens.bench.runs.tasks import FoldData, Task
-from logiclens.data.concepts import ConceptTable
-from logiclens.data.names import unknown
-from logiclens.errors import LogicLensError
+from logiclens.bench.runs.tasks import Task
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.errors import LogicLensError, unknown
 
 Kind = Literal["ours", "simplest", "rules", "black box", "reference"]
 

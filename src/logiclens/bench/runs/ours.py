@@ -19,15 +19,15 @@ from logiclens.bench.baselines.black_box import plain_network
 from logiclens.bench.baselines.learner import Learned
 from logiclens.bench.runs.authors import Aggregation, aggregate_as_authors, train_as_authors
 from logiclens.bench.runs.encoding import HIDDEN, prepared_inputs
-from logiclens.bench.runs.tasks import FoldData
-from logiclens.data.concepts import ConceptTable
+from logiclens.bench.runs.fold_data import FoldData
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimators.classifier import EntropyClassifier
 from logiclens.explain.classwise import Method, explain_all
 from logiclens.explain.extract import read
 from logiclens.explain.own_teacher import ScoreAgainst
-from logiclens.formula.bits import PackedRows
 from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.packed_rows import PackedRows
 from logiclens.nn.bottleneck import ConceptBottleneck
 from logiclens.nn.encoders import device_of
 from logiclens.nn.networks import EntropyNet

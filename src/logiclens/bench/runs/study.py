@@ -20,12 +20,14 @@ import pandas as pd
 
 from logiclens import __version__
 from logiclens.bench.datasets.dataset import BinnedConcepts
+from logiclens.bench.runs.fold_data import FoldData, Source, all_folds, dataset_of
+from logiclens.bench.runs.measurement import measured
 from logiclens.bench.runs.ours import Authors, Ours, forget, with_settings
-from logiclens.bench.runs.plan import Step, measured, prepare_all
-from logiclens.bench.runs.tasks import TASKS, FoldData, Protocol, Source, Task, all_folds, dataset_of
+from logiclens.bench.runs.plan import Step, prepare_all
+from logiclens.bench.runs.tasks import TASKS, Protocol, Task
 from logiclens.bench.runs.workers import capacity, sentence, workers
-from logiclens.data.booleanise import Booleaniser
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.booleaniser import Booleaniser
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 
 BEAT, SILENCE = 10, 60

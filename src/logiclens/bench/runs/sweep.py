@@ -9,10 +9,11 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 
+from logiclens.bench.runs.fold_data import FoldData
+from logiclens.bench.runs.measurement import measured, stated
 from logiclens.bench.runs.ours import Authors, Ours, with_settings
-from logiclens.bench.runs.plan import measured, stated
 from logiclens.bench.runs.results import SWEEP, Run
-from logiclens.bench.runs.tasks import FoldData, Protocol, Task, has_protocol
+from logiclens.bench.runs.tasks import Protocol, Task, has_protocol
 from logiclens.errors import LogicLensError
 
 TEMPERATURES = (4.0, 5.0, 6.0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from logiclens.bench.runs.results import Run
-from logiclens.data.concepts import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.classwise import Method, explain_all
 from logiclens.explain.result import Explanation

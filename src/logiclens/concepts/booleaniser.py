@@ -1,0 +1,569 @@
+"""Booleaniser: a raw table as named concepts, such as `age >= 72.5`, `unit is MICU`, `bmi is missing`."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from numbers import Integral, Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from logiclens.concepts.concept_table import checked_weight
+from logiclens.concepts.cuts import (
+    Histogram,
+    Tally,
+    has_few_values,
+    quantile_cuts,
+    short_date,
+    short_number,
+    supervised_cuts,
+    telling_cuts,
+    told_by_each,
+    uniform_cuts,
+)
+from logiclens.concepts.reference_cuts import NEAR, NO_REFERENCE, Reference, ReferenceCut, find_reference
+from logiclens.concepts.splits import distinct_rows
+from logiclens.errors import LogicLensError, LogicLensWarning, NoConcepts
+from logiclens.formula.counted_rows import counting_weight
+from logiclens.formula.groups import NO_GROUPS, Groups
+from logiclens.formula.predicate import Predicate, Scalar
+from logiclens.tables.frames import Column, Kind, as_named, column_names, columns_of, opened, parted
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Whether a column holds one of many categories: a concept that a network sees and no rule names.
+
+    Attributes:
+        column: the raw column.
+        values: the categories, in order. A missing value is none of them.
+    """
+
+    column: str
+    values: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Cutting:
+    """How raw columns become concepts.
+
+    Attributes:
+        kinds: what the values of each column are that a concept is about.
+        predicates: what each concept means.
+        groups: which concepts exclude or imply each other.
+        scales: for concepts that are rescaled columns, what becomes 0.5, and how far from it 0 and 1 lie.
+        memberships: concepts for the network alone, which follow the others; rules are made of `predicates`.
+    """
+
+    kinds: Mapping[str, Kind]
+    predicates: Mapping[str, Predicate]
+    groups: Groups = NO_GROUPS
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    memberships: Mapping[str, Membership] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All concepts, in the order of `values`."""
+        return (*self.predicates, *self.memberships)
+
+    @property
+    def literals(self) -> tuple[str, ...] | None:
+        """The concepts that rules may name; None where these are all."""
+        return tuple(self.predicates) if self.memberships else None
+
+    def column_of(self, concept: str) -> str:
+        """The raw column that a concept is about."""
+        return (self.predicates.get(concept) or self.memberships[concept]).column
+
+    def values(self, columns: Sequence[Column]) -> NDArray[Any]:
+        """The concepts of some rows: Boolean, or in [0, 1] where columns are rescaled."""
+        by_name = {column.name: column for column in columns}
+        n_rows = len(columns[0]) if columns else 0
+        held: NDArray[Any] = np.zeros((n_rows, len(self.names)), float if self.scales else np.bool_)
+        for place, concept in enumerate(self.names):
+            name = self.column_of(concept)
+            if name not in by_name:
+                raise LogicLensError(f"the table lacks the column {name!r} that {concept!r} is about.")
+            column = by_name[name].as_kind(self.kinds[name])
+            if concept in self.scales:
+                held[:, place] = _rescaled(column.numbers, *self.scales[concept])
+            elif concept in self.memberships:
+                held[:, place] = column.is_among(self.memberships[concept].values)
+            else:
+                held[:, place] = column.holds(self.predicates[concept])
+        return held
+
+
+def _rescaled(numbers: NDArray[np.float64], middle: float, reach: float) -> NDArray[np.float64]:
+    """Numbers as concepts in [0, 1], at least 0.5 exactly where they reach the middle."""
+    scaled = np.clip(0.5 + (numbers - middle) / (2 * reach), 0, 1)
+    # Rounding must not lift what lies just below the middle.
+    scaled = np.where(numbers < middle, np.minimum(scaled, np.nextafter(0.5, 0)), scaled)
+    # A missing value is below everything, as it is for a cut.
+    return np.nan_to_num(scaled, nan=0.0)
+
+
+How: TypeAlias = Literal["supervised", "quantile", "uniform", "soft"]
+
+N_CUTS = 3
+"""Cuts of a column where no number is asked for; with "supervised" the most that are found in the column alone."""
+MOST_CUTS = 8
+"""The most cuts of a column with "supervised" where no number is asked for."""
+GROWTH = 0.5
+"""The share by which reference cuts may add to the number of cuts that are found in each column alone."""
+FEW_NEW_CUTS = 12
+"""So many cuts may be added to any table."""
+MOST_GROUPS = 12
+"""The most groups of the categories of a column."""
+CONSTANT = "it has one value only"
+FEW_ROWS = 20
+"""With fewer rows a column of distinct values is no sign of an identifier."""
+CLOSE = 5
+"""Whole numbers that name rows lie on average closer than this; only a part of the rows may be here."""
+_NAMED = re.compile(r"(?i:(?:^|[\W_])(?:id|nr|no|num|number|key|uid|uuid))$|[a-z](?:ID|Id|Nr|No)$")
+
+
+@dataclass
+class Finding:
+    """The concepts found so far, column by column.
+
+    Args:
+        n_cuts: of a column, or the most of them; None: `N_CUTS`, and with a reference up to `MOST_CUTS`.
+        max_categories: the most concepts for the categories of a column.
+        reference: what an ensemble of trees says about supervised columns.
+    """
+
+    n_cuts: int | None
+    max_categories: int
+    reference: Reference = NO_REFERENCE
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    predicates: dict[str, Predicate] = field(default_factory=dict)
+    exclusive: list[list[str]] = field(default_factory=list)
+    implied: list[list[str]] = field(default_factory=list)
+    scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+    memberships: dict[str, Membership] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def cutting(self) -> Cutting:
+        """All of them, as a value."""
+        groups = Groups(self.exclusive, self.implied)
+        return Cutting(self.kinds, self.predicates, groups, self.scales, self.memberships)
+
+    def look_at(self, column: Tally, how: How | Sequence[Scalar]) -> None:
+        """Add the concepts of a column; where there are none, say why."""
+        reason = self._add(column, how)
+        if reason is None:
+            self.kinds[column.name] = column.kind
+        else:
+            self.dropped[column.name] = reason
+
+    def _add(self, column: Tally, how: How | Sequence[Scalar]) -> str | None:
+        has_missing = column.has_missing
+        if column.n_rows == 0:
+            return CONSTANT
+        given = None if isinstance(how, str) else list(dict.fromkeys(how))
+        if given == []:
+            return "no cuts are given for it"
+        if given is None and is_identifier(column):
+            return "every row has another value, as an identifier has"
+        if column.is_nominal:
+            exclusive = self._categories(column, given, has_missing)
+        elif column.kind == "boolean":
+            varies = column.n_values > 1 or has_missing
+            exclusive = [self._name(Predicate(column.name, "==", True), column.name)] if varies else []
+        else:
+            exclusive = self._cuts(column, how if given is None else given)
+        if not exclusive and not has_missing:
+            return CONSTANT
+        if has_missing:
+            exclusive = [*exclusive, self._name(Predicate(column.name, "missing"))]
+        if len(exclusive) > 1:
+            self.exclusive.append(exclusive)
+        return None
+
+    def _name(self, predicate: Predicate, name: str | None = None) -> str:
+        taken = self.predicates.keys() | self.memberships.keys()
+        name = str(predicate) if name is None or name in taken else name
+        if name in taken:
+            raise LogicLensError(f"two concepts would be called {name!r}: rename the column of that name.")
+        self.predicates[name] = predicate
+        return name
+
+    def _cuts(self, column: Tally, how: How | Sequence[Scalar]) -> list[str]:
+        """Add the cuts of numbers or dates; the name of the lowest, which all others imply."""
+        histogram = column.histogram
+        if not isinstance(how, str):
+            asked = sorted((_at(column, cut) for cut in how), key=lambda predicate: _seconds(predicate.value))
+            names = [self._name(predicate) for predicate in asked]
+        elif histogram is None or len(histogram) < 2:
+            return []
+        elif how == "soft":
+            names = [self._rescaled(column, histogram)]
+        elif column.kind == "number" and histogram.low.tolist() == [0.0, 1.0]:
+            # A flag written as a number.
+            return [self._name(Predicate(column.name, "==", 1))]
+        else:
+            found = {_between(column, low, high) for low, high in self._gaps(column, histogram, how)}
+            # Gaps may overlap: what is written puts cuts in order, and gaps for which the same is written are one cut.
+            ordered = sorted(found, key=lambda predicate: _seconds(predicate.value))
+            names = [self._name(predicate) for predicate in ordered]
+            self._tell_loose(column, names)
+        if len(names) > 1:
+            self.implied.append(names)
+        return names[:1]
+
+    def keep_within(self, columns: Sequence[Tally]) -> None:
+        """Leave out reference cuts that are worth least, where they would add too many concepts.
+
+        A cut that stands for one found in the column alone adds none.
+        """
+        n_alone = 0
+        new: list[tuple[float, str, ReferenceCut]] = []
+        kept: dict[str, list[ReferenceCut]] = {}
+        for column in columns:
+            histogram, cuts = column.histogram, self.reference.cuts.get(column.name, ())
+            if histogram is None or len(histogram) < 2:
+                continue
+            n_alone += len(supervised_cuts(histogram, N_CUTS))
+            alone = [histogram.share_below(histogram.gap(place)[1]) for place in telling_cuts(histogram, N_CUTS)]
+            for cut in cuts:
+                if any(abs(histogram.share_below(cut.high) - share) < NEAR for share in alone):
+                    kept.setdefault(column.name, []).append(cut)
+                else:
+                    new.append((cut.gain, column.name, cut))
+        new.sort(key=lambda one: -round(one[0], 6))
+        for _, name, cut in new[: max(FEW_NEW_CUTS, int(GROWTH * n_alone))]:
+            kept.setdefault(name, []).append(cut)
+        by_gain = {name: tuple(sorted(cuts, key=lambda cut: (-cut.gain, cut.low))) for name, cuts in kept.items()}
+        self.reference = replace(self.reference, cuts=by_gain)
+
+    def _gaps(self, column: Tally, histogram: Histogram, how: str) -> list[tuple[float, float]]:
+        """Between which values a column is cut, in any order."""
+        n_cuts = N_CUTS if self.n_cuts is None else self.n_cuts
+        reference = self.reference.cuts.get(column.name, ()) if how == "supervised" else ()
+        if not reference or has_few_values(histogram, n_cuts):
+            finder = {"supervised": supervised_cuts, "quantile": quantile_cuts, "uniform": uniform_cuts}[how]
+            return [histogram.gap(place) for place in finder(histogram, n_cuts)]
+        most = MOST_CUTS if self.n_cuts is None else self.n_cuts
+        gaps = [(cut.low, cut.high) for cut in reference[:most]]
+        taken = [histogram.share_below(high) for _, high in gaps]
+        for place in telling_cuts(histogram, n_cuts):
+            low, high = histogram.gap(place)
+            if len(gaps) < most and all(abs(histogram.share_below(high) - share) >= NEAR for share in taken):
+                gaps.append((low, high))
+        return gaps
+
+    def _tell_loose(self, column: Tally, names: Sequence[str]) -> None:
+        """Say of cuts among bins that could not be told apart how far they may be from where they would be."""
+        if column.loose is not None and names:
+            share = column.loose.max() / column.n_rows
+            self.notes.append(
+                f"the column {column.name!r} has values too close together to be told apart: {share:.2%} of the rows "
+                f"are in one bin, by which its cuts ({', '.join(names)}) may be off."
+            )
+
+    def _rescaled(self, column: Tally, histogram: Histogram) -> str:
+        """A concept that is the column itself, from its smallest to its largest value."""
+        gap, half = histogram.gap(uniform_cuts(histogram, 1)[0]), (histogram.low[0] + histogram.high[-1]) / 2
+        cut = short_date(*gap) if column.kind == "date" else short_number(*gap, near=float(half))
+        name, middle = self._name(Predicate(column.name, ">=", cut)), _seconds(cut)
+        reach = max(middle - float(histogram.low[0]), float(histogram.high[-1]) - middle)
+        self.scales[name] = (middle, reach)
+        return name
+
+    def _categories(self, column: Tally, given: list[Any] | None, has_missing: bool) -> list[str]:
+        """Add the categories of a column, in order."""
+        if given is not None:
+            if wrong := [cut for cut in given if isinstance(cut, str) != (column.kind == "text")]:
+                kind = "text" if column.kind == "text" else "numbers"
+                raise LogicLensError(f"the categories of {column.name!r} must be {kind}, got {wrong[0]!r}.")
+            chosen = given
+        else:
+            counts = np.zeros((0, 1, 1)) if column.counts is None else column.counts
+            size = counts[:, 0].sum(axis=1)
+            present = np.flatnonzero(size)
+            if len(present) < 2 and not has_missing:
+                return []
+            if len(present) > self.max_categories:
+                n_categories = max(len(present), column.n_values)
+                n_groups = self._add_groups(column)
+                others = f"a network also sees {n_groups} groups of them, which no rule names"
+                self.notes.append(
+                    f"the column {column.name!r} has {n_categories:,} categories: the {self.max_categories} that tell "
+                    f"most become concepts, {others if n_groups else 'the others are in none of them'}."
+                )
+                told = told_by_each(counts) if counts.shape[2] > 1 else np.zeros(len(size))
+                # What tells most, then what is most frequent, then by name.
+                order = np.lexsort((np.arange(len(size)), -size, -np.round(told, 9)))
+                present = np.sort(order[: self.max_categories])
+            elif len(present) == 2 and not has_missing:
+                # The one is the negation of the other.
+                present = present[-1:]
+            chosen = [column.categories[i] for i in present]
+        return [self._name(Predicate(column.name, "==", category)) for category in chosen]
+
+    def _add_groups(self, column: Tally) -> int:
+        """Add groups of categories as concepts for the network alone; how many."""
+        groups = self.reference.groups.get(column.name, ())[:MOST_GROUPS]
+        for number, group in enumerate(groups, start=1):
+            name = f"{column.name} in group {number} ({len(group)} of {len(column.categories)} values)"
+            if name in self.predicates or name in self.memberships:
+                raise LogicLensError(f"two concepts would be called {name!r}: rename the column of that name.")
+            self.memberships[name] = Membership(column.name, tuple(column.categories[place] for place in group))
+        return len(groups)
+
+
+def _between(column: Tally, low: float, high: float) -> Predicate:
+    """The cut between two values, as a person would write it."""
+    return Predicate(column.name, ">=", short_date(low, high) if column.kind == "date" else short_number(low, high))
+
+
+def _seconds(value: Scalar) -> float:
+    """A cut as the number that it is compared with."""
+    if isinstance(value, str):
+        return float(np.datetime64(value, "us").astype(np.int64)) / 1e6
+    return float(value)
+
+
+def _at(column: Tally, cut: Any) -> Predicate:
+    """The cut that a user asked for."""
+    if column.kind == "date":
+        if not isinstance(cut, str | date | np.datetime64):
+            raise LogicLensError(f"the cuts of {column.name!r} must be dates, got {cut!r}.")
+        return Predicate(column.name, ">=", cut.isoformat() if isinstance(cut, date) else str(cut))
+    if not isinstance(cut, Real) or isinstance(cut, bool):
+        raise LogicLensError(f"the cuts of {column.name!r} must be numbers, got {cut!r}.")
+    return Predicate(column.name, ">=", float(cut))
+
+
+def is_identifier(column: Tally) -> bool:
+    """Whether a column names rows: text or whole numbers, close together or called so, no two of them equal."""
+    # Of rows that differ, a column that decides all others differs too: only copies tell it from a name.
+    if column.copied or column.n_rows < FEW_ROWS or column.n_values < column.n_rows:
+        return False
+    if column.is_nominal:
+        return True
+    if not column.whole or column.histogram is None:
+        return False
+    reach = float(column.histogram.high[-1] - column.histogram.low[0])
+    return reach < CLOSE * column.n_rows or bool(_NAMED.search(column.name))
+
+
+HOW: tuple[How, ...] = ("supervised", "quantile", "uniform", "soft")
+
+
+class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turns a raw table into named concepts, fitted on the rows that train.
+
+    Numbers and dates are cut, categories become one concept each, truth values stay, and a column with gaps gets a
+    concept for them. A missing value lies above no cut and in no category, and neither does a category that was not
+    there when this was fitted.
+
+    Args:
+        cuts: where numbers and dates are cut. `"supervised"`: at the few places that matter for the target;
+            `"quantile"`: at equal shares of the rows; `"uniform"`: at equal steps; `"soft"`: nowhere, they are rescaled
+            to [0, 1] (a formula then speaks of the middle). A dictionary gives columns their own: a list of numbers,
+            dates or categories, or one of these words; columns that it does not name are cut supervised.
+        n_cuts: the number of cuts of a column; for `"supervised"` the most. None: 3; for `"supervised"` up to 8, where
+            trees on all columns say that they matter (see `logiclens.concepts.reference_cuts`).
+        max_categories: the most concepts for the categories of a column; those that tell most about the target are
+            taken, or without one the most frequent. With `"supervised"`, a network also sees groups of all categories,
+            by how often they go with a class; no rule names them.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [31.2, 45.9, 58.1, 77.7], "unit": ["CCU", "MICU", None, "MICU"]})
+    >>> made = Booleaniser("quantile", n_cuts=1).set_output(transform="pandas").fit_transform(frame)
+    >>> made[["age >= 50", "unit is MICU", "unit is missing"]]
+       age >= 50  unit is MICU  unit is missing
+    0      False         False            False
+    1      False          True            False
+    2       True         False             True
+    3       True          True            False
+    """
+
+    def __init__(
+        self,
+        cuts: How | Mapping[str, How | Sequence[Scalar]] = "supervised",
+        *,
+        n_cuts: int | None = None,
+        max_categories: int = 20,
+    ) -> None:
+        """Store the settings; nothing is checked before `fit`."""
+        self.cuts = cuts
+        self.n_cuts = n_cuts
+        self.max_categories = max_categories
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Booleaniser:
+        """Find the concepts of a table, or of the file that `X` names.
+
+        `y` is the target, which `"supervised"` needs: one entry a row, or the name of a column of `X`.
+        """
+        X, y = parted(X, y)
+        columns = columns_of(X)
+        validate_data(self, as_named(X), skip_check_array=True)
+        n_rows = len(columns[0])
+        if n_rows == 0:
+            raise LogicLensError("cuts need several rows that differ, got 0 samples.")
+        classes, n_classes = np.zeros((n_rows, 1), dtype=np.intp), 1
+        if y is not None:
+            labels = np.asarray(y)
+            if len(labels) != n_rows:
+                raise LogicLensError(f"the target must have one entry for each of {n_rows} rows, got {len(labels)}.")
+            labels = labels.reshape(n_rows, -1)
+            each = [np.unique(labels[:, task], return_inverse=True) for task in range(labels.shape[1])]
+            classes = np.stack([codes for _, codes in each], axis=1)
+            n_classes = max(len(known) for known, _ in each)
+        elif any(_how(self.cuts, column.name) == "supervised" for column in columns):
+            raise LogicLensError(
+                'cuts="supervised" requires y to be passed, but the target y is None; cuts="quantile" needs none.'
+            )
+        # A row that weighs 2 is a row that is there twice.
+        rows = distinct_rows(columns, classes, checked_weight(sample_weight, n_rows), seed=0)
+        parts = [column.take(rows.first) for column in columns]
+        self.fit_columns(parts, classes[rows.first], n_classes, rows.weight).warn(stacklevel=2)
+        return self
+
+    def fit_columns(
+        self, columns: Sequence[Column], classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float64]
+    ) -> Booleaniser:
+        """Find the concepts of columns whose rows differ; `classes` holds class numbers `[rows, tasks]`."""
+        if len(weight) < 2:
+            raise NoConcepts(f"cuts need several rows that differ, got {len(weight)} sample.")
+        counts = counting_weight(weight)
+        tallies = [Tally.of(column, classes, n_classes, counts) for column in columns]
+        self._check_settings(tallies)
+        supervised = [
+            column
+            for column, tally in zip(columns, tallies, strict=True)
+            if isinstance(how := _how(self.cuts, column.name), str) and how == "supervised" and not is_identifier(tally)
+        ]
+        reference = NO_REFERENCE
+        if supervised and n_classes > 1:
+            reference = find_reference(supervised, classes, n_classes, counts, max_categories=self.max_categories)
+        return self._fit(tallies, reference)
+
+    def sharpened(
+        self,
+        cuts: Mapping[str, Sequence[ReferenceCut]],
+        columns: Sequence[Column],
+        classes: NDArray[np.intp],
+        n_classes: int,
+        weight: NDArray[np.float64],
+    ) -> Booleaniser:
+        """Fit again to the columns that `fit_columns` had, with some more cuts; these come first."""
+        if not cuts:
+            return self
+        tallies = [Tally.of(column, classes, n_classes, counting_weight(weight)) for column in columns]
+        known = self.reference_
+        more = {name: (*cuts.get(name, ()), *known.cuts.get(name, ())) for name in {**known.cuts, **cuts}}
+        return self._fit(tallies, replace(known, cuts=more))
+
+    def fit_tallies(self, columns: Sequence[Tally]) -> Booleaniser:
+        """Find the concepts of columns by how often each value goes with each class, wherever that was counted.
+
+        Cuts that matter only together with other columns cannot be seen this way.
+        """
+        self._check_settings(columns)
+        return self._fit(columns, NO_REFERENCE)
+
+    def _fit(self, columns: Sequence[Tally], reference: Reference) -> Booleaniser:
+        self.reference_ = reference
+        found = Finding(self.n_cuts, self.max_categories, reference)
+        found.keep_within(columns)
+        for column in columns:
+            found.look_at(column, _how(self.cuts, column.name))
+        if not found.predicates:
+            raise NoConcepts(_nothing_left(found.dropped))
+        self.cutting_ = found.cutting()
+        self._columns = tuple(column.name for column in columns)
+        self.dropped_ = found.dropped
+        left_out = [f"the column {name!r} is left out: {reason}." for name, reason in found.dropped.items()]
+        self.notes_ = (*left_out, *found.notes)
+        return self
+
+    def warn(self, stacklevel: int) -> None:
+        """Warn of what was left out, other than columns with one value."""
+        if noted := [note for note in self.notes_ if CONSTANT not in note]:
+            warnings.warn(" ".join(noted), LogicLensWarning, stacklevel=stacklevel + 1)
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """The concepts of each row: Boolean, with `"soft"` numbers in [0, 1]. See also `set_output`."""
+        check_is_fitted(self)
+        X = opened(X, self._columns)
+        if column_names(X) is None:
+            X = check_array(X, dtype=None if hasattr(X, "dtype") else object, ensure_all_finite=False)
+        validate_data(self, as_named(X), skip_check_array=True, reset=False)
+        columns = columns_of(X, self._columns)
+        if not hasattr(self, "feature_names_in_"):
+            # Fitted without names: by position, as scikit-learn does.
+            columns = tuple(replace(column, name=name) for column, name in zip(columns, self._columns, strict=True))
+        return self.cutting_.values(columns)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the concepts."""
+        check_is_fitted(self)
+        return np.array(self.cutting_.names, dtype=object)
+
+    @property
+    def predicates_(self) -> Mapping[str, Predicate]:
+        """What each concept means on the raw table; without those that only a network sees."""
+        check_is_fitted(self)
+        return self.cutting_.predicates
+
+    @property
+    def groups_(self) -> Groups:
+        """Which concepts exclude or imply each other."""
+        check_is_fitted(self)
+        return self.cutting_.groups
+
+    def _check_settings(self, columns: Sequence[Tally]) -> None:
+        if not isinstance(self.cuts, Mapping) and self.cuts not in HOW:
+            raise LogicLensError(f"cuts must be one of {', '.join(HOW)}, or a dictionary, got {self.cuts!r}.")
+        for name in ("n_cuts", "max_categories"):
+            value = getattr(self, name)
+            if name == "n_cuts" and value is None:
+                continue
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+                raise LogicLensError(f"{name} must be a whole number from 1 on, got {value!r}.")
+        if isinstance(self.cuts, Mapping):
+            known = [column.name for column in columns]
+            for name, how in self.cuts.items():
+                if name not in known:
+                    raise LogicLensError(f"cuts are given for {name!r}, which is not a column of the table.")
+                if isinstance(how, str) and how not in HOW:
+                    raise LogicLensError(
+                        f"the cuts of {name!r} must be a list or one of {', '.join(HOW)}, got {how!r}."
+                    )
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn should know: gaps and text are fine."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        # Concepts are Boolean, whatever the table holds.
+        tags.transformer_tags.preserves_dtype = []
+        tags.target_tags.required = isinstance(self.cuts, Mapping) or self.cuts == "supervised"
+        return tags
+
+
+def _nothing_left(dropped: Mapping[str, str]) -> str:
+    """Why no column can tell rows apart."""
+    others = [(name, reason) for name, reason in dropped.items() if reason != CONSTANT]
+    if not others:
+        return "every column has one value only on these rows: there is nothing to tell rows apart."
+    name, reason = others[0]
+    return f"no column is left to tell rows apart: {name!r} is left out, since {reason}; give it cuts of its own."
+
+
+def _how(cuts: Any, column: str) -> Any:
+    """How a column is cut."""
+    return cuts.get(column, "supervised") if isinstance(cuts, Mapping) else cuts

@@ -1,0 +1,421 @@
+"""ConceptTable: named concepts in [0, 1], with or without labels, checked once at this door and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.counted_rows import CountedRows, distinct, row_weights
+from logiclens.formula.groups import Groups
+from logiclens.formula.packed_rows import as_array, check_names, places, unknown_concept
+
+THRESHOLD = 0.5
+"""ε: a concept is true from here on (`>=`)."""
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ConceptTable:
+    """Rows of concepts in [0, 1].
+
+    Args:
+        values: `[rows, concepts]`, numbers in [0, 1].
+        names: one for each concept; `x0`, `x1`, … where not given.
+        labels: class numbers `[rows]`, or 0/1 `[rows, classes]` where a row may have several labels.
+        class_names: one for each class; needed to know of classes without rows.
+        exclusive: groups of concepts of which at most one is true on any row.
+        weight: how much each row counts; 1 where not given.
+        implied: chains of concepts, each of which implies the one before it.
+        literals: the concepts that rules may name, where others are for the network alone; None: all.
+
+    >>> table = ConceptTable([[0.1, 1.0], [0.7, 0.0]], names=["tall", "dark"], labels=[0, 1])
+    >>> table.boolean().tolist(), table.class_names
+    ([[False, True], [True, False]], ('0', '1'))
+    """
+
+    values: NDArray[np.floating[Any]]
+    names: tuple[str, ...]
+    labels: NDArray[np.int64] | None
+    class_names: tuple[str, ...]
+    groups: Groups
+    weight: NDArray[np.float64]
+    literals: tuple[str, ...] | None
+
+    def __init__(
+        self,
+        values: Any,
+        names: Sequence[str] | None = None,
+        labels: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
+        exclusive: Sequence[Sequence[str]] = (),
+        weight: ArrayLike | None = None,
+        implied: Sequence[Sequence[str]] = (),
+        literals: Sequence[str] | None = None,
+    ) -> None:
+        """Check everything; say what is wrong, where, and what to do."""
+        if names is None and hasattr(values, "columns"):
+            names = [str(column) for column in values.columns]
+        array = _checked_values(values, names)
+        names = tuple(names) if names is not None else tuple(f"x{i}" for i in range(array.shape[1]))
+        check_names(names, len(names))
+        label_array, classes = _checked_labels(labels, len(array), class_names)
+        store = object.__setattr__
+        store(self, "values", _frozen(array))
+        store(self, "names", names)
+        store(self, "labels", None if label_array is None else _frozen(label_array))
+        store(self, "class_names", classes)
+        store(self, "groups", Groups(exclusive, implied).check(names))
+        store(self, "weight", _frozen(checked_weight(weight, len(array))))
+        store(self, "literals", None if literals is None else _checked_literals(literals, names))
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.values)
+
+    @property
+    def exclusive(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of concepts of which at most one is true on any row."""
+        return self.groups.exclusive
+
+    @property
+    def n_concepts(self) -> int:
+        """The number of concepts."""
+        return len(self.names)
+
+    @property
+    def is_literal(self) -> NDArray[np.bool_]:
+        """Which concepts rules may name."""
+        if self.literals is None:
+            return np.ones(len(self.names), dtype=np.bool_)
+        known = set(self.literals)
+        return np.array([name in known for name in self.names], dtype=np.bool_)
+
+    @cached_property
+    def is_boolean(self) -> bool:
+        """Whether every concept is exactly 0 or 1, so that rows can be counted without changing the network."""
+        return self.values.dtype == np.bool_ or bool(((self.values == 0) | (self.values == 1)).all())
+
+    @cached_property
+    def distinct(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where each distinct row of Boolean concepts first stands, and for each row which of these it is."""
+        first, group = distinct(self.boolean())
+        return _held(first), _held(group)
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether a row may have several labels."""
+        return self.labels is not None and self.labels.ndim == 2
+
+    def boolean(self, threshold: float = THRESHOLD) -> NDArray[np.bool_]:
+        """The Boolean reading of each concept, eq. (sparse): at least the threshold."""
+        return self.values >= threshold
+
+    def targets(self) -> NDArray[np.float64]:
+        """The labels as 0/1 `[rows, classes]`."""
+        if self.labels is None:
+            raise LogicLensError("this table has no labels: pass labels=... when building it.")
+        if self.labels.ndim == 2:
+            return self.labels.astype(np.float64)
+        return np.eye(len(self.class_names))[self.labels]
+
+    def append(self, other: ConceptTable) -> ConceptTable:
+        """The rows of both tables; concepts and classes must be the same."""
+        same = self.names == other.names and self.class_names == other.class_names and self.literals == other.literals
+        if not same or self.groups != other.groups:
+            raise LogicLensError("only tables with the same concepts and classes, in one order, can be put together.")
+        labels = None
+        if self.labels is not None and other.labels is not None:
+            labels = np.concatenate([self.labels, other.labels])
+        return ConceptTable(
+            np.concatenate([self.values, other.values]),
+            self.names,
+            labels,
+            self.class_names or None,
+            self.exclusive,
+            np.concatenate([self.weight, other.weight]),
+            self.groups.implied,
+            self.literals,
+        )
+
+    def take(self, rows: ArrayLike) -> ConceptTable:
+        """Some of the rows, with the same concepts and classes."""
+        index = np.asarray(rows)
+        index = index if index.size else index.astype(np.intp)
+        return ConceptTable(
+            self.values[index],
+            self.names,
+            None if self.labels is None else self.labels[index],
+            self.class_names or None,
+            self.exclusive,
+            self.weight[index],
+            self.groups.implied,
+            self.literals,
+        )
+
+    def weighing(self, weight: ArrayLike) -> ConceptTable:
+        """The same rows with other weights, without those that weigh nothing."""
+        given = np.asarray(weight, dtype=np.float64)
+        table = self.take(np.flatnonzero(given > 0))
+        # Already checked rows need no second look.
+        object.__setattr__(table, "weight", _frozen(given[given > 0]))
+        return table
+
+    @property
+    def copies(self) -> NDArray[np.float64]:
+        """How many rows each one stands for: its weight where weights are whole numbers, else 1."""
+        return self.weight if (self.weight == np.round(self.weight)).all() else np.ones(len(self))
+
+    @property
+    def n_counted(self) -> int:
+        """How many rows these stand for."""
+        return int(self.copies.sum())
+
+    def naming(self, literals: Sequence[str]) -> ConceptTable:
+        """The same rows, where rules may name these concepts only."""
+        table = self.take(np.arange(len(self)))
+        object.__setattr__(table, "literals", tuple(literals))
+        return table
+
+    def with_columns(self, names: Sequence[str]) -> ConceptTable:
+        """The same rows with these concepts, in this order."""
+        if tuple(names) == self.names:
+            return self
+        values = self.values[:, places(names, self.names)]
+        groups = self.groups.among(names)
+        literals = None if self.literals is None else [name for name in self.literals if name in set(names)]
+        return ConceptTable(
+            values,
+            names,
+            self.labels,
+            self.class_names or None,
+            groups.exclusive,
+            self.weight,
+            groups.implied,
+            literals,
+        )
+
+    def hard(self) -> ConceptTable:
+        """The same rows with concepts cut to 0 and 1."""
+        return self._with(self.boolean(), self.labels)
+
+    def with_values(self, values: Any) -> ConceptTable:
+        """The same rows, names and labels with other values of the concepts, such as those that an encoder predicts."""
+        return self._with(values, self.labels)
+
+    def per_class(self) -> ConceptTable:
+        """The same rows with a yes or no for each class in place of one label."""
+        return self._with(self.values, self.targets().astype(np.int64))
+
+    def _with(self, values: Any, labels: NDArray[np.int64] | None) -> ConceptTable:
+        return ConceptTable(
+            values,
+            self.names,
+            labels,
+            self.class_names or None,
+            self.groups.exclusive,
+            self.weight,
+            self.groups.implied,
+            self.literals,
+        )
+
+    def counted(self, threshold: float = THRESHOLD) -> CountedRows:
+        """The distinct Boolean rows with the weight of each class on them."""
+        if threshold == THRESHOLD:
+            return self._counted
+        return self._counted_at(threshold, distinct(self.boolean(threshold)))
+
+    @cached_property
+    def _counted(self) -> CountedRows:
+        found = self._counted_at(THRESHOLD, self.distinct)
+        # It is kept, and every reader gets the same.
+        for array in (found.keys, found.counts, found.total):
+            _held(array)
+        return found
+
+    def _counted_at(self, threshold: float, groups: tuple[NDArray[np.intp], NDArray[np.intp]]) -> CountedRows:
+        first, group = groups
+        n, n_classes = len(first), len(self.class_names)
+        total = np.bincount(group, self.weight, minlength=n).astype(np.float64)
+        counts: NDArray[np.float64]
+        if self.labels is None:
+            counts = total[:, None]
+        elif self.labels.ndim == 2:
+            columns = (self.targets() * self.weight[:, None]).T
+            counts = np.stack([np.bincount(group, column, minlength=n) for column in columns], axis=1).astype(float)
+        else:
+            cells = np.bincount(group * n_classes + self.labels, self.weight, minlength=n * n_classes)
+            counts = cells.astype(np.float64).reshape(n, n_classes)
+        return CountedRows.of_distinct(self.values[first] >= threshold, self.names, counts, total)
+
+    def broken_groups(self) -> dict[tuple[str, ...], int]:
+        """The exclusive groups and implied chains that some row breaks, with how many rows do."""
+        bits, copies = self.boolean(), self.copies
+        each = {group: Groups([group]) for group in self.groups.exclusive}
+        each |= {chain: Groups(implied=[chain]) for chain in self.groups.implied}
+        counts = {names: int(copies[~group.allows(bits, self.names)].sum()) for names, group in each.items()}
+        return {names: n_rows for names, n_rows in counts.items() if n_rows}
+
+    def group_warnings(self) -> tuple[str, ...]:
+        """One sentence for each group that rows break."""
+        said = []
+        for group, n_rows in self.broken_groups().items():
+            shown = ", ".join(repr(name) for name in group[:4]) + (", …" if len(group) > 4 else "")
+            if group in self.groups.exclusive:
+                said.append(f"{n_rows} rows break the exclusive group {shown}: more than one is true.")
+            else:
+                said.append(f"{n_rows} rows break the chain {shown}: one is true without the one before it.")
+        return tuple(said)
+
+    def kept_groups(self) -> Groups:
+        """The groups that no row breaks."""
+        broken = self.broken_groups()
+        return Groups(
+            [group for group in self.groups.exclusive if group not in broken],
+            [chain for chain in self.groups.implied if chain not in broken],
+        )
+
+    def constant_concepts(self) -> tuple[str, ...]:
+        """Concepts with one value on all rows: they cannot tell any two rows apart."""
+        # On Boolean rows the distinct ones say as much.
+        rows = self.values[self.distinct[0]] if self.is_boolean else self.values
+        same = (rows == rows[:1]).all(axis=0)
+        return tuple(name for name, constant in zip(self.names, same, strict=True) if constant)
+
+    def class_weights(self) -> NDArray[np.float64]:
+        """The weight of the rows of each class."""
+        if self.labels is None or self.labels.ndim == 2:
+            weights: NDArray[np.float64] = self.weight @ self.targets()
+            return weights
+        return np.bincount(self.labels, self.weight, minlength=len(self.class_names)).astype(np.float64)
+
+    def empty_classes(self) -> tuple[str, ...]:
+        """Classes that no row has."""
+        seen = self.class_weights() > 0
+        return tuple(name for name, has_rows in zip(self.class_names, seen, strict=True) if not has_rows)
+
+
+def as_table(rows: Any, like: Sequence[str] | None = None) -> ConceptTable:
+    """A table from whatever a caller holds: a table, a frame with named columns, an array or a tensor."""
+    if isinstance(rows, ConceptTable):
+        return rows
+    return ConceptTable(rows, None if hasattr(rows, "columns") else like)
+
+
+def _checked_literals(literals: Sequence[str], names: tuple[str, ...]) -> tuple[str, ...]:
+    """The literals in the order of the concepts; a name that is no concept is refused."""
+    known, marked = set(names), set(literals)
+    for name in literals:
+        if name not in known:
+            raise unknown_concept(name, names)
+    return tuple(name for name in names if name in marked)
+
+
+def _held(array: NDArray[Any]) -> NDArray[Any]:
+    """The array itself, from now on not to be written to."""
+    array.setflags(write=False)
+    return array
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    # A copy: the caller's array may change later, behind the checks.
+    array = array.copy()
+    array.setflags(write=False)
+    return array
+
+
+def _checked_values(values: Any, names: Sequence[str] | None) -> NDArray[np.floating[Any]]:
+    if hasattr(values, "toarray"):
+        raise LogicLensError("sparse tables are not taken: pass table.toarray().")
+    try:
+        array = as_array(values)
+        # float64 stays; everything else (bool, integers, float16) becomes float32, which holds 0 and 1 exactly.
+        array = array if array.dtype == np.float64 else array.astype(np.float32)
+    except (TypeError, ValueError):
+        raise LogicLensError(_not_a_number(values, names)) from None
+    if array.ndim != 2:
+        raise LogicLensError(f"concepts must be a matrix [rows, concepts], got {array.ndim} dimension(s).")
+    if array.shape[0] == 0:
+        raise LogicLensError("there are no rows: concepts must have at least one.")
+    if array.shape[1] == 0:
+        raise LogicLensError("there are no concepts: the table must have at least one column.")
+    if names is not None and len(names) != array.shape[1]:
+        raise LogicLensError(f"{len(names)} names were given for {array.shape[1]} concepts.")
+    if not (array.min() >= 0 and array.max() <= 1):
+        raise LogicLensError(_out_of_range(array, names))
+    return array
+
+
+def _not_a_number(values: Any, names: Sequence[str] | None) -> str:
+    """Which cell is no number, and what to do with such a column."""
+    try:
+        cells = np.asarray(values, dtype=object)
+    except ValueError:
+        return "concepts must be rows of one length."
+    for (row, column), cell in np.ndenumerate(cells) if cells.ndim == 2 else ():
+        name = repr(str(names[column])) if names is not None else f"column {column}"
+        if cell is None or str(cell) in ("<NA>", "NaT", "nan"):
+            return f"concepts must lie in [0, 1]; {name} is missing in row {row}. Fill or drop such rows first."
+        if not isinstance(cell, int | float | np.number | np.bool_):
+            return f"concepts must be numbers in [0, 1]; {name} holds {cell!r} in row {row}. Make it 0/1 columns first."
+    return "concepts must be numbers in [0, 1]; this table holds something else."
+
+
+def _out_of_range(array: NDArray[np.floating[Any]], names: Sequence[str] | None) -> str:
+    bad_row, bad_column = (int(i) for i in np.argwhere(~((array >= 0) & (array <= 1)))[0])
+    name = repr(str(names[bad_column])) if names is not None else f"column {bad_column}"
+    if np.isnan(array[bad_row, bad_column]):
+        return f"concepts must lie in [0, 1]; {name} is missing (NaN) in row {bad_row}. Fill or drop such rows first."
+    column = array[:, bad_column]
+    if np.isinf(column).any():
+        return f"concepts must lie in [0, 1]; {name} is infinite in row {int(np.flatnonzero(np.isinf(column))[0])}."
+    extreme = np.nanmax(column) if np.nanmax(column) > 1 else np.nanmin(column)
+    return (
+        f"concepts must lie in [0, 1]; {name} reaches {extreme:g}. "
+        "Cut raw columns into concepts first, for example with logiclens.Booleaniser."
+    )
+
+
+def _checked_labels(
+    labels: Any, n_rows: int, class_names: Sequence[str] | None
+) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+    names = None if class_names is None else tuple(str(name) for name in class_names)
+    if names is not None:
+        check_names(names, len(names), "class")
+    if labels is None:
+        return None, names or ()
+    try:
+        array = as_array(labels)
+    except ValueError:
+        raise LogicLensError("labels must be one entry for each row, or rows of one length.") from None
+    if array.ndim not in (1, 2) or len(array) != n_rows:
+        raise LogicLensError(f"labels must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
+    if array.ndim == 2 and array.shape[1] == 0:
+        raise LogicLensError("several labels per row must be a matrix of 0 and 1, one column for each class.")
+    if array.dtype.kind not in "biu" and not (
+        array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.round(array)).all()
+    ):
+        raise LogicLensError("labels must be class numbers 0, 1, 2, … (EntropyClassifier takes any labels).")
+    array = array.astype(np.int64)
+    if array.ndim == 2:
+        if not np.isin(array, (0, 1)).all():
+            raise LogicLensError("several labels per row must be a matrix of 0 and 1, one column for each class.")
+        n_classes = array.shape[1]
+        if names is not None and len(names) != n_classes:
+            raise LogicLensError(f"{len(names)} class names were given for {n_classes} columns of labels.")
+    else:
+        n_classes = int(array.max()) + 1 if names is None else len(names)
+        if array.min() < 0 or array.max() >= n_classes:
+            bad = int(array.min()) if array.min() < 0 else int(array.max())
+            raise LogicLensError(f"labels must be 0 to {n_classes - 1} for {n_classes} classes, got {bad}.")
+    return array, names if names is not None else tuple(str(i) for i in range(n_classes))
+
+
+def checked_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """The weight of each row; 1 where none is given."""
+    weights = row_weights(weight, n_rows)
+    return np.ones(n_rows) if weights is None else weights

@@ -1,0 +1,465 @@
+"""Looking at a column in an engine: each look is one GROUP BY, and only counts of values or of stretches travel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.concepts.cuts import MOST_BINS, Histogram, Tally, bins_of
+from logiclens.engine.query import as_double, codes_of, counting, fetched, how_many, kind_of, there
+from logiclens.errors import LogicLensError
+from logiclens.tables.formats import pyarrow_module
+from logiclens.tables.frames import Kind
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+PARTS = 131_072
+"""The parts of a column that are counted in one look."""
+LOOKS = 16
+"""How often parts are parted at most, before what is left is looked at value by value."""
+FEW_VALUES = 1_048_576
+"""As many values, or rows, may be looked at one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """Neighbouring stretches of the values of a column, none of them empty, in ascending order.
+
+    Attributes:
+        key: what the engine calls each stretch.
+        low: its smallest value.
+        high: its largest.
+        counts: how many of its rows have each class, `[stretches, classes]`.
+    """
+
+    key: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    counts: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """The number of stretches."""
+        return len(self.low)
+
+    @classmethod
+    def none(cls, n_classes: int) -> Stretches:
+        """Of a column that has no values."""
+        nothing = np.zeros(0)
+        return cls(nothing.astype(np.int64), nothing, nothing, np.zeros((0, n_classes)))
+
+    @classmethod
+    def of(
+        cls,
+        key: NDArray[np.int64],
+        low: NDArray[np.float64],
+        high: NDArray[np.float64],
+        codes: NDArray[np.intp],
+        n: NDArray[np.float64],
+        n_classes: int,
+    ) -> Stretches:
+        """From what an engine counts: an entry for each stretch and class."""
+        keys, place = np.unique(key, return_inverse=True)
+        lows, highs = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
+        np.minimum.at(lows, place, low)
+        np.maximum.at(highs, place, high)
+        counts = np.bincount(place * n_classes + codes, n, minlength=len(keys) * n_classes)
+        return cls(keys, lows, highs, counts.astype(np.float64).reshape(-1, n_classes)).take(np.argsort(lows))
+
+    @property
+    def rows(self) -> NDArray[np.float64]:
+        """The rows of each stretch."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    @property
+    def has_several(self) -> NDArray[np.bool_]:
+        """Which stretches have more than one value."""
+        return self.low < self.high
+
+    @property
+    def least_values(self) -> int:
+        """As many values there are at least: all of them, where no stretch has several."""
+        return len(self) + int(self.has_several.sum())
+
+    def borders(self) -> NDArray[np.intp]:
+        """How many borders of bins run through each stretch."""
+        rows = self.rows
+        before = np.cumsum(rows) - rows
+        return np.where(self.has_several, bins_of(before + rows - 1, rows.sum()) - bins_of(before, rows.sum()), 0)
+
+    def unsettled(self) -> NDArray[np.bool_]:
+        """Which stretches have to be looked at again."""
+        return self.borders() > 0 if self.least_values > MOST_BINS else self.has_several
+
+    def take(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Stretches:
+        """Some of the stretches."""
+        return Stretches(self.key[which], self.low[which], self.high[which], self.counts[which])
+
+    def replaced(self, which: NDArray[np.bool_], smaller: Stretches) -> Stretches:
+        """With smaller stretches in the place of some."""
+        kept = self.take(~which)
+        both = (
+            np.concatenate([getattr(one, name) for one in (kept, smaller)]) for name in ("key", "low", "high", "counts")
+        )
+        merged = Stretches(*both)
+        return merged.take(np.argsort(merged.low, kind="stable"))
+
+    def histogram(self) -> tuple[Histogram, NDArray[np.float64]]:
+        """The bins, and how many rows the lower border of each may be off; 0 where stretches are settled."""
+        rows = self.rows
+        if len(self) <= MOST_BINS and not self.has_several.any():
+            return Histogram(self.low, self.high, self.counts[:, None, :]), np.zeros(len(self))
+        bins = bins_of(np.cumsum(rows) - rows, rows.sum())
+        first = np.flatnonzero(np.diff(bins, prepend=-1))
+        last = np.append(first[1:], len(self)) - 1
+        unsure = np.where(self.borders() > 0, rows, 0.0)
+        loose = np.append(0.0, unsure[first[1:] - 1])
+        return Histogram(self.low[first], self.high[last], np.add.reduceat(self.counts, first)[:, None, :]), loose
+
+
+def refined(
+    first: Stretches,
+    part: Callable[[Stretches, NDArray[np.int64]], Stretches],
+    each_value: Callable[[Stretches], Stretches | None],
+) -> Stretches:
+    """Look again where it matters, until the bins are those of all values.
+
+    Args:
+        first: the parts of the whole range.
+        part: counts stretches in so many parts each.
+        each_value: counts stretches value by value; None where they have too many.
+    """
+    found = first
+    for _ in range(LOOKS - 1):
+        again = found.unsettled()
+        opened = found.take(again)
+        if opened.rows.sum() <= FEW_VALUES:
+            break
+        # Where more borders run, parts are smaller.
+        share = np.maximum(found.borders()[again], 1)
+        found = found.replaced(again, part(opened, np.maximum(2, PARTS * share // share.sum()).astype(np.int64)))
+    again = found.unsettled()
+    if not again.any():
+        return found
+    values = each_value(found.take(again))
+    return found if values is None else found.replaced(again, values)
+
+
+NARROW = 65_536
+"""Columns that together have room for so many rows are counted together, value by value."""
+DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table in an engine, beside the target."""
+
+    table: ir.Table
+    name: str
+    target: str
+    classes: Sequence[Any]
+
+    @property
+    def kind(self) -> Kind:
+        """What the values are."""
+        return kind_of(self.table, self.name)
+
+    @property
+    def type(self) -> Any:
+        """The type that the engine gives them."""
+        return self.table.schema()[self.name]
+
+    def room(self, side: tuple[float, float] | None) -> float:
+        """How many values there can be from the smallest to the largest, and a gap."""
+        if self.type.is_boolean():
+            return 3
+        if side is None or not (self.type.is_integer() or self.type.is_date()):
+            return np.inf
+        return (side[1] - side[0]) / (DAY if self.type.is_date() else 1.0) + 2
+
+    def rows(self) -> ir.Table:
+        """The rows with a value v, as the engine holds it, and their class y."""
+        column = self.table[self.name]
+        return self.table.filter(there(column)).select(v=column, y=self.table[self.target], **counting(self.table))
+
+    def comparable(self) -> ir.Table:
+        """The same with values as they are compared: numbers as floats, as they are in memory."""
+        rows = self.rows()
+        if self.kind == "date":
+            return rows.mutate(v=rows.v.cast("timestamp"))
+        # + 0.0 makes −0.0 equal to 0.0.
+        return rows.mutate(v=rows.v.cast("float64") + 0.0)
+
+    def stretches(self, found: Any) -> Stretches:
+        """What an engine counted: for each class y how many rows n have a value v, or one from low to high."""
+        if "v" in found.column_names:
+            low = high = _as_floats(found["v"])
+            key = np.unique(low, return_inverse=True)[1]
+        else:
+            low, high = _as_floats(found["low"]), _as_floats(found["high"])
+            key = found["p"].to_numpy()
+        n = found["n"].to_numpy().astype(np.float64)
+        return Stretches.of(key, low, high, codes_of(found["y"], self.classes), n, len(self.classes))
+
+    def n_values(self) -> int:
+        """How many different values there are."""
+        rows = self.comparable()
+        return int(fetched(rows.agg(n=rows.v.nunique()))["n"][0].as_py())
+
+    def is_whole(self) -> bool:
+        """Whether all numbers are whole, whatever their type."""
+        rows = self.comparable()
+        return not fetched(rows.agg(uneven=(rows.v % 1.0 != 0.0).any()))["uneven"][0].as_py()
+
+
+@dataclass
+class Parting:
+    """A column of many values, from `low` to `high`, that is counted in parts, and parts of parts."""
+
+    column: Column
+    low: float
+    high: float
+    levels: list[Any] = field(default_factory=list)
+    """For each look after the first: which stretches were parted, and how."""
+
+    @property
+    def unit(self) -> float:
+        """What values are multiplied with, so that the range is finite."""
+        return 1.0 if np.isfinite(self.high - self.low) else 0.5
+
+    def stretches(self) -> Stretches:
+        """As many looks as it takes."""
+        return refined(self._counted(), self._again, self._by_value)
+
+    def _again(self, opened: Stretches, n_parts: NDArray[np.int64]) -> Stretches:
+        """Count some stretches in so many parts each."""
+        self.levels.append(self._level(opened, n_parts))
+        return self._counted()
+
+    def _by_value(self, opened: Stretches) -> Stretches | None:
+        """Count some stretches value by value; None where they have too many."""
+        self.levels.append(self._level(opened, np.ones(len(opened), dtype=np.int64)))
+        rows = self._placed()
+        found = fetched(rows.group_by(["v", "y"]).agg(n=how_many(rows)).limit(FEW_VALUES + 1))
+        return None if len(found) > FEW_VALUES else self.column.stretches(found)
+
+    def _level(self, opened: Stretches, n_parts: NDArray[np.int64]) -> Any:
+        import ibis
+
+        start, width = self._stretch(opened.low, opened.high)
+        told = {"key": opened.key, "start": start, "width": width, "parts": n_parts.astype(np.float64),
+                "offset": np.cumsum(n_parts + 1) - n_parts}  # fmt: skip
+        return ibis.memtable(pyarrow_module("pyarrow").table(told))
+
+    def _stretch(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """Where stretches start, among what is parted, and how wide they are."""
+        # Of moments the seconds are parted: the first one may have begun before the first moment.
+        start = np.floor(low) if self.column.kind == "date" else low * self.unit
+        width = high * self.unit - start
+        # A column of one value is not parted.
+        return start, np.where(width > 0, width, 1.0)
+
+    def _counted(self) -> Stretches:
+        rows = self._placed()
+        told = {"low": rows.v.min(), "high": rows.v.max(), "n": how_many(rows)}
+        return self.column.stretches(fetched(rows.group_by(["p", "y"]).agg(**told)))
+
+    def _placed(self) -> ir.Table:
+        """The rows of the stretches that are looked at, with the number p of the part that each value is in."""
+        rows = self.column.comparable()
+        place = rows.v.epoch_seconds().cast("float64") if self.column.kind == "date" else rows.v
+        rows = rows.mutate(k=place if self.unit == 1.0 else place * self.unit)
+        start, width = map(float, self._stretch(np.float64(self.low), np.float64(self.high)))
+        rows = rows.mutate(p=_part((rows.k - as_double(start)) / as_double(width), float(PARTS)))
+        for level in self.levels:
+            kept = ["v", "y", "k", *counting(rows)]
+            joined = rows.inner_join(level, [("p", "key")]).select(*kept, *level.columns)
+            part = _part((joined.k - joined.start) / joined.width, joined.parts)
+            rows = joined.select(*kept, p=part + joined.offset)
+        return rows
+
+
+def by_value(columns: Sequence[Column]) -> list[Stretches]:
+    """Count columns that have few values each, all of them in one look."""
+    table = columns[0].table
+    names = [f"v{place}" for place in range(len(columns))]
+    each = {name: table[column.name] for name, column in zip(names, columns, strict=True)}
+    rows = table.select(**each, y=table[columns[0].target], **counting(table))
+    found = fetched(rows.group_by([*names, "y"]).agg(n=how_many(rows)))
+    counted = []
+    for name, column in zip(names, columns, strict=True):
+        known = found.filter(found[name].is_valid())
+        counted.append(column.stretches(known.select([name, "y", "n"]).rename_columns(["v", "y", "n"])))
+    return counted
+
+
+def bundles(columns: Sequence[Column], sides: Mapping[str, tuple[float, float]]) -> list[list[Column]]:
+    """Columns of few values, those together that have few together."""
+    made: list[list[Column]] = []
+    left = 0.0
+    for column in columns:
+        room = column.room(sides.get(column.name))
+        if room > NARROW:
+            continue
+        if room > left:
+            made.append([])
+            left = NARROW
+        made[-1].append(column)
+        left /= room
+    return made
+
+
+def ranges(columns: Sequence[Column]) -> dict[str, tuple[float, float]]:
+    """The smallest and the largest value of each column that has values, in one look; infinite ones are refused."""
+    found = _sides(columns, known=False)
+    # Some engines take NaN for the largest number, and looking for it takes its time.
+    if unclear := [column for column in columns if np.isnan(found.get(column.name, (0.0, 0.0))).any()]:
+        for column in unclear:
+            del found[column.name]
+        found |= _sides(unclear, known=True)
+    for name, side in found.items():
+        if np.isinf(side).any():
+            raise LogicLensError(
+                f"the column {name!r} is infinite (inf) in some rows: put the largest sensible number or a missing "
+                "value."
+            )
+    return found
+
+
+def _sides(columns: Sequence[Column], *, known: bool) -> dict[str, tuple[float, float]]:
+    """The smallest and the largest value of each column that has any; with `known` among those that are no NaN."""
+    if not columns:
+        return {}
+    told: dict[str, Any] = {}
+    for place, column in enumerate(columns):
+        value = column.table[column.name]
+        where = there(value) if known else None
+        told |= {f"low{place}": value.min(where=where), f"high{place}": value.max(where=where)}
+    found = fetched(columns[0].table.agg(**told))
+    each = {}
+    for place, column in enumerate(columns):
+        low, high = found[f"low{place}"], found[f"high{place}"]
+        if low.null_count == 0:
+            each[column.name] = (float(_as_floats(low)[0]), float(_as_floats(high)[0]))
+    return each
+
+
+def _part(share: Any, parts: Any) -> Any:
+    """Which of so many parts of a stretch a value is in, by its share of the way through it; the largest is alone."""
+    return (share * parts).floor().cast("int64")
+
+
+def _as_floats(values: Any) -> NDArray[np.float64]:
+    """A column of Arrow as the numbers that a histogram holds: seconds for dates."""
+    pa = pyarrow_module("pyarrow")
+    given = values.type
+    if pa.types.is_date(given) or pa.types.is_timestamp(given):
+        micros = values.cast(pa.timestamp("us", getattr(given, "tz", None)), safe=False).cast(pa.int64())
+        return np.asarray(micros.to_numpy() / 1e6)
+    if pa.types.is_boolean(given):
+        values = values.cast(pa.int8())
+    return np.asarray(values.cast(pa.float64(), safe=False).to_numpy() + 0.0)
+
+
+MOST_CATEGORIES = 10_000
+"""Of a column with more categories than this the most frequent ones are looked at."""
+
+
+def tallies(
+    table: ir.Table, columns: Sequence[str], target: str, classes: Sequence[Any], n_of_class: NDArray[np.float64]
+) -> Iterator[Tally]:
+    """The tally of each column, one after another; `n_of_class` is how many rows each class has."""
+    looked_at = [Column(table, name, target, classes) for name in columns]
+    sides = ranges([column for column in looked_at if column.kind in ("number", "date")])
+    together = {column.name: bundle for bundle in bundles(looked_at, sides) for column in bundle}
+    counted: dict[str, Stretches] = {}
+    for column in looked_at:
+        if column.kind == "text":
+            yield _of_text(column, n_of_class)
+            continue
+        if column.name not in counted:
+            counted |= _counted(column, together.get(column.name), sides.get(column.name))
+        yield _of_numbers(column, counted.pop(column.name), n_of_class)
+
+
+def _counted(column: Column, bundle: Sequence[Column] | None, side: tuple[float, float] | None) -> dict[str, Stretches]:
+    """A column, and those that are counted together with it."""
+    if bundle is not None:
+        return dict(zip([one.name for one in bundle], by_value(bundle), strict=True))
+    return {column.name: Stretches.none(len(column.classes)) if side is None else Parting(column, *side).stretches()}
+
+
+def _of_numbers(column: Column, stretches: Stretches, n_of_class: NDArray[np.float64]) -> Tally:
+    """Numbers, dates and truth values: the bins of `Histogram.of`, to the last row."""
+    missing = n_of_class - stretches.counts.sum(axis=0)
+    histogram, loose = stretches.histogram()
+    whole = column.kind == "number" and (
+        column.type.is_integer() or (bool(missing.any()) and _is_whole(column, stretches))
+    )
+    return Tally(
+        column.name,
+        column.kind,
+        missing[None],
+        int(stretches.counts.sum()),
+        _n_values(column, stretches, whole),
+        histogram,
+        whole=whole,
+        loose=loose if loose.any() else None,
+    )
+
+
+def _is_whole(column: Column, stretches: Stretches) -> bool:
+    """Whether numbers with gaps are whole ones, which a gap makes floats."""
+    ends = np.concatenate([stretches.low, stretches.high])
+    if (ends != np.round(ends)).any():
+        return False
+    return not stretches.has_several.any() or column.is_whole()
+
+
+def _n_values(column: Column, stretches: Stretches, whole: bool) -> int:
+    """How many values there are; at least so many, where they are certainly fewer than the rows or no whole numbers."""
+    room = stretches.high - stretches.low + 1
+    if not stretches.has_several.any() or not whole or (stretches.rows > room).any():
+        return stretches.least_values
+    return column.n_values()
+
+
+def _of_text(column: Column, n_of_class: NDArray[np.float64]) -> Tally:
+    """Categories, the most frequent ones where there are very many."""
+    import ibis
+
+    rows = column.rows()
+    pairs = rows.group_by(["v", "y"]).agg(n=how_many(rows))
+    counts = {f"n{k}": ibis.ifelse(pairs.y == value, pairs.n, 0).sum() for k, value in enumerate(column.classes)}
+    values = pairs.group_by("v").agg(n=pairs.n.sum(), **counts)
+    whole_table = ibis.window()
+    sized = values.mutate(n_values=values.count().over(whole_table), n_rows=values.n.sum().over(whole_table))
+    found = fetched(sized.order_by(sized.n.desc(), sized.v.asc()).limit(MOST_CATEGORIES)).to_pydict()
+    order = sorted(range(len(found["v"])), key=found["v"].__getitem__)
+    per_class = np.array([found[name] for name in counts], dtype=np.float64).T.reshape(-1, 1, len(column.classes))
+    known = per_class.sum(axis=(0, 1))
+    if found["n_values"] and found["n_values"][0] > len(order):
+        known = _known_of_class(column)
+    return Tally(
+        column.name,
+        column.kind,
+        (n_of_class - known)[None],
+        found["n_rows"][0] if order else 0,
+        found["n_values"][0] if order else 0,
+        categories=tuple(found["v"][place] for place in order),
+        counts=per_class[order],
+    )
+
+
+def _known_of_class(column: Column) -> NDArray[np.float64]:
+    """How many rows of each class have a value."""
+    rows = column.rows()
+    found = fetched(rows.group_by("y").agg(n=how_many(rows)))
+    known = np.zeros(len(column.classes))
+    known[codes_of(found["y"], column.classes)] = found["n"].to_numpy()
+    return known

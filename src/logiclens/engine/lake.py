@@ -1,0 +1,442 @@
+"""Lakes: files too many or too large to be read, as a table of an engine that looks into them where they are."""
+
+from __future__ import annotations
+
+import glob
+import importlib
+import os
+import re
+import shutil
+import socket
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from logiclens.engine.failures import cannot_read, in_a_line, remember, stop
+from logiclens.engine.query import TEXT_TABLE, is_engine_table
+from logiclens.errors import LogicLensError
+from logiclens.tables.formats import DATABASES, names_several
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+Engine: TypeAlias = Literal["duckdb", "spark"]
+Format: TypeAlias = Literal["parquet", "csv", "json"]
+MISSING = (
+    "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL",
+    "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+"""What a text file writes for a missing value, as pandas knows it, beside nothing at all."""
+TRUTH_VALUES = ("true", "True", "TRUE", "false", "False", "FALSE")
+"""What a text file writes for truth values, as pandas knows them; DuckDB would take yes and no for these too."""
+LOOKED_AT = 20_480
+"""Rows that tell what the texts of a column are, as many as DuckDB looks at to tell its type."""
+FILE = "__logiclens_file__"
+"""The column that says which file a row came from, in a table that was opened with `per_file`."""
+_PACKED = (".gz", ".zst")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How an engine reads files of one format.
+
+    Attributes:
+        engine: which one.
+        format: of all files.
+        per_file: whether rows keep the name of their file.
+        unite: whether the types of columns are told by all files together, and not by the first alone.
+    """
+
+    engine: Engine
+    format: Format
+    per_file: bool = False
+    unite: bool = False
+
+    def table(self, connection: Any, files: list[str]) -> ir.Table:
+        """All files as one table; what fails now or later is told with the name of its file."""
+        try:
+            table = self._opened(connection, files)
+        except Exception as error:
+            raise cannot_read(self.engine, files, error, lambda file: self._opened(connection, [file])) from None
+        return remember(table, files, self.scan)
+
+    def scan(self, connection: Any, file: str) -> None:
+        """Read every value of a file, and keep none."""
+        if self.engine == "spark":
+            self._frame(connection, [file]).write.format("noop").mode("overwrite").save()
+            return
+        table = self._in_duckdb(connection, [file])
+        connection.raw_sql(f'SELECT count(hash(r)) FROM "{table.get_name()}" AS r').fetchall()
+
+    @property
+    def _opened(self) -> Callable[[Any, list[str]], ir.Table]:
+        return self._in_spark if self.engine == "spark" else self._in_duckdb
+
+    def _name(self) -> str:
+        return f"{'logiclens_' if self.format == 'parquet' else TEXT_TABLE}{os.urandom(6).hex()}"
+
+    def _in_duckdb(self, connection: Any, files: list[str]) -> ir.Table:
+        # Names are patterns to DuckDB.
+        named = [glob.escape(file) for file in files]
+        options: dict[str, Any] = {"filename": FILE} if self.per_file else {}
+        if self.unite:
+            options["union_by_name"] = True
+        if self.format == "csv":
+            return self._csv_in_duckdb(connection, named, {**options, "nullstr": ["", *MISSING], "header": True})
+        read = connection.read_json if self.format == "json" else connection.read_parquet
+        return read(named, table_name=self._name(), **options)
+
+    def _csv_in_duckdb(self, connection: Any, files: list[str], options: Mapping[str, Any]) -> ir.Table:
+        """Columns have the kinds that they have in memory, where yes and no are texts, and hours."""
+        table = connection.read_csv(files, table_name=self._name(), **options)
+        kinds = table.schema()
+        texts = {name: "VARCHAR" for name in table.columns if kinds[name].is_boolean() or kinds[name].is_time()}
+        if not texts:
+            return table
+        looked_at = connection.read_csv(files, types=texts, **options).select(*texts).limit(LOOKED_AT).to_pyarrow()
+        for name, column in zip(looked_at.column_names, looked_at.columns, strict=True):
+            if kinds[name].is_boolean() and {*column.to_pylist()} <= {None, *TRUTH_VALUES}:
+                del texts[name]
+        return connection.read_csv(files, table_name=self._name(), types=texts, **options) if texts else table
+
+    def _in_spark(self, connection: Any, files: list[str]) -> ir.Table:
+        frame = self._frame(connection, files)
+        if self.per_file:
+            from pyspark.sql.functions import input_file_name
+
+            frame = frame.withColumn(FILE, input_file_name())
+        name = self._name()
+        frame.createOrReplaceTempView(name)
+        return connection.table(name)
+
+    def _frame(self, connection: Any, files: list[str]) -> Any:
+        """Files as a frame of Spark, which is to refuse rows that it cannot read and not to take them for gaps."""
+        read = connection._session.read.option("mode", "FAILFAST").option("mergeSchema", self.unite)
+        # A server has another folder than we.
+        files = [os.path.abspath(file) for file in files]
+        parts = Path(files[0]).parts
+        keyed = [place for place, part in enumerate(parts) if "=" in part]
+        if keyed:
+            # Folders such as year=2026 hold a column.
+            read = read.option("basePath", str(Path(*parts[: keyed[0]])))
+        # Names are patterns to Spark too, with other escapes.
+        named = [re.sub(r"([][{}*?\\])", r"\\\1", file) for file in files]
+        if self.format == "csv":
+            separator = "\t" if kind_of_file(files[0]) == ".tsv" else ","
+            return read.csv(
+                named, sep=separator, header=True, inferSchema=True, escape='"', multiLine=True, nullValue="NA"
+            )  # fmt: skip
+        return read.json(named) if self.format == "json" else read.parquet(*named)
+
+
+def kind_of_file(file: str) -> str:
+    """How the name of a file ends, without how it is packed."""
+    path = Path(file)
+    return (Path(path.stem) if path.suffix in _PACKED else path).suffix.lower()
+
+
+_PARTITIONS = "spark.sql.shuffle.partitions"
+_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
+
+
+def spark_session() -> Any:
+    """The session that a program or `spark-submit` has started, or else a new one."""
+    from pyspark.sql import SparkSession
+
+    remote = os.environ.get("SPARK_REMOTE", "")
+    _check_remote(remote)
+    try:
+        if active := SparkSession.getActiveSession():
+            return active
+        # Whoever submits a program has started the part in Java already.
+        if remote or "PYSPARK_GATEWAY_PORT" in os.environ:
+            return SparkSession.builder.getOrCreate()
+        _check_java()
+        local = SparkSession.builder.appName("logiclens").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+        # What fails is told by us, in a sentence.
+        local.sparkContext.setLogLevel("OFF")
+        if str(local.sparkContext.master).startswith("local") and local.conf.get(_PARTITIONS) == "200":
+            # Spark's own choice is for clusters: on one machine most of its time went there.
+            local.conf.set(_PARTITIONS, str(4 * local.sparkContext.defaultParallelism))
+        return local
+    except LogicLensError:
+        raise
+    except Exception as error:
+        stop(error)
+        raise LogicLensError(f"Spark does not start: {in_a_line(error)}") from None
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if not (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is None:
+        where = f"JAVA_HOME is {home}" if home else "there is no java on the PATH"
+        raise LogicLensError(
+            f"Spark on this machine needs Java 17 or later, and {where}: install it, or name a server in SPARK_REMOTE."
+        )
+
+
+def _check_remote(remote: str) -> None:
+    """Refuse a server where nobody answers: Spark itself would try for minutes, without a word."""
+    if not remote.startswith("sc://") or any(name in os.environ for name in (*_PROXIES, *map(str.upper, _PROXIES))):
+        return
+    try:
+        named = urlsplit(remote)
+        socket.create_connection((named.hostname or "localhost", named.port or 15002), timeout=20).close()
+    except (OSError, ValueError) as error:
+        raise LogicLensError(f"no Spark answers at {remote}, which SPARK_REMOTE names: {in_a_line(error)}") from None
+
+
+PREFIX = "logiclens-duckdb-"
+_LOCK = "lock"
+
+
+def connected(connect: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
+    """A connection with a folder that goes when it goes, at the end of the process at the latest.
+
+    What processes have left there that were killed is taken away. Where no folder can be made, DuckDB chooses.
+    """
+    try:
+        _sweep(Path(tempfile.gettempdir()))
+        folder, held = _made()
+    except OSError:
+        return connect(**settings)
+    try:
+        connection = connect(temp_directory=str(folder), **settings)
+    except BaseException:
+        _remove(folder, held, os.getpid())
+        raise
+    weakref.finalize(connection, _remove, folder, held, os.getpid())
+    return connection
+
+
+def _made() -> tuple[Path, int | None]:
+    """A new folder, and the lock on it."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        try:
+            return folder, _locked(folder / _LOCK, create=True)
+        except BlockingIOError:
+            # Another process took it for one that was left behind, and removes it.
+            continue
+        except OSError:
+            return folder, None
+
+
+def _remove(folder: Path, held: int | None, process: int) -> None:
+    if os.getpid() != process:
+        # A fork has no say in it.
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    if held is not None:
+        os.close(held)
+
+
+def _sweep(place: Path) -> None:
+    """Remove folders whose process is gone: however it ended, the system has then given its lock free."""
+    for folder in place.glob(f"{PREFIX}*"):
+        try:
+            held = _locked(folder / _LOCK, create=False)
+        except OSError:
+            continue
+        if held is not None:
+            _remove(folder, held, os.getpid())
+
+
+def _locked(path: Path, *, create: bool) -> int | None:
+    """A lock on a file, an OSError where another process has it; None where the system knows no such locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    opened = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(opened)
+        raise
+    return opened
+
+
+ENGINES: tuple[Engine, ...] = ("duckdb", "spark")
+_FORMATS: dict[str, Format] = {
+    ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json",
+    ".ndjson": "json",
+}  # fmt: skip
+
+
+def is_lake(source: Any) -> bool:
+    """Whether rows are to be counted where they are: a table of Ibis, a folder, or a pattern such as `2026/*.parquet`.
+
+    A single file is read.
+    """
+    if is_engine_table(source):
+        return True
+    return isinstance(source, str | os.PathLike) and names_several(os.fspath(source))
+
+
+def in_engine(
+    source: Any,
+    engine: Engine = "duckdb",
+    *,
+    memory: str | None = None,
+    threads: int | None = None,
+    per_file: bool = False,
+) -> Any:
+    """A source as a table of Ibis; one that is a table already stays where it is.
+
+    Args:
+        source: the name of a file, a pattern, a folder of files of one kind, or a table of Ibis.
+        engine: `"duckdb"`, in this process, or `"spark"`: the session that is there, or that `SPARK_REMOTE` names, or
+            a local one.
+        memory: the most that DuckDB may take before it uses the disk, such as `"4GB"`.
+        threads: of DuckDB; one for each core if not said.
+        per_file: whether rows keep the name of their file, which `statistics(table, target, per_file=True)` asks for.
+    """
+    if is_engine_table(source):
+        return source
+    if engine not in ENGINES:
+        raise LogicLensError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}.")
+    if engine == "spark" and (memory is not None or threads is not None):
+        raise LogicLensError("memory and threads are told to DuckDB; Spark has settings of its own for them.")
+    files, kind = _files(os.fspath(source))
+    if kind in DATABASES:
+        if per_file:
+            raise LogicLensError(f"{files[0]} is a database, whose rows come from no files to tell apart.")
+        if memory is not None or engine == "spark":
+            raise LogicLensError(f"{files[0]} is a database, which SQLite counts itself: leave out memory and Spark.")
+        return _of_sqlite(files[0])
+    connection = _duckdb(memory, threads) if engine == "duckdb" else _spark()
+    unite = kind == ".parquet" and check_parquet(files)
+    return Reader(engine, _FORMATS[kind], per_file, unite).table(connection, files)
+
+
+def check_parquet(files: list[str]) -> bool:
+    """Refuse a file that is no Parquet, or in which a column has another type than in the first, by its name.
+
+    Returns whether some columns have no type in some files, because they have no values there.
+    """
+    parquet = importlib.import_module("pyarrow.parquet")
+    first: dict[str, str] = {}
+    typed: dict[str, str] = {}
+    unite = False
+    for file in files:
+        try:
+            schema = parquet.read_schema(file)
+        except Exception as error:
+            raise LogicLensError(f"{file} cannot be read as Parquet: {in_a_line(error)}") from None
+        types = {name: _plain(kind) for name, kind in zip(schema.names, schema.types, strict=True)}
+        if len({name.casefold() for name in types}) < len(types):
+            raise LogicLensError(f"{file} has columns whose names differ in case alone, which engines take for one.")
+        first = first or types
+        for name in first:
+            if name not in types:
+                raise LogicLensError(f"{file} lacks the column {name!r} that {files[0]} has.")
+            unite = unite or types[name] != first[name]
+            if first[name] == "null" and types[name] != "null":
+                first[name], typed[name] = types[name], file
+            if types[name] not in (first[name], "null"):
+                other = typed.get(name, files[0])
+                raise LogicLensError(
+                    f"the column {name!r} holds {types[name]} in {file} and {first[name]} in {other}: write it as "
+                    "one type."
+                )
+        if new := [name for name in types if name not in first]:
+            raise LogicLensError(f"{file} has a column {new[0]!r} that {files[0]} lacks.")
+    return unite
+
+
+def _plain(kind: Any) -> str:
+    """A type of Arrow, whichever way its values are laid out."""
+    return str(kind.value_type if str(kind).startswith("dictionary") else kind).removeprefix("large_")
+
+
+def files_of(source: str | os.PathLike[str]) -> list[str]:
+    """The files of a source, in order."""
+    return _files(os.fspath(source))[0]
+
+
+def _files(source: str) -> tuple[list[str], str]:
+    """The files of a source, in order, and what kind they are."""
+    path = Path(source)
+    if path.is_dir():
+        found = [str(file) for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)]
+    else:
+        found = sorted(glob.glob(source, recursive=True)) if glob.has_magic(source) and not path.is_file() else [source]
+        found = [file for file in found if os.path.isfile(file)]
+    if not found:
+        raise LogicLensError(f"{source} is a folder without files." if path.is_dir() else f"{source} names no file.")
+    kinds = {kind_of_file(file) for file in found}
+    if len(kinds) > 1:
+        listed = ", ".join(sorted(kind or "none" for kind in kinds))
+        folder, one = path if path.is_dir() else path.parent, next((kind for kind in _FORMATS if kind in kinds), ".csv")
+        raise LogicLensError(
+            f"{source} holds files of several kinds ({listed}): name those of one, as in '{folder / '*'}{one}'."
+        )
+    kind = kinds.pop()
+    if kind not in _FORMATS and kind not in DATABASES:
+        known = ", ".join((*_FORMATS, *DATABASES))
+        raise LogicLensError(f"{found[0]} is of no kind that an engine reads ({known}).")
+    if kind in DATABASES and len(found) > 1:
+        raise LogicLensError(f"{source} holds several databases: name one of them.")
+    return found, ".parquet" if kind == ".pq" else kind
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    """Whether a file, or a folder that it is in, is no part of the data, as the names of notebooks' and logs' say."""
+    return any(part[0] in "._" for part in file.relative_to(folder).parts)
+
+
+def short_names(files: Sequence[str]) -> dict[str, str]:
+    """What files are called in the folder that they have in common; an engine may name them as addresses.
+
+    >>> short_names(["/lake/2026/01.parquet", "/lake/2027/01.parquet"])
+    {'/lake/2026/01.parquet': '2026/01.parquet', '/lake/2027/01.parquet': '2027/01.parquet'}
+    """
+    paths = {file: unquote(urlsplit(file).path) if "://" in file else file for file in files}
+    common = os.path.commonpath([os.path.dirname(path) for path in paths.values()]) if paths else ""
+    return {file: os.path.relpath(path, common or None) for file, path in paths.items()}
+
+
+def _of_sqlite(file: str) -> ir.Table:
+    database = _imported("ibis", "scale", "counting in SQLite").sqlite.connect(file)
+    names = database.list_tables()
+    if len(names) != 1:
+        listed = ", ".join(repr(name) for name in names) or "none"
+        raise LogicLensError(
+            f"{file} must hold one table, got {listed}: pass ibis.sqlite.connect({file!r}).table(...) instead."
+        )
+    return database.table(names[0])
+
+
+def _duckdb(memory: str | None, threads: int | None) -> Any:
+    ibis = _imported("ibis", "scale", "counting in DuckDB")
+    _imported("duckdb", "scale", "counting in DuckDB")
+    # Files are not kept in memory once they are read: the system does that, and takes it back.
+    settings: dict[str, Any] = {"enable_external_file_cache": False}
+    if threads is not None:
+        settings["threads"] = threads
+    if memory is not None:
+        settings["memory_limit"] = memory
+    try:
+        return connected(ibis.duckdb.connect, settings)
+    except Exception as error:
+        stop(error)
+        raise LogicLensError(f"DuckDB does not take these settings: {in_a_line(error)}") from None
+
+
+def _spark() -> Any:
+    ibis = _imported("ibis", "spark", "counting in Spark")
+    _imported("pyspark", "spark", "counting in Spark")
+    return ibis.pyspark.connect(spark_session())
+
+
+def _imported(name: str, extra: str, purpose: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise LogicLensError(f"{purpose} needs {name}: pip install 'logiclens[{extra}]'.") from None

@@ -1,0 +1,163 @@
+"""What concepts of one column say about each other, whichever rules they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.column_states import linked, units_of
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+from logiclens.formula.flip import PossibleRows
+from logiclens.formula.groups import Groups
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.rule_set import RuleSet
+
+
+def in_one_language(before: RuleSet, after: RuleSet) -> tuple[RuleSet, RuleSet]:
+    """Two rule sets in which a name means the same, and what means the same has one name; that of the first.
+
+    >>> from logiclens.formula import Rule, parse
+    >>> old, new = (RuleSet((Rule("ill", parse(name), (0.9,)),), {name: Predicate("age", ">=", cut)})
+    ...             for name, cut in (("old", 60), ("aged", 60)))
+    >>> print(in_one_language(old, new)[1].rules[0].formula)
+    old
+    """
+    meant = {before.predicate(concept): concept for concept in reversed(_concepts(before))}
+    taken = set(_concepts(before))
+    names: dict[str, str] = {}
+    for concept in _concepts(after):
+        predicate = after.predicate(concept)
+        # Once only: two names of one thing in the second rule set stay two.
+        name = meant.pop(predicate, None)
+        if name is None:
+            # Where the name is another's, what the concept means is the next best.
+            name = concept if concept not in taken else str(predicate)
+            while name in taken:
+                name += "'"
+        taken.add(name)
+        names[concept] = name
+    return before, _renamed(after, names)
+
+
+def impossible(rules: Iterable[RuleSet]) -> Callable[[Cube], bool]:
+    """A test of cubes: whether no row satisfies one, because no value of a column makes its concepts so.
+
+    The rule sets must speak one language.
+
+    >>> from logiclens.formula import Rule, parse
+    >>> old, new = (RuleSet((Rule("ill", parse(f'"age >= {cut}"'), (0.9,)),),
+    ...                     {f"age >= {cut}": Predicate("age", ">=", cut)}) for cut in (60, 72))
+    >>> never = impossible([old, new])
+    >>> never(Cube([Literal("age >= 72"), Literal("age >= 60", False)]))
+    True
+    >>> never(Cube([Literal("age >= 60"), Literal("age >= 72", False)]))
+    False
+    """
+    every = _meant_by_all(rules)
+    known: dict[tuple[str, ...], set[tuple[bool, ...]] | None] = {}
+
+    def never(cube: Cube) -> bool:
+        if every.groups.apart(cube, Cube([])):
+            return True
+        columns: dict[str, list[Literal]] = {}
+        for literal in cube:
+            columns.setdefault(every.predicate(literal.concept).column, []).append(literal)
+        for literals in columns.values():
+            concepts = tuple(literal.concept for literal in literals)
+            if concepts not in known:
+                known[concepts] = _patterns(every, concepts)
+            patterns = known[concepts]
+            if patterns is not None and tuple(literal.positive for literal in literals) not in patterns:
+                return True
+        return False
+
+    return never
+
+
+def always(rules: Iterable[RuleSet]) -> Callable[[DNF], bool]:
+    """A test of formulas: whether one holds on every possible row, a missing value included.
+
+    The rule sets must speak one language.
+
+    >>> from logiclens.formula import Rule, parse
+    >>> old, new = (RuleSet((Rule("ill", parse(f'"age >= {cut}"'), (0.9,)),),
+    ...                     {f"age >= {cut}": Predicate("age", ">=", cut)}) for cut in (60, 72))
+    >>> holds = always([old, new])
+    >>> holds(parse('"age >= 60" | ~"age >= 72"')), holds(parse('"age >= 72" | ~"age >= 60"'))
+    (True, False)
+    """
+    every = _meant_by_all(rules)
+
+    def test(formula: DNF) -> bool:
+        concepts = linked(every, formula.concepts)
+        try:
+            units = units_of(every, concepts)
+        except LogicLensError:
+            # One of the models takes the column for dates and the other for numbers.
+            return DNF.true.implies(formula)
+        missing = {concept: every.predicate(concept).operator == "missing" for concept in concepts}
+        program = PossibleRows(units, concepts, also=missing)
+        program.respect(every.groups)
+        for cube in formula:
+            program.forbid(cube)
+        return program.solve(dict.fromkeys(program.place.values(), 1.0)) is None
+
+    return test
+
+
+def _meant_by_all(rules: Iterable[RuleSet]) -> RuleSet:
+    """The first rule set with the predicates and groups of all."""
+    given = list(rules)
+    return replace(
+        given[0],
+        predicates={concept: one.predicate(concept) for one in given for concept in _concepts(one)},
+        groups=Groups(
+            [group for one in given for group in one.groups.exclusive],
+            [chain for one in given for chain in one.groups.implied],
+        ),
+    )
+
+
+def _patterns(rules: RuleSet, concepts: tuple[str, ...]) -> set[tuple[bool, ...]] | None:
+    """The patterns that the values of a column make, and a missing one; None where that cannot be told."""
+    try:
+        (unit,) = units_of(rules, concepts)
+    except LogicLensError:
+        # One of the models takes the column for dates and the other for numbers.
+        return None
+    missing = tuple(rules.predicate(concept).operator == "missing" for concept in concepts)
+    return {state.pattern for state in unit.states} | {missing}
+
+
+def _concepts(rules: RuleSet) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*rules.predicates, *rules.concepts, *rules.groups.concepts]))
+
+
+def _renamed(rules: RuleSet, names: dict[str, str]) -> RuleSet:
+    """The same rules with other names for their concepts."""
+    predicates: dict[str, Predicate] = {names[concept]: meant for concept, meant in rules.predicates.items()}
+    groups = Groups(
+        *(
+            [[names[concept] for concept in group] for group in kind]
+            for kind in (rules.groups.exclusive, rules.groups.implied)
+        )
+    )
+
+    def formula(given: DNF | Complement) -> DNF | Complement:
+        if isinstance(given, Complement):
+            return Complement(DNF(cube(part) for part in given.of))
+        return DNF(map(cube, given))
+
+    def cube(given: Cube) -> Cube:
+        return Cube(Literal(names[x.concept], x.positive) for x in given)
+
+    renamed = [
+        replace(
+            rule,
+            formula=formula(rule.formula),
+            recurs={cube(counted): count for counted, count in rule.recurs.items() if counted in rule.cubes},
+        )
+        for rule in rules.rules
+    ]
+    return replace(rules, rules=tuple(renamed), predicates=predicates, groups=groups)

@@ -1,0 +1,306 @@
+"""Boolean columns packed 64 rows to a word, and how rows of any shape become them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from logiclens.errors import LogicLensError, UnknownConcept
+
+WORD = 64
+BLOCK = 8192
+"""Words of a column that are worked on at a time, so that what is in work stays in the cache."""
+FEW_WORDS = 128
+"""Up to here one call for all cubes is faster than one for each literal."""
+
+
+@dataclass(frozen=True, eq=False)
+class PackedRows:
+    """Boolean rows stored by column: `words[j]` holds the bits of concept j, bit r of word w being row 64 w + r.
+
+    >>> rows = PackedRows.of([[True, False], [True, True]], names=["a", "b"])
+    >>> rows.n_rows, rows.column("a")
+    (2, array([3], dtype=uint64))
+    """
+
+    words: NDArray[np.uint64]
+    n_rows: int
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rows: ArrayLike, names: Sequence[str]) -> PackedRows:
+        """Pack a Boolean matrix `[rows, concepts]`."""
+        matrix = boolean_matrix(rows)
+        check_names(names, matrix.shape[1])
+        return cls(pack_columns(matrix.T), matrix.shape[0], tuple(names))
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Where each concept stands."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def valid(self) -> NDArray[np.uint64]:
+        """The words of a column that is true on every row: 0 behind the last row."""
+        valid = np.full(self.words.shape[1], ~np.uint64(0), dtype=np.uint64)
+        if self.n_rows % WORD:
+            valid[-1] = (1 << self.n_rows % WORD) - 1
+        return valid
+
+    def places(self, concepts: Iterable[str]) -> list[int]:
+        """Where concepts stand; an error that names the nearest for one that is not there."""
+        index = self.index
+        try:
+            return [index[concept] for concept in concepts]
+        except KeyError as missing:
+            raise unknown_concept(missing.args[0], self.names) from None
+
+    def column(self, concept: str) -> NDArray[np.uint64]:
+        """The packed column of a concept."""
+        words: NDArray[np.uint64] = self.words[self.places([concept])[0]]
+        return words
+
+    def any_of(self, concepts: Sequence[str], positive: Sequence[bool], lengths: Sequence[int]) -> NDArray[np.uint64]:
+        """The rows on which all literals of at least one cube hold, packed.
+
+        The literals of all cubes stand one after the other; `lengths` says how many belong to each, at least one.
+        """
+        n_words, columns = self.words.shape[1], self.places(concepts)
+        if not lengths:
+            return np.zeros(n_words, dtype=np.uint64)
+        if n_words <= FEW_WORDS:
+            flip = np.array(positive, dtype=np.uint64)[:, None] - np.uint64(1)
+            starts = [0, *accumulate(lengths[:-1])]
+            held = np.bitwise_and.reduceat(self.words[columns] ^ flip, starts, axis=0)
+            few: NDArray[np.uint64] = np.bitwise_or.reduce(held, axis=0) & self.valid
+            return few
+        ends = list(accumulate(lengths))
+        cubes = [
+            ([columns[k] for k in places if positive[k]], [columns[k] for k in places if not positive[k]])
+            for places in (range(end - length, end) for end, length in zip(ends, lengths, strict=True))
+        ]
+        result = np.zeros(n_words, dtype=np.uint64)
+        for first in range(0, n_words, BLOCK):
+            _fire(self.words[:, first : first + BLOCK], cubes, result[first : first + BLOCK])
+        result &= self.valid
+        return result
+
+    def unpack(self, packed: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """A packed column as one Boolean per row."""
+        return np.unpackbits(packed.view(np.uint8), bitorder="little", count=self.n_rows).view(np.bool_)
+
+    def matrix(self) -> NDArray[np.bool_]:
+        """All rows as a Boolean matrix `[rows, concepts]`."""
+        return np.unpackbits(self.words.view(np.uint8), axis=1, bitorder="little", count=self.n_rows).T.astype(np.bool_)
+
+
+def _fire(words: NDArray[np.uint64], cubes: Sequence[tuple[list[int], list[int]]], fires: NDArray[np.uint64]) -> None:
+    """Set the bits of rows on which a cube holds: all of its first columns are true and none of its second ones."""
+    held, veto = np.empty_like(fires), np.empty_like(fires)
+    for wanted, unwanted in cubes:
+        # One operation for each literal; the negations are joined first and turned once.
+        if wanted:
+            held[:] = words[wanted[0]]
+            for column in wanted[1:]:
+                np.bitwise_and(held, words[column], out=held)
+        if unwanted:
+            veto[:] = words[unwanted[0]]
+            for column in unwanted[1:]:
+                np.bitwise_or(veto, words[column], out=veto)
+            np.invert(veto, out=veto)
+        both = np.bitwise_and(held, veto, out=held) if wanted and unwanted else held if wanted else veto
+        np.bitwise_or(fires, both, out=fires)
+
+
+RowsLike: TypeAlias = Any
+"""Packed or counted rows, a table with named Boolean columns, or a Boolean matrix."""
+
+
+def pack(rows: RowsLike, names: Sequence[str] | None = None, *, only: Sequence[str] | None = None) -> PackedRows:
+    """Packed rows from whatever a caller holds: packed rows, a table with named columns, or a matrix with `names`.
+
+    With `only`, columns that are not asked for are not touched.
+    """
+    if isinstance(rows, PackedRows):
+        return rows
+    if isinstance(rows, np.ndarray):
+        return _pack_matrix(rows, names, only)
+    packed = getattr(rows, "packed", None)
+    if isinstance(packed, PackedRows):
+        return packed
+    if isinstance(rows, Mapping) or hasattr(rows, "columns"):
+        return _pack_named(rows, only)
+    return _pack_matrix(as_array(rows), names, only)
+
+
+def _pack_matrix(matrix: NDArray[Any], names: Sequence[str] | None, only: Sequence[str] | None) -> PackedRows:
+    if names is None:
+        raise LogicLensError("a matrix does not name its concepts: pass names=[...], one for each column.")
+    if only is None or matrix.ndim != 2 or matrix.shape[1] != len(names):
+        return PackedRows.of(matrix, names)
+    return PackedRows.of(matrix[:, places(only, names)], only)
+
+
+def _pack_named(rows: Any, only: Sequence[str] | None) -> PackedRows:
+    labels = list(rows.columns) if hasattr(rows, "columns") else list(rows)
+    known = [str(label) for label in labels]
+    wanted = known if only is None else list(only)
+    if not hasattr(rows, "columns") and any(np.ndim(column) != 1 for column in rows.values()):
+        raise LogicLensError("each concept of a dictionary needs a list of values, one for each row.")
+    n_rows = len(rows) if hasattr(rows, "columns") else len(next(iter(rows.values()), ()))
+    parts = [np.asarray(rows[labels[place]]) for place in places(wanted, known)]
+    if any(len(part) != n_rows for part in parts):
+        raise LogicLensError("the columns of a table must all have one length.")
+    return PackedRows.of(np.column_stack(parts) if parts else np.zeros((n_rows, 0), dtype=np.bool_), wanted)
+
+
+def places(concepts: Iterable[str], names: Sequence[str]) -> list[int]:
+    """Where concepts stand among names; an error that suggests the nearest for one that is not there."""
+    index = dict(zip(names, range(len(names)), strict=True))
+    if len(index) < len(names):
+        check_names(names, len(names))
+    try:
+        return [index[concept] for concept in concepts]
+    except KeyError as missing:
+        raise unknown_concept(missing.args[0], names) from None
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """A NumPy array from an array, a list or a tensor of any kind, device and precision."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        # NumPy has no bfloat16; every other kind of number passes as it is.
+        values = values.float() if "bfloat16" in str(values.dtype) else values
+    return np.asarray(values)
+
+
+def pack_columns(columns: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Pack `[columns, rows]` into `[columns, words]`, little end first."""
+    packed = np.packbits(columns, axis=1, bitorder="little")
+    n_words = -(-columns.shape[1] // WORD)
+    padded = np.zeros((columns.shape[0], n_words * 8), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return padded.view(np.uint64)
+
+
+def popcount(packed: NDArray[np.uint64]) -> int:
+    """How many bits are set."""
+    return int(np.bitwise_count(packed).sum())
+
+
+def unknown_concept(concept: str, known: Sequence[str]) -> UnknownConcept:
+    """The error for a name that the rows do not have, with the nearest one they do."""
+    near = difflib.get_close_matches(concept, known, n=1)
+    hint = (
+        f" Did you mean {near[0]!r}?"
+        if near
+        else f" Known concepts: {', '.join(map(repr, known[:8]))}"
+        + (f" and {len(known) - 8} more." if len(known) > 8 else ".")
+    )
+    return UnknownConcept(f"there is no concept {concept!r}.{hint}")
+
+
+def check_names(names: Sequence[str], n_columns: int, what: str = "concept") -> None:
+    """One name for each column, none empty, no two alike."""
+    if len(names) != n_columns:
+        raise LogicLensError(f"{len(names)} names were given for {n_columns} columns.")
+    for i, name in enumerate(names):
+        if not isinstance(name, str) or not name.strip():
+            raise LogicLensError(f"every {what} needs a name; number {i} has {name!r}.")
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise LogicLensError(f"{what} names must differ; {twice!r} is there more than once.")
+
+
+def boolean_matrix(rows: ArrayLike) -> NDArray[np.bool_]:
+    """Rows as a Boolean matrix; anything but True/False and 0/1 is refused, not rounded."""
+    matrix = np.asarray(rows)
+    if matrix.ndim != 2:
+        raise LogicLensError(f"rows must be a matrix [rows, concepts], got {matrix.ndim} dimension(s).")
+    if matrix.dtype != np.bool_:
+        try:
+            is_boolean = bool(((matrix == 0) | (matrix == 1)).all())
+        except TypeError:
+            is_boolean = False
+        if not is_boolean:
+            raise LogicLensError(
+                "rows must be Boolean (True/False or 0/1) to evaluate a formula. "
+                "Cut concepts in [0, 1] at 0.5 first: rows >= 0.5."
+            )
+        matrix = matrix.astype(np.bool_)
+    return matrix
+
+
+PLANE_WORDS = 1 << 18
+"""Words that are worked on at a time, so that what is in work stays in the cache."""
+MAX_PLANES = 24
+"""Weights of more binary digits than that are multiplied instead."""
+
+
+@dataclass(frozen=True, eq=False)
+class PackedWeights:
+    """The weights of rows: bit planes for whole numbers, the numbers themselves for others.
+
+    >>> weights = PackedWeights.of(np.array([3.0, 1.0, 2.0]))
+    >>> weights.sums(np.array([[0b111], [0b101], [0b000]], dtype=np.uint64)).tolist()
+    [6.0, 5.0, 0.0]
+    """
+
+    weight: NDArray[np.float64]
+    planes: NDArray[np.uint64] | None
+
+    @classmethod
+    def of(cls, weight: NDArray[np.float64]) -> PackedWeights:
+        """Split the weights into planes, where they are whole and not too large."""
+        weight = np.asarray(weight, dtype=np.float64)
+        largest = float(weight.max(initial=0))
+        if largest >= 2**MAX_PLANES or not (weight == np.round(weight)).all() or not (weight >= 0).all():
+            return cls(weight, None)
+        whole, n_planes = weight.astype(np.uint32), max(1, int(largest).bit_length())
+        digits = (whole >> np.arange(n_planes, dtype=np.uint32)[:, None]) & np.uint32(1)
+        return cls(weight, pack_columns(digits.astype(np.bool_)))
+
+    @property
+    def total(self) -> float:
+        """The weight of all rows."""
+        return float(self.weight.sum())
+
+    def sums(self, fires: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """The weight of the rows in each packed row of `fires`."""
+        sums = np.zeros(len(fires))
+        if len(fires) == 0 or fires.shape[1] == 0:
+            return sums
+        at_a_time = max(1, PLANE_WORDS // fires.shape[1])
+        for first in range(0, len(fires), at_a_time):
+            sums[first : first + at_a_time] = self._block(fires[first : first + at_a_time])
+        return sums
+
+    def sum(self, fires: NDArray[np.uint64]) -> float:
+        """The weight of the rows in one packed column."""
+        return float(self.sums(fires[None])[0])
+
+    def _block(self, fires: NDArray[np.uint64]) -> NDArray[np.float64]:
+        if self.planes is None:
+            bits = np.unpackbits(fires.view(np.uint8), axis=1, bitorder="little", count=len(self.weight))
+            return np.asarray(bits @ self.weight, dtype=np.float64)
+        found = np.zeros(len(fires))
+        for digit, (busy, plane) in enumerate(self._busy):
+            some = fires if busy is None else fires[:, busy]
+            found += float(1 << digit) * np.bitwise_count(some & plane).sum(axis=1, dtype=np.int64)
+        return found
+
+    @cached_property
+    def _busy(self) -> list[tuple[NDArray[np.intp] | None, NDArray[np.uint64]]]:
+        """The words of each plane that hold a row, where these are few, and which they are."""
+        found: list[tuple[NDArray[np.intp] | None, NDArray[np.uint64]]] = []
+        for plane in () if self.planes is None else self.planes:
+            busy = np.flatnonzero(plane)
+            found.append((busy, plane[busy]) if 2 * len(busy) < len(plane) else (None, plane))
+        return found

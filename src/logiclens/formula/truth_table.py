@@ -1,0 +1,120 @@
+"""TruthTable: what a head answers on the distinct rows of its relevant concepts, eq. (truth-table)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.counted_rows import CountedRows
+from logiclens.formula.dnf import Cube, Literal
+from logiclens.formula.groups import NO_GROUPS, Groups
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """One Boolean row on which the network answers both ways: the paper's colliding representations."""
+
+    row: Cube
+    yes: float
+    no: float
+
+    def __str__(self) -> str:
+        """A sentence."""
+        return f"{self.row}: answered yes {self.yes:g} times and no {self.no:g} times"
+
+
+@dataclass(frozen=True, eq=False)
+class TruthTable:
+    """Distinct Boolean rows with how often the answer was no (`counts[:, 0]`) and yes (`counts[:, 1]`).
+
+    A row that no sample has is a don't-care, and so is one that the groups rule out.
+
+    >>> table = TruthTable.of([[0, 1], [0, 1], [1, 1]], ["a", "b"], answers=[True, False, True])
+    >>> table.support.tolist(), table.outcome.tolist()
+    ([2.0, 1.0], [False, True])
+    >>> table.contradictions
+    (Contradiction(row=Cube('~a & b'), yes=1.0, no=1.0),)
+    """
+
+    rows: CountedRows
+    groups: Groups = NO_GROUPS
+
+    @classmethod
+    def of(
+        cls,
+        rows: ArrayLike,
+        names: Sequence[str],
+        answers: ArrayLike,
+        *,
+        weight: ArrayLike | None = None,
+        exclusive: Sequence[Sequence[str]] = (),
+        implied: Sequence[Sequence[str]] = (),
+    ) -> TruthTable:
+        """Count plain Boolean rows with one answer each."""
+        yes = np.asarray(answers, dtype=np.bool_)
+        total = np.ones(len(yes)) if weight is None else np.asarray(weight, dtype=np.float64)
+        if yes.ndim != 1 or not len(yes) == len(total) == len(np.asarray(rows)):
+            raise LogicLensError(f"there must be one answer for each row; got {yes.shape} for {len(np.asarray(rows))}.")
+        counts = np.stack([total * ~yes, total * yes], axis=1)
+        return cls(CountedRows.of(rows, names, counts, total), Groups(exclusive, implied))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The relevant concepts."""
+        return self.rows.names
+
+    @property
+    def exclusive(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of concepts of which at most one is true."""
+        return self.groups.exclusive
+
+    @property
+    def support(self) -> NDArray[np.float64]:
+        """How many samples fell on each row."""
+        return self.rows.total
+
+    @cached_property
+    def outcome(self) -> NDArray[np.bool_]:
+        """The answer of each row: yes where most samples got yes. A tie is a no: the class is claimed by majority."""
+        return self.rows.counts[:, 1] > self.rows.counts[:, 0]
+
+    @cached_property
+    def cared(self) -> NDArray[np.bool_]:
+        """Which rows count: those with any weight that the groups allow."""
+        return (self.support > 0) & self.groups.allows(self.rows.bits(), self.names)
+
+    @property
+    def on(self) -> NDArray[np.bool_]:
+        """The rows answered yes, as a matrix."""
+        return self.rows.bits()[self.outcome & self.cared]
+
+    @property
+    def off(self) -> NDArray[np.bool_]:
+        """The rows answered no, as a matrix."""
+        return self.rows.bits()[~self.outcome & self.cared]
+
+    @cached_property
+    def contradictory(self) -> NDArray[np.bool_]:
+        """Which rows were answered both ways."""
+        both: NDArray[np.bool_] = np.all(self.rows.counts > 0, axis=1)
+        return both
+
+    @property
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """The rows answered both ways, the most frequent first."""
+        where = np.flatnonzero(self.contradictory)
+        where = where[np.argsort(-self.support[where], kind="stable")]
+        return tuple(
+            Contradiction(self.cube(int(r)), yes=float(self.rows.counts[r, 1]), no=float(self.rows.counts[r, 0]))
+            for r in where
+        )
+
+    def cube(self, row: int) -> Cube:
+        """One row as a cube, eq. (locexp)."""
+        bits = self.rows.bits()[row]
+        return Cube(Literal(name, bool(bit)) for name, bit in zip(self.names, bits, strict=True))

@@ -1,0 +1,658 @@
+"""How far a rule can be trusted: what is counted of a cube and of a class, as shares with their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from logiclens.errors import LogicLensError
+from logiclens.formula.counted_rows import counting_weight, row_weights
+from logiclens.formula.dnf import DNF, Complement, Cube
+from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, boolean_matrix
+from logiclens.formula.predicate import Scalar, is_missing
+from logiclens.formula.rule_set import RuleSet, no_class
+from logiclens.formula.text import format_formula
+
+Z = 1.959963984540054
+"""The normal quantile of a two-sided interval of 95%."""
+
+
+def wilson_interval(hits: float, total: float, z: float = Z) -> tuple[float, float]:
+    """The interval of a share, after Wilson: honest for few rows and near 0 or 1. Nothing is known of no rows.
+
+    >>> low, high = wilson_interval(9, 10)
+    >>> f"{low:.3f} {high:.3f}"
+    '0.596 0.982'
+    >>> wilson_interval(0, 0)
+    (0.0, 1.0)
+    """
+    if total <= 0:
+        return 0.0, 1.0
+    share, spread = hits / total, z * z / total
+    middle = (share + spread / 2) / (1 + spread)
+    half = z * math.sqrt(share * (1 - share) / total + spread / (4 * total)) / (1 + spread)
+    # Where all rows are hits, or none, the share is an end itself, which rounding must not leave outside.
+    return min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half))
+
+
+@dataclass(frozen=True)
+class Share:
+    """So many of so many rows, with the Wilson interval of 95%. Weights are counted as rows.
+
+    >>> share = Share(64, 77)
+    >>> print(share)
+    83.1% (73.2-89.9), 64 of 77
+    >>> print(Share(0, 0))
+    unknown, 0 of 0
+    """
+
+    hits: float
+    total: float
+
+    @property
+    def value(self) -> float:
+        """The share; NaN of no rows."""
+        return self.hits / self.total if self.total > 0 else math.nan
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval; 0 of no rows."""
+        return wilson_interval(self.hits, self.total)[0]
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval; 1 of no rows."""
+        return wilson_interval(self.hits, self.total)[1]
+
+    @property
+    def percent(self) -> str:
+        """The share and its interval in per cent."""
+        if not self.total > 0:
+            return "unknown"
+        return f"{100 * self.value:.1f}% ({100 * self.low:.1f}-{100 * self.high:.1f})"
+
+    def __str__(self) -> str:
+        """The share, its interval, and what it was counted from."""
+        return f"{self.percent}, {shown_count(self.hits)} of {shown_count(self.total)}"
+
+    def to_dict(self) -> dict[str, float | None]:
+        """The numbers by name, None for a share of no rows."""
+        interval = {"low": self.low, "high": self.high}
+        return {"hits": self.hits, "total": self.total, "value": known(self.value), **interval}
+
+
+@dataclass(frozen=True)
+class TwoByTwo:
+    """All rows by whether a rule fires on them and whether they have the class."""
+
+    fires_in_class: float
+    fires_elsewhere: float
+    silent_in_class: float
+    silent_elsewhere: float
+
+
+@dataclass(frozen=True)
+class CubeStatistics:
+    """What was counted of one cube, or of a whole formula (`cube` is None).
+
+    `alone_in_class` is the weight of the rows of the class on which the cube fires and no other cube of its formula
+    does; of a whole formula, of those on which no other class's formula fires. Every share comes from it and from the
+    table, so that they always fit together.
+
+    >>> counted = CubeStatistics(None, TwoByTwo(3, 1, 3, 5), alone_in_class=2)
+    >>> print(counted.confidence)
+    75.0% (30.1-95.4), 3 of 4
+    >>> counted.coverage.value, counted.unique_coverage.hits, counted.lift
+    (0.5, 2, 1.5)
+    """
+
+    cube: Cube | None
+    table: TwoByTwo
+    alone_in_class: float
+
+    @property
+    def support(self) -> Share:
+        """Rows it fires on, of all rows."""
+        fires, silent = self._fires, self.table.silent_in_class + self.table.silent_elsewhere
+        return Share(fires, fires + silent)
+
+    @property
+    def coverage(self) -> Share:
+        """Rows of the class it fires on, of the rows of the class (recall)."""
+        return Share(self.table.fires_in_class, self._in_class)
+
+    @property
+    def unique_coverage(self) -> Share:
+        """Rows of the class that would be lost without it, of the rows of the class."""
+        return Share(self.alone_in_class, self._in_class)
+
+    @property
+    def confidence(self) -> Share:
+        """Rows of the class it fires on, of the rows it fires on (precision)."""
+        return Share(self.table.fires_in_class, self._fires)
+
+    @property
+    def prevalence(self) -> Share:
+        """Rows of the class, of all rows."""
+        elsewhere = self.table.fires_elsewhere + self.table.silent_elsewhere
+        return Share(self._in_class, self._in_class + elsewhere)
+
+    @property
+    def lift(self) -> float:
+        """How many times more frequent the class is where it fires: confidence / prevalence; NaN if either is none."""
+        return self._lifted(self.confidence.value)
+
+    @property
+    def lift_low(self) -> float:
+        """The lower end of the confidence divided by the prevalence, which is taken as known exactly."""
+        return self._lifted(self.confidence.low)
+
+    @property
+    def lift_high(self) -> float:
+        """The upper end of the confidence divided by the prevalence, which is taken as known exactly."""
+        return self._lifted(self.confidence.high)
+
+    @property
+    def _fires(self) -> float:
+        return self.table.fires_in_class + self.table.fires_elsewhere
+
+    @property
+    def _in_class(self) -> float:
+        return self.table.fires_in_class + self.table.silent_in_class
+
+    def _lifted(self, confidence: float) -> float:
+        prevalence = self.prevalence.value
+        return confidence / prevalence if prevalence > 0 else math.nan
+
+    @property
+    def shares(self) -> dict[str, Share]:
+        """The four shares that are asked for, by name."""
+        return {
+            "support": self.support, "coverage": self.coverage,
+            "unique_coverage": self.unique_coverage, "confidence": self.confidence,
+        }  # fmt: skip
+
+    def to_dict(self, formula: DNF | Complement) -> dict[str, Any]:
+        """Everything as JSON has it; `formula` is what the whole is called by."""
+        literals = None if self.cube is None else [asdict(literal) for literal in self.cube]
+        return {
+            "literals": literals,
+            "text": format_formula(formula if self.cube is None else self.cube, "unicode"),
+            **{name: share.to_dict() for name, share in self.shares.items()},
+            **{name: known(getattr(self, name)) for name in ("lift", "lift_low", "lift_high")},
+            "table": asdict(self.table),
+        }
+
+
+@dataclass(frozen=True)
+class DecisionStatistics:
+    """How the rules decide on rows of one class and of others: all rows by whether they get the class and have it.
+
+    Precision, recall and F1 are those of the decision: of `RuleSet.predict`, SQL and every other export. Where the
+    formula of the class fires but another class decides, the row is not counted for the class.
+
+    >>> decided = DecisionStatistics(right=3, wrong=1, missed=2, rest=4)
+    >>> print(decided)
+    decided for 4 of 10 rows: precision 75.0% (30.1-95.4), recall 60.0% (23.1-88.2), F1 66.7%
+    """
+
+    right: float
+    wrong: float
+    missed: float
+    rest: float
+
+    @property
+    def decided(self) -> Share:
+        """Rows that get the class, of all rows."""
+        return Share(self.right + self.wrong, self.right + self.wrong + self.missed + self.rest)
+
+    @property
+    def precision(self) -> Share:
+        """Rows that have the class, of those that get it."""
+        return Share(self.right, self.right + self.wrong)
+
+    @property
+    def recall(self) -> Share:
+        """Rows that get the class, of those that have it."""
+        return Share(self.right, self.right + self.missed)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall; NaN where no row has the class or gets it."""
+        both = 2 * self.right + self.wrong + self.missed
+        return 2 * self.right / both if both > 0 else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON has it."""
+        shares = {"decided": self.decided, "precision": self.precision, "recall": self.recall}
+        return {
+            **{name: share.to_dict() for name, share in shares.items()},
+            "f1": known(self.f1),
+            "table": asdict(self),
+        }
+
+    def __str__(self) -> str:
+        """One line."""
+        hits, total = shown_count(self.decided.hits), shown_count(self.decided.total)
+        f1 = "unknown" if math.isnan(self.f1) else f"{100 * self.f1:.1f}%"
+        return (
+            f"decided for {hits} of {total} rows: precision {self.precision.percent}, recall {self.recall.percent}, "
+            f"F1 {f1}"
+        )
+
+
+@dataclass(frozen=True)
+class ClassStatistics:
+    """What was counted of one class: how the rules decide for it, and where its formula and each cube fire."""
+
+    label: Scalar
+    formula: DNF | Complement
+    whole: CubeStatistics
+    cubes: tuple[CubeStatistics, ...]
+    decision: DecisionStatistics
+
+    @property
+    def name(self) -> str:
+        """The class as it is printed."""
+        return str(self.label)
+
+    @property
+    def prevalence(self) -> Share:
+        """Rows of the class, of all rows."""
+        return self.whole.prevalence
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON has it."""
+        return {
+            "name": self.name,
+            # NumPy's numbers and texts become Python's.
+            "label": self.label.item() if hasattr(self.label, "item") else self.label,
+            "formula": str(self.formula),
+            "prevalence": self.prevalence.to_dict(),
+            "decision": self.decision.to_dict(),
+            "whole": self.whole.to_dict(self.formula),
+            "cubes": [cube.to_dict(self.formula) for cube in self.cubes],
+        }
+
+
+def count_fired(
+    fired: Sequence[NDArray[np.uint64]],
+    which: int,
+    rows: PackedRows,
+    member: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    group: NDArray[np.intp] | int = 0,
+    n_groups: int = 1,
+) -> NDArray[np.float64]:
+    """The weight of rows in six cells, for all rows and then for each group: `[1 + groups, 6]`.
+
+    Cells 0 to 2 are rows outside the class, 3 to 5 those in it: silent, fired together with another, fired alone.
+    """
+    others = np.zeros_like(fired[which])
+    for place, words in enumerate(fired):
+        if place != which:
+            others |= words
+    # One number for each row, so that a single pass over the rows counts every cell of every group.
+    cell = rows.unpack(fired[which]).astype(np.intp) + rows.unpack(fired[which] & ~others) + 3 * member + 6 * group
+    counted = np.bincount(cell, weight, 6 * n_groups).astype(np.float64).reshape(n_groups, 6)
+    return np.concatenate([counted.sum(axis=0, keepdims=True), counted])
+
+
+def count_decided(
+    said: NDArray[np.bool_],
+    member: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None = None,
+    group: NDArray[np.intp] | int = 0,
+    n_groups: int = 1,
+) -> list[DecisionStatistics]:
+    """How often a class is decided for, rightly and wrongly: on all rows, then on those of each group."""
+    cell = 2 * member.astype(np.intp) + said + 4 * group
+    counted = np.bincount(cell, weight, 4 * n_groups).astype(np.float64).reshape(n_groups, 4)
+    return [
+        DecisionStatistics(right, wrong, missed, rest)
+        for rest, wrong, missed, right in [counted.sum(axis=0).tolist(), *counted.tolist()]
+    ]
+
+
+def confusion(
+    names: Sequence[str], truth: NDArray[np.intp], said: NDArray[np.intp], weight: NDArray[np.float64], of: str
+) -> dict[str, Any]:
+    """Which class was given to rows of which class, as plain data; both by place, −1 where nobody decides.
+
+    >>> found = confusion(["no", "yes"], np.array([0, 1, 1]), np.array([0, 0, -1]), np.ones(3), "the rules")
+    >>> found["predicted"], found["counts"]
+    (['no', 'yes', 'undecided'], [[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
+    """
+    counts = np.zeros((len(names), len(names) + 1))
+    np.add.at(counts, (truth, said), weight)
+    undecided = bool(counts[:, -1].any())
+    return {
+        "labels": list(names),
+        "predicted": [*names, "undecided"] if undecided else list(names),
+        "counts": counts.tolist() if undecided else counts[:, :-1].tolist(),
+        "of": of,
+    }
+
+
+def cube_statistics(cube: Cube | None, cells: NDArray[np.float64]) -> CubeStatistics:
+    """What the six cells of `count_fired` say of a cube, or of a whole formula."""
+    silent, shared, alone, silent_in_class, shared_in_class, alone_in_class = cells.tolist()
+    table = TwoByTwo(shared_in_class + alone_in_class, shared + alone, silent_in_class, silent)
+    return CubeStatistics(cube, table, alone_in_class)
+
+
+def known(value: float) -> float | None:
+    """The number, or None in place of NaN, which JSON does not have."""
+    return None if math.isnan(value) else value
+
+
+def shown_count(count: float) -> str:
+    """A number of rows as it is printed, with one digit behind the point where weights made it a fraction.
+
+    >>> shown_count(1776.0), shown_count(12.25)
+    ('1,776', '12.2')
+    """
+    return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
+
+
+MAX_SUBGROUPS = 1000
+"""More values than this are a measurement or a key, not subgroups."""
+
+
+@dataclass(frozen=True)
+class RuleStatistics:
+    """What was counted of each class, on all rows and on each subgroup; `source` says which rows they were.
+
+    Precision, recall and F1 of a class are those of what the rules decide; support, coverage and confidence of a cube
+    are counted where it fires, whichever class decides there.
+
+    `by` is what subgroups are told apart by, None without subgroups; `weight` is that of all `n_rows` rows together.
+    """
+
+    classes: tuple[ClassStatistics, ...]
+    n_rows: int
+    weight: float
+    source: str
+    subgroups: Mapping[str, tuple[ClassStatistics, ...]]
+    by: str | None = None
+
+    def __getitem__(self, label: Scalar) -> ClassStatistics:
+        """The statistics of one class on all rows, by its label or as it is printed."""
+        for counted in self.classes:
+            if counted.label == label or counted.name == label:
+                return counted
+        raise no_class(label, [counted.name for counted in self.classes])
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat record for each cube and each whole formula, ready for `pandas.DataFrame`; NaN where unknown.
+
+        `decision_precision`, `decision_recall` and `decision_f1` are those of the class, the same in all its records.
+        """
+        return [
+            _record(subgroup, counted, rule)
+            for subgroup, classes in (("all rows", self.classes), *self.subgroups.items())
+            for counted in classes
+            for rule in (*counted.cubes, counted.whole)
+        ]
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean F1 of the decision over the classes that some row has or gets."""
+        scores = [counted.decision.f1 for counted in self.classes]
+        seen = [score for score in scores if not math.isnan(score)]
+        return float(np.mean(seen)) if seen else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON has it: None in place of NaN."""
+        return {
+            "source": self.source, "n_rows": self.n_rows, "weight": self.weight, "by": self.by,
+            "macro_f1": known(self.macro_f1),
+            "classes": [counted.to_dict() for counted in self.classes],
+            "subgroups": [
+                {"name": name, "classes": [counted.to_dict() for counted in classes]}
+                for name, classes in self.subgroups.items()
+            ],
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        """A table for each class, then the same for each subgroup."""
+        weighed = "" if self.weight == self.n_rows else f", weight {shown_count(self.weight)}"
+        blocks = [
+            f"rule statistics on {self.source} (n = {self.n_rows:,}{weighed}), with intervals of 95% after Wilson; "
+            "a class by what the rules decide, a rule by where it fires"
+        ]
+        blocks += [_block(counted, counted.name) for counted in self.classes]
+        blocks += [
+            _block(counted, f"{self.by} = {subgroup}, {counted.name}")
+            for subgroup, classes in self.subgroups.items()
+            for counted in classes
+        ]
+        return "\n\n".join(blocks)
+
+
+def rule_statistics(
+    rules: RuleSet,
+    rows: RowsLike,
+    labels: ArrayLike,
+    *,
+    weight: ArrayLike | None = None,
+    by: str | ArrayLike | None = None,
+    by_name: str | None = None,
+    source: str = "the rows given",
+    names: Sequence[str] | None = None,
+) -> RuleStatistics:
+    """Count how the rules decide on some rows, and where each cube and each formula fires.
+
+    The numbers say how the rules do on new rows only where these rows neither trained the network nor chose the cubes;
+    `source` is the place to say so.
+
+    Args:
+        rules: the formulas.
+        rows: raw or concept rows, as `RuleSet.pack` takes them; a matrix needs `names`.
+        labels: the class of each row, as the rules or as print have it; with several labels a row, a 0/1 matrix
+            `[rows, classes]`.
+        weight: what each row counts for, 1 if not given. Whole numbers are counts of rows; others are scaled to the
+            number of rows they are worth (Kish), since intervals count rows.
+        by: the value of each row, or the name of a column of `rows`, by which subgroups are told apart. Rows without
+            one are the subgroup "missing", or "no value" where a value is called so.
+        by_name: what the subgroups are called by; the name of the column if it has one.
+        source: which rows these are, in words.
+        names: the columns of a matrix.
+
+    >>> from logiclens.formula import Rule, parse
+    >>> ill, well = parse("(old & smoker) | sepsis"), parse("~old")
+    >>> rules = RuleSet((Rule("ill", ill, (0.9, 0.8)), Rule("well", well, (0.7,))))
+    >>> rows = {"old": [1, 1, 1, 0, 0, 0], "smoker": [1, 1, 0, 1, 0, 0], "sepsis": [1, 0, 0, 1, 0, 0]}
+    >>> counted = rule_statistics(rules, rows, ["ill", "ill", "ill", "well", "well", "well"], source="6 new rows")
+    >>> print(counted)
+    rule statistics on 6 new rows (n = 6), ...
+    <BLANKLINE>
+    ill: 3 of 6 rows (50.0%)
+      decided for 3 of 6 rows: precision 66.7% (20.8-93.9), recall 66.7% (20.8-93.9), F1 66.7%
+      fires on  coverage           unique  confidence           lift  rule
+      33.3%     66.7% (20.8-93.9)  33.3%   100.0% (34.2-100.0)  2.00  old ∧ smoker
+      33.3%     33.3% (6.1-79.2)   0.0%    50.0% (9.5-90.5)     1.00  sepsis
+      50.0%     66.7% (20.8-93.9)  66.7%   66.7% (20.8-93.9)    1.33  whole formula
+    <BLANKLINE>
+    well: 3 of 6 rows (50.0%)
+      decided for 2 of 6 rows: precision 100.0% (34.2-100.0), recall 66.7% (20.8-93.9), F1 80.0%
+      fires on  coverage             unique  confidence           lift  rule
+      50.0%     100.0% (43.9-100.0)  100.0%  100.0% (43.9-100.0)  2.00  ¬old
+      50.0%     100.0% (43.9-100.0)  66.7%   100.0% (43.9-100.0)  2.00  whole formula
+    >>> print(counted["ill"].cubes[1].coverage)
+    33.3% (6.1-79.2), 1 of 3
+    """
+    packed = rules.pack(rows, names)
+    member = members(rules, labels, packed.n_rows)
+    weights = row_weights(weight, packed.n_rows)
+    if weights is not None:
+        # Intervals count rows: weights that are no counts are scaled to the rows they are worth.
+        weights = counting_weight(weights)
+    subgroups, group, called = _subgroups(by, by_name, rows, packed.n_rows)
+
+    def counts(fired: Sequence[NDArray[np.uint64]], column: NDArray[np.bool_], which: int) -> NDArray[np.float64]:
+        return count_fired(fired, which, packed, column, weights, group, len(subgroups))
+
+    said = _said(rules, packed)
+    wholes = [formula.evaluate_packed(packed) for formula in rules.formulas]
+    per_class = []
+    for place, rule in enumerate(rules.rules):
+        column = member[:, place]
+        fired = [DNF([cube]).evaluate_packed(packed) for cube in rule.cubes]
+        whole = counts(wholes, column, place)
+        decided = count_decided(said[:, place], column, weights, group, len(subgroups))
+        cubes = [(cube, counts(fired, column, which)) for which, cube in enumerate(rule.cubes)]
+        # All rows first, then each subgroup.
+        per_class.append(
+            [
+                ClassStatistics(
+                    rule.label, rule.formula, cube_statistics(None, whole[at]),
+                    tuple(cube_statistics(cube, cells[at]) for cube, cells in cubes), decided[at],
+                )
+                for at in range(len(subgroups) + 1)
+            ]
+        )  # fmt: skip
+    first, *rest = zip(*per_class, strict=True)
+    total = float(packed.n_rows if weights is None else weights.sum())
+    told = {} if called is None else dict(zip(subgroups, rest, strict=True))
+    return RuleStatistics(first, packed.n_rows, total, source, told, called)
+
+
+def _said(rules: RuleSet, packed: PackedRows) -> NDArray[np.bool_]:
+    """Which row gets which class, `[rows, classes]`: what the rules decide."""
+    if rules.multilabel:
+        return rules.fires(packed)
+    one_hot: NDArray[np.bool_] = rules.predict_places(packed)[:, None] == np.arange(len(rules.rules))
+    return one_hot
+
+
+def members(rules: RuleSet, labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
+    """Which row has which class, `[rows, classes]`, from one label a row or, with several, from a 0/1 matrix."""
+    if n_rows == 0:
+        raise LogicLensError("there are no rows to count.")
+    if rules.multilabel:
+        if hasattr(labels, "columns"):
+            if absent := [name for name in rules.names if name not in set(map(str, labels.columns))]:
+                raise LogicLensError(f"the labels have no column {absent[0]!r}; name one for each class.")
+            at = {str(column): labels[column] for column in labels.columns}  # type: ignore[index]
+            labels = np.column_stack([as_array(at[name]) for name in rules.names])
+        matrix = as_array(labels)
+        if matrix.shape != (n_rows, len(rules.rules)):
+            raise LogicLensError(
+                f"with several labels a row, labels must be a 0/1 matrix of shape ({n_rows}, {len(rules.rules)}), "
+                f"got shape {matrix.shape}."
+            )
+        return boolean_matrix(matrix)
+    distinct, codes = _coded(labels, n_rows, "label")
+    place = {name: at for at, name in enumerate(rules.names)} | {rule.label: at for at, rule in enumerate(rules.rules)}
+    if any(map(is_missing, distinct)):
+        raise LogicLensError("a label is missing; leave rows without one out.")
+    for value in distinct:
+        if value not in place and str(value) not in place:
+            raise no_class(value, rules.names)
+    places = np.array([place[value] if value in place else place[str(value)] for value in distinct], dtype=np.intp)
+    one_hot: NDArray[np.bool_] = places[codes][:, None] == np.arange(len(rules.rules))
+    return one_hot
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells below each other, indented; the last column is as long as it likes."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def _subgroups(
+    by: str | ArrayLike | None, by_name: str | None, rows: RowsLike, n_rows: int
+) -> tuple[list[str], NDArray[np.intp] | int, str | None]:
+    """The names of the subgroups in order, the place of each row's, and what they are called by."""
+    if by is None:
+        return ["all rows"], 0, None
+    if isinstance(by, str):
+        columns = list(rows.columns) if hasattr(rows, "columns") else list(rows) if isinstance(rows, Mapping) else []
+        if not columns:
+            raise LogicLensError(f"rows without named columns have no {by!r}: pass its values as by=[...].")
+        if by not in columns:
+            raise LogicLensError(f"there is no column {by!r}; the columns are {', '.join(map(repr, columns[:8]))}.")
+        by_name, by = by_name or by, rows[by]
+    called = by_name or str(getattr(by, "name", None) or "subgroup")
+    distinct, codes = _coded(by, n_rows, "subgroup")
+    present = [value for value in distinct if not is_missing(value)]
+    try:
+        present.sort()
+    except TypeError:
+        present.sort(key=_shown)
+    # A value that is called so must not swallow the gaps.
+    gaps = "missing" if "missing" not in map(_shown, present) else "no value"
+    told = list(dict.fromkeys([*map(_shown, present), *([gaps] if len(present) < len(distinct) else [])]))
+    if len(told) > MAX_SUBGROUPS:
+        raise LogicLensError(
+            f"{called!r} has {len(told):,} values, more than {MAX_SUBGROUPS:,} subgroups: cut it into ranges first."
+        )
+    place = {name: at for at, name in enumerate(told)}
+    places = np.array([place[gaps if is_missing(v) else _shown(v)] for v in distinct], dtype=np.intp)
+    return told, places[codes], called
+
+
+def _coded(values: ArrayLike, n_rows: int, what: str) -> tuple[list[Any], NDArray[np.intp]]:
+    """The distinct values of a column, and for each row the place of its value among them."""
+    lists = LogicLensError(f"one {what} is needed for each of the {n_rows} rows, got lists of values.")
+    try:
+        array = as_array(values)
+    except ValueError:
+        raise lists from None
+    if array.shape != (n_rows,):
+        raise LogicLensError(f"one {what} is needed for each of the {n_rows} rows, got shape {array.shape}.")
+    if array.dtype.kind == "M":
+        # Nanoseconds would come out as plain numbers.
+        array = array.astype("datetime64[us]")
+    if array.dtype.kind not in "OUST":
+        distinct, codes = np.unique(array, return_inverse=True)
+        return distinct.tolist(), codes
+    place: dict[Any, int] = {}
+    # Sorting texts takes ten times as long, and mixed values cannot be sorted.
+    try:
+        codes = np.fromiter((place.setdefault(value, len(place)) for value in array.tolist()), np.intp, n_rows)
+    except TypeError:
+        raise lists from None
+    return list(place), codes
+
+
+def _shown(value: Any) -> str:
+    """The name of a subgroup; whole numbers that a missing value made fractions are written as whole again."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _record(subgroup: str, counted: ClassStatistics, rule: CubeStatistics) -> dict[str, Any]:
+    record: dict[str, Any] = {"subgroup": subgroup, "class": counted.name}
+    record["cube"] = "whole formula" if rule.cube is None else str(rule.cube)
+    for name, share in {**rule.shares, "prevalence": rule.prevalence}.items():
+        record |= {name: share.value, f"{name}_low": share.low, f"{name}_high": share.high}
+        record |= {f"{name}_hits": share.hits, f"{name}_total": share.total}
+    decided = counted.decision
+    record |= {
+        "decision_precision": decided.precision.value,
+        "decision_recall": decided.recall.value,
+        "decision_f1": decided.f1,
+    }
+    return record | {"lift": rule.lift, "lift_low": rule.lift_low, "lift_high": rule.lift_high} | asdict(rule.table)
+
+
+def _block(counted: ClassStatistics, heading: str) -> str:
+    lines = [["fires on", "coverage", "unique", "confidence", "lift", "rule"]]
+    for rule in (*counted.cubes, counted.whole):
+        support, unique = (share.percent.split(" ")[0] for share in (rule.support, rule.unique_coverage))
+        # Its interval is that of the confidence, times the same number.
+        lift = "unknown" if math.isnan(rule.lift) else f"{rule.lift:.2f}"
+        text = "whole formula" if rule.cube is None else format_formula(rule.cube, "unicode")
+        lines.append([support, rule.coverage.percent, unique, rule.confidence.percent, lift, text])
+    share = counted.prevalence
+    percent = share.percent.split(" ")[0]
+    head = f"{heading}: {shown_count(share.hits)} of {shown_count(share.total)} rows ({percent})"
+    return f"{head}\n  {counted.decision}\n{aligned(lines)}"

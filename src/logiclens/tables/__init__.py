@@ -1,0 +1,1 @@
+"""Tables: read from files and frames, with typed columns, and written."""

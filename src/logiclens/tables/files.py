@@ -1,0 +1,145 @@
+"""Tables in files: delimited text, JSON lines and Parquet, read whole or refused in one sentence."""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import pandas as pd
+
+from logiclens.errors import LogicLensError
+from logiclens.tables.delimited import checked_delimiter, read_delimited
+from logiclens.tables.dtypes import doubtful_columns as doubtful_columns
+from logiclens.tables.dtypes import mixed_columns as mixed_columns
+from logiclens.tables.formats import (
+    BLOCK,
+    JSON,
+    PARQUET,
+    TEXT,
+    first_bytes,
+    not_utf8,
+    plain_file,
+    refuse_workbook,
+    suffix_of,
+)
+from logiclens.tables.records import read_json, read_parquet
+from logiclens.tables.write import write_table as write_table
+
+
+@dataclass(frozen=True, eq=False)
+class TableFile:
+    """A table and where it came from.
+
+    Args:
+        frame: the table.
+        name: the name of the file, or "standard input".
+        sha256: of the bytes as they are, compressed if they are.
+        n_bytes: how many bytes that are.
+        notes: sentences on what was left out.
+    """
+
+    frame: pd.DataFrame
+    name: str
+    sha256: str
+    n_bytes: int
+    notes: tuple[str, ...] = ()
+
+
+def read_table(
+    source: str | Path, *, delimiter: str | None = None, missing: Sequence[str] = (), stream: BinaryIO | None = None
+) -> TableFile:
+    """Read a table from a file, or from standard input (`stream`) if the source is "-".
+
+    The suffix names the format (`.csv .tsv .txt .data`, `.parquet .pq`, `.jsonl .ndjson .json`, any of them with
+    `.gz`); standard input is looked at. The delimiter of a text is found if it is not given, and spaces before a field
+    are dropped. `missing` are texts that mean a missing value, beside those that pandas knows. A first column of a text
+    that has no name and counts the rows is left out, with a note.
+    """
+    given = None if delimiter is None else checked_delimiter(delimiter)
+    absent = frozenset([missing] if isinstance(missing, str) else missing)
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "input" if str(source) == "-" else Path(source)
+        name = "standard input" if str(source) == "-" else path.name
+        try:
+            if str(source) == "-":
+                with path.open("wb") as copy:
+                    shutil.copyfileobj(stream or sys.stdin.buffer, copy)
+            suffix = "" if str(source) == "-" else _checked_suffix(path)
+            with path.open("rb") as file:
+                sha256, n_bytes = hashlib.file_digest(file, "sha256").hexdigest(), file.seek(0, os.SEEK_END)
+            path = plain_file(path, Path(scratch), name)
+            suffix = suffix or _sniffed(path)
+            frame = _frame(path, name, suffix, given, absent)
+        except UnicodeDecodeError:
+            raise _encoding_error(path, name, suffix) from None
+        except OSError as error:
+            raise LogicLensError(f"cannot read {source}: {error.strerror or error}.") from None
+    if "" in frame.columns:
+        note = "the first column has no name and counts the rows: it is left out."
+        return TableFile(frame.drop(columns=""), name, sha256, n_bytes, (note,))
+    return TableFile(frame, name, sha256, n_bytes)
+
+
+def _checked_suffix(path: Path) -> str:
+    """The suffix of a file that is there and of a known format."""
+    if path.is_dir():
+        raise LogicLensError(f"{path} is a folder: name a file in it.")
+    if not path.exists():
+        if not path.parent.is_dir():
+            raise LogicLensError(f"there is no file {path}, and no folder {path.parent} either.")
+        near = difflib.get_close_matches(path.name, sorted(os.listdir(path.parent)), n=1, cutoff=0.7)
+        raise LogicLensError(f"there is no file {path}" + (f"; did you mean {near[0]}?" if near else "."))
+    if suffix_of(path) not in TEXT + PARQUET + JSON:
+        refuse_workbook(path, path.name)
+        known = " ".join(TEXT + PARQUET + JSON)
+        raise LogicLensError(
+            f"{path.name} is of no known format: its name must end in one of {known}, or that and .gz."
+        )
+    return suffix_of(path)
+
+
+def _sniffed(path: Path) -> str:
+    """The suffix that standard input would have as a file."""
+    head = first_bytes(path, BLOCK)
+    if head.startswith(b"PAR1"):
+        return ".parquet"
+    return ".json" if re.match(rb"\s*(\{|\[\s*\{)", head.removeprefix(codecs.BOM_UTF8)) else ".txt"
+
+
+def _frame(path: Path, name: str, suffix: str, delimiter: str | None, missing: frozenset[str]) -> pd.DataFrame:
+    """The table in a plain file."""
+    if not first_bytes(path, BLOCK).removeprefix(codecs.BOM_UTF8).strip():
+        raise LogicLensError(f"{name} is empty.")
+    refuse_workbook(path, name)
+    if suffix in PARQUET:
+        frame = read_parquet(path, name, missing)
+    elif suffix in JSON:
+        frame = read_json(path, name, missing)
+    else:
+        frame = read_delimited(path, name, delimiter or ("\t" if suffix == ".tsv" else None), missing)
+    if len(frame) == 0:
+        raise LogicLensError(f"{name} has no rows.")
+    return frame
+
+
+def _encoding_error(path: Path, name: str, suffix: str) -> LogicLensError:
+    """The error for another encoding; if that looks like the one of Excel on Windows, with the way out of it."""
+    error = not_utf8(path, name)
+    try:
+        text = path.read_bytes().decode("cp1252")
+    except UnicodeDecodeError:
+        return error
+    # Windows-1252 gives a meaning to nearly every byte, but a text has no use for control characters.
+    if suffix in JSON or re.search(r"[\x00-\x08\x0e-\x1f]", text):
+        return error
+    return LogicLensError(f"{str(error).removesuffix('.')} (in Excel: Save as, CSV UTF-8).")

@@ -1,0 +1,100 @@
+"""Formats of a table file: the suffixes that name them, and how any file becomes plain UTF-8 text or bytes."""
+
+from __future__ import annotations
+
+import codecs
+import glob
+import gzip
+import importlib
+import os
+import re
+import shutil
+import zlib
+from pathlib import Path
+from typing import Any, TextIO
+
+from logiclens.errors import LogicLensError
+
+BLOCK = 1 << 20
+
+
+def plain_file(path: Path, scratch: Path, name: str) -> Path:
+    """The same table uncompressed and, if it is text, in UTF-8, so that all that follows has one case."""
+    if first_bytes(path) == b"\x1f\x8b":
+        try:
+            with gzip.open(path, "rb") as packed, (scratch / "plain").open("wb") as copy:
+                shutil.copyfileobj(packed, copy, BLOCK)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise LogicLensError(f"{name} is a damaged or cut-off gz file: copy it again.") from None
+        path = scratch / "plain"
+    if first_bytes(path) not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return path
+    try:
+        with path.open(encoding="utf-16", newline="") as wide, (scratch / "utf8").open("wb") as narrow:
+            shutil.copyfileobj(wide, codecs.getwriter("utf-8")(narrow), BLOCK)
+    except UnicodeError:
+        raise LogicLensError(f"{name} starts as UTF-16 but cannot be decoded: save it as UTF-8.") from None
+    return scratch / "utf8"
+
+
+def first_bytes(path: Path, size: int = 2) -> bytes:
+    """How a file begins."""
+    with path.open("rb") as file:
+        return file.read(size)
+
+
+def open_text(path: Path) -> TextIO:
+    """A plain text from its start, line ends as they are."""
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def not_utf8(path: Path, name: str) -> LogicLensError:
+    """The error for another encoding. The whole is decoded again, because pandas counts from the start of a cell."""
+    try:
+        path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        return LogicLensError(f"{name} is not UTF-8: byte 0x{byte:02x} at position {error.start}; save it as UTF-8.")
+    return LogicLensError(f"{name} is not UTF-8: save it as UTF-8.")
+
+
+TEXT, PARQUET, JSON = (".csv", ".tsv", ".txt", ".data"), (".parquet", ".pq"), (".jsonl", ".ndjson", ".json")
+
+
+WRITTEN = (".csv", ".tsv", ".jsonl", ".ndjson")
+
+
+DATABASES = (".sqlite", ".sqlite3", ".db")
+"""How databases of SQLite are called."""
+
+
+def names_several(path: str) -> bool:
+    """Whether a path is a folder or a pattern such as `2026/*.parquet`, and not a single file."""
+    return not os.path.isfile(path) and (os.path.isdir(path) or glob.has_magic(path))
+
+
+def suffix_of(path: Path) -> str:
+    """What the name ends in, `.gz` left aside."""
+    return os.path.splitext(path.name.lower().removesuffix(".gz"))[1]
+
+
+def refuse_workbook(path: Path, name: str) -> None:
+    """Raise for an Excel workbook, whatever its name: a zip with a folder xl in it, or the format before that."""
+    head = first_bytes(path, BLOCK)
+    # The name of a member of a zip follows 26 bytes after its mark, in a cut-off file too.
+    zipped = head.startswith(b"PK") and re.search(rb"PK\x03\x04.{26}xl/", head, re.DOTALL)
+    if zipped or head.startswith(b"\xd0\xcf\x11\xe0"):
+        raise LogicLensError(f"{name} is an Excel workbook: save the sheet as CSV (UTF-8).")
+
+
+def pyarrow_module(module: str) -> Any:
+    """A module of pyarrow, which is optional."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise LogicLensError("Parquet needs pyarrow: pip install 'logiclens[parquet]'.") from None
+
+
+def sentence(error: Exception) -> str:
+    """What a library says, without its full stop, to stand inside a sentence of ours."""
+    return str(error).strip().splitlines()[0].rstrip(".")

@@ -1,0 +1,349 @@
+"""Columns: the raw table of a user, whatever holds it, as typed columns with missing values marked."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from numbers import Integral, Real
+from typing import Any, Literal, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from logiclens.errors import LogicLensError, no_column
+from logiclens.formula.predicate import Predicate, Scalar, is_missing, times_of
+
+Kind: TypeAlias = Literal["number", "boolean", "text", "date"]
+PLURAL: Mapping[str, str] = {"number": "numbers", "boolean": "truth values", "text": "text", "date": "dates"}
+"""What the kinds of columns are called."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of a raw table.
+
+    Attributes:
+        name: as it is printed.
+        kind: what its values are.
+        values: numbers (NaN where missing), truth values as 0 and 1 (NaN), points in time (NaT), or for text the place
+            of each value among the categories (−1).
+        categories: the distinct values of a text column, in order; of numbers where the table declares them to be
+            categories, which have no order.
+        whole: whether numbers are whole by their type, as those of an identifier are.
+    """
+
+    name: str
+    kind: Kind
+    values: NDArray[Any]
+    categories: tuple[Scalar, ...] = ()
+    whole: bool = False
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.values)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """On which rows there is no value."""
+        if self.kind == "text":
+            return np.asarray(self.values < 0)
+        return np.asarray(np.isnat(self.values) if self.kind == "date" else np.isnan(self.values))
+
+    @property
+    def is_nominal(self) -> bool:
+        """Whether the values are categories, without an order."""
+        return self.kind == "text" or bool(self.categories)
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """The place of each value among the categories, −1 where missing."""
+        if self.kind == "text":
+            return self.values
+        return np.where(self.missing, -1, np.searchsorted(np.asarray(self.categories), self.values))
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """The values as numbers that keep their order: seconds for dates. Text has none."""
+        if self.kind == "date":
+            seconds = self.values.astype("datetime64[us]").astype(np.int64) / 1e6
+            return np.where(self.missing, np.nan, seconds)
+        return self.values
+
+    def take(self, rows: NDArray[Any]) -> Column:
+        """Some of the rows."""
+        return replace(self, values=self.values[rows])
+
+    def as_kind(self, kind: Kind) -> Column:
+        """The column as the kind that it had in training; refused where its values are of another."""
+        if self.kind == kind or {self.kind, kind} == {"number", "boolean"}:
+            return self
+        if self.missing.all():
+            empty = {"text": np.full(len(self), -1), "date": np.full(len(self), "NaT", "datetime64[us]")}
+            return Column(self.name, kind, empty.get(kind, np.full(len(self), np.nan)))
+        if kind == "date" and self.kind == "text":
+            known = times_of([None if is_missing(c) else c for c in self.categories], self.name)
+            return Column(self.name, kind, np.append(known, np.datetime64("NaT"))[self.values])
+        row = int(np.flatnonzero(~self.missing)[0])
+        raise LogicLensError(
+            f"the column {self.name!r} held {PLURAL[kind]} in training and holds {PLURAL[self.kind]} now "
+            f"({self.cell(row)!r} in row {row})."
+        )
+
+    def cell(self, row: int) -> Scalar:
+        """One value, which must not be missing."""
+        if self.kind == "text":
+            return self.categories[int(self.values[row])]
+        if self.kind == "date":
+            return str(self.values[row].astype("datetime64[s]"))
+        number = float(self.values[row])
+        return bool(number) if self.kind == "boolean" else int(number) if self.whole else number
+
+    def holds(self, predicate: Predicate) -> NDArray[np.bool_]:
+        """On which rows a predicate is true."""
+        if predicate.operator == "missing":
+            return self.missing
+        if self.kind != "text":
+            return predicate.holds(self.values)
+        if predicate.operator != "==" or predicate.value not in self.categories:
+            return np.zeros(len(self), dtype=np.bool_)
+        return np.asarray(self.values == self.categories.index(predicate.value))
+
+    def is_among(self, values: Sequence[Scalar]) -> NDArray[np.bool_]:
+        """On which rows a column of categories, or of numbers, holds one of some values."""
+        if self.kind != "text":
+            return np.asarray(np.isin(self.values, np.asarray(values, dtype=np.float64)))
+        among = set(values)
+        # The place −1 of a missing value finds the last entry.
+        return np.asarray(np.array([*(category in among for category in self.categories), False])[self.values])
+
+
+def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Column, ...]:
+    """The columns of a table: a pandas, polars or Arrow frame, a dictionary of columns, or a matrix.
+
+    Infinite numbers and columns of mixed kinds are refused. The columns of a matrix are called `names`, or x0, x1, ….
+    """
+    if hasattr(table, "toarray"):
+        # scikit-learn's own words for sparse matrices, some of which are dictionaries.
+        check_array(table)
+    if isinstance(table, Mapping):
+        return _of_mapping(table)
+    if is_frame(table):
+        return _of_frame(table)
+    # In a list of lists NumPy would make a text of every cell where one is a text.
+    cells = np.array(_checked_lists(table), dtype=object) if isinstance(table, list | tuple) else table
+    matrix = check_array(cells, dtype=None, ensure_all_finite=False)
+    given = names if names is not None else [f"x{i}" for i in range(matrix.shape[1])]
+    return tuple(_of_array(name, matrix[:, i]) for i, name in enumerate(given))
+
+
+def check_column_names(names: Sequence[str]) -> None:
+    """Refuse names that stand for two columns."""
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise LogicLensError(f"column names must differ; {name!r} is there more than once.")
+
+
+def is_frame(table: Any) -> bool:
+    """Whether a table is some kind of frame, with named columns."""
+    # Asked of the type: a lazy frame would have to find its columns out first.
+    return hasattr(type(table), "columns")
+
+
+def column_names(table: Any) -> list[Any] | None:
+    """The names of the columns as the table has them; None for a matrix."""
+    if isinstance(table, Mapping):
+        return list(table)
+    if not is_frame(table):
+        return None
+    try:
+        frame = nw.from_native(table)
+    except TypeError:
+        raise LogicLensError(f"expected a table with named columns, got {type(table).__name__}.") from None
+    except nw.exceptions.DuplicateError:
+        return list(table.columns)
+    return list(frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns)
+
+
+def as_named(table: Any) -> Any:
+    """What scikit-learn looks at for the names and the number of columns; it does not know every kind of table."""
+    names = column_names(table)
+    return table if names is None else pd.DataFrame(columns=pd.Index(names, dtype=object))
+
+
+def _of_mapping(table: Mapping[Any, Any]) -> tuple[Column, ...]:
+    check_column_names([str(name) for name in table])
+    lengths = {len(values) if hasattr(values, "__len__") else None for values in table.values()}
+    if len(lengths) != 1 or None in lengths or any(isinstance(values, str) for values in table.values()):
+        raise LogicLensError("each column of a dictionary needs a list of values, all of one length.")
+    columns = []
+    for name, values in table.items():
+        series = nw.from_native(values, series_only=True, pass_through=True)
+        if isinstance(series, nw.Series):
+            columns.append(_of_series(str(name), series))
+        elif isinstance(values, np.ndarray) and values.ndim == 1:
+            columns.append(_of_array(str(name), values))
+        else:
+            columns.append(_of_cells(str(name), _objects(values)))
+    return tuple(columns)
+
+
+def _of_frame(table: Any) -> tuple[Column, ...]:
+    names = column_names(table) or []
+    # Before anything looks a column up by its name.
+    check_column_names([str(name) for name in names])
+    frame = nw.from_native(table)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if not names:
+        # scikit-learn's words.
+        raise LogicLensError(f"Found array with 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
+    return tuple(_of_series(str(name), frame.get_column(name)) for name in names)
+
+
+def _of_series(name: str, series: Any) -> Column:
+    kind = series.dtype
+    if kind == nw.Boolean:
+        return Column(name, "boolean", series.cast(nw.Float64).to_numpy().astype(np.float64))
+    if kind.is_numeric():
+        try:
+            values = series.cast(nw.Float64).to_numpy().astype(np.float64)
+        except ValueError:
+            # Arrow refuses whole numbers that a float does not hold to the last digit.
+            values = np.array([np.nan if cell is None else float(cell) for cell in series.to_list()], dtype=np.float64)
+        return _number(name, values, whole=kind.is_integer())
+    if isinstance(kind, nw.Datetime) or kind in (nw.Date, nw.Datetime):
+        if getattr(kind, "time_zone", None) is not None:
+            series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        cells = series.to_numpy()
+        return Column(name, "date", times_of(cells, name))
+    if kind == nw.String:
+        return _text(name, np.asarray(series.to_numpy(), dtype=object))
+    column = _of_cells(name, _objects(series.to_list()))
+    if column.kind == "number" and kind == nw.Categorical:
+        # Numbers that only name something, such as the code of a hospital. (Where they are ordered it is an Enum.)
+        known = np.unique(column.values[~column.missing])
+        whole = bool((known == np.round(known)).all())
+        return replace(column, whole=whole, categories=tuple((known.astype(np.int64) if whole else known).tolist()))
+    return column
+
+
+def _of_array(name: str, values: NDArray[Any]) -> Column:
+    if values.dtype.kind == "b":
+        return Column(name, "boolean", values.astype(np.float64))
+    if values.dtype.kind in "iuf":
+        return _number(name, values.astype(np.float64), whole=values.dtype.kind in "iu")
+    if values.dtype.kind == "M":
+        return Column(name, "date", times_of(values, name))
+    if values.dtype.kind not in "OUS":
+        raise LogicLensError(f"the column {name!r} holds {values.dtype}, which cannot be compared.")
+    return _of_cells(name, _objects(values))
+
+
+def _of_cells(name: str, cells: NDArray[np.object_]) -> Column:
+    """A column of Python values: all of one kind, or missing."""
+    known = [(row, cell) for row, cell in enumerate(cells.tolist()) if not is_missing(cell)]
+    kinds: dict[Kind, int] = {}
+    for row, cell in known:
+        kinds.setdefault(_kind_of(name, row, cell), row)
+    if kinds.keys() == {"boolean", "number"}:
+        kinds.pop("boolean")
+    if len(kinds) > 1:
+        first, second = itertools.islice(kinds.items(), 2)
+        raise LogicLensError(
+            f"the column {name!r} mixes {PLURAL[first[0]]} and {PLURAL[second[0]]}: row {first[1]} holds "
+            f"{cells[first[1]]!r}, row {second[1]} {cells[second[1]]!r}."
+        )
+    kind: Kind = next(iter(kinds), "number")
+    if kind == "text":
+        return _text(name, cells)
+    if kind == "date":
+        return Column(name, "date", times_of(cells, name))
+    values = np.array([np.nan if is_missing(cell) else float(cell) for cell in cells.tolist()], dtype=np.float64)
+    if kind == "boolean":
+        return Column(name, "boolean", values)
+    return _number(name, values, whole=all(isinstance(cell, Integral) for _, cell in known) and bool(known))
+
+
+def _kind_of(name: str, row: int, cell: Any) -> Kind:
+    if isinstance(cell, bool | np.bool_):
+        return "boolean"
+    if isinstance(cell, str):
+        return "text"
+    if isinstance(cell, Real) or type(cell).__name__ == "Decimal":
+        return "number"
+    if isinstance(cell, date):
+        return "date"
+    raise LogicLensError(f"the column {name!r} holds a {type(cell).__name__} in row {row}, which cannot be compared.")
+
+
+def _number(name: str, values: NDArray[np.float64], *, whole: bool) -> Column:
+    infinite = np.isinf(values)
+    if infinite.any():
+        row = int(np.flatnonzero(infinite)[0])
+        raise LogicLensError(
+            f"the column {name!r} is infinite (inf) in row {row}: put the largest sensible number or a missing value."
+        )
+    return Column(name, "number", values, whole=whole)
+
+
+def _text(name: str, cells: NDArray[np.object_]) -> Column:
+    # The hash table of pandas; every marker of a missing value becomes −1.
+    codes, found = pd.factorize(cells)
+    order = np.argsort(np.asarray(found, dtype=object), kind="stable")
+    rank = np.empty(len(order) + 1, dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    # The code −1 finds the last entry.
+    rank[-1] = -1
+    return Column(name, "text", rank[codes], tuple(str(found[place]) for place in order))
+
+
+def _checked_lists(rows: Sequence[Any]) -> Sequence[Any]:
+    """Rows as lists, refused where they are of several lengths."""
+    if len({len(row) if hasattr(row, "__len__") and not isinstance(row, str) else None for row in rows}) > 1:
+        raise LogicLensError("the rows of a table must be lists of one length.")
+    return rows
+
+
+def _objects(values: Any) -> NDArray[np.object_]:
+    cells = np.empty(len(values), dtype=object)
+    cells[:] = values.tolist() if hasattr(values, "tolist") else list(values)
+    return cells
+
+
+def opened(table: Any, columns: Sequence[str] | None = None) -> Any:
+    """A table that is named by its file is read; anything else stays as it is. `columns` are those wanted of a file."""
+    if not isinstance(table, str | os.PathLike):
+        return table
+    from logiclens.tables.files import read_table
+
+    file = read_table(os.fspath(table))
+    if columns is None:
+        return file.frame
+    for name in columns:
+        if name not in file.frame.columns:
+            raise no_column(name, list(file.frame.columns), file.name)
+    return file.frame[list(columns)]
+
+
+def parted(table: Any, target: Any) -> tuple[Any, Any]:
+    """The table without its target, and the target, which may be the name of one of its columns."""
+    table = opened(table)
+    if not isinstance(target, str):
+        return table, target
+    names = column_names(table)
+    if names is None:
+        raise LogicLensError(f"a matrix has no column {target!r}: pass the target itself.")
+    if target not in names:
+        raise no_column(target, [str(name) for name in names], "the table")
+    if isinstance(table, dict):
+        return {name: values for name, values in table.items() if name != target}, table[target]
+    frame = nw.from_native(table)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    return frame.drop(target).to_native(), frame.get_column(target).to_pandas()
