@@ -30,13 +30,12 @@ from peers import Answer, Lines, Split
 from planted import Problem, families, judge
 
 from logiclens import EntropyClassifier
-from logiclens.estimators.classifier import BegunFit
-from logiclens.estimators.settings import search_config
-from logiclens.estimators.training import Trained, probabilities, train_networks
+from logiclens.estimator.classifier import BegunFit
+from logiclens.estimator.training import Trained, probabilities, search_config, train_networks
 from logiclens.explain.length import SearchConfig, learn_rules
 from logiclens.formula.rule_set import RuleSet
 from logiclens.train.committee import Committee, Teacher, teacher_of
-from logiclens.train.history import TrainResult
+from logiclens.train.config import TrainResult
 
 FIXED_FAMILIES = ("monks", "tic-tac-toe")
 """Planted families whose tables are among those of `make bench-table`."""

@@ -19,8 +19,8 @@ import numpy as np
 from tables import TABLES, Fold
 
 from logiclens.errors import LogicLensWarning
-from logiclens.estimators import EntropyClassifier
-from logiclens.estimators.cross_validation import score_formulas
+from logiclens.estimator import EntropyClassifier
+from logiclens.estimator.cross_validation import score_formulas
 from logiclens.metrics.scores import accuracy, standard_error
 
 BUDGETS = (1, 3, 5, 9, 20, 40)

@@ -37,7 +37,7 @@ from logiclens.bench.runs.sweep import PENALTIES, TEMPERATURES
 from logiclens.bench.runs.tasks import TASKS, Protocol
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.nn.networks import EntropyNet
+from logiclens.nn.layers import EntropyNet
 from logiclens.train.config import TrainConfig
 from logiclens.train.loop import fit
 

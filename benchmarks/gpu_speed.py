@@ -19,10 +19,10 @@ import numpy as np
 import torch
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.nn.networks import EntropyNet
-from logiclens.train import stacked_run
-from logiclens.train.batched import fit_many
+from logiclens.nn.layers import EntropyNet
+from logiclens.train import fit_many as stacked_run
 from logiclens.train.config import TrainConfig
+from logiclens.train.fit_many import fit_many
 
 REPEATS = 15
 BYTES_A_SECOND, OPERATIONS_A_SECOND = 4.8e12, 67e12

@@ -34,12 +34,12 @@ import torch
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.classwise import explain_all
 from logiclens.formula.dnf import DNF, Cube, Literal
-from logiclens.formula.minimise import minimise, row_bits
+from logiclens.formula.minimisation import minimise, row_bits
 from logiclens.formula.packed_rows import PackedRows, pack_columns
 from logiclens.formula.truth_table import TruthTable
-from logiclens.nn.networks import EntropyNet
-from logiclens.train.batched import fit_many
+from logiclens.nn.layers import EntropyNet
 from logiclens.train.config import TrainConfig
+from logiclens.train.fit_many import fit_many
 from logiclens.train.loop import fit
 
 BASELINE = Path(__file__).resolve().parent / "results" / "instructions.json"

@@ -19,9 +19,9 @@ import torch
 
 from logiclens import __version__
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.estimators.prepare import Schema
-from logiclens.estimators.store import StoredModel, save
-from logiclens.explain.compiler import compiled_network
+from logiclens.estimator.persistence import StoredModel, save
+from logiclens.estimator.prepare import Schema
+from logiclens.explain.exact import compiled_network
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.groups import NO_GROUPS
 from logiclens.formula.rule_set import Rule, RuleSet

@@ -25,7 +25,7 @@ import numpy as np
 
 from logiclens.errors import FormulaTooLarge
 from logiclens.formula import DNF, Cube, Literal, TruthTable, minimise
-from logiclens.formula.minimise import minimise_complete, row_bits
+from logiclens.formula.minimisation import minimise_complete, row_bits
 
 PEERS = {"sympy": "sympy", "espresso": "pyeda"}
 OUR_LIMIT = 600

@@ -18,9 +18,9 @@ from logiclens.errors import LogicLensWarning
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.logic import test_explanation
 from logiclens.nn import EntropyNet, entropy_logic_loss
-from logiclens.train.batched import StackedRun
 from logiclens.train.config import TrainConfig
-from logiclens.train.objective import Batch
+from logiclens.train.fit_many import StackedRun
+from logiclens.train.loss import Batch
 from logiclens.train.stacked import Stack
 from logiclens.train.stacked_rows import StackedRows, Told
 

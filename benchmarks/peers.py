@@ -35,7 +35,7 @@ from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.search import best_literal
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.minimise import minimise
+from logiclens.formula.minimisation import minimise
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet

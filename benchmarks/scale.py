@@ -42,8 +42,8 @@ NOISE = 0.01
 MOST_OF_PANDAS = 10_000_000
 """More rows than this would hardly fit into memory."""
 LIBRARIES = {
-    "prepare": ("ibis", "ibis.backends.duckdb", "logiclens.estimators.classifier"),
-    "count": ("ibis", "ibis.backends.duckdb", "logiclens.estimators.classifier"),
+    "prepare": ("ibis", "ibis.backends.duckdb", "logiclens.estimator.classifier"),
+    "count": ("ibis", "ibis.backends.duckdb", "logiclens.estimator.classifier"),
     "group by": ("duckdb", "pyarrow"),
     "pandas": ("pandas", "pyarrow.parquet"),
     "polars": ("polars",),
@@ -89,7 +89,7 @@ class Table:
 
 def prepare(table: Table) -> Callable[[], int]:
     """All that `fit` does before it trains."""
-    from logiclens.estimators.classifier import EntropyClassifier
+    from logiclens.estimator.classifier import EntropyClassifier
 
     return lambda: len(EntropyClassifier()._begin_counting(table.opened(), "y", None, None).ready.table.counted())
 

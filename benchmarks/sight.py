@@ -27,7 +27,7 @@ from logiclens import EntropyClassifier
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import set_apart
-from logiclens.estimators.training import Begun, train_all
+from logiclens.estimator.training import Begun, train_all
 
 BAG = 0.6
 """Share of the training rows that each member of the committee sees."""

@@ -65,9 +65,9 @@ if __name__ == "__main__":
     import sklearn.ensemble  # noqa: F401
     import torch  # noqa: F401
 
-    import logiclens.cli.app
+    import logiclens.cli.commands
     import logiclens.cli.explain
-    import logiclens.estimators.classifier
+    import logiclens.estimator.classifier
     import logiclens.report.page  # noqa: F401
     from logiclens.cli import main
 

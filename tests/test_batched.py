@@ -15,11 +15,10 @@ from torch.nn import functional as F
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.nn.functional import entropy_logic_loss, l1_loss
-from logiclens.nn.networks import EntropyNet
-from logiclens.train import batched as batched_module
-from logiclens.train.batched import fit_many
-from logiclens.train.config import TrainConfig
-from logiclens.train.history import TrainResult
+from logiclens.nn.layers import EntropyNet
+from logiclens.train import fit_many as batched_module
+from logiclens.train.config import TrainConfig, TrainResult
+from logiclens.train.fit_many import fit_many
 from logiclens.train.loop import fit
 from logiclens.train.stacked import stackable
 

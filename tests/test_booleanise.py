@@ -23,7 +23,7 @@ from logiclens.concepts.booleaniser import Booleaniser, Cutting
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import distinct_rows
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.estimators.prepare import prepare
+from logiclens.estimator.prepare import prepare
 from logiclens.formula.dnf import written
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logiclens.train.choosing import Choice
+from logiclens.train.fit_many import Choice
 
 
 def one_after_another(loss: np.ndarray, right: np.ndarray, patience: int | None) -> tuple[int | None, bool]:

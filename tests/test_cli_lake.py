@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logiclens.cli.run import _run
+from logiclens.cli.main import _run
 from tests import cli_runs
 from tests.test_engine import frame
 

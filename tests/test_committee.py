@@ -15,9 +15,9 @@ from logiclens import EntropyClassifier
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.splits import split_groups
 from logiclens.errors import LogicLensError
-from logiclens.estimators.inputs import known_labels
-from logiclens.estimators.prepare import Cutter, _Raw
-from logiclens.estimators.training import Begun, probabilities, train_networks
+from logiclens.estimator.inputs import known_labels
+from logiclens.estimator.prepare import Cutter, _Raw
+from logiclens.estimator.training import Begun, probabilities, train_networks
 from logiclens.explain.length import folds_of
 from logiclens.nn import EntropyNet
 from logiclens.train.committee import Committee, n_groups_for, teacher_of

@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.certificate import Certificate, HeadCertificate
-from logiclens.explain.certified import explain_exact
-from logiclens.explain.compiler import compile_formulas, compiled_network
-from logiclens.explain.rounding import compiled_bound
+from logiclens.explain.exact import compile_formulas, compiled_bound, compiled_network, explain_exact
 from logiclens.formula import DNF, parse
 from logiclens.formula.dnf import Complement, Cube, Literal
 from logiclens.formula.rule_set import Rule, RuleSet

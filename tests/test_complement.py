@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logiclens.cli.diff import compared
-from logiclens.cli.export import translated
+from logiclens.cli.models import compared, translated
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain import explain_all
 from logiclens.explain.local import explain_rows, shortest_reason, shortest_refusal

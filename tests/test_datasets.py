@@ -30,7 +30,7 @@ from logiclens.bench.datasets.synthetic import random_dnf
 from logiclens.bench.datasets.tabular import CONCEPTS, FLAGS, LATE, NUMBERS
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Literal
-from logiclens.formula.minimise import minimise_complete
+from logiclens.formula.minimisation import minimise_complete
 from logiclens.formula.text import format_formula, parse
 
 AT_HAND = ("breast-cancer", "wine", "iris", "digits-parity", "xor", "parity", "random-dnf")

@@ -14,13 +14,21 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import logiclens.train.checkpoint as checkpoint_module
+import logiclens.train.encoder as checkpoint_module
 import logiclens.train.encoder as encoder_module
 from logiclens.errors import LogicLensError
 from logiclens.nn import EntropyNet
 from logiclens.nn.encoders import LEAST_CROP, SHIFT, BasicBlock, ImageScale, ResNet10, cropped, shifted
-from logiclens.train.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from logiclens.train.encoder import EncoderConfig, Feed, encode, fit_encoder, set_rate
+from logiclens.train.encoder import (
+    EncoderConfig,
+    Feed,
+    encode,
+    fingerprint,
+    fit_encoder,
+    load_checkpoint,
+    save_checkpoint,
+    set_rate,
+)
 
 QUICK = EncoderConfig(epochs=3, batch_size=32, learning_rate=1e-2, device="cpu")
 

@@ -8,8 +8,8 @@ import pytest
 
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.errors import LogicLensError
-from logiclens.estimators import EntropyClassifier
-from logiclens.estimators.prepare import prepare
+from logiclens.estimator import EntropyClassifier
+from logiclens.estimator.prepare import prepare
 from logiclens.formula.dnf import DNF, Complement
 
 RNG = np.random.default_rng(5)

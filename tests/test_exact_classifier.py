@@ -13,8 +13,8 @@ import torch
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.estimators import EntropyClassifier
-from logiclens.estimators.fitted import NotFittedError
+from logiclens.estimator import EntropyClassifier
+from logiclens.estimator.classifier import NotFittedError
 from logiclens.formula import DNF, RuleSet, parse
 from logiclens.formula.groups import NO_GROUPS
 

@@ -7,8 +7,8 @@ import pytest
 from logiclens.bench.runs import toy
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.splits import folds
-from logiclens.estimators import EntropyClassifier
-from logiclens.estimators.cross_validation import cross_validate, summarise
+from logiclens.estimator import EntropyClassifier
+from logiclens.estimator.cross_validation import cross_validate, summarise
 from logiclens.formula import DNF
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
 from logiclens import EntropyClassifier
+from logiclens.cli.sheet import bar
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain import explain_all
@@ -28,7 +29,6 @@ from logiclens.render.figures import (
     save_png,
     short_names,
 )
-from logiclens.render.text import bar
 from logiclens.train import History
 from tests.rigged import GRID, NAMES, xor_net
 

@@ -31,10 +31,10 @@ from logiclens.bench.runs.sweep import sweep_run
 from logiclens.bench.runs.tasks import TASKS, ScriptSettings, folds_of
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.estimators.cross_validation import fires
+from logiclens.estimator.cross_validation import fires
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.text import parse
-from logiclens.nn.networks import EntropyNet
+from logiclens.nn.layers import EntropyNet
 from tests.encoded_problem import encoded_problem
 
 

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logiclens.errors import FormulaTooLarge, LogicLensError
-from logiclens.formula import DNF, Cube, Literal, TruthTable, minimise
-from logiclens.formula import minimise as espresso
+from logiclens.formula import DNF, Cube, Literal, TruthTable, minimisation, minimise
 from logiclens.formula.cube_array import CubeArray
-from logiclens.formula.minimise import (
+from logiclens.formula.minimisation import (
     essential,
     isop,
     minimise_complete,
@@ -93,7 +92,7 @@ def test_every_order_of_the_concepts_gives_a_sum_of_the_table(n, data):
 
 def test_free_rows_shorten_the_sums_of_a_complete_table(monkeypatch):
     # One row answered yes and one answered no: a single literal tells them apart, before anything is improved.
-    monkeypatch.setattr(espresso, "PASSES", 0)
+    monkeypatch.setattr(minimisation, "PASSES", 0)
     for yes_row, no_row in ((0, 15), (3, 7), (12, 10)):
         yes, known = np.zeros(16, dtype=bool), np.zeros(16, dtype=bool)
         yes[yes_row] = known[yes_row] = known[no_row] = True

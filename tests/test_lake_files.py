@@ -12,7 +12,7 @@ import pytest
 from logiclens import EntropyClassifier
 from logiclens.engine.lake import in_engine, short_names
 from logiclens.errors import LogicLensError
-from logiclens.estimators.lakes import predict_into
+from logiclens.estimator.on_engine import predict_into
 from logiclens.formula import Predicate, Rule, RuleSet, parse
 from logiclens.tables.files import read_table
 from tests.test_engine import frame, in_duckdb
@@ -105,7 +105,7 @@ def test_what_has_no_files_is_refused(model, tmp_path):
 
 def test_columns_of_many_values_are_no_subgroups(model, monkeypatch):
     rows = frame(300).assign(number=range(300))
-    monkeypatch.setattr("logiclens.estimators.lakes.MAX_SUBGROUPS", 50)
+    monkeypatch.setattr("logiclens.estimator.on_engine.MAX_SUBGROUPS", 50)
     with pytest.raises(LogicLensError, match="'number' has 300 values: cut it into ranges, since at most 50 subgroups"):
         model.statistics(in_duckdb(rows), "y", by="number")
     # 300 moments in 30 months.
@@ -114,7 +114,7 @@ def test_columns_of_many_values_are_no_subgroups(model, monkeypatch):
 
 def test_too_many_files_are_no_subgroups(model, tmp_path, monkeypatch):
     written(tmp_path, "csv")
-    monkeypatch.setattr("logiclens.estimators.lakes.MAX_SUBGROUPS", 2)
+    monkeypatch.setattr("logiclens.estimator.on_engine.MAX_SUBGROUPS", 2)
     with pytest.raises(LogicLensError, match="these are 3 files: name fewer, since at most 2 subgroups are told apart"):
         model.statistics(tmp_path, "y", per_file=True)
 

@@ -15,11 +15,9 @@ from hypothesis import strategies as st
 from scipy.optimize import milp
 from sympy.logic import SOPform
 
-from logiclens.formula import DNF, Cube, Literal, TruthTable, minimise
-from logiclens.formula import minimise as covering
-from logiclens.formula import minimise as espresso
+from logiclens.formula import DNF, Cube, Literal, TruthTable, minimisation, minimise
 from logiclens.formula.cube_array import CubeArray
-from logiclens.formula.minimise import (
+from logiclens.formula.minimisation import (
     Minimum,
     cheapest_cover,
     covering_primes,
@@ -232,7 +230,7 @@ def test_wide_tables_are_right_on_every_cared_row(width, data):
 
 def test_many_rows_at_random_are_all_covered(monkeypatch):
     # The solver would take a while to shorten what is as long as noise makes it.
-    monkeypatch.setattr(covering, "POLISH_MARKS", 0)
+    monkeypatch.setattr(minimisation, "POLISH_MARKS", 0)
     table = random_table(3, n_concepts=15, n_rows=3000, flip=0.3)
     assert len(table.on) > 1000
     assert right_on_every_cared_row(minimise(table).formula, table)
@@ -468,7 +466,7 @@ def test_joined_cube_arrays_do_not_repeat(left, right):
 @pytest.mark.parametrize("limits", [{"PROVABLE_CELLS": 0, "PROVABLE_MARKS": 0}, {"NODE_LIMIT": 0}, {"TIME_LIMIT": 0.0}])
 def test_cover_that_the_solver_does_not_finish_is_not_called_proved(monkeypatch, limits):
     for name, value in limits.items():
-        monkeypatch.setattr(covering, name, value)
+        monkeypatch.setattr(minimisation, name, value)
     table = random_function(0, 8, 1.0)
     primes = all_primes(table.on, table.off)
     chosen, proved = cheapest_cover(primes, packed(table.on))
@@ -494,7 +492,7 @@ def test_what_rows_share_never_proves_too_much(data):
         if covers[:, some].any(axis=1).all()
     )
     for paid in range(least + 1, least + 4):
-        assert not covering._is_least(paid, covers, cost)
+        assert not minimisation._is_least(paid, covers, cost)
 
 
 def test_a_cover_that_rows_prove_needs_no_solver(monkeypatch):
@@ -545,7 +543,7 @@ def test_rows_covered_alone_are_those_of_one_cube_only(seed, n_cubes, n_rows):
     rng = np.random.default_rng(seed)
     rows = rng.random((n_rows, 4)) < 0.5
     cubes = CubeArray(rng.random((n_cubes, 4)) < 0.4, rng.random((n_cubes, 4)) < 0.5)
-    found = espresso.covered_alone(cubes.covers_packed(packed(rows)))
+    found = minimisation.covered_alone(cubes.covers_packed(packed(rows)))
     covers = cubes.covers(rows)
     for p in range(n_cubes):
         alone = covers[:, p] & (covers.sum(axis=1) == 1)
@@ -577,7 +575,7 @@ def test_many_rows_are_covered_in_blocks():
 
 
 def test_a_cover_too_large_for_a_single_branch_is_not_proved(monkeypatch):
-    monkeypatch.setattr(covering, "NODE_MARKS", 1)
+    monkeypatch.setattr(minimisation, "NODE_MARKS", 1)
     table = random_function(0, 12, 0.1)
     found = minimise(table)
     assert not found.proved
@@ -613,8 +611,8 @@ def test_what_expanding_leaves_open_is_split():
 
 def test_noise_beyond_the_effort_gets_a_formula(monkeypatch):
     # With next to no effort for growing and expanding, most rows are split like a decision tree's.
-    monkeypatch.setattr(espresso, "EXPANSION_WORDS", 20_000)
-    monkeypatch.setattr(espresso, "SMALL_WORDS", 20_000)
+    monkeypatch.setattr(minimisation, "EXPANSION_WORDS", 20_000)
+    monkeypatch.setattr(minimisation, "SMALL_WORDS", 20_000)
     table = random_table(0, n_concepts=40, n_rows=1500, flip=0.5)
     assert right_on_every_cared_row(minimise(table).formula, table)
 

@@ -21,8 +21,8 @@ from sklearn.utils import estimator_html_repr
 from logiclens import EntropyClassifier
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensWarning
-from logiclens.estimators import classifier as classifier_module
-from logiclens.estimators import explaining as explaining_module
+from logiclens.estimator import classifier as classifier_module
+from logiclens.estimator import classifier as explaining_module
 from logiclens.explain import explain_all
 from logiclens.explain.certificate import HeadCertificate
 from logiclens.explain.stability import selection_frequencies

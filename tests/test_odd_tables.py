@@ -8,7 +8,7 @@ import pytest
 
 from logiclens import EntropyClassifier
 from logiclens.errors import LogicLensError
-from logiclens.estimators.teacher import RecordedAnswers
+from logiclens.estimator.inputs import RecordedAnswers
 
 
 def bits(n_rows: int = 120, seed: int = 0) -> pd.DataFrame:

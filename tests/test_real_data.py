@@ -9,8 +9,8 @@ import pytest
 from logiclens.concepts import ConceptTable
 from logiclens.concepts.splits import folds
 from logiclens.errors import LogicLensWarning
-from logiclens.estimators import EntropyClassifier
-from logiclens.estimators.cross_validation import score_formulas
+from logiclens.estimator import EntropyClassifier
+from logiclens.estimator.cross_validation import score_formulas
 
 pytestmark = pytest.mark.data
 

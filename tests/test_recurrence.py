@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logiclens.cli.diff import compared
-from logiclens.cli.export import translated
+from logiclens.cli.models import compared, translated
 from logiclens.errors import LogicLensError
-from logiclens.estimators import EntropyClassifier
+from logiclens.estimator import EntropyClassifier
 from logiclens.explain.length import LearnedRules, learn_rules
 from logiclens.explain.search import formula_of
 from logiclens.explain.stability import alike, cuts_of, known_recurrence, selection_frequencies, with_recurrence
@@ -267,7 +266,7 @@ def found_once(*args, **kwargs) -> LearnedRules:
 @pytest.fixture(scope="module", params=[True, False], ids=["exact", "soft"])
 def model(request) -> EntropyClassifier:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("logiclens.estimators.training.learn_rules", found_once)
+        patch.setattr("logiclens.estimator.training.learn_rules", found_once)
         return EntropyClassifier(exact=request.param, **SETTINGS).fit(FRAME, NOISY)
 
 

@@ -14,8 +14,8 @@ from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import distinct_rows, set_apart
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.estimators import EntropyClassifier, training
-from logiclens.estimators.training import _drawn
+from logiclens.estimator import EntropyClassifier, training
+from logiclens.estimator.training import _drawn
 from logiclens.formula import parse
 from logiclens.formula.groups import Groups
 from logiclens.formula.record import to_dict

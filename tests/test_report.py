@@ -27,7 +27,7 @@ from logiclens.errors import LogicLensError
 from logiclens.report import check_result, render
 from logiclens.report.charts import MOST_BARS, loss_chart, relevance_chart
 from logiclens.report.view import deciding, differing, shade, standing, summary
-from logiclens.report.words import cut, interval, percent
+from logiclens.words import cut, interval, percent
 from tests.report_cases import CASES, Case, patients, result_of
 
 pytest.importorskip("jinja2")

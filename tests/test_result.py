@@ -14,11 +14,10 @@ from scipy.stats import binomtest
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.estimators import EntropyClassifier
+from logiclens.estimator import EntropyClassifier
 from logiclens.report import check_result
-from logiclens.report.measured import MOST_ROWS, Source
 from logiclens.report.page import render
-from logiclens.report.result import result_of
+from logiclens.report.result import MOST_ROWS, Source, result_of
 
 RNG = np.random.default_rng(3)
 N = 400

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logiclens.explain import rules as module
-from logiclens.explain.rules import best_order, rule_set
+from logiclens.explain import decision as module
+from logiclens.explain.decision import best_order, rule_set
 from logiclens.formula import Complement, PackedRows, parse
 from logiclens.formula.groups import NO_GROUPS
 from logiclens.metrics.rule_statistics import wilson_interval

@@ -11,8 +11,8 @@ from scipy.stats import binomtest
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, UnknownConcept
 from logiclens.explain import explain_all
-from logiclens.explain.pareto import pareto
-from logiclens.explain.rules import rule_set
+from logiclens.explain.decision import rule_set
+from logiclens.explain.result import pareto
 from logiclens.formula import DNF, Complement, parse
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.predicate import Predicate

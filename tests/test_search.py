@@ -31,7 +31,7 @@ from logiclens.bench.runs.study import (
     suggested,
 )
 from logiclens.bench.runs.tasks import TASKS
-from logiclens.cli.search import Wanted, front_table
+from logiclens.cli.bench import Wanted, front_table
 from logiclens.errors import LogicLensError
 from tests.encoded_problem import encoded_problem
 
@@ -174,8 +174,8 @@ def test_options_that_mean_nothing_together_are_refused(wanted: Wanted, sentence
 
 def test_predicted_concepts_are_made_once_before_the_trials(source: Source, tmp_path: Path, monkeypatch: Any) -> None:
     problem = encoded_problem()
-    for module in ("folddata", "search"):
-        monkeypatch.setattr(f"logiclens.experiments.{module}.dataset_of", lambda _name, _folder: problem)
+    for module in ("fold_data", "study"):
+        monkeypatch.setattr(f"logiclens.bench.runs.{module}.dataset_of", lambda _name, _folder: problem)
     steps: list[Any] = []
     url = f"sqlite:///{tmp_path / 'study.db'}"
     with joblib.parallel_config("threading", n_jobs=1):

@@ -11,9 +11,9 @@ import pytest
 from logiclens import EntropyClassifier
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.reference_cuts import ReferenceCut
-from logiclens.estimators.inputs import known_labels
-from logiclens.estimators.prepare import Cutter, _Raw
-from logiclens.explain.sharpening import _cost_of_errors, _Table, sharper_cuts
+from logiclens.estimator.inputs import known_labels
+from logiclens.estimator.prepare import Cutter, _Raw
+from logiclens.explain.thresholds import _cost_of_errors, _Table, sharper_cuts
 from logiclens.tables.frames import columns_of
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.estimators import EntropyClassifier
+from logiclens.estimator import EntropyClassifier
 from logiclens.tables.frames import column_names, opened, parted
 
 RNG = np.random.default_rng(2)

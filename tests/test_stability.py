@@ -11,8 +11,8 @@ import pytest
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.estimators import EntropyClassifier
-from logiclens.estimators.training import _drawn
+from logiclens.estimator import EntropyClassifier
+from logiclens.estimator.training import _drawn
 from logiclens.explain.length import bag_cubes
 from logiclens.explain.search import formula_of
 from logiclens.explain.stability import alike, cuts_of, selection_frequencies
@@ -204,7 +204,7 @@ def test_class_weights_count_in_resamples_too(monkeypatch):
 
     rows, labels = noisy(0)
     model = EntropyClassifier(None, epochs=5, committee=3, class_weight={False: 1.0, True: 3.0}).fit(rows, labels)
-    monkeypatch.setattr("logiclens.estimators.training.bag_cubes", search)
+    monkeypatch.setattr("logiclens.estimator.training.bag_cubes", search)
     model.explain(stability=2)
     assert [factors.tolist() for factors in seen] == [[1.0, 3.0]] * 2
 

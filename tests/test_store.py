@@ -15,8 +15,8 @@ from safetensors.torch import load_file, save_file
 
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.errors import LogicLensError
-from logiclens.estimators import EntropyClassifier
-from logiclens.estimators.store import checked_target
+from logiclens.estimator import EntropyClassifier
+from logiclens.estimator.persistence import checked_target
 from logiclens.verify import Refuted, Unusable, verify
 
 RNG = np.random.default_rng(0)
@@ -156,7 +156,7 @@ def test_a_save_that_fails_leaves_the_old_model_and_no_remains(exact, folder, tm
     def fail(*_: object, **__: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("logiclens.estimators.store._write_json", fail)
+    monkeypatch.setattr("logiclens.estimator.persistence._write_json", fail)
     with pytest.raises(LogicLensError, match=r"cannot be written to .*model \(no space left on device\)"):
         exact.save(folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

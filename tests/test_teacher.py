@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from logiclens import EntropyClassifier
 from logiclens.errors import LogicLensError
-from logiclens.estimators.teacher import RecordedAnswers
+from logiclens.estimator.inputs import RecordedAnswers
 from tests.cli_runs import logiclens, refused
 
 

@@ -30,7 +30,7 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, UnknownConcept
 from logiclens.formula.dnf import DNF
 from logiclens.formula.text import parse
-from logiclens.nn.networks import EntropyNet
+from logiclens.nn.layers import EntropyNet
 
 PYTHON = Path(os.environ.get(VARIABLE) or Path(__file__).parents[1] / ".venv-reference" / "bin" / "python")
 needs_it = pytest.mark.skipif(

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning, NoEntropyLayer
 from logiclens.nn import EntropyNet
+from logiclens.progress import Progress
 from logiclens.train import History, TrainConfig, TrainResult, fit
-from logiclens.train.progress import Progress
 from tests.oracles import paper_layer
 
 ONE_STEP = TrainConfig(epochs=1, penalty=None)

@@ -28,12 +28,10 @@ from logiclens.formula import predicate as formula
 from logiclens.nn import EntropyNet
 from logiclens.verify import Refuted, Report, Unusable, VerificationError, verify
 from logiclens.verify.__main__ import main
-from logiclens.verify.meaning import excludes, implies, surely_meet
-from logiclens.verify.names import misleads
-from logiclens.verify.network import logits
+from logiclens.verify.claim import domain_table, formula_table
+from logiclens.verify.meaning import excludes, implies, misleads, surely_meet
+from logiclens.verify.network import Head, Linear, logits
 from logiclens.verify.records import Domain, Predicate
-from logiclens.verify.table import domain_table, formula_table
-from logiclens.verify.weights import Head, Linear
 from tests.oracles.certified import Saved, all_rows, allowed, certify, float64_logits, random_net, sealed
 from tests.oracles.rounding import PlainHead, exact_layers, worst_logit
 

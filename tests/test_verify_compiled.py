@@ -17,8 +17,8 @@ from logiclens.formula import DNF, parse
 from logiclens.formula.dnf import Complement, Cube, Literal
 from logiclens.nn import EntropyNet
 from logiclens.verify import Refuted, Unusable, VerificationError, verify
+from logiclens.verify.network import Head, Linear
 from logiclens.verify.units import Unproved, prove
-from logiclens.verify.weights import Head, Linear
 from tests.oracles.certified import Saved, all_rows
 from tests.oracles.compiled import compiled, random_formula, saved_compiled
 from tests.oracles.rounding import PlainHead, worst_logit

@@ -17,7 +17,7 @@ _HOME = {
     "CountedRows": "logiclens.formula.counted_rows",
     "Cube": "logiclens.formula.dnf",
     "DNF": "logiclens.formula.dnf",
-    "EntropyClassifier": "logiclens.estimators.classifier",
+    "EntropyClassifier": "logiclens.estimator.classifier",
     "Literal": "logiclens.formula.dnf",
     "LogicLensError": "logiclens.errors",
     "Predicate": "logiclens.formula.predicate",
@@ -26,7 +26,7 @@ _HOME = {
     "explain_all": "logiclens.explain.classwise",
     "explain_class": "logiclens.explain.classwise",
     "explain_local": "logiclens.explain.local",
-    "minimise": "logiclens.formula.minimise",
+    "minimise": "logiclens.formula.minimisation",
     "parse": "logiclens.formula.text",
 }
 _PACKAGES = (
@@ -34,7 +34,7 @@ _PACKAGES = (
     "concepts",
     "engine",
     "errors",
-    "estimators",
+    "estimator",
     "explain",
     "export",
     "formula",
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from logiclens.concepts.booleaniser import Booleaniser as Booleaniser
     from logiclens.concepts.concept_table import ConceptTable as ConceptTable
     from logiclens.errors import LogicLensError as LogicLensError
-    from logiclens.estimators.classifier import EntropyClassifier as EntropyClassifier
+    from logiclens.estimator.classifier import EntropyClassifier as EntropyClassifier
     from logiclens.explain.classwise import explain_all as explain_all
     from logiclens.explain.classwise import explain_class as explain_class
     from logiclens.explain.local import explain_local as explain_local
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from logiclens.formula.dnf import DNF as DNF
     from logiclens.formula.dnf import Cube as Cube
     from logiclens.formula.dnf import Literal as Literal
-    from logiclens.formula.minimise import minimise as minimise
+    from logiclens.formula.minimisation import minimise as minimise
     from logiclens.formula.predicate import Predicate as Predicate
     from logiclens.formula.rule_set import RuleSet as RuleSet
     from logiclens.formula.text import parse as parse

@@ -18,7 +18,7 @@ import numpy as np
 import safetensors.numpy
 import torch
 
-from logiclens.formula.minimise import minimise
+from logiclens.formula.minimisation import minimise
 from logiclens.formula.truth_table import TruthTable
 from logiclens.nn import EntropyNet
 

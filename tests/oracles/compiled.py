@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.explain.compiler import CompiledNetwork, compiled_network, stated_formula
+from logiclens.explain.exact import CompiledNetwork, compiled_network, stated_formula
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from tests.oracles.certified import Saved
 

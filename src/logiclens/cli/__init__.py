@@ -1,3 +1,3 @@
 """The command line: argument parsing and printing only."""
 
-from logiclens.cli.run import main as main
+from logiclens.cli.main import main as main

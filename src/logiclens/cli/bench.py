@@ -7,19 +7,23 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from logiclens.cli.cluster import cluster
-from logiclens.cli.output import Printer
+from logiclens.cli.options import cluster
+from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.errors import LogicLensError
 
 if TYPE_CHECKING:
     from logiclens.bench.runs.fold_data import Source
     from logiclens.bench.runs.plan import Plan, Step
     from logiclens.bench.runs.results import Results, Run
+    from logiclens.bench.runs.study import Found, Setting
     from logiclens.bench.runs.tasks import Protocol, Task
+    from logiclens.bench.runs.toy import ToyRun
+    from logiclens.explain.classwise import Method
+
 
 COLUMNS = {
     "model_accuracy": ("accuracy %", 100.0),
@@ -243,3 +247,167 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
     if any(not 0 < number < float("inf") for number in found):
         raise LogicLensError(f"{option} takes numbers above 0, got {text!r}.")
     return found
+
+
+TRIALS = 30
+"""In all, where nothing is said."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How to search, as the command line has it; None and False where nothing was said."""
+
+    search: str | None
+    trials: int | None = None
+    storage: str | None = None
+    study: str | None = None
+    grid: bool = False
+    retry: bool = False
+
+    def check(self) -> None:
+        """Refuse options that have no meaning together."""
+        if self.search is None:
+            said = [name for name in ("trials", "storage", "study") if getattr(self, name) is not None]
+            if said:
+                raise LogicLensError(f"--{said[0]} is for a search: say --search optuna too.")
+            return
+        if self.search != "optuna":
+            raise LogicLensError(f"--search must be optuna, got {self.search!r}.")
+        if self.grid:
+            raise LogicLensError("--taus and --lambdas are a grid, and --search draws its own: leave one of them out.")
+        if self.retry:
+            raise LogicLensError("--retry is for a grid; a search goes on with more --trials.")
+
+
+def run_search(asked: Asked, task: str, wanted: Wanted, *, quiet: bool) -> None:
+    """Carry out the trials that are missing, then print the front."""
+    from logiclens.bench.datasets.catalogue import check
+    from logiclens.bench.runs.results import STUDY
+    from logiclens.bench.runs.study import Search, search
+    from logiclens.bench.runs.tasks import has_protocol, named_tasks
+
+    (chosen,) = named_tasks([task])
+    if len(asked.protocols) != 1:
+        raise LogicLensError("a search is under one protocol: --protocol clean, or --protocol paper.")
+    (protocol,) = asked.protocols
+    if not has_protocol(chosen, protocol):
+        raise LogicLensError(f"the paper has no experiment {chosen.name!r}: search under --protocol clean.")
+    source = asked.source
+    check(chosen.dataset, source.data)
+    if asked.out.exists() and not asked.out.is_dir():
+        raise LogicLensError(f"{asked.out} is a file: name a folder with --out, or a database with --storage.")
+    storage = wanted.storage or f"sqlite:///{asked.out / STUDY}"
+    study = wanted.study or f"{chosen.name}, {protocol}"
+    shown = Shown(quiet)
+    with asked.cluster():
+        if wanted.storage is None:
+            asked.out.mkdir(parents=True, exist_ok=True)
+        try:
+            found = search(
+                Search(
+                    chosen, protocol, source, wanted.trials or TRIALS, storage, study,
+                    n_workers=asked.jobs, limit=asked.limit,
+                ),
+                shown.tell,
+            )  # fmt: skip
+        finally:
+            shown.clear()
+    printer = Printer(quiet=quiet)
+    for line in front_table(found, f"{chosen.name}, protocol {protocol}"):
+        printer.say(line, hang=0)
+    if found.n_failed:
+        printer.note(f"{found.n_failed} of {found.n_tried + found.n_failed} trials did not end well.")
+    if not found.front:
+        raise typer.Exit(1)
+    printer.note("No setting of the table is beaten by another in everything. Test rows were not looked at.")
+
+
+def front_table(found: Found, title: str) -> Iterable[str]:
+    """The front, the most accurate first, as lines of text."""
+    from logiclens.bench.runs.study import Setting
+
+    if not found.front:
+        return
+    yield f"\n{title}: the front of {found.n_tried} trials, on validation rows"
+    settings = [_words(Setting.of(one.params)) for one in found.front]
+    wide = max(18, *(len(setting) + 1 for setting in settings))
+    yield f"  {'':<{wide}}" + "".join(f"{head:>12}" for head in ("accuracy %", "rules F1 %", "literals", "trial"))
+    ranked = sorted(zip(settings, found.front, strict=True), key=lambda pair: (-pair[1].values[0], pair[1].number))
+    for setting, one in ranked:
+        accuracy, explanation, literals = one.values
+        cells = f"{100 * accuracy:>12.2f}{100 * explanation:>12.2f}{literals:>12.2f}{one.number:>12}"
+        yield f"  {setting:<{wide}}{cells}"
+
+
+def _words(setting: Setting) -> str:
+    hidden = ",".join(map(str, setting.hidden))
+    cut = "" if setting.cuts == "task" else f" {setting.cuts}:{setting.n_cuts}"
+    return f"tau={setting.temperature:.3g} lambda={setting.penalty_weight:.2g} hidden={hidden}{cut}"
+
+
+FIGURES = ("model_a_weights.png", "model_b_relevance.png", "model_c_relevance.png", "model_c_network.png")
+
+
+def run_toy(*, out: Path, n_seeds: int, epochs: int, json: str | None, quiet: bool) -> None:
+    """Train, draw into `out`, and print formulas and counts."""
+    check_outputs(json)
+    _check_folder(out)
+    # After what can be refused at once: torch takes its time to load.
+    from logiclens.bench.runs import toy
+    from logiclens.render.figures import heat_map, network_diagram, require_matplotlib, save_png
+
+    require_matplotlib()
+    printer = Printer(quiet=quiet or json == STANDARD)
+    runs = []
+    for seed in range(n_seeds):
+        runs.append(toy.train_c(seed, epochs))
+        printer.say(_seed(runs[-1], toy.METHODS, len(toy.TRUTH)))
+    first = runs[0]
+    weights = toy.weights(toy.train_a(0, epochs), toy.train_b(0, epochs), first.network)
+    hidden = [f"h{i + 1}" for i in range(len(weights.plain))]
+    captions = [str(explained) for explained in first.explanations["search"]]
+    figures = (
+        heat_map(weights.plain, hidden, toy.CONCEPTS, "A: plain layer, L1: weights W"),
+        heat_map(weights.l1, toy.CLASSES, toy.CONCEPTS, "B: entropy layer, L1: relevance"),
+        heat_map(weights.entropy, toy.CLASSES, toy.CONCEPTS, "C: entropy layer, entropy loss: relevance"),
+        network_diagram(first.network, toy.CONCEPTS, toy.CLASSES, captions),
+    )
+    for name, figure in zip(FIGURES, figures, strict=True):
+        save_png(figure, out / name)
+    write_json(
+        {"figures": [str(out / name) for name in FIGURES], "seeds": [_told(run, toy.METHODS) for run in runs]}, json
+    )
+    printer.say("\nThe four formulas of model C, seed 0:\n")
+    for method in toy.METHODS:
+        for explained in first.explanations[method]:
+            printer.say(f"  {method:<8}{explained}")
+    printer.say(f"\nSeeds of 0 to {n_seeds - 1} in which all four formulas are recovered:\n")
+    for method in toy.METHODS:
+        whole = sum(run.recovered(method) == len(toy.TRUTH) for run in runs)
+        printer.say(f"  {method:<8}{whole} of {n_seeds}")
+    printer.note(f"Drawn into {out}: {', '.join(FIGURES)}")
+
+
+def _check_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LogicLensError(f"cannot write into {str(out)!r}: {error.strerror}.") from None
+    for name in FIGURES:
+        # Better to know before the training than after it.
+        if (out / name).is_dir():
+            raise LogicLensError(f"cannot write {str(out / name)!r}: there is a folder of that name.")
+
+
+def _told(run: ToyRun, methods: Sequence[Method]) -> dict[str, Any]:
+    return {
+        "seed": run.seed,
+        "recovered": {method: run.recovered(method) for method in methods},
+        "formulas": {method: [str(one) for one in run.explanations[method]] for method in methods},
+    }
+
+
+def _seed(run: ToyRun, methods: Sequence[Method], n_formulas: int) -> str:
+    found = ", ".join(f"{method} {run.recovered(method)} of {n_formulas}" for method in methods)
+    relevant = run.network.entropy.relevant().sum(dim=1).tolist()
+    return f"seed {run.seed}: relevant concepts a head {relevant}; formulas recovered: {found}"

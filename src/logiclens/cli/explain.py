@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +16,57 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.base import clone
 
-from logiclens.cli.lake import Lake
-from logiclens.cli.output import Printer, uninterrupted, write_json, write_text
+from logiclens.cli.engine import Lake
+from logiclens.cli.output import (
+    STANDARD,
+    Printer,
+    check_outputs,
+    check_page_name,
+    uninterrupted,
+    write_json,
+    write_text,
+)
 from logiclens.cli.sheet import print_metrics, print_sheet
 from logiclens.cli.tables import Problem, check_by, subgroups
-from logiclens.cli.wanted import Wanted
 from logiclens.errors import LogicLensError
-from logiclens.estimators.classifier import EntropyClassifier
-from logiclens.estimators.cross_validation import CrossValidation, FoldResult, cross_validate, summarise
-from logiclens.estimators.store import checked_target
-from logiclens.estimators.teacher import RecordedAnswers
+from logiclens.estimator.classifier import EntropyClassifier
+from logiclens.estimator.cross_validation import CrossValidation, FoldResult, cross_validate, summarise
+from logiclens.estimator.inputs import RecordedAnswers
+from logiclens.estimator.persistence import checked_target
 from logiclens.formula.folder import open_result
 from logiclens.formula.rule_set import RuleSet
-from logiclens.report.measured import Source
+from logiclens.progress import Progress, silence
 from logiclens.report.page import render, require_report
-from logiclens.report.result import result_of
+from logiclens.report.result import Source, result_of
 from logiclens.tables.demo import breast_cancer
 from logiclens.tables.files import TableFile
-from logiclens.train.progress import Progress, silence
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for beside the rules themselves."""
+
+    folds: int = 0
+    stability: int | None = None
+    by: str | None = None
+    save: Path | None = None
+    report: str | None = None
+    json: str | None = None
+    jobs: int | None = None
+    backend: str = "local"
+
+    def check(self, *, data: str | None) -> None:
+        """Refuse, before any work, what could not be made or written after it, and the table itself as a result."""
+        if self.stability is None and (self.jobs is not None or self.backend != "local"):
+            raise LogicLensError("--jobs and --backend are for resamples: say how many, for example --stability 20.")
+        check_outputs(self.report, self.json, data=data)
+        check_page_name(self.report)
+
+    @property
+    def takes_standard_output(self) -> bool:
+        """Whether standard output is for a page or a program, and not for the rule sheet."""
+        return STANDARD in (self.report, self.json)
+
 
 BUNDLED_FOLDS = 5
 

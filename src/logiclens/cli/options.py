@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from logiclens.errors import LogicLensError
 
 
 class Command(TyperCommand):
@@ -92,3 +96,31 @@ Engine: TypeAlias = Annotated[
 Memory: TypeAlias = Annotated[
     str | None, typer.Option(metavar="SIZE", help="The most that DuckDB takes before it uses the disk: 4GB.")
 ]
+
+
+SCHEDULER = "DASK_SCHEDULER_ADDRESS"
+
+Backend: TypeAlias = Annotated[
+    str, typer.Option(metavar="NAME", help="Who does the work: local (processes here) or dask (a cluster).")
+]
+Scheduler: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="URL", envvar=SCHEDULER, help="The address of a Dask cluster.")
+]
+
+
+def cluster(backend: str, scheduler: str | None, jobs: int | None = None) -> AbstractContextManager[Any]:
+    """Send what joblib is given inside to a backend; `jobs` says how much of it at a time, where joblib starts it."""
+    if backend not in ("local", "dask"):
+        raise LogicLensError(f"--backend must be local or dask, got {backend!r}.")
+    if backend == "dask":
+        from logiclens.estimator.cluster import dask_cluster
+
+        return dask_cluster(scheduler)
+    if scheduler is not None and not os.environ.get(SCHEDULER):
+        raise LogicLensError("--scheduler is the address of a Dask cluster: say --backend dask too.")
+    if jobs is None:
+        return nullcontext()
+    import joblib
+
+    config: AbstractContextManager[Any] = joblib.parallel_config(n_jobs=jobs)
+    return config

@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from logiclens.cli.lake import Counting, check_column
+from logiclens.cli.engine import Counting, check_column
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
-from logiclens.cli.reading import Reading
-from logiclens.cli.saved import SavedModel
-from logiclens.cli.tables import check_columns
+from logiclens.cli.saved_model import SavedModel
+from logiclens.cli.tables import Reading, check_columns
 from logiclens.errors import LogicLensError
 from logiclens.tables.files import write_table
 from logiclens.tables.formats import PARQUET, WRITTEN, pyarrow_module
@@ -64,7 +63,7 @@ def predict_lake(
     model = SavedModel(folder, by_rules=True)
     # After the folder was found to be usable: these take their time to load.
     from logiclens.engine.lake import files_of
-    from logiclens.estimators.lakes import predict_into
+    from logiclens.estimator.on_engine import predict_into
 
     table = asked.table()
     for column in (*model.columns, *keep):

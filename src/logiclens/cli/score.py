@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.cli.lake import Counting, check_column, labelled
+from logiclens.cli.engine import Counting, check_column, labelled
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
-from logiclens.cli.reading import Reading
-from logiclens.cli.saved import SavedModel
+from logiclens.cli.saved_model import SavedModel
 from logiclens.cli.sheet import (
     MOST_CONFUSED,
     READ_RULES,
@@ -21,7 +20,7 @@ from logiclens.cli.sheet import (
     print_rules,
     print_subgroup,
 )
-from logiclens.cli.tables import check_columns, told_apart
+from logiclens.cli.tables import Reading, check_columns, told_apart
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Literal
 from logiclens.formula.english import literal_words, recurrence_words
@@ -30,7 +29,7 @@ from logiclens.formula.record import from_dict, to_dict
 from logiclens.formula.rule_set import Rule
 from logiclens.formula.text import format_formula
 from logiclens.metrics.rule_statistics import RuleStatistics, Share, confusion, rule_statistics
-from logiclens.report.words import who_decides
+from logiclens.words import who_decides
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +107,8 @@ def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str |
         check_column(table, by, asked.source)
     # After the table was found to be usable: these take their time to load.
     from logiclens.engine.lake import FILE
-    from logiclens.estimators.lakes import concepts_of, counted_lake, lake_statistics
-    from logiclens.train.progress import Progress
+    from logiclens.estimator.on_engine import concepts_of, counted_lake, lake_statistics
+    from logiclens.progress import Progress
 
     apart, concepts = FILE if per_file else by, None if model.has_network else model.rules.concepts
     with Progress(2, "counting") as progress:

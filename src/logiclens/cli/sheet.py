@@ -8,12 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from logiclens.cli.output import Printer
 from logiclens.metrics.rule_statistics import shown_count
-from logiclens.render.text import bar
 from logiclens.report.view import recurrences
-from logiclens.report.words import percent, who_decides
+from logiclens.words import percent, who_decides
 
 if TYPE_CHECKING:
-    from logiclens.estimators.cross_validation import Metric
+    from logiclens.estimator.cross_validation import Metric
+
+
+def bar(share: float, width: int = 20) -> str:
+    """A share in [0, 1] as a bar with eighths.
+
+    >>> bar(0.53, 10)
+    '█████▎    '
+    """
+    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + " ▏▎▍▌▋▊▉"[rest] * (rest > 0)).ljust(width)
+
 
 READ_RULES = """
 A rule fires on a row when all of its conditions hold. "right" is the share of the rows it fires on that have the class,

@@ -8,9 +8,9 @@ from typing import Any
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.classwise import Method, explain_all
-from logiclens.explain.extract import Answer, Reading, read
 from logiclens.explain.length import FormulaLimits
 from logiclens.explain.own_teacher import ScoreAgainst
+from logiclens.explain.reading import Answer, Reading, read
 from logiclens.explain.result import Explanation
 from logiclens.nn.bottleneck import ConceptBottleneck
 from logiclens.train.bottleneck import predict_concepts

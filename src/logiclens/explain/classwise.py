@@ -14,14 +14,14 @@ from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable, as_table
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.explain.extract import Answer, Reading, read
 from logiclens.explain.length import Choice, FormulaLimits
 from logiclens.explain.own_teacher import FoundFormula, OwnTeacher, ScoreAgainst, notes_of
+from logiclens.explain.paper_method import Judge, Selection, select_paper
+from logiclens.explain.reading import Answer, Reading, read
 from logiclens.explain.result import ClassExplanation, Explanation
-from logiclens.explain.selection import Judge, Selection, select_paper
 from logiclens.formula.counted_rows import CountedRows
 from logiclens.formula.dnf import DNF, Complement, written
-from logiclens.formula.minimise import spelled_out
+from logiclens.formula.minimisation import spelled_out
 from logiclens.formula.packed_rows import places
 from logiclens.formula.truth_table import TruthTable
 from logiclens.metrics.scores import macro_f1_of_counts

@@ -13,7 +13,7 @@ from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable, as_table
 from logiclens.errors import LogicLensError
-from logiclens.explain.extract import Answer, Reading, read
+from logiclens.explain.reading import Answer, Reading, read
 from logiclens.explain.result import Explanation
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.packed_rows import as_array, places

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import split_groups
-from logiclens.explain.extract import Reading
 from logiclens.explain.length import Choice, FormulaLimits, SearchConfig, choose, learn_rules
+from logiclens.explain.reading import Reading
 from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Complement, written
-from logiclens.formula.minimise import minimise, row_bits
+from logiclens.formula.minimisation import minimise, row_bits
 from logiclens.formula.packed_rows import places
 from logiclens.formula.primes import EXACT_CONCEPTS
 from logiclens.formula.truth_table import TruthTable

@@ -14,12 +14,10 @@ from torch import nn
 from logiclens.concepts.concept_table import THRESHOLD, ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.certificate import Certificate, HeadCertificate
-from logiclens.explain.contradictions import SplitSuggestion, suggest_splits
-from logiclens.explain.extract import Reading
-from logiclens.explain.gap import Gap, gap
-from logiclens.explain.pareto import ParetoPoint, pareto
-from logiclens.explain.rules import rule_set
-from logiclens.explain.selection import TraceStep
+from logiclens.explain.decision import rule_set
+from logiclens.explain.gap import Gap, SplitSuggestion, gap, suggest_splits
+from logiclens.explain.paper_method import TraceStep
+from logiclens.explain.reading import Reading
 from logiclens.explain.stability import Stability, with_recurrence
 from logiclens.formula.check import Check, parse_property
 from logiclens.formula.dnf import DNF, Complement
@@ -30,11 +28,57 @@ from logiclens.formula.rule_set import Firing, Resolve, RuleSet, no_class
 from logiclens.formula.text import format_first_order
 from logiclens.formula.truth_table import Contradiction, TruthTable
 from logiclens.formula.why import Why
+from logiclens.metrics.scores import macro_f1
 from logiclens.render.figures import plot_pareto, plot_relevance, require_matplotlib
 from logiclens.render.html import class_html, explanation_html
 
 if TYPE_CHECKING:
     from logiclens.render.figures import Axes
+
+
+@dataclass(frozen=True)
+class ParetoPoint:
+    """The best formula of a class with so many literals; no shorter one found is as true.
+
+    `cross_validated` is the macro-F1 that formulas of the same price had in cross-validation inside the training rows,
+    where the formula was searched.
+    """
+
+    name: str
+    literals: int
+    accuracy: float
+    f1: float
+    formula: DNF | Complement
+    cross_validated: float | None = None
+
+    def __str__(self) -> str:
+        """One line of the curve."""
+        honest = "" if self.cross_validated is None else f", cross-validated {100 * self.cross_validated:.1f}%"
+        return (
+            f"{self.name}: {self.literals:>2} literals, accuracy {100 * self.accuracy:.1f}%, "
+            f"F1 {100 * self.f1:.1f}%{honest}   {self.formula}"
+        )
+
+
+def pareto(
+    name: str,
+    formulas: Sequence[DNF | Complement],
+    rows: PackedRows,
+    truth: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+) -> tuple[ParetoPoint, ...]:
+    """The formulas that no shorter one beats, the shortest first; scored on some rows."""
+    points = []
+    for formula in formulas:
+        fires = formula.evaluate(rows)
+        right = float(weight[fires == truth].sum() / weight.sum())
+        points.append(ParetoPoint(name, formula.n_literals, right, macro_f1(truth, fires, weight), formula))
+    points.sort(key=lambda point: (point.literals, -point.f1, -point.accuracy))
+    kept: list[ParetoPoint] = []
+    for point in points:
+        if not any(other.f1 >= point.f1 and other.accuracy >= point.accuracy for other in kept):
+            kept.append(point)
+    return tuple(kept)
 
 
 @dataclass(frozen=True, eq=False)

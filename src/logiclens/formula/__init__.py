@@ -9,9 +9,9 @@ from logiclens.formula.dnf import Cube as Cube
 from logiclens.formula.dnf import Literal as Literal
 from logiclens.formula.english import english as english
 from logiclens.formula.groups import Groups as Groups
-from logiclens.formula.minimise import Minimum as Minimum
-from logiclens.formula.minimise import minimise as minimise
-from logiclens.formula.minimise import minimise_complete as minimise_complete
+from logiclens.formula.minimisation import Minimum as Minimum
+from logiclens.formula.minimisation import minimise as minimise
+from logiclens.formula.minimisation import minimise_complete as minimise_complete
 from logiclens.formula.packed_rows import PackedRows as PackedRows
 from logiclens.formula.predicate import Predicate as Predicate
 from logiclens.formula.rule_set import Rule as Rule

@@ -228,7 +228,7 @@ def _common(left: Cube, right: Cube) -> int:
 
 def _beyond(formula: DNF, other: DNF, concepts: Sequence[str]) -> DNF | None:
     """Where `formula` holds and `other` does not; None where that takes too many cubes to say."""
-    from logiclens.formula.minimise import simplify
+    from logiclens.formula.minimisation import simplify
 
     place = {concept: i for i, concept in enumerate(concepts)}
     rest, beyond = [_masks(cube, place) for cube in other], list[cover.Masks]()

@@ -7,5 +7,5 @@ from logiclens.nn.encoders import ResNet10 as ResNet10
 from logiclens.nn.functional import entropy_logic_loss as entropy_logic_loss
 from logiclens.nn.functional import l1_loss as l1_loss
 from logiclens.nn.layers import EntropyLogicLayer as EntropyLogicLayer
+from logiclens.nn.layers import EntropyNet as EntropyNet
 from logiclens.nn.layers import LinearIndependent as LinearIndependent
-from logiclens.nn.networks import EntropyNet as EntropyNet

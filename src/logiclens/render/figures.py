@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
-from logiclens.nn.networks import EntropyNet
-from logiclens.train.history import History
+from logiclens.nn.layers import EntropyNet
+from logiclens.train.config import History
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes

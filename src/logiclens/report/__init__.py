@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 from logiclens.report.page import check_result, render
 
 if TYPE_CHECKING:
-    from logiclens.report.measured import Source
-    from logiclens.report.result import result_of
-    from logiclens.report.written import write_report
+    from logiclens.report.result import Source, result_of, write_report
 
 __all__ = ["Source", "check_result", "render", "result_of", "write_report"]
 
@@ -20,7 +18,7 @@ __all__ = ["Source", "check_result", "render", "result_of", "write_report"]
 def __getattr__(name: str) -> Any:
     """Load what needs the model on first use."""
     if name == "Source":
-        from logiclens.report.measured import Source
+        from logiclens.report.result import Source
 
         return Source
     if name == "result_of":
@@ -28,7 +26,7 @@ def __getattr__(name: str) -> Any:
 
         return result_of
     if name == "write_report":
-        from logiclens.report.written import write_report
+        from logiclens.report.result import write_report
 
         return write_report
     raise AttributeError(f"module 'logiclens.report' has no attribute {name!r}")

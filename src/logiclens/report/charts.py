@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from logiclens.report.words import cut
+from logiclens.words import cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,9 +11,9 @@ from typing import Any
 
 from logiclens.errors import LogicLensError
 from logiclens.report.charts import MOST_BARS, accuracy_chart, loss_chart, relevance_chart
-from logiclens.report.shape import check_result
+from logiclens.report.schema import check_result
 from logiclens.report.view import bar, class_views, confusions, deciding, differing, shade, standing, summary
-from logiclens.report.words import count, counted, interval, percent, sentence, share_words
+from logiclens.words import count, counted, interval, percent, sentence, share_words
 
 __all__ = ["check_result", "render", "require_report"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from logiclens.formula.english import recurrence_words
-from logiclens.report.words import Share, count, counted, interval, listed, percent, sentence, share_words, who_decides
+from logiclens.words import Share, count, counted, interval, listed, percent, sentence, share_words, who_decides
 
 MOST_ROWS = 200
 """So many row numbers are listed for a cube; of the others only the number is told."""

@@ -14,7 +14,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 
 from logiclens.errors import LogicLensError, no_column
 from logiclens.formula.predicate import Predicate, Scalar, is_missing, times_of
@@ -128,6 +127,9 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Column, 
 
     Infinite numbers and columns of mixed kinds are refused. The columns of a matrix are called `names`, or x0, x1, ….
     """
+    # Imported here: commands that only apply rules should not wait for scikit-learn.
+    from sklearn.utils import check_array
+
     if hasattr(table, "toarray"):
         # scikit-learn's own words for sparse matrices, some of which are dictionaries.
         check_array(table)

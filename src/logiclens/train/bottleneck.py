@@ -17,7 +17,8 @@ from logiclens.formula.packed_rows import as_array
 from logiclens.nn.bottleneck import ConceptBottleneck
 from logiclens.nn.encoders import device_of, forward_all, placed, set_scale, training
 from logiclens.nn.functional import entropy_logic_loss, l1_loss
-from logiclens.train.config import TrainConfig
+from logiclens.progress import Progress
+from logiclens.train.config import History, TrainConfig, threads_for
 from logiclens.train.encoder import (
     EncoderConfig,
     Feed,
@@ -30,11 +31,8 @@ from logiclens.train.encoder import (
     set_rate,
     work_of,
 )
-from logiclens.train.history import History
 from logiclens.train.loop import fit
-from logiclens.train.objective import Batch, ClassWeight, Task, accuracy, class_weights, task_loss, task_of
-from logiclens.train.progress import Progress
-from logiclens.train.threads import threads_for
+from logiclens.train.loss import Batch, ClassWeight, Task, accuracy, class_weights, task_loss, task_of
 
 Mode = Literal["joint", "sequential", "independent"]
 AT_A_TIME = 1024

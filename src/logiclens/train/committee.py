@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import set_apart
 from logiclens.errors import LogicLensError
-from logiclens.nn.networks import EntropyNet
+from logiclens.nn.layers import EntropyNet
 
 MANY_CLASSES = 12
 """With more classes one price and one share serve all of them, chosen on so many classes."""

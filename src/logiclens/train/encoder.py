@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterator
+import os
+import pickle
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from numbers import Integral
 from pathlib import Path
@@ -18,10 +21,60 @@ from torch.nn import functional as F
 from logiclens.errors import LogicLensError
 from logiclens.formula.packed_rows import as_array
 from logiclens.nn.encoders import cropped, device_of, forward_all, on_device, placed, set_scale, shifted, training
-from logiclens.train.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from logiclens.train.objective import Task
-from logiclens.train.progress import Progress
-from logiclens.train.threads import threads_for
+from logiclens.progress import Progress
+from logiclens.train.config import threads_for
+from logiclens.train.loss import Task
+
+
+def save_checkpoint(path: Path, state: Mapping[str, Any], belongs: Mapping[str, str]) -> None:
+    """Write tensors and plain values to a file, with what they belong to: whoever is killed here leaves the old file.
+
+    Args:
+        path: the file, in a folder that exists.
+        state: tensors, numbers, texts, and lists and dictionaries of them.
+        belongs: what the run was made of, a fingerprint for each part; see `load_checkpoint`.
+    """
+    part = path.with_name(f"{path.name}.part")
+    with part.open("wb") as file:
+        torch.save({"belongs": dict(belongs), "state": dict(state)}, file)
+        file.flush()
+        # Without this the new name may reach the disk before the bytes do.
+        os.fsync(file.fileno())
+    os.replace(part, path)
+
+
+def load_checkpoint(path: Path, belongs: Mapping[str, str]) -> dict[str, Any] | None:
+    """The state saved in a file, on the CPU; None where there is no file; refused where it is of another run."""
+    if not path.exists():
+        return None
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+        saved, state = content["belongs"], dict(content["state"])
+    except (RuntimeError, EOFError, KeyError, TypeError, ValueError, pickle.UnpicklingError) as error:
+        raise LogicLensError(
+            f"{path} is not a checkpoint that can be read: remove it to train from the start."
+        ) from error
+    others = [name for name in belongs if saved.get(name) != belongs[name]]
+    if others:
+        raise LogicLensError(
+            f"the checkpoint {path} is of another run: its {' and '.join(others)} differ from this run's. "
+            "Remove it, or name another file."
+        )
+    return state
+
+
+def fingerprint(*parts: Tensor | NDArray[Any] | str) -> str:
+    """The sha256 of arrays (their types, shapes and bytes) and texts, in order."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, str):
+            digest.update(f"text {len(part)} {part}".encode())
+            continue
+        array = np.ascontiguousarray(part.detach().cpu().numpy() if isinstance(part, Tensor) else part)
+        digest.update(f"{array.dtype} {array.shape} ".encode())
+        digest.update(array.data)
+    return digest.hexdigest()
+
 
 Augment = Literal["shift", "crop_flip"]
 

@@ -14,14 +14,11 @@ from torch import Tensor, nn
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.nn.functional import entropy_logic_loss, l1_loss
-from logiclens.train.batched import fit_many
-from logiclens.train.checks import checked_data, checked_heads
-from logiclens.train.config import TrainConfig
-from logiclens.train.history import History, TrainResult
-from logiclens.train.objective import Batch, ClassWeight, Task, accuracy, class_weights, task_loss, task_of
-from logiclens.train.progress import Progress
+from logiclens.progress import Progress
+from logiclens.train.config import History, TrainConfig, TrainResult, checked_data, checked_heads, threads_for
+from logiclens.train.fit_many import fit_many
+from logiclens.train.loss import Batch, ClassWeight, Task, accuracy, class_weights, task_loss, task_of
 from logiclens.train.stacked import stackable
-from logiclens.train.threads import threads_for
 
 
 def fit(

@@ -14,8 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from logiclens.nn.layers import EntropyLogicLayer, LinearIndependent
-from logiclens.nn.networks import EntropyNet
+from logiclens.nn.layers import EntropyLogicLayer, EntropyNet, LinearIndependent
 from logiclens.train.stacked_rows import StackedRows
 
 SLOPES: dict[type[nn.Module], float] = {nn.ReLU: 0.0, nn.LeakyReLU: 0.01}

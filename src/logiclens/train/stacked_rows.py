@@ -13,7 +13,7 @@ from torch import Tensor
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.formula.counted_rows import CountedRows, distinct
-from logiclens.train.objective import Batch, ClassWeight, Task, as_tensor
+from logiclens.train.loss import Batch, ClassWeight, Task, as_tensor
 
 LARGE = 1 << 20
 """Counts of more cells than that are laid out where they are trained on; fewer are sent there in one piece."""

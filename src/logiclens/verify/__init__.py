@@ -13,7 +13,7 @@ Read in this order: `files` (hashes), `records` (what the files say), `network` 
 from __future__ import annotations
 
 from .claim import verify
-from .errors import Refuted, Unusable, VerificationError
+from .files import Refuted, Unusable, VerificationError
 from .report import ClassReport, Report
 
 __all__ = ["ClassReport", "Refuted", "Report", "Unusable", "VerificationError", "verify"]

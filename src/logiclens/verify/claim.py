@@ -2,26 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .agreement import check_agreement
-from .errors import Refuted
-from .fields import shown
-from .files import read_folder
-from .meaning import implies, surely_meet
-from .network import logits, relevance
-from .records import MOST_CONCEPTS, Certificate, Claim, Formula, Model, read_certificate, read_model, read_resolution
-from .report import ClassReport, Report
+from .files import Fields, Refuted, read_folder, shown
+from .meaning import excludes, implies, misleads, surely_meet
+from .network import Head, logits, read_heads, relevance
+from .records import (
+    MOST_CONCEPTS,
+    Certificate,
+    Claim,
+    Cube,
+    Domain,
+    Formula,
+    Model,
+    read_certificate,
+    read_model,
+    read_resolution,
+)
+from .report import ClassReport, Report, complement_text, domain_text, formula_text, row_text, wide_domain_text
 from .resolution import check_resolution
-from .table import domain_table, formula_table
 from .units import Proof, Unproved, prove
-from .weights import Head, read_heads
-from .words import complement_text, domain_text, formula_text, row_text, wide_domain_text
+
+
+def check_agreement(fields: Fields, model: Model) -> None:
+    """Refuse a model that contradicts itself; fields that are left out contradict nothing."""
+    record, rules = fields.record, fields.inner("rules")
+    if record.get("exact", True) is not True:
+        raise _contradiction("it says that the model is not exact, and there is a certificate")
+    _check_predicates(record.get("predicates", {}), rules.record.get("predicates", {}))
+    multilabel = record.get("multilabel", False)
+    if rules.record.get("multilabel", multilabel) != multilabel:
+        raise _contradiction("model and rules differ in whether a row may have several labels")
+    labels = record.get("labels")
+    if isinstance(labels, list) and not multilabel and [str(label) for label in labels] != list(model.class_names):
+        raise _contradiction(f"its labels {shown(labels)} are not its class names {shown(list(model.class_names))}")
+    # Schema 1 says whether columns are cut, schema 2 how.
+    if record.get("raw_columns") is True or record.get("cutting") is not None:
+        _check_raw_groups(model)
+        _check_names(model)
+
+
+def _check_predicates(meant: object, copied: object) -> None:
+    if not isinstance(meant, dict) or not isinstance(copied, dict):
+        raise _contradiction("its predicates are not objects")
+    for concept, predicate in copied.items():
+        if meant.get(concept) != predicate:
+            raise _contradiction(f"rules and model differ in what {shown(concept)} means on the table")
+
+
+def _check_raw_groups(model: Model) -> None:
+    """On raw columns only what one column cannot be at once excludes itself; anything else is an assumption."""
+    for group in model.exclusive:
+        for pair in combinations(group, 2):
+            meant = [model.predicates[name] for name in pair if name in model.predicates]
+            if len(meant) < 2 or not excludes(*meant):
+                raise _contradiction(
+                    f"{shown(list(pair))} cannot exclude each other: these are not values of one column, of which it "
+                    "has one at a time"
+                )
+
+
+def _check_names(model: Model) -> None:
+    """On raw columns names are made from the cuts: a rule is read by them."""
+    columns = {predicate.column for predicate in model.predicates.values()}
+    for name, predicate in model.predicates.items():
+        if misleads(name, predicate, columns):
+            meant = f"{predicate.column} {predicate.operator} {predicate.value}"
+            raise _contradiction(f"the concept {shown(name)} means {shown(meant)} on the table")
+
+
+def _contradiction(what: str) -> Refuted:
+    return Refuted(f"model.json contradicts itself: {what}. Save the model again to have it made from one source.")
+
+
+Booleans = NDArray[np.bool_]
+
+
+def formula_table(formula: Formula, concepts: Sequence[str]) -> Booleans:
+    """Where the formula is true, for every row of the concepts; the first concept is the highest bit.
+
+    >>> formula_table(((("a", True), ("b", False)),), ["a", "b"]).tolist()
+    [False, False, True, False]
+    """
+    return _painted(np.zeros((2,) * len(concepts), dtype=np.bool_), formula, concepts, True)
+
+
+def domain_table(domain: Domain, concepts: Sequence[str]) -> Booleans:
+    """Which rows of the concepts are possible.
+
+    A group says as much of those of its concepts that are among these: at most one of a, b and c is at most one of a
+    and c, and where c implies b and b implies a, c implies a.
+
+    >>> domain_table(Domain(exclusive=(("a", "b"),)), ["a", "b"]).tolist()
+    [True, True, True, False]
+    >>> domain_table(Domain(implied=(("a", "b"),)), ["a", "b"]).tolist()
+    [True, False, True, True]
+    """
+    known = frozenset(concepts)
+    impossible: list[Cube] = []
+    for group in domain.exclusive:
+        impossible += [((a, True), (b, True)) for a, b in combinations([name for name in group if name in known], 2)]
+    for chain in domain.implied:
+        kept = [name for name in chain if name in known]
+        impossible += [((before, False), (after, True)) for before, after in pairwise(kept)]
+    return _painted(np.ones((2,) * len(concepts), dtype=np.bool_), impossible, concepts, False)
+
+
+def _painted(table: Booleans, cubes: Iterable[Cube], concepts: Sequence[str], value: bool) -> Booleans:
+    axes = {name: axis for axis, name in enumerate(concepts)}
+    for cube in cubes:
+        index: list[int | slice] = [slice(None)] * len(concepts)
+        for name, wanted in cube:
+            index[axes[name]] = int(wanted)
+        table[tuple(index)] = value
+    return table.reshape(-1)
+
 
 RELEVANT = 0.5
 """ε: the relevance from which on a concept counts as relevant."""

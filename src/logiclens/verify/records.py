@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from .errors import Unusable
-from .fields import AGAIN, Fields, finite, shown
+from .files import AGAIN, Fields, Unusable, finite, shown
 
 MOST_CONCEPTS = 20
 """All rows of a head are gone through one by one: 2^20 of them are some seconds.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .errors import Refuted
-from .fields import shown
+from .files import Refuted, shown
 from .records import Claim, Model, Resolution
-from .words import name_text
+from .report import name_text
 
 
 def check_resolution(stated: Resolution, stored: Resolution, claims: Sequence[Claim], model: Model) -> str:

@@ -24,10 +24,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .network import LARGEST, SPARE, TINY, entropy_layer, gamma, strengths
+from .network import LARGEST, SPARE, TINY, Floats, Head, entropy_layer, gamma, strengths
 from .records import Cube, Formula
-from .weights import Floats, Head
-from .words import formula_text
+from .report import formula_text
 
 LONGEST = 200
 """How much of a cube a message repeats."""

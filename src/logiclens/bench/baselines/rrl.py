@@ -31,9 +31,9 @@ from logiclens.bench.baselines.learner import Learned, class_numbers, unlearned
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF
-from logiclens.formula.minimise import COMPLETE_CONCEPTS, minimise, minimise_complete, row_bits
+from logiclens.formula.minimisation import COMPLETE_CONCEPTS, minimise, minimise_complete, row_bits
 from logiclens.formula.truth_table import TruthTable
-from logiclens.train.threads import threads_for
+from logiclens.train.config import threads_for
 
 EPSILON = 1e-10
 """ε: what a factor of 0 becomes, so that its logarithm exists."""

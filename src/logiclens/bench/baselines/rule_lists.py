@@ -25,7 +25,7 @@ from logiclens.bench.baselines.learner import (
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.formula.dnf import DNF, Cube, Literal
-from logiclens.formula.minimise import COMPLETE_CONCEPTS, minimise_complete, row_bits, simplify
+from logiclens.formula.minimisation import COMPLETE_CONCEPTS, minimise_complete, row_bits, simplify
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.search import best_literal
 from logiclens.formula.dnf import DNF, Cube, Literal
-from logiclens.train.objective import class_factors
+from logiclens.train.loss import class_factors
 
 
 @dataclass(frozen=True)

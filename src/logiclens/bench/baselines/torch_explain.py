@@ -25,8 +25,8 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.text import parse
-from logiclens.nn.networks import EntropyNet
-from logiclens.train.threads import SMALL_WORK
+from logiclens.nn.layers import EntropyNet
+from logiclens.train.config import SMALL_WORK
 
 PEER = Path(__file__).with_name("torch_explain_peer.py")
 VARIABLE = "LOGICLENS_TORCH_EXPLAIN"

@@ -16,7 +16,7 @@ from logiclens.bench.pages.names import METHODS, TASKS, columns_of_paper, method
 from logiclens.bench.pages.summary import Estimate, Point, front
 from logiclens.bench.runs.published import paper_figures
 from logiclens.render.figures import MEMORABLE, heat_map, new_figure
-from logiclens.report.words import counted, cut
+from logiclens.words import counted, cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

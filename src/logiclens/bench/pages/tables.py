@@ -10,7 +10,7 @@ from logiclens.bench.pages.blocks import Cell, Row, Section, Table
 from logiclens.bench.pages.names import FAMILIES, METRICS, Metric, columns_of_paper, family, method_title, task_title
 from logiclens.bench.pages.summary import Bench, Entry, Estimate, outcomes
 from logiclens.bench.runs.published import PublishedFigure, paper_figures
-from logiclens.report.words import cut
+from logiclens.words import cut
 
 NOT_RUN, NOTHING = "not run", "–"
 _LONGEST_REASON = 60

@@ -13,7 +13,7 @@ from logiclens.bench.runs.results import (
 )
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.estimators.cross_validation import fires
+from logiclens.estimator.cross_validation import fires
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.text import format_formula
 from logiclens.metrics.scores import accuracy, complexity, explanation_accuracy, fidelity

@@ -22,19 +22,19 @@ from logiclens.bench.runs.encoding import HIDDEN, prepared_inputs
 from logiclens.bench.runs.fold_data import FoldData
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.estimators.classifier import EntropyClassifier
+from logiclens.estimator.classifier import EntropyClassifier
 from logiclens.explain.classwise import Method, explain_all
-from logiclens.explain.extract import read
 from logiclens.explain.own_teacher import ScoreAgainst
+from logiclens.explain.reading import read
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.nn.bottleneck import ConceptBottleneck
 from logiclens.nn.encoders import device_of
-from logiclens.nn.networks import EntropyNet
-from logiclens.train.batched import fit_many
+from logiclens.nn.layers import EntropyNet
 from logiclens.train.bottleneck import BottleneckConfig, fit_bottleneck, predict_concepts
 from logiclens.train.config import TrainConfig
 from logiclens.train.encoder import EncoderConfig
+from logiclens.train.fit_many import fit_many
 
 SMALL = 1 << 24
 """Folds are trained together where all of them have at most so many outputs of first layers."""

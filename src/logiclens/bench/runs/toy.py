@@ -22,7 +22,7 @@ from logiclens.explain.classwise import Method, explain_all
 from logiclens.explain.result import Explanation
 from logiclens.formula.dnf import DNF
 from logiclens.formula.text import parse
-from logiclens.nn.networks import EntropyNet
+from logiclens.nn.layers import EntropyNet
 from logiclens.train.config import TrainConfig
 from logiclens.train.loop import fit
 

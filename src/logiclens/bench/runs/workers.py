@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -17,10 +16,10 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import joblib
 from joblib.parallel import get_active_backend
 
-from logiclens import __version__
 from logiclens.bench.baselines.learner import MissingPackage
 from logiclens.bench.runs.results import OK
 from logiclens.errors import LogicLensError
+from logiclens.estimator.cluster import DIED, reporting, words
 
 Job = TypeVar("Job")
 
@@ -55,97 +54,6 @@ def sentence(error: BaseException) -> str:
     """One line: results are read in tables."""
     text = " ".join(str(error).split()) or "no message"
     return text if isinstance(error, MissingPackage) else f"{type(error).__name__}: {text}"
-
-
-PATIENCE = 20.0
-"""Seconds to wait for a scheduler, and then for its first worker."""
-DIED = ("failed", "each worker that was given it died; Dask gives up after a few")
-"""The answer of a job that was given up."""
-
-
-def reporting(backend: Any) -> Any:
-    """The Dask backend of joblib, telling of jobs that the scheduler gave up: joblib's own would wait for ever.
-
-    Jobs have the arguments `(work, place, job)`; one that was given up is answered as failed.
-    """
-
-    class Reporting(type(backend)):  # type: ignore[misc]
-        def effective_n_jobs(self, n_jobs: int) -> int:
-            # With one, joblib would do the jobs here and not there; and others may join later.
-            return max(2, int(super().effective_n_jobs(n_jobs)))
-
-        def submit(self, func: Any, callback: Any = None) -> Any:
-            future = super().submit(func, callback)
-
-            def report(ended: Any) -> None:
-                if (error := ended.exception()) is not None:
-                    _, (_, place, _), _ = func.items[0]
-                    callback([(place, ("failed", words(error)), 0.0)])
-
-            future.add_done_callback(report)
-            return future
-
-    return Reporting(client=backend.client, wait_for_workers_timeout=PATIENCE)
-
-
-def words(error: BaseException) -> str:
-    """What Dask says in a paragraph."""
-    match type(error).__name__:
-        case "KilledWorker":
-            return DIED[1]
-        case "FutureCancelledError":
-            return "its scheduler went away"
-        case _:
-            return sentence(error).rstrip(".")
-
-
-@contextmanager
-def dask_cluster(address: str | None) -> Iterator[None]:
-    """Let the workers of a Dask scheduler do the jobs inside."""
-    try:
-        from distributed import Client
-    except ModuleNotFoundError:
-        raise LogicLensError(
-            "--backend dask needs the package 'distributed', which is not installed: "
-            "pip install 'logiclens[distributed]'."
-        ) from None
-    # What goes wrong is told in a sentence of ours.
-    for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    if not address:
-        raise LogicLensError(
-            "--backend dask needs the address of a scheduler: --scheduler tcp://host:8786, or DASK_SCHEDULER_ADDRESS."
-        )
-    try:
-        client = Client(address, timeout=PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, TimeoutError) as error:
-        raise LogicLensError(f"no Dask scheduler answers at {address}: {words(error)}.") from None
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=PATIENCE)
-        except TimeoutError:
-            raise LogicLensError(
-                f"the Dask scheduler at {address} has no workers: start some, dask worker {address} --nthreads 1."
-            ) from None
-        _check_workers(client)
-        with joblib.parallel_config("dask", client=client, wait_for_workers_timeout=PATIENCE):
-            yield
-
-
-def _check_workers(client: Any) -> None:
-    """Refuse workers of another version: their results would stand among ours."""
-    try:
-        versions = set(client.run(_version).values())
-    except Exception as error:
-        raise LogicLensError(f"a Dask worker cannot load logiclens: {words(error)}.") from None
-    if others := versions - {__version__}:
-        raise LogicLensError(
-            f"this is logiclens {__version__}, and Dask workers have {', '.join(sorted(others))}: install the same."
-        )
-
-
-def _version() -> str:
-    return __version__
 
 
 _turn = threading.Lock()

@@ -1,0 +1,360 @@
+"""`logiclens verify`: the stand-alone checker, with its verdict for programs too."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, write_json, write_text
+from logiclens.cli.tables import Reading
+from logiclens.errors import LogicLensError
+from logiclens.formula.column_facts import always, impossible, in_one_language
+from logiclens.formula.diff import CubeChange
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+from logiclens.formula.english import english, literal_words
+from logiclens.formula.folder import open_model, open_result
+from logiclens.formula.predicate import plain_label
+from logiclens.formula.record import from_dict
+from logiclens.formula.rule_set import RuleSet
+from logiclens.formula.text import format_formula
+from logiclens.verify import VerificationError, verify
+
+
+def verify_model(folder: Path, *, json: str | None, quiet: bool) -> int:
+    """Check a folder and say what was found; the exit code is the checker's."""
+    check_outputs(json)
+    try:
+        report = verify(folder)
+    except VerificationError as error:
+        refuted = error.exit_code == 1
+        write_json({"model": str(folder), "verified": False, "refuted": refuted, "reason": str(error)}, json)
+        print(f"{'refuted' if refuted else 'not verified'}: {error}", file=sys.stderr)
+        return error.exit_code
+    classes = [asdict(entry) for entry in report.classes]
+    content = {"model": str(folder), "verified": True, "classes": classes, "does_not_cover": report.does_not_cover}
+    write_json(content, json)
+    Printer(quiet=quiet or json == STANDARD).say(str(report))
+    return 0
+
+
+def export_rules(
+    folder: Path, form: str, *, dialect: str, table: str, out: str | None, json: str | None, quiet: bool
+) -> None:
+    """Write the rules of a saved model in another language, to a file or to standard output."""
+    check_outputs(out, json)
+    content = open_model(folder)
+    if content.get("rules") is None:
+        raise LogicLensError(f"{folder} holds no rules.")
+    printer = Printer(quiet=quiet)
+    text = translated(from_dict(content["rules"]), form, dialect=dialect, table=table)
+    if not content["exact"]:
+        printer.note("note: these rules are about the model, they are not the model: it was not made exact.")
+    if json is None or out is not None:
+        write_text(text if text.endswith("\n") else f"{text}\n", out or STANDARD)
+    write_json({"model": str(folder), "to": form, "exact": bool(content["exact"]), "text": text}, json)
+    if out not in (None, STANDARD):
+        printer.note(f"The rules are in {out}.")
+
+
+def translated(rules: RuleSet, form: str, *, dialect: str, table: str) -> str:
+    """The rules as text in another language."""
+    from logiclens.export import to_json, to_latex, to_pmml, to_python, to_sql
+
+    if form == "sql":
+        return to_sql(rules, table=table, dialect=dialect)
+    if form == "english":
+        # What is left is said last.
+        told = sorted(rules.rules, key=lambda rule: rule.is_complement)
+        if rules.resolve == "order" and len(rules.order) > 1:
+            told = [rules.rules[place] for place in rules.order]
+        sentences = [english(rule.formula, rules.predicates, head=rule.name) for rule in told]
+        return "\n".join([*sentences, *_who_decides(rules), *_recurrences(rules)])
+    if form == "sympy":
+        return _sympy(rules)
+    return {"python": to_python, "json": to_json, "pmml": to_pmml, "latex": to_latex}[form](rules)
+
+
+def _sympy(rules: RuleSet) -> str:
+    """A dictionary of expressions as Python writes it, since concepts have names that sympy could not read back."""
+    from logiclens.export import to_sympy
+
+    made = [(rule, to_sympy(rule.formula)) for rule in rules.rules]
+    # After to_sympy, which says plainly where sympy is not installed.
+    from sympy import srepr
+
+    lines = []
+    for rule, expression in made:
+        # The text of a cube as Python writes it: a name may hold the end of a line, which would end the comment.
+        told = zip(rule.cubes, rule.recurrence, strict=True)
+        lines += [f"    # {format_formula(DNF([cube]))!r} {words}" for cube, words in told if words]
+        lines.append(f"    {rule.label!r}: {srepr(expression)},")
+    if not rules.multilabel and rules.resolve == "order":
+        order = [plain_label(rules.rules[place].label) for place in rules.order]
+        otherwise = None if rules.otherwise is None else plain_label(rules.rules[rules.otherwise].label)
+        ending = [f"order = {order!r}  # the first that applies decides", f"otherwise = {otherwise!r}"]
+    else:
+        ending = []
+    head = ["from sympy import And, Not, Or, Symbol, false, true", "", "rules = {"]
+    return "\n".join([*head, *lines, "}", *ending])
+
+
+def _who_decides(rules: RuleSet) -> list[str]:
+    """What a person must know to apply the sentences together."""
+    if rules.multilabel:
+        return ["Each sentence stands for itself."]
+    if any(rule.is_complement for rule in rules.rules):
+        return []
+    return [_resolution(rules)]
+
+
+def _resolution(rules: RuleSet) -> str:
+    if rules.resolve == "none":
+        return "Where not exactly one of these applies, nothing is decided."
+    if rules.resolve == "order" and any(rule.cubes for rule in rules.rules):
+        otherwise = "nothing is decided" if rules.otherwise is None else f"a row is {rules.names[rules.otherwise]}"
+        names = ", ".join(rules.names[place] for place in rules.order)
+        first = f"The first that applies decides, in this order: {names}. " if len(rules.order) > 1 else ""
+        return f"{first}Where none applies, {otherwise}."
+    order = "; ".join(f"{rules.rules[line.rule].name} if {_condition(line.cube, rules)}" for line in rules.decisions)
+    otherwise = "nothing is decided" if rules.otherwise is None else f"a row is {rules.names[rules.otherwise]}"
+    if not order:
+        return f"As none ever applies, {otherwise}."
+    return f"Where several apply, the first of these decides: {order}. Where none does, {otherwise}."
+
+
+def _recurrences(rules: RuleSet) -> list[str]:
+    """A sentence for each cube that says how often it recurs, where that is known."""
+    return [
+        f"{rule.name} if {_condition(cube, rules)}: {words}."
+        for rule in rules.rules
+        for cube, words in zip(rule.cubes, rule.recurrence, strict=True)
+        if words
+    ]
+
+
+def _condition(cube: Cube, rules: RuleSet) -> str:
+    return " and ".join(literal_words(literal, rules.predicates) for literal in cube) or "anything holds"
+
+
+def diff_models(before: Path, after: Path, *, reading: Reading | None, json: str | None, quiet: bool) -> bool:
+    """Print what changed, class by class, and on which rows of a table; whether anything did."""
+    check_outputs(json)
+    content: dict[str, Any] = {"before": str(before), "after": str(after)}
+    content |= compared(RuleSet.load(before), RuleSet.load(after), reading)
+    write_json(content, json)
+    _print(Printer(quiet=quiet or json == STANDARD), content)
+    return bool(content["changed"])
+
+
+def compared(before: RuleSet, after: RuleSet, reading: Reading | None = None) -> dict[str, Any]:
+    """What changed, as plain data."""
+    old, new = in_one_language(before, after)
+    common = [name for name in old.names if name in new.names]
+    if not common or old.multilabel != new.multilabel:
+        raise LogicLensError(
+            f"the models have nothing in common to compare: they know the classes {', '.join(old.names[:8])} and "
+            f"{', '.join(new.names[:8])}."
+        )
+    never, holds = impossible([old, new]), always([old, new])
+    content: dict[str, Any] = {
+        "only_before": [name for name in old.names if name not in new.names],
+        "only_after": [name for name in new.names if name not in old.names],
+        "classes": [_class(name, old, new, never, holds) for name in common],
+        "otherwise": {"before": _otherwise(old), "after": _otherwise(new)},
+        "resolve": {"before": old.resolve, "after": new.resolve},
+        "order": {"before": _order(old), "after": _order(new)},
+        "swapped": [] if old.multilabel else _swapped(old, new, never),
+        "rows": None if reading is None else _rows(before, after, reading),
+    }
+    content["changed"] = bool(
+        content["only_before"]
+        or content["only_after"]
+        or any(not entry["equivalent"] for entry in content["classes"])
+        or content["otherwise"]["before"] != content["otherwise"]["after"]
+        or (None not in content["order"].values() and content["order"]["before"] != content["order"]["after"])
+        or content["swapped"]
+        or (content["rows"] or {}).get("differing")
+    )
+    return content
+
+
+def _class(
+    name: str, old: RuleSet, new: RuleSet, never: Callable[[Cube], bool], holds: Callable[[DNF], bool]
+) -> dict[str, Any]:
+    found = old.rule(name).formula.diff(new.rule(name).formula)
+    gained, lost = (_possible(formula, never, holds) for formula in (found.gained, found.lost))
+    same = found.equivalent or (gained == DNF.false and lost == DNF.false)
+    return {
+        "class": name,
+        "before": format_formula(found.before, "unicode"),
+        "after": format_formula(found.after, "unicode"),
+        "identical": found.before == found.after,
+        "equivalent": same,
+        "otherwise": {"before": isinstance(found.before, Complement), "after": isinstance(found.after, Complement)},
+        "changes": [] if same else [_told(change, name, old, new) for change in _paired(found.changes, old, new)],
+        "gained": None if gained is None else format_formula(gained, "unicode"),
+        "lost": None if lost is None else format_formula(lost, "unicode"),
+        "remark": found.remark,
+    }
+
+
+def _possible(
+    formula: DNF | Complement | None, never: Callable[[Cube], bool], holds: Callable[[DNF], bool]
+) -> DNF | Complement | None:
+    """What of a difference some possible row can show."""
+    if isinstance(formula, Complement):
+        return DNF.false if holds(formula.of) else formula
+    return None if formula is None else DNF(cube for cube in formula if not never(cube))
+
+
+def _order(rules: RuleSet) -> list[str] | None:
+    """The classes in the order in which they decide; None where another way decides, or there is one formula only."""
+    if rules.resolve != "order" or rules.multilabel or len(rules.order) < 2:
+        return None
+    return [rules.names[place] for place in rules.order]
+
+
+def _paired(changes: Sequence[CubeChange], old: RuleSet, new: RuleSet) -> list[CubeChange]:
+    """A rule that went and one that came are one that changed where they ask the same of the same columns."""
+    came = [change.after for change in changes if change.before is None and change.after is not None]
+    paired = []
+    for change in changes:
+        if change.before is not None and change.after is None:
+            asks = _asks(change.before, old)
+            partner = next((cube for cube in came if _asks(cube, new) == asks), None)
+            if partner is not None:
+                came.remove(partner)
+                change = CubeChange(change.before, partner)
+        if change.before is not None:
+            paired.append(change)
+    return [*paired, *(CubeChange(None, cube) for cube in came)]
+
+
+def _asks(cube: Cube, rules: RuleSet) -> list[tuple[str, str, bool]]:
+    return sorted(_asked(literal, rules) for literal in cube)
+
+
+def _asked(literal: Literal, rules: RuleSet) -> tuple[str, str, bool]:
+    """Which question a literal asks, apart from the value."""
+    predicate = rules.predicate(literal.concept)
+    return predicate.column, predicate.operator, literal.positive
+
+
+def _told(change: CubeChange, name: str, old: RuleSet, new: RuleSet) -> str:
+    """A change of a class in a line; what came says how often it recurs, where that is known."""
+    if change.after is None:
+        return f"gone: {_shown(change.before)}"
+    rule = new.rule(name)
+    recurrence = dict(zip(rule.cubes, rule.recurrence, strict=True)).get(change.after, "")
+    recurrence = f" ({recurrence})" if recurrence else ""
+    if change.before is None:
+        return f"new: {_shown(change.after)}{recurrence}"
+    steps, added = [], list(change.added)
+    for literal in change.dropped:
+        moved = next((other for other in added if _asked(other, new) == _asked(literal, old)), None)
+        if moved is None:
+            steps.append(f"without {_shown(Cube([literal]))}")
+        else:
+            added.remove(moved)
+            steps.append(f"{_shown(Cube([literal]))} becomes {_shown(Cube([moved]))}")
+    steps += [f"with {_shown(Cube([literal]))}" for literal in added]
+    return f"changed: {_shown(change.before)}: {', '.join(steps)}{recurrence}"
+
+
+def _shown(cube: Cube | None) -> str:
+    return format_formula(Cube([]) if cube is None else cube, "unicode")
+
+
+def _otherwise(rules: RuleSet) -> str | None:
+    """The class of rows on which no formula fires."""
+    return None if rules.otherwise is None or rules.resolve == "none" else rules.names[rules.otherwise]
+
+
+def _swapped(old: RuleSet, new: RuleSet, never: Callable[[Cube], bool]) -> list[dict[str, Any]]:
+    """Pairs of rules of different classes that can fire together, and of which the other one decides now."""
+    order = [[(rules.names[line.rule], line.cube) for line in rules.decisions] for rules in (old, new)]
+    now = {line: at for at, line in enumerate(order[1])}
+    kept = [line for line in order[0] if line in now]
+    pairs = [(first, then) for at, then in enumerate(kept) for first in kept[at + 1 :] if now[first] < now[then]]
+    return [
+        {"first": {"class": first[0], "rule": _shown(first[1])}, "then": {"class": then[0], "rule": _shown(then[1])}}
+        for first, then in pairs
+        if first[0] != then[0] and not first[1].excludes(then[1]) and not never(Cube([*first[1], *then[1]]))
+    ]
+
+
+def _rows(old: RuleSet, new: RuleSet, reading: Reading) -> dict[str, Any]:
+    from logiclens.cli.tables import check_columns
+
+    file = reading.table()
+    check_columns(file.frame, dict.fromkeys([*old.columns, *new.columns]), file.name, ", which the models need")
+    first, second = old.predict(file.frame), new.predict(file.frame)
+    if first.shape[1:] != second.shape[1:]:
+        raise LogicLensError("the models give another number of labels: their rows cannot be compared.")
+    differ = np.flatnonzero((first != second).reshape(len(first), -1).any(axis=1))
+    return {"data": file.name, "total": len(first), "differing": (differ + 1).tolist()}
+
+
+def _print(printer: Printer, content: dict[str, Any]) -> None:
+    for key, words in (("only_before", "is gone"), ("only_after", "is new")):
+        for name in content[key]:
+            printer.say(f"the class {name} {words}", style="bold")
+    for told in content["classes"]:
+        printer.say(told["class"], style="bold")
+        turned = told["otherwise"]
+        if turned["before"] != turned["after"]:
+            now, then = ("otherwise", "a formula") if turned["after"] else ("a formula", "otherwise")
+            printer.say(f"  now {now}, before {then}")
+        if told["equivalent"]:
+            printer.say("  the same formula" if told["identical"] else "  written differently, the same meaning")
+            continue
+        if turned["before"] and turned["after"]:
+            printer.say("  otherwise: it changes with the other class")
+            continue
+        for line in [*told["changes"], *([told["remark"]] if told["remark"] else [])]:
+            printer.say(f"  {line}")
+        for words, formula in (("now also where", told["gained"]), ("no longer where", told["lost"])):
+            if formula not in (None, format_formula(DNF.false, "unicode")):
+                printer.say(f"  {words} {formula}")
+    before, after = content["otherwise"]["before"], content["otherwise"]["after"]
+    if before != after:
+        printer.say(f"where no rule fires: {after or 'undecided'}, before {before or 'undecided'}")
+    before, after = content["order"]["before"], content["order"]["after"]
+    if before != after:
+        for words, order in (("before", before), ("now", after)):
+            told_order = "no order" if order is None else f"{', then '.join(order)}; the first that applies decides"
+            printer.say(f"the order of the classes {words}: {told_order}")
+    for pair in content["swapped"]:
+        first, then = pair["first"], pair["then"]
+        printer.say(
+            f"where both fire, {first['rule']} ({first['class']}) decides now, not {then['rule']} ({then['class']})"
+        )
+    if content["rows"] is not None:
+        rows = content["rows"]
+        printer.say(f"\n{len(rows['differing']):,} of {rows['total']:,} rows of {rows['data']} get another answer.")
+        if rows["differing"]:
+            shown = ", ".join(map(str, rows["differing"][:10]))
+            printer.say(f"  rows {shown}" + (" …" if len(rows["differing"]) > 10 else ""))
+
+
+def write_report(folder: Path, out: str, *, json: str | None, quiet: bool) -> None:
+    """Write the page, and for a program where it is and which bytes it has."""
+    check_outputs(out, json)
+    check_page_name(out)
+    open_model(folder)
+    result = open_result(folder)
+    # After the folder was found to be usable: this takes its time to load.
+    from logiclens.report.page import render
+
+    page = render(result)
+    write_text(page, out)
+    digest = hashlib.sha256(page.encode("utf-8")).hexdigest()
+    write_json({"model": str(folder), "report": out, "sha256": digest}, json)
+    if out != STANDARD:
+        Printer(quiet=quiet).note(f"The report is in {out}.")

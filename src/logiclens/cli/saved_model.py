@@ -1,0 +1,156 @@
+"""A saved model as the commands use it: its rules, and its network where that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
+
+from logiclens.cli.tables import check_columns, check_finite, text_of
+from logiclens.errors import LogicLensError
+from logiclens.formula.dnf import DNF
+from logiclens.formula.english import literal_words
+from logiclens.formula.folder import open_model
+from logiclens.formula.record import from_dict
+from logiclens.formula.rule_set import RuleSet
+from logiclens.tables.frames import PLURAL
+
+
+class SavedModel:
+    """A model folder. Neither torch nor scikit-learn is loaded unless a network decides."""
+
+    def __init__(self, folder: Path, *, by_rules: bool = False) -> None:
+        """Check the folder; the network is loaded when it decides, after the table was found to be usable."""
+        self.folder, content = folder, open_model(folder)
+        if content.get("rules") is None:
+            raise LogicLensError(f"{folder} holds no rules.")
+        self.rules: RuleSet = from_dict(content["rules"])
+        self.target: str | None = content.get("target")
+        self.exact = bool(content["exact"])
+        self.kinds: Mapping[str, str] = (content.get("cutting") or {}).get("kinds", {})
+        # Columns of text some of whose categories read as numbers.
+        self.coded = {
+            meant["column"]
+            for meant in content["predicates"].values()
+            if isinstance(meant["value"], str) and meant["operator"] == "==" and _is_number(meant["value"])
+        }
+        self.has_network = not (self.exact or by_rules)
+        if not self.has_network:
+            # Rules ask only for what they use.
+            self.columns = self.rules.columns
+        elif "columns" in content:
+            self.columns = tuple(content["columns"] or content["concepts"])
+        else:
+            # A folder of schema 1 does not list what its network takes.
+            self.columns = self.network.schema_.columns or self.network.schema_.names
+
+    @cached_property
+    def network(self) -> Any:
+        """The classifier, with its network."""
+        from logiclens.estimator.classifier import EntropyClassifier
+
+        return EntropyClassifier.load(self.folder)
+
+    def rows(self, frame: pd.DataFrame, name: str) -> pd.DataFrame:
+        """The columns that the model looks at, each of the kind that it had in training."""
+        check_columns(frame, self.columns, name, ", which the model needs")
+        rows = frame[list(self.columns)].copy()
+        for column in self.columns:
+            if column in self.coded and is_numeric_dtype(rows[column]) and not is_bool_dtype(rows[column]):
+                # Of the wards 1, 2, A and B a small file may have the first two only.
+                texts = [None if pd.isna(value) else text_of(value) for value in rows[column]]
+                rows[column] = pd.Series(texts, index=rows.index, dtype=object)
+            check_kind(rows[column], self.kinds.get(column))
+        check_finite(rows)
+        return rows
+
+    def predict(self, rows: pd.DataFrame) -> NDArray[Any]:
+        """The class of each row; for several labels a 0/1 matrix."""
+        found = self.network.predict(rows) if self.has_network else self.rules.predict(rows)
+        return np.asarray(found)
+
+    def probability(self, rows: pd.DataFrame) -> NDArray[np.float64]:
+        """How far each answer can be trusted: the network's probability, or the confidence of the rule that decides."""
+        if self.has_network:
+            return np.asarray(self.network.predict_proba(rows).max(axis=1))
+        return np.asarray(self.rules.confidence(rows).max(axis=1))
+
+    def reasons(self, rows: pd.DataFrame, answers: NDArray[Any]) -> list[str]:
+        """For each row the rule of its class that fires and decides between them, in words."""
+        rules, packed = self.rules, self.rules.pack(rows)
+        reasons = np.full(packed.n_rows, "no rule of this class fires", dtype=object)
+        for rule in rules.rules:
+            if rule.is_complement:
+                left = rule.formula.evaluate(packed) & (answers == rule.label)
+                reasons[left] = "otherwise: no rule of the other class fires"
+        if rules.resolve != "none" and rules.otherwise is not None and not rules.rules[rules.otherwise].is_complement:
+            silent = ~rules.fires(packed).any(axis=1) & (answers == rules.rules[rules.otherwise].label)
+            reasons[silent] = "otherwise: no rule fires"
+        for line in reversed(rules.decisions):
+            fires = DNF([line.cube]).evaluate(packed) & (answers == rules.rules[line.rule].label)
+            words = " and ".join(literal_words(literal, rules.predicates) for literal in line.cube)
+            reasons[fires] = words or "always"
+        return [str(reason) for reason in reasons]
+
+    def labels(self, column: pd.Series) -> NDArray[Any]:
+        """A target as the labels of the rules. The index of the column are the rows of the file, from 0."""
+        return np.array([self.label(value, f" in row {int(str(row)) + 1}") for row, value in column.items()], object)
+
+    def label(self, value: Any, where: str = "") -> Any:
+        """The label that a value of the target is; with one class against the rest, everything else is the rest."""
+        labels, text = self._labels, text_of(value)
+        # One value against the rest: two classes, of which the one is called not to be the other.
+        negated = (name for name in labels if name.startswith("not ") and name.removeprefix("not ") in labels)
+        meant = text if text in labels or len(labels) != 2 else next(negated, text)
+        if meant not in labels:
+            known = ", ".join(repr(name) for name in list(labels)[:8])
+            raise LogicLensError(f"the class {text!r}{where} is not one of the model's: {known}.")
+        return labels[meant]
+
+    @cached_property
+    def _labels(self) -> dict[str, Any]:
+        """The labels of the rules, by how they are printed."""
+        return {text_of(rule.label): rule.label for rule in self.rules.rules}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def check_kind(column: pd.Series, kind: str | None) -> None:
+    """Refuse a column whose values are of another kind than in training: a rule would be silently false of them."""
+    known = column[column.notna()]
+    if kind is None or known.empty:
+        return
+    now = _kind(known)
+    # A date may be written as text, and truth values as 0 and 1.
+    if now == kind or {now, kind} == {"number", "boolean"} or (now, kind) == ("text", "date"):
+        return
+    hint, first = "", known.index[0]
+    if (now, kind) == ("text", "number"):
+        # Most cells may still be numbers: the one that is not is to be named.
+        first = known.index[int(pd.to_numeric(known, errors="coerce").isna().to_numpy().argmax())]
+        hint = f": mend it, or say --missing {known[first]!r} if that means there is no value"
+    raise LogicLensError(
+        f"the column {column.name!r} held {PLURAL[kind]} in training and holds {PLURAL[now]} now "
+        f"({text_of(known[first])!r} in row {int(str(first)) + 1}){hint}."
+    )
+
+
+def _kind(known: pd.Series) -> str:
+    """What the values of a column are, none of them missing."""
+    if is_bool_dtype(known) or all(isinstance(value, bool) for value in known.unique()):
+        return "boolean"
+    if is_numeric_dtype(known):
+        return "number"
+    return "date" if is_datetime64_any_dtype(known) else "text"

@@ -1,0 +1,855 @@
+"""EntropyClassifier: the scikit-learn face. `__init__` stores, `fit` checks and trains."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+import sklearn.exceptions
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_array, validate_data
+
+from logiclens.concepts.booleaniser import Booleaniser, How
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.engine.lake import in_engine, is_lake
+from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.estimator.counting import RESAMPLES, prepare_in_engine
+from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, seed_of, teacher_name
+from logiclens.estimator.on_engine import predict_into, score_in_engine, statistics_in_engine, table_in_engine
+from logiclens.estimator.persistence import load_classifier, save_classifier
+from logiclens.estimator.prepare import as_frame, prepare
+from logiclens.estimator.training import (
+    Begun,
+    Trained,
+    booleaniser_of,
+    check_settings,
+    committee_of,
+    concept_frequencies,
+    resampled_formulas,
+    stated_formulas,
+    train_all,
+)
+from logiclens.explain.certificate import Certificate
+from logiclens.explain.classwise import explain_all, explain_learned
+from logiclens.explain.exact import compiled_network, explain_exact
+from logiclens.explain.length import LearnedRules
+from logiclens.explain.local import LocalExplanation, explain_rows
+from logiclens.explain.own_teacher import ScoreAgainst
+from logiclens.explain.reading import Answer, Reading, read
+from logiclens.explain.result import Explanation
+from logiclens.explain.stability import Cut, Stability, cuts_of, known_recurrence, selection_frequencies
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.rule_set import Resolve, RuleSet
+from logiclens.formula.why import Why
+from logiclens.metrics.rule_statistics import RuleStatistics, rule_statistics
+from logiclens.metrics.scores import accuracy
+from logiclens.nn.layers import EntropyNet
+from logiclens.render.figures import plot_history, plot_relevance, require_matplotlib
+from logiclens.render.html import model_html, percent
+from logiclens.tables.frames import as_named, check_column_names, column_names, opened, parted
+from logiclens.train.committee import Committee
+from logiclens.train.config import History, TrainResult
+
+if TYPE_CHECKING:
+    from logiclens.render.figures import Axes
+
+
+class NotFittedError(LogicLensError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
+    """An estimator was asked before it was fitted; scikit-learn knows it by the same name."""
+
+
+def statistics_of(
+    model: EntropyClassifier, rows: Any, labels: Any, *, by: Any, per_file: bool, sample_weight: Any
+) -> RuleStatistics:
+    """The statistics of the rules on rows that were set aside, or that a caller hands over."""
+    rules = model.rules_
+    if per_file and by is not None:
+        raise LogicLensError("rows are told apart by a column or by their files: leave out by or per_file.")
+    if is_lake(rows):
+        if sample_weight is not None:
+            raise LogicLensError("rows in an engine are counted as they are: leave out sample_weight.")
+        return statistics_in_engine(model, rows, labels, by, per_file=per_file)
+    if per_file:
+        raise LogicLensError("per_file tells the files of a folder or a pattern apart: name these as the rows.")
+    if rows is not None:
+        rows, labels = parted(rows, labels)
+        if labels is None:
+            raise LogicLensError("statistics of other rows need their labels: statistics(rows, labels).")
+        by_name = by if isinstance(by, str) else None
+        values = _column(rows, by) if isinstance(by, str) else by
+        packed = model._packed(rows)
+        source = f"{packed.n_rows:,} rows given, which must not be among those that the model was fitted on"
+        return rule_statistics(rules, packed, labels, weight=sample_weight, by=values, by_name=by_name, source=source)
+    return statistics_aside(model, rules, by=by)
+
+
+def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None) -> RuleStatistics:
+    """The statistics of rules on the rows that were set aside when the model was fitted."""
+    aside = getattr(model, "set_aside_", None)
+    if aside is None:
+        raise LogicLensError(
+            "no rows were set aside: fit with set_aside=0.25, or pass rows and labels that the model has not seen."
+        )
+    table, copies, name = aside.table, aside.copies, by if isinstance(by, str) else None
+    source = f"{table.n_counted:,} rows set aside before training: they neither trained the network nor chose a rule"
+    weight, values = table.weight, None if name is None else aside.column(name)
+    if by is not None and name is None:
+        # Copies of a row may differ in a column that the model does not know.
+        name, given = getattr(by, "name", None), np.asarray(by, dtype=object)
+        if given.ndim != 1 or len(given) <= copies.places.max():
+            raise LogicLensError("by must be the name of a column, or one value for each row that fit was given.")
+        table, weight, values = table.take(copies.rows), copies.weight, given[copies.places]
+    known = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
+    rows = PackedRows.of(table.boolean(), table.names)
+    return rule_statistics(
+        rules, rows, known, weight=weight, by=values, by_name=None if name is None else str(name), source=source
+    )
+
+
+def _column(rows: Any, name: str) -> Any:
+    if name not in (column_names(rows) or ()):
+        raise LogicLensError(f"the rows have no column {name!r} to compare subgroups by.")
+    return parted(rows, name)[1]
+
+
+def _changed_settings(model: EntropyClassifier) -> dict[str, Any]:
+    """The settings that are not the defaults, told apart as they are printed: an array has no plain `==`."""
+    defaults = type(model)().get_params(deep=False)
+    given = {
+        # A model folder keeps a list where the default is a tuple.
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in model.get_params(deep=False).items()
+    }
+    return {name: value for name, value in given.items() if repr(value) != repr(defaults.get(name))}
+
+
+def _facts(model: EntropyClassifier, rules: RuleSet) -> list[str]:
+    """What the rules are to the model, and how often both are right on rows that were set aside."""
+    exact = model._is_exact
+    facts = [
+        "The rules are about the network: explain() says how faithful each is; with exact=True they are the model."
+    ]
+    if exact:
+        facts = ["The rules are the model: on every possible row the network equals its formulas, as certified."]
+    if model.set_aside_ is not None:
+        table = model.set_aside_.table
+        truth = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
+        told = f"accuracy {percent(model.score(table, truth, table.weight))}"
+        if not exact:
+            by_rules = accuracy(truth, rules.predict(PackedRows.of(table.boolean(), table.names)), table.weight)
+            told = f"{told}, of the rules alone {percent(by_rules)}"
+        facts.append(f"On the {table.n_counted:,} rows set aside before training: {told}.")
+    return facts
+
+
+@dataclass(frozen=True, eq=False)
+class BegunFit:
+    """A fit whose network is not trained yet: what it was given, and what was made of that."""
+
+    X: Any
+    y: Any
+    ready: Prepared
+    training: Begun
+
+
+class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A network that classifies by named concepts and states its reasons as formulas.
+
+    Args:
+        booleanise: how raw columns (numbers, categories, dates, gaps) become concepts, fitted on the rows that train:
+            `"supervised"`, `"quantile"`, `"uniform"`, `"soft"`, a dictionary of cuts, or a `Booleaniser`. None: the
+            columns are concepts in [0, 1]. Which of the two is never guessed from the values.
+        exact: whether the rules answer, as a network that is compiled from them and certified to equal them on every
+            possible row; see `logiclens.explain.exact`. Else the committee answers and the rules are about it.
+        committee: how many networks are trained on bags of the rows and answer together: 3, 6, 10, 15 and so on, one
+            for each pair of groups of the rows; 2 and 1 have too few bags to teach, so that labels do. None is 10, or
+            1 with `method="paper"`, which explains one network.
+        stable: whether rules may only use concepts that recur on at least half of the bags.
+        teacher: a fitted model with `predict_proba` or `predict` on the raw table, which the rules then explain: they
+            match its answers in place of the committee's, and their length is chosen by fidelity to it. It stays
+            fitted under `clone` and is never stored.
+        resolve: which class decides where not exactly one formula fires, of more than two classes. `"order"`: the
+            first in a printed order. `"confidence"`: the fired cube that can be trusted most. `"none"`: nobody.
+        hidden: widths of the hidden layers of each head.
+        shared_tail: whether heads share the layers behind the entropy layer.
+        temperature: τ; lower values leave fewer concepts relevant.
+        penalty_weight: λ, the weight of the entropy loss; higher values leave fewer concepts relevant.
+        epochs: passes over the data; the best validation epoch is kept. More than 10,000 distinct rows are learned in
+            mini-batches and in as many fewer passes.
+        learning_rate: of AdamW.
+        validation: the share of the rows of each bag that chooses the epoch.
+        set_aside: the share of the rows that neither trains nor chooses anything, for `statistics()`.
+        cuts_on: the rows that cuts are found on. `"train"`: those that train, and no others. `"all"`: all of them, from
+            how often each value of a column goes with each class, after which rows are counted and what is counted is
+            split; tables in an engine are always cut so.
+        max_distinct: of a table in an engine, the most distinct rows that are taken from it. Where there are more,
+            concepts are chosen on a sample, which is said, and all rows are counted by these.
+        class_weight: one factor per class (a list, or a dictionary from class to factor), or `"balanced"`.
+        method: how formulas are found: `"search"`, or the paper's extraction from one network, `"paper"`.
+        score_against: what the search matches: the committee's out-of-bag answers (`"network"`), the labels
+            (`"labels"`), or what cross-validation chooses between these (None).
+        max_cubes: the most cubes in the formula of a class; None is no limit.
+        max_literals: the most literals in the formula of a class; None is no limit.
+        price: the macro-F1 that a literal must earn; None lets cross-validation choose it, and with it the length.
+        min_support: the weight of rows of its class that each cube must be right on alone. None is 5 or 0.5% of the
+            class, whichever is more. Never more than a quarter of the class is asked for.
+        random_state: the seed of the initial weights and of the validation split.
+
+    Attributes:
+        network_: answers rows of concepts.
+        schema_: concepts and their groups, classes, and how raw columns are cut.
+        classes_: the labels.
+        table_: the distinct rows that trained and chose; a loaded model has none.
+        set_aside_: the rows that did neither, or None.
+        booleaniser_: what cuts raw columns, or None.
+        parts_: how many rows train and how many choose the epoch.
+        target_name_: the name of the target, where it had one.
+        train_result_: how the network was trained.
+        certificate_: with `exact`, that the network equals its formulas.
+        soft_network_: with `exact`, the committee that taught the rules.
+        teacher_fidelity_: with a teacher, the share of rows on which the rules decide as it does.
+        learned_: the formulas that were searched, and how each was chosen; a loaded model has none.
+
+    Example:
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10, "unit": ["CCU", "MICU"] * 20})
+        >>> model = EntropyClassifier().fit(table, ["well", "well", "ill", "ill"] * 10)
+        >>> print(model.explain()["ill"])
+        ∀x: ill(x) ↔ "age >= 50"(x)
+        >>> model.predict(pd.DataFrame({"age": [80], "unit": ["CCU"]}))
+        array(['ill'], dtype='<U4')
+    """
+
+    network_: EntropyNet | Committee
+    schema_: Schema
+    classes_: NDArray[Any]
+    table_: ConceptTable
+    set_aside_: SetAside | None
+    booleaniser_: Booleaniser | None
+    parts_: dict[str, int]
+    target_name_: str | None
+    train_result_: TrainResult
+    certificate_: Certificate
+    soft_network_: EntropyNet | Committee
+    learned_: LearnedRules
+    teacher_fidelity_: dict[str, float]
+    _rules: RuleSet
+
+    def __init__(
+        self,
+        booleanise: How | Mapping[str, Any] | Booleaniser | None = "supervised",
+        *,
+        exact: bool = False,
+        committee: int | None = None,
+        stable: bool = False,
+        teacher: Any = None,
+        hidden: Sequence[int] = (20,),
+        shared_tail: bool = False,
+        temperature: float = 1.0,
+        penalty_weight: float = 1e-3,
+        epochs: int = 500,
+        learning_rate: float = 1e-2,
+        validation: float = 0.2,
+        set_aside: float = 0.0,
+        cuts_on: CutsOn = "train",
+        max_distinct: int = 1_000_000,
+        class_weight: Sequence[float] | Mapping[Any, float] | Literal["balanced"] | None = None,
+        method: Literal["search", "paper"] = "search",
+        score_against: ScoreAgainst | None = None,
+        max_cubes: int | None = None,
+        max_literals: int | None = None,
+        price: float | None = None,
+        min_support: float | None = None,
+        resolve: Resolve = "order",
+        random_state: int | None = 0,
+    ) -> None:
+        """Store the settings; nothing is checked before `fit`."""
+        self.booleanise = booleanise
+        self.exact = exact
+        self.committee = committee
+        self.stable = stable
+        self.teacher = teacher
+        self.hidden = hidden
+        self.shared_tail = shared_tail
+        self.temperature = temperature
+        self.penalty_weight = penalty_weight
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.validation = validation
+        self.set_aside = set_aside
+        self.cuts_on = cuts_on
+        self.max_distinct = max_distinct
+        self.class_weight = class_weight
+        self.method = method
+        self.score_against = score_against
+        self.max_cubes = max_cubes
+        self.max_literals = max_literals
+        self.price = price
+        self.min_support = min_support
+        self.resolve = resolve
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        target: str | None = None,
+        held_out: tuple[Any, Any] | None = None,
+    ) -> EntropyClassifier:
+        """Train on a table `X` and labels `y`: one per row, or a 0/1 matrix of several.
+
+        `X` may also be the name of a CSV, Parquet or JSON lines file, and `target` (or `y`) the name of a column of
+        `X`. A folder, a pattern such as `"lake/2026/*.parquet"`, or a table of Ibis is never read: the engine that
+        holds it, by default DuckDB, counts its rows (see `cuts_on`).
+
+        A weight of 2 is the same as a row that is there twice; neither that nor the order of the rows changes anything.
+        With `booleanise=None` the columns are concepts in [0, 1] (a DataFrame names them; a `ConceptTable` may declare
+        groups). `held_out` are rows and labels that choose the epoch, in place of a share of the rows.
+        """
+        begun = self._begin(X, _one_of(y, target), sample_weight, held_out)
+        return self._settle(begun, train_all([begun.training])[0])
+
+    def _begin(self, X: Any, y: Any, sample_weight: ArrayLike | None, held_out: tuple[Any, Any] | None) -> BegunFit:
+        """Check and cut the rows: all that has to be done before the network is trained."""
+        check_settings(self)
+        if is_lake(X):
+            return self._begin_counting(in_engine(X), y, sample_weight, held_out)
+        X, y = parted(X, y)
+        seed = seed_of(self.random_state)
+        cuts = booleaniser_of(self)
+        if cuts is not None:
+            check_column_names([str(name) for name in column_names(X) or ()])
+            validate_data(self, as_named(X), y, skip_check_array=True)
+        ready = prepare(
+            X,
+            y,
+            sample_weight,
+            held_out,
+            booleaniser=cuts,
+            shares=(self.set_aside, self.validation),
+            seed=seed,
+            cuts_on=self.cuts_on,
+            committee=committee_of(self),
+            teacher=self.teacher,
+        )
+        if ready.booleaniser is not None:
+            ready.booleaniser.warn(stacklevel=3)
+        training = Begun(self, ready.classes, ready.train, ready.validation, seed, ready.grouped, ready.taught)
+        return BegunFit(X, y, ready, training)
+
+    def _begin_counting(self, table: Any, target: Any, sample_weight: Any, held_out: Any) -> BegunFit:
+        """Count the rows of a table in an engine."""
+        if sample_weight is not None or held_out is not None:
+            raise LogicLensError("rows in an engine are counted as they are: leave out sample_weight and held_out.")
+        if self.teacher is not None:
+            raise LogicLensError("a teacher answers rows in memory, not those of an engine: read the table first.")
+        seed = seed_of(self.random_state)
+        ready = prepare_in_engine(
+            table,
+            target,
+            booleaniser=booleaniser_of(self),
+            shares=(self.set_aside, self.validation),
+            seed=seed,
+            budget=self.max_distinct,
+            recurring=lambda rows, classes: concept_frequencies(self, classes, rows, RESAMPLES, seed),
+            committee=committee_of(self),
+        )
+        names = pd.DataFrame(columns=pd.Index(ready.schema.columns, dtype=object))
+        validate_data(self, names, skip_check_array=True)
+        if ready.booleaniser is not None:
+            ready.booleaniser.warn(stacklevel=4)
+        labels = pd.Series([], name=target, dtype=object)
+        return BegunFit(
+            names, labels, ready, Begun(self, ready.classes, ready.train, ready.validation, seed, ready.grouped)
+        )
+
+    def _settle(self, begun: BegunFit, trained: Trained) -> EntropyClassifier:
+        """Take over the trained network, with all that belongs to it."""
+        ready, X, y = begun.ready, begun.X, begun.y
+        table, self.network_, self.train_result_ = ready.table, trained.network, trained.result
+        self.classes_, self.table_ = ready.classes, table
+        held = 0 if ready.validation is None else ready.validation.n_counted
+        self.parts_ = {"train": ready.train.n_counted, "validation": held}
+        self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
+        self.schema_, self.booleaniser_, self.set_aside_ = ready.schema, ready.booleaniser, ready.aside
+        self.concept_names_ = table.names
+        if ready.booleaniser is None:
+            self.n_features_in_ = _n_columns(X)
+            self.__dict__.pop("feature_names_in_", None)
+            if hasattr(X, "columns"):
+                self.feature_names_in_ = np.array([str(column) for column in X.columns], dtype=object)
+        for name in ("certificate_", "soft_network_", "learned_", "teacher_fidelity_", "_rules"):
+            self.__dict__.pop(name, None)
+        if trained.learned is not None:
+            self.learned_ = trained.learned
+            explanation = self._learned_explanation(table)
+            if ready.taught is not None:
+                explanation = replace(explanation, answers=ready.taught[1])
+            self._rules = explanation.rules
+            if self.exact:
+                self._compile(explanation)
+        if ready.taught is not None:
+            self.teacher_fidelity_ = self._fidelity_to_teacher(ready)
+        return self
+
+    def _fidelity_to_teacher(self, ready: Prepared) -> dict[str, float]:
+        """The share of the training rows, and of those set aside, on which the rules decide as the teacher does."""
+        parts = {"train": (ready.table, ready.taught)}
+        if ready.aside is not None:
+            parts["set_aside"] = (ready.aside.table, ready.taught_aside)
+        found = {}
+        for name, (table, answers) in parts.items():
+            places = self.rules_.predict_places(PackedRows.of(table.boolean(), table.names))
+            agree = np.asarray(answers)[1][np.arange(len(places)), places]
+            found[name] = float(np.average(agree, weights=table.weight))
+        return found
+
+    def __sklearn_clone__(self) -> EntropyClassifier:
+        """The same settings, not fitted; the teacher is shared, because it must stay fitted."""
+        settings = self.get_params(deep=False)
+        teacher = settings.pop("teacher")
+        return type(self)(**{name: clone(value, safe=False) for name, value in settings.items()}, teacher=teacher)
+
+    def _compile(self, explanation: Explanation) -> None:
+        """Write the rules down as a network that equals them; the committee is kept beside it."""
+        packed = PackedRows.of(self.table_.boolean(), self.table_.names)
+        self.soft_network_ = self.network_
+        agreement = self._agreement(self._rules, packed, explanation.classes[0].reading)
+        compiled = compiled_network(
+            self.learned_.formulas, self.table_, agreement=agreement, temperature=float(self.temperature)
+        )
+        self.network_, self.certificate_ = compiled.network, compiled.certificate
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row; for several labels a 0/1 matrix. With `exact`, what the rules say.
+
+        Where nobody decides (`resolve="none"`), the class is None. For a table in an engine see `predict_into`.
+        """
+        if is_lake(X):
+            raise LogicLensError("answers for a table in an engine are not collected: use predict_into(table, out).")
+        if self._is_exact:
+            return self._rules.predict(self._packed(X))
+        reading = self.read(X)
+        if self.schema_.multilabel:
+            return reading.yes.astype(np.int64)
+        labels: NDArray[Any] = self.classes_[reading.logits.argmax(axis=1)]
+        return labels
+
+    def predict_into(self, X: Any, out: str | Path, *, name: str = "prediction") -> Path | str:
+        """Write a table with one column more, the class that the rules give each row, by the engine that holds it.
+
+        `X` is a folder, a pattern, or a table of Ibis; `out` is a Parquet file, or the name of a new table in the
+        engine. The rules answer, as SQL: without `exact` they are about the network, and can differ from it.
+        """
+        self._check_fitted()
+        return predict_into(self.rules_, X, out, name=name)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class, in the order of `classes_`.
+
+        With `exact`, the class that the rules decide for has the confidence of the cube that decides (Wilson's lower
+        bound of how often it was right), and the others share the rest: how far to trust it, not a calibrated chance.
+        """
+        if self._is_exact and not self.schema_.multilabel:
+            return self._rules.confidence(self._packed(X))
+        return self.read(X).probability
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """The share of rows that are classed right; a row that nobody decides is not."""
+        if is_lake(X):
+            return score_in_engine(self, X, y)
+        X, y = parted(X, y)
+        answers = self.predict(X)
+        truth = np.asarray(y)
+        if truth.ndim == 2 and answers.ndim == 1 and truth.shape[1] == 1:
+            truth = truth[:, 0]
+        if truth.shape != answers.shape:
+            raise LogicLensError(f"labels must have the shape {answers.shape} of the answers, got {truth.shape}.")
+        right = np.equal(answers, truth).reshape(len(truth), -1).all(axis=1)
+        weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(weight[right].sum() / weight.sum())
+
+    def save(
+        self, folder: str | Path, result: Mapping[str, Any] | None = None, *, rules: RuleSet | None = None
+    ) -> Path:
+        """Write the model to a folder: `model.json`, `weights.safetensors` and, with `exact`, `certificate.json`.
+
+        No row of the data is kept, except in a `result` (see `logiclens.report.result_of`). `logiclens verify FOLDER`
+        checks the certificate. `rules` are those to keep where they are not `rules_`, such as stable ones.
+        """
+        self._check_fitted()
+        return save_classifier(self, folder, result, rules)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> EntropyClassifier:
+        """A model from its folder: it predicts as it did, and explains rows that are given; none are kept."""
+        return load_classifier(cls, folder)
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn should know: gaps, text and several labels are fine."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = self.booleanise is not None
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    @property
+    def n_rows_(self) -> int:
+        """How many rows the model was fitted on, with those set aside."""
+        self._check_fitted()
+        aside = 0 if self.set_aside_ is None else self.set_aside_.table.n_counted
+        return self.table_.n_counted + aside
+
+    @property
+    def history_(self) -> History:
+        """The training history, epoch by epoch."""
+        self._check_fitted()
+        if not hasattr(self, "train_result_"):
+            raise LogicLensError("a loaded model keeps no training history: fit it to see one.")
+        return self.train_result_.history
+
+    def concepts(self, rows: Any) -> pd.DataFrame:
+        """Rows as the concepts that the network sees: raw columns cut, or concepts in the order of training."""
+        index = getattr(rows, "index", None)
+        return as_frame(self._table(rows), index if isinstance(index, pd.Index) else None)
+
+    def read(self, X: Any, y: Any = None) -> Reading:
+        """What the network says about rows, in full: outputs, answers and relevance. With labels, to be scored."""
+        table, exact = self._table(X, y), self._is_exact
+        return read(self.network_, table.hard() if exact else table, self._answer, exact=exact)
+
+    def _table(self, rows: Any, labels: Any = None) -> ConceptTable:
+        self._check_fitted()
+        if is_lake(rows):
+            return table_in_engine(self, rows, labels)
+        codes = None if labels is None else class_codes(labels, self.schema_.multilabel, self.classes_)
+        rows = opened(rows, self.schema_.columns or self.schema_.names)
+        if self.schema_.cutting is not None and not isinstance(rows, ConceptTable):
+            if column_names(rows) is None:
+                # Among lists NumPy would make a text of every cell where one is a text.
+                rows = check_array(rows, dtype=None if hasattr(rows, "dtype") else object, ensure_all_finite=False)
+            validate_data(self, as_named(rows), skip_check_array=True, reset=False)
+        return self.schema_.table(rows, codes)
+
+    def _packed(self, rows: Any) -> PackedRows:
+        """Rows as the Boolean concepts that the heads see, which is what the rules speak of."""
+        table = self._table(rows)
+        return PackedRows.of(table.boolean(), table.names)
+
+    @property
+    def _answer(self) -> Literal["argmax", "threshold"]:
+        return "threshold" if self.schema_.multilabel or self._is_exact else "argmax"
+
+    @property
+    def _is_exact(self) -> bool:
+        self._check_fitted()
+        if bool(self.exact) != hasattr(self, "certificate_"):
+            raise NotFittedError("exact was changed after the model was fitted: call fit(X, y) again.")
+        return bool(self.exact)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "network_"):
+            raise NotFittedError("this EntropyClassifier is not fitted: call fit(X, y) first.")
+
+    @property
+    def rules_(self) -> RuleSet:
+        """The formulas of all classes with what their concepts mean: they predict from a raw table, without a network.
+
+        With `exact` these are the model; else they are about it.
+        """
+        self._check_fitted()
+        self._check_method()
+        if not hasattr(self, "_rules"):
+            # Read off the network once; the next call finds them.
+            self._rules = self.explain().rules
+        return self._rules
+
+    @property
+    def relevance_(self) -> pd.DataFrame:
+        """How much each class leans on each concept: 1 for what it leans on most, one row for each class.
+
+        Of a committee the mean of its members, with `exact` too: the compiled network leans alike on all concepts of
+        its formula. A loaded exact model has the compiled network alone.
+        """
+        self._check_fitted()
+        network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
+        leans = network.relevance() if isinstance(network, Committee) else network.entropy.relevance()
+        relevance = leans.detach().double().numpy()
+        return pd.DataFrame(relevance, index=list(self.schema_.class_names), columns=list(self.schema_.names))
+
+    def explain(
+        self, X: Any = None, y: Any = None, *, exclusive: bool = True, stability: int | None = None
+    ) -> Explanation:
+        """The formula of each class, and how it stands on the training rows, or on other rows.
+
+        With `method="paper"` formulas are read off the network's answers on these rows; the labels `y` of other rows
+        are then needed with `score_against="labels"` only. With `exclusive=False` formulas spell out exclusive groups,
+        such as the categories of a column, instead of relying on them.
+
+        The explanation says how often each concept and cube is found on the bags of the committee; with `stability`,
+        on so many resamples of the rows instead.
+        """
+        self._check_fitted()
+        if X is None and not hasattr(self, "table_"):
+            raise LogicLensError("a loaded model keeps no rows: pass the rows to explain, explain(rows).")
+        self._check_method()
+        table = self.table_ if X is None else self._table(X, y)
+        if self._is_exact:
+            if not exclusive:
+                raise LogicLensError("the formulas of an exact model are certified as they are: leave out exclusive.")
+            return self._resampled(self._explain_exact(table), stability)
+        if self.method != "paper":
+            return self._resampled(self._learned_explanation(table, exclusive), stability)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", LogicLensWarning)
+            explanation = explain_all(
+                self.network_,
+                table,
+                method="paper",
+                score_against=self.score_against or "network",
+                answer=self._answer,
+                exclusive=exclusive,
+            )
+        for warning in caught:
+            # At the caller's line, not at this one.
+            warnings.warn(warning.message, stacklevel=2)
+        return self._resampled(self._labelled(explanation, notes=self._notes), stability)
+
+    def _check_method(self) -> None:
+        if hasattr(self, "table_") and hasattr(self, "learned_") != (self.method != "paper"):
+            raise NotFittedError("method was changed after the model was fitted: call fit(X, y) again.")
+
+    def _learned_explanation(self, table: ConceptTable, exclusive: bool = True) -> Explanation:
+        """The formulas that were searched, on some rows; of a loaded model those of its rules."""
+        if hasattr(self, "learned_"):
+            formulas, choices = self.learned_.formulas, self.learned_.choices
+        else:
+            formulas, choices = self._rules.formulas, ()
+        answer: Answer = "threshold" if self.schema_.multilabel else "argmax"
+        explanation = explain_learned(self.network_, table, formulas, choices, answer=answer, exclusive=exclusive)
+        notes, known = (*self._notes, *table.group_warnings()), getattr(self, "_rules", None)
+        explanation = self._labelled(explanation, notes=notes, stability=self._on_bags())
+        if known is None or exclusive:
+            return replace(explanation, model_rules=known)
+        # Formulas that are spelled out mean the same, so who decides stays the same.
+        return replace(explanation, order=known.order, otherwise=known.otherwise)
+
+    def _on_bags(self) -> Stability | None:
+        """What recurs on the bags of the committee; of a loaded model what its rules know of it."""
+        if not hasattr(self, "learned_"):
+            return known_recurrence(self._rules) if hasattr(self, "_rules") else None
+        names, choices = self.schema_.class_names, self.learned_.choices
+        if not choices or not choices[0].bags:
+            return None
+        bags = zip(*(choice.bags for choice in choices), strict=True)
+        runs = [stated_formulas(choices, cubes, len(names)) for cubes in bags]
+        return selection_frequencies(names, runs, chosen=self.learned_.formulas, drawn="bags", cuts=self._cuts)
+
+    @property
+    def _cuts(self) -> dict[str, Cut]:
+        return cuts_of(self.schema_.literals or self.schema_.names, self.schema_.predicates)
+
+    def _resampled(self, explanation: Explanation, n_resamples: int | None) -> Explanation:
+        """An explanation that says what recurs on resamples in place of bags, where resamples are asked for."""
+        if n_resamples is None:
+            return explanation
+        names, choices = self.schema_.class_names, self.learned_.choices if hasattr(self, "learned_") else ()
+        # Formulas that are spelled out hold cubes that were never searched.
+        chosen = self.learned_.formulas if choices else explanation.formulas
+        if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 2:
+            raise LogicLensError(f"stability must be a number of resamples from 2 on, got {n_resamples!r}.")
+        if not hasattr(self, "table_"):
+            raise LogicLensError("a loaded model keeps no rows to draw again: fit it first.")
+        if self.teacher is not None:
+            raise LogicLensError("resamples have no answers of a teacher: leave out stability, the bags tell as much.")
+        seed = seed_of(self.random_state)
+        runs = list(resampled_formulas(self, self.classes_, self.table_, int(n_resamples), seed, choices))
+        found = selection_frequencies(names, runs, chosen=chosen, cuts=self._cuts)
+        # The rules keep what they know of the bags.
+        return replace(explanation, model_rules=explanation.rules, stability=found)
+
+    def statistics(
+        self, X: Any = None, y: Any = None, *, by: Any = None, per_file: bool = False, sample_weight: Any = None
+    ) -> RuleStatistics:
+        """Support, coverage, confidence and lift of every rule, with intervals, on rows that chose nothing.
+
+        These are the rows given, which must not be among those that the model was fitted on, or else the rows that
+        `set_aside` kept from training. `by` is a column: its name, or one value for each row given (to `fit`, for rows
+        set aside), which may be a column that the model does not know. The same is told for each value of it.
+
+        For a table in an engine `y` is the name of its target, and dates are told apart by month. With `per_file` the
+        same is told for each file of a folder or a pattern: `statistics("lake/2027/*.parquet", "churned",
+        per_file=True)`.
+        """
+        return statistics_of(self, X, y, by=by, per_file=per_file, sample_weight=sample_weight)
+
+    def _explain_exact(self, table: ConceptTable) -> Explanation:
+        choices = self.learned_.choices if hasattr(self, "learned_") else ()
+        if isinstance(self.network_, Committee):
+            raise LogicLensError("a committee is not exact: fit the model again with exact=True.")
+        explanation = explain_exact(self.network_, self.certificate_, table, choices=choices)
+        notes = [f"{head.name}: {head.note}" for head in self.certificate_.heads if head.note]
+        if not hasattr(self, "soft_network_"):
+            notes.append("a model folder does not keep the soft network: gap() starts from the exact one.")
+        # A compiled head is its formula on every row; a trained one, of an older folder, where the groups hold.
+        beyond = "" if all(head.is_compiled for head in self.certificate_.heads) else " The certificate omits them."
+        notes += [f"{sentence}{beyond}" for sentence in table.group_warnings()]
+        return self._labelled(
+            explanation,
+            notes=(*self._notes, *notes),
+            soft_agreement=self.soft_agreement(table),
+            model_rules=self._rules,
+            soft_network=getattr(self, "soft_network_", None),
+            stability=self._on_bags(),
+        )
+
+    def soft_agreement(self, rows: Any) -> float | None:
+        """The share of rows on which the rules predict what the soft network did; None where that is not kept."""
+        if not self._is_exact or not hasattr(self, "soft_network_"):
+            return None
+        table = rows if isinstance(rows, ConceptTable) else self._table(rows)
+        reading = read(self.soft_network_, table, "threshold" if self.schema_.multilabel else "argmax")
+        return self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), reading)
+
+    def _agreement(self, rules: RuleSet, packed: PackedRows, reading: Reading) -> float:
+        """The share of rows on which rules decide as the committee does."""
+        if self.schema_.multilabel:
+            agree = (reading.yes == rules.fires(packed)).mean(axis=1)
+        else:
+            agree = rules.predict_places(packed) == reading.logits.argmax(axis=1)
+        return float(np.average(agree, weights=reading.table.weight))
+
+    def explain_local(
+        self, X: Any, explanation: Explanation | None = None, *, target: str | int | None = None
+    ) -> tuple[LocalExplanation, ...]:
+        """For each row the concepts that made its class, reduced to a shortest reason in the class formula.
+
+        The class is the predicted one, or `target` ("why not ICU?"). The formulas are those of `explain()`, or of
+        an explanation that is already at hand. A single row may be a Series.
+        """
+        if getattr(X, "ndim", 2) == 1 and hasattr(X, "to_frame"):
+            # A Series of one row has one type for all columns; each finds its own again.
+            X = X.to_frame().T.infer_objects()
+        reading = self.read(X)
+        known = explanation or (self.explain() if hasattr(self, "table_") else self.explain(X))
+        if not self._is_exact or self.schema_.multilabel:
+            return explain_rows(reading, target=target, explanation=known)
+        packed = PackedRows.of(reading.bits, reading.table.names)
+        local = explain_rows(reading, target=target, explanation=known, probability=self._rules.confidence(packed))
+        if target is not None:
+            return local
+        fired = self._rules.fires(packed).sum(axis=1)
+        return tuple(replace(row, by_default=bool(n == 0)) for row, n in zip(local, fired, strict=True))
+
+    def why(self, row: Any) -> Why:
+        """Which rule decides on one raw row, which fire, and what each other one lacks: the reason codes.
+
+        `row` is a dictionary from column to value, a Series, or a table with one row. With `exact` the rules are the
+        model; else they are about it, and `explain_local` tells what the network itself leaned on.
+        """
+        return self.rules_.why(row)
+
+    def _labelled(self, explanation: Explanation, **more: Any) -> Explanation:
+        """An explanation that knows the labels and what the concepts mean."""
+        return replace(
+            explanation,
+            labels=() if self.schema_.multilabel else tuple(self.classes_.tolist()),
+            predicates=self.schema_.predicates,
+            resolve=self._rules.resolve if hasattr(self, "_rules") else self.resolve,
+            **more,
+        )
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        # A loaded model was not trained here.
+        notes = list(self.train_result_.notes) if hasattr(self, "train_result_") else []
+        choices, names = self.learned_.choices if hasattr(self, "learned_") else (), self.schema_.class_names
+        notes += [f"{names[choice.klass]}: {choice.note}" for choice in choices if choice.note]
+        if hasattr(self, "teacher_fidelity_"):
+            shares = self.teacher_fidelity_
+            rows = "the rows set aside" if "set_aside" in shares else "the training rows"
+            share = shares.get("set_aside", shares["train"])
+            notes.append(
+                f"the rules explain {teacher_name(self.teacher)}: they decide as it does on {share:.1%} of {rows}."
+            )
+        return tuple(notes)
+
+    def plot_relevance(self, target: Any = None, *, axes: Axes | None = None) -> Axes:
+        """How much the network leans on each concept, class under class, or for the class `target` only.
+
+        Drawn on `axes`, or on those of a new figure, which are returned; see `Explanation.plot_relevance`.
+        """
+        require_matplotlib()
+        known = self.rules_
+        asked = None if target is None else known.rule(target)
+        relevance = {
+            rule.name: dict(zip(self.schema_.names, shares, strict=True))
+            for rule, shares in zip(known.rules, self.relevance_.to_numpy().tolist(), strict=True)
+            if asked in (None, rule)
+        }
+        return plot_relevance(relevance, {rule.name: rule.formula.concepts for rule in known.rules}, axes)
+
+    def plot_history(self, *, axes: Axes | None = None) -> Axes:
+        """Loss and accuracy epoch by epoch, with the epoch that was kept; drawn on `axes` or a new figure's."""
+        return plot_history(self.history_, axes)
+
+    def plot_pareto(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        target: Any = None,
+        score: Literal["f1", "accuracy"] = "f1",
+        axes: Axes | None = None,
+    ) -> Axes:
+        """What score each number of literals would buy, with the formulas chosen ringed; see `Explanation.plot_pareto`.
+
+        Scored on the rows `X` and their labels `y`, or, which is flattering, on those that the model was fitted on.
+        """
+        require_matplotlib()
+        if hasattr(self, "table_"):
+            return self.explain().plot_pareto(X, y, target=target, score=score, axes=axes)
+        return self.explain(X, y).plot_pareto(target=target, score=score, axes=axes)
+
+    def _repr_html_inner(self) -> str:
+        """What a notebook shows: scikit-learn's diagram before `fit`, the rules after it."""
+        if not hasattr(self, "network_"):
+            return str(super()._repr_html_inner())
+        with warnings.catch_warnings():
+            # Who asks for the rules is warned, then or later: a look keeps nothing.
+            warnings.simplefilter("ignore")
+            try:
+                known = self._rules if hasattr(self, "_rules") else self.explain().rules
+                rules: RuleSet | None = known
+                facts = _facts(self, known)
+            except Exception as error:  # Settings may have been changed since: a look at the model says so.
+                rules, facts = None, [f"The rules cannot be shown: {error}"]
+        return model_html(type(self).__name__, _changed_settings(self), rules, facts)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """The same for notebooks, which ask here first; `sklearn.set_config(display="text")` leaves the HTML out."""
+        shown = {"text/plain": repr(self)}
+        return {**shown, "text/html": self._repr_html_()} if hasattr(self, "_repr_html_") else shown
+
+
+def _one_of(y: Any, target: str | None) -> Any:
+    if y is not None and target is not None:
+        raise LogicLensError("y and target are two names of one thing: pass one of them.")
+    if y is None and target is None:
+        # scikit-learn's words.
+        raise LogicLensError("requires y to be passed, but the target y is None: pass labels, or target='column'.")
+    return target if y is None else y
+
+
+def _n_columns(rows: Any) -> int:
+    if isinstance(rows, ConceptTable):
+        return rows.n_concepts
+    return len(rows.columns) if hasattr(rows, "columns") else int(np.shape(rows)[1])

@@ -1,0 +1,312 @@
+"""What a caller may hand to an estimator, checked and brought into one form."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+
+from logiclens.concepts.booleaniser import Booleaniser, Cutting
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.splits import Copies
+from logiclens.errors import LogicLensError
+from logiclens.formula.groups import Groups
+from logiclens.formula.packed_rows import as_array
+from logiclens.formula.predicate import Predicate
+from logiclens.tables.frames import Column, columns_of
+from logiclens.train.committee import GroupedRows
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels as class numbers (or a 0/1 matrix), the classes behind the numbers, and their names."""
+
+    codes: NDArray[Any]
+    classes: NDArray[Any]
+    names: tuple[str, ...]
+
+
+def known_labels(labels: Any, weight: NDArray[np.float64]) -> Labels:
+    """The labels of the training rows; classes are those of rows that weigh something."""
+    y = _checked_labels(labels, len(weight))
+    if y.ndim == 2:
+        names = tuple(str(c) for c in getattr(labels, "columns", range(y.shape[1])))
+        return Labels(y, np.arange(y.shape[1]), names)
+    classes = np.unique(y[weight > 0])
+    # A label of rows that weigh nothing gets any code.
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    if len(classes) == 1:
+        raise LogicLensError(f"all rows have one class, {classes.tolist()[0]!r}: at least two classes are needed.")
+    return Labels(codes, classes, tuple(str(c) for c in classes.tolist()))
+
+
+def bare_predicates(concepts: Any) -> dict[str, Predicate]:
+    """What concepts mean that are Boolean columns themselves; others are true from 0.5 on, which needs no word."""
+    if not isinstance(concepts, pd.DataFrame):
+        return {}
+    return {
+        str(name): Predicate(str(name), "==", True)
+        for name, kind in zip(concepts.columns, concepts.dtypes, strict=True)
+        if pd.api.types.is_bool_dtype(kind)
+    }
+
+
+def _checked_labels(labels: Any, n_rows: int) -> NDArray[Any]:
+    """Labels as an array: one for each row, none missing, all of one kind."""
+    try:
+        y = as_array(labels)
+    except ValueError:
+        raise LogicLensError("labels must be one entry for each row, or rows of one length.") from None
+    if y.ndim == 2 and y.shape[1] == 1:
+        # A frame with one column holds one label per row.
+        warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4)
+        y = labels = y[:, 0]
+    if y.ndim not in (1, 2) or len(y) != n_rows:
+        raise LogicLensError(f"labels must have one entry for each of the {n_rows} rows, got shape {y.shape}.")
+    if y.dtype.kind == "f" and np.isfinite(y).all() and not (y == np.round(y)).all():
+        # The first words are scikit-learn's.
+        raise LogicLensError(
+            "Unknown label type: continuous. Labels must be classes, these are numbers with decimals: cut them first."
+        )
+    missing = np.asarray(pd.isna(y)).reshape(n_rows, -1).any(axis=1)
+    if missing.any():
+        raise LogicLensError(f"the label of row {int(np.flatnonzero(missing)[0])} is missing.")
+    kinds = {isinstance(label, str) for label in (labels if isinstance(labels, list | tuple) else y.ravel().tolist())}
+    if len(kinds) > 1:
+        raise LogicLensError("labels must be of one kind; these are partly text and partly not.")
+    return y
+
+
+def class_codes(labels: Any, multilabel: bool, classes: NDArray[Any]) -> NDArray[Any]:
+    """Labels as the class numbers of a fitted estimator."""
+    y = _checked_labels(labels, len(as_array(labels)))
+    if multilabel:
+        return y
+    unknown = y[~np.isin(y, classes)]
+    if len(unknown):
+        raise LogicLensError(f"the label {unknown.tolist()[0]!r} was not among the training labels.")
+    return np.searchsorted(classes, y)
+
+
+def matched_columns(concepts: Any, names: tuple[str, ...]) -> Any:
+    """The columns of a frame by the names the network was trained on; a matrix by position, of the right width."""
+    if isinstance(concepts, ConceptTable):
+        concepts = pd.DataFrame(concepts.values, columns=list(concepts.names))
+    if hasattr(concepts, "columns"):
+        place = {str(column): i for i, column in enumerate(concepts.columns)}
+        missing = [name for name in names if name not in place]
+        if missing:
+            raise LogicLensError(f"the rows lack the concept {missing[0]!r} that the network was trained on.")
+        return as_array(concepts)[:, [place[name] for name in names]]
+    values = as_array(concepts)
+    if values.ndim == 2 and values.shape[1] != len(names):
+        raise LogicLensError(f"the network was trained on {len(names)} concepts, the rows have {values.shape[1]}.")
+    return values
+
+
+def listed_class_weight(class_weight: Any, classes: NDArray[Any]) -> Any:
+    """scikit-learn's dictionary from class to weight as one number per class; classes not named weigh 1."""
+    if not isinstance(class_weight, Mapping):
+        return class_weight
+    unknown = [label for label in class_weight if label not in classes.tolist()]
+    if unknown:
+        raise LogicLensError(f"class_weight names {unknown[0]!r}, which is not among the classes.")
+    return [class_weight.get(label, 1.0) for label in classes.tolist()]
+
+
+def seed_of(random_state: Any) -> int:
+    """A seed: the number given, or a fresh one for None."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if not isinstance(random_state, Integral) or not 0 <= int(random_state) < 2**32:
+        raise LogicLensError(f"random_state must be a whole number from 0 on, or None, got {random_state!r}.")
+    return int(random_state)
+
+
+CutsOn: TypeAlias = Literal["train", "all"]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a trained network knows of its rows: concepts and their groups, classes, and how raw columns are cut.
+
+    `columns` are the raw columns in the order of training, `positional` says that they had no names of their own;
+    `cutting` is None where the columns are concepts.
+    """
+
+    names: tuple[str, ...]
+    class_names: tuple[str, ...]
+    groups: Groups
+    multilabel: bool
+    predicates: Mapping[str, Predicate]
+    cutting: Cutting | None = None
+    columns: tuple[str, ...] = ()
+    positional: bool = False
+
+    @property
+    def literals(self) -> tuple[str, ...] | None:
+        """The concepts that rules may name; None where these are all."""
+        return None if self.cutting is None else self.cutting.literals
+
+    def named(self, columns: Sequence[Column]) -> Sequence[Column]:
+        """Columns under the names of training; by position where these had none, as in scikit-learn."""
+        if not self.positional:
+            return columns
+        return [replace(column, name=name) for column, name in zip(columns, self.columns, strict=True)]
+
+    def table(self, rows: Any, codes: Any = None) -> ConceptTable:
+        """Other rows as the concepts that the network was trained on."""
+        if self.cutting is not None and not isinstance(rows, ConceptTable):
+            rows = self.cutting.values(self.named(columns_of(rows, self.columns)))
+        else:
+            rows = matched_columns(rows, self.names)
+        groups = self.groups
+        return ConceptTable(
+            rows, self.names, codes, self.class_names, groups.exclusive, None, groups.implied, self.literals
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SetAside:
+    """Distinct rows that neither train nor choose anything: as concepts and raw columns, and where they stand."""
+
+    table: ConceptTable
+    columns: tuple[Column, ...] = field(repr=False)
+    copies: Copies = field(repr=False)
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """The places of all copies in the table that was given."""
+        return self.copies.places
+
+    def column(self, name: str) -> NDArray[np.object_]:
+        """The values of a raw column, None where missing."""
+        for column in self.columns:
+            if column.name == name:
+                gone = column.missing.tolist()
+                cells = [None if gone[row] else column.cell(row) for row in range(len(column))]
+                return np.array(cells, dtype=object)
+        known = ", ".join(repr(column.name) for column in self.columns[:8])
+        raise LogicLensError(f"there is no column {name!r}; the columns are {known}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The distinct rows as concepts, the parts of them that train and that choose, and what is set aside.
+
+    `grouped` are the rows in groups, for a committee; None where one network is trained. `taught` are the probabilities
+    that another teacher gives them, `taught_aside` those of the rows set aside.
+    """
+
+    table: ConceptTable
+    train: ConceptTable
+    validation: ConceptTable | None
+    aside: SetAside | None
+    classes: NDArray[Any]
+    schema: Schema
+    booleaniser: Booleaniser | None
+    grouped: GroupedRows | None = None
+    taught: NDArray[np.float64] | None = None
+    taught_aside: NDArray[np.float64] | None = None
+
+
+def about(predicates: Mapping[str, Predicate]) -> dict[str, tuple[str, str, object]]:
+    """What each concept is about: its column and how it is compared; of thresholds not which one."""
+    return {
+        name: (meant.column, meant.operator, None if meant.operator in (">=", ">", "<", "<=") else meant.value)
+        for name, meant in predicates.items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedAnswers:
+    """Answers that were written down beside the rows, such as a column of a table, in place of a model.
+
+    Args:
+        answers: one for each row, in the order of the table that is fitted: labels, or probabilities of `positive`.
+        classes: the classes of the target.
+        positive: the class that numbers are the probability of; None where answers are labels.
+        name: what the answers are called.
+    """
+
+    answers: NDArray[Any]
+    classes_: NDArray[Any]
+    positive: Any = None
+    name: str = "recorded answers"
+
+    def predict_proba(self, rows: Any) -> NDArray[np.float64]:
+        """The probability of each class on each row."""
+        if len(rows) != len(self.answers):
+            raise LogicLensError(f"there are {len(self.answers)} recorded answers for {len(rows)} rows.")
+        if self.positive is None:
+            return _as_probabilities(self.answers, self.classes_, self.name)
+        place = self.classes_.tolist().index(self.positive)
+        chance = _checked(np.asarray(self.answers, dtype=np.float64), self.name)
+        both = np.empty((len(chance), 2))
+        both[:, place], both[:, 1 - place] = chance, 1 - chance
+        return both
+
+
+def teacher_name(teacher: Any) -> str:
+    """What to call a teacher."""
+    if isinstance(teacher, RecordedAnswers):
+        return teacher.name
+    inner = getattr(teacher, "estimator", teacher) if type(teacher).__name__ == "FrozenEstimator" else teacher
+    return type(inner).__name__
+
+
+def answers_of(teacher: Any, rows: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """The probability that a fitted model gives each class on each raw row, in the order of `classes`."""
+    name = teacher_name(teacher)
+    if hasattr(teacher, "predict_proba"):
+        probability = np.asarray(teacher.predict_proba(rows))
+        known = _classes_of(teacher, classes, probability.shape[1] if probability.ndim == 2 else 0)
+        if probability.ndim != 2 or probability.shape != (len(rows), len(known)):
+            raise LogicLensError(
+                f"the teacher {name} must give a probability of each class on each row, got shape {probability.shape}."
+            )
+        _check_classes(known, classes, name)
+        place = {label: j for j, label in enumerate(known)}
+        columns = [place.get(label, -1) for label in classes.tolist()]
+        given = np.column_stack([probability, np.zeros(len(probability))])[:, columns]
+        return _checked(np.asarray(given, dtype=np.float64), name)
+    if hasattr(teacher, "predict"):
+        return _as_probabilities(np.asarray(teacher.predict(rows)), classes, name)
+    raise LogicLensError(f"a teacher needs predict_proba or predict, and {name} has neither: pass a fitted model.")
+
+
+def _classes_of(teacher: Any, classes: NDArray[Any], n_columns: int) -> list[Any]:
+    if hasattr(teacher, "classes_"):
+        return list(np.asarray(teacher.classes_).tolist())
+    # A model that does not name its classes has those of the target, if their number is the same.
+    return classes.tolist() if n_columns == len(classes) else list(range(n_columns))
+
+
+def _check_classes(known: Sequence[Any], classes: NDArray[Any], name: str) -> None:
+    other = [label for label in known if label not in set(classes.tolist())]
+    if other:
+        shown = ", ".join(repr(label) for label in classes.tolist()[:8])
+        raise LogicLensError(f"the teacher {name} answers {other[0]!r}, which is not among the classes {shown}.")
+
+
+def _as_probabilities(answers: NDArray[Any], classes: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Labels as probabilities of 0 and 1."""
+    _check_classes(np.unique(answers).tolist(), classes, name)
+    return np.asarray(answers[:, None] == classes[None], dtype=np.float64)
+
+
+def _checked(probability: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    bad = ~((probability >= 0) & (probability <= 1))
+    if bad.any():
+        row = int(np.argwhere(bad)[0][0])
+        raise LogicLensError(
+            f"the teacher {name} must give probabilities from 0 to 1, got {probability[bad].flat[0]:g} in row {row}."
+        )
+    return probability

@@ -1,0 +1,394 @@
+"""The model folder: `model.json`, `weights.safetensors`, for an exact model `certificate.json`, and `result.json`.
+
+The last is there where rows were set aside to measure on. `model.json` holds what the network was trained on in names
+and cuts, the rules and the settings; no row of the data is kept. A folder appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from logiclens import __version__
+from logiclens.concepts.booleaniser import Booleaniser, Cutting, Membership
+from logiclens.errors import LogicLensError
+from logiclens.estimator.inputs import Schema, listed_class_weight, teacher_name
+from logiclens.explain.certificate import Certificate, check_seal
+from logiclens.formula.folder import (
+    CERTIFICATE,
+    KIND,
+    MODEL,
+    RESULT,
+    SCHEMA,
+    WEIGHTS,
+    open_model,
+    read_json,
+    sealed,
+    sha256,
+)
+from logiclens.formula.groups import Groups
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.record import from_dict, to_dict
+from logiclens.formula.rule_set import RuleSet
+from logiclens.nn.layers import EntropyNet
+from logiclens.train.committee import Committee
+
+if TYPE_CHECKING:
+    from logiclens.estimator.classifier import EntropyClassifier
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """What a model folder holds."""
+
+    network: EntropyNet | Committee
+    schema: Schema
+    labels: tuple[Any, ...]
+    settings: Mapping[str, Any]
+    rules: RuleSet | None
+    certificate: Certificate | None
+    metrics: Mapping[str, Any]
+    data_sha256: str
+    target: str | None = None
+    result: Mapping[str, Any] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table that the model takes."""
+        return self.schema.columns or self.schema.names
+
+
+def save(model: StoredModel, folder: str | Path, *, version: str) -> Path:
+    """Write a model folder. An older model in its place is replaced; any other folder with files is refused."""
+    target = checked_target(folder)
+    try:
+        return _save(model, target, version)
+    except OSError as error:
+        raise LogicLensError(f"the model cannot be written to {target} ({error.strerror or error}).") from None
+    except SafetensorError as error:
+        # The same, as the library tells it that writes weights.
+        raise LogicLensError(f"the model cannot be written to {target} ({error}).") from None
+
+
+def _save(model: StoredModel, target: Path, version: str) -> Path:
+    with _whole(target) as new:
+        state = {name: tensor.detach().cpu().contiguous() for name, tensor in model.network.state_dict().items()}
+        save_file(state, new / WEIGHTS)
+        weights_sha256 = sha256(new / WEIGHTS)
+        content = {**_content(model, version), "weights_sha256": weights_sha256}
+        _write_json(new / MODEL, sealed(content))
+        if model.result is not None:
+            if model.result["rules"] != content["rules"]:
+                raise LogicLensError("the result is of other rules than the model: pass both or neither.")
+            result = {**model.result, "model_sha256": sha256(new / MODEL)}
+            _write_json(new / RESULT, sealed(result))
+        if model.certificate is not None:
+            _write_json(
+                new / CERTIFICATE,
+                model.certificate.as_dict(
+                    version=version,
+                    model_sha256=sha256(new / MODEL),
+                    weights_sha256=weights_sha256,
+                    rules=model.rules,
+                ),
+            )
+    return target
+
+
+def checked_target(folder: str | Path) -> Path:
+    """Where a model can be written: a new place, an empty folder, or a model to replace. Ask before long work."""
+    target = Path(folder)
+    if target.exists() and not (target.is_dir() and (_is_model(target) or not any(target.iterdir()))):
+        own = {MODEL, WEIGHTS, CERTIFICATE, RESULT}
+        others = sorted(path.name for path in target.iterdir() if path.name not in own) if target.is_dir() else []
+        beside = f" (it holds {others[0]!r})" if others else ""
+        raise LogicLensError(f"{target} exists and is not a model folder alone{beside}: choose another name.")
+    above = next(folder for folder in (target, *target.absolute().parents) if folder.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK)):
+        raise LogicLensError(f"{target} cannot be made: {above} is not a folder that can be written to.")
+    return target
+
+
+def load(folder: str | Path) -> StoredModel:
+    """Read a model folder; what is missing, cut short, changed or of another version is refused with a reason."""
+    path = Path(folder)
+    content = open_model(path)
+    certificate = None
+    if content.get("exact"):
+        certificate = read_json(path / CERTIFICATE)
+        check_seal(certificate, str(path / CERTIFICATE))
+    try:
+        return _stored(UPGRADES[content["schema"]](content), certificate, load_file(path / WEIGHTS))
+    except (KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
+        raise LogicLensError(f"{path / MODEL} is not complete or does not fit its weights ({error}).") from None
+
+
+def _content(model: StoredModel, version: str) -> dict[str, Any]:
+    schema = model.schema
+    members = model.network.networks if isinstance(model.network, Committee) else None
+    network = model.network if not isinstance(model.network, Committee) else model.network.networks[0]
+    if network.activation is not torch.nn.ReLU:
+        raise LogicLensError(f"only networks with ReLU are saved, this one has {network.activation.__name__}.")
+    return {
+        "kind": KIND,
+        "schema": SCHEMA,
+        "logiclens": version,
+        "network": {
+            "n_concepts": network.n_concepts,
+            "n_heads": network.n_classes,
+            "hidden": [int(width) for width in network.hidden],
+            "shared_tail": network.shared_tail,
+            "temperature": network.entropy.temperature,
+            "activation": "relu",
+            "members": None if members is None else len(members),
+        },
+        "concepts": list(schema.names),
+        "predicates": {
+            name: {"column": meant.column, "operator": meant.operator, "value": meant.value}
+            for name, meant in schema.predicates.items()
+        },
+        "columns": list(schema.columns),
+        "positional": schema.positional,
+        "cutting": None if schema.cutting is None else _cutting_to_dict(schema.cutting),
+        "exclusive": [list(group) for group in schema.groups.exclusive],
+        "implied": [list(chain) for chain in schema.groups.implied],
+        "class_names": list(schema.class_names),
+        "labels": list(model.labels),
+        "multilabel": schema.multilabel,
+        "exact": model.certificate is not None,
+        "rules": None if model.rules is None else to_dict(model.rules),
+        "settings": dict(model.settings),
+        "metrics": dict(model.metrics),
+        "data_sha256": model.data_sha256,
+        "target": model.target,
+    }
+
+
+def _stored(
+    content: Mapping[str, Any], certificate: Mapping[str, Any] | None, weights: Mapping[str, torch.Tensor]
+) -> StoredModel:
+    built = content["network"]
+
+    def made() -> EntropyNet:
+        return EntropyNet(
+            built["n_concepts"],
+            built["n_heads"],
+            built["hidden"],
+            built["shared_tail"],
+            temperature=built["temperature"],
+            generator=torch.Generator(),
+        )
+
+    # Before there were committees, every model was one network.
+    n_members = built.get("members")
+    network: EntropyNet | Committee = made()
+    if n_members is not None:
+        network = Committee([made() for _ in range(n_members)], single=content["multilabel"])
+    # A soft network is kept in double precision, one that was certified in the precision of its certificate.
+    network.to(torch.float64 if n_members is not None else weights["entropy.weight"].dtype)
+    network.load_state_dict(dict(weights))
+    predicates = {name: Predicate(**meant) for name, meant in content["predicates"].items()}
+    groups = Groups(content["exclusive"], content["implied"])
+    cutting = None
+    if content["cutting"] is not None:
+        scales = {name: (float(middle), float(reach)) for name, (middle, reach) in content["cutting"]["scales"].items()}
+        # Folders of earlier versions have no concepts for the network alone.
+        memberships = {
+            name: Membership(meant["column"], tuple(meant["values"]))
+            for name, meant in content["cutting"].get("memberships", {}).items()
+        }
+        cutting = Cutting(content["cutting"]["kinds"], predicates, groups, scales, memberships)
+    schema = Schema(
+        tuple(content["concepts"]),
+        tuple(content["class_names"]),
+        groups,
+        content["multilabel"],
+        predicates,
+        cutting,
+        tuple(content["columns"]),
+        content["positional"],
+    )
+    rules = None if content["rules"] is None else from_dict(content["rules"])
+    return StoredModel(
+        network,
+        schema,
+        tuple(content["labels"]),
+        content["settings"],
+        rules,
+        None if certificate is None else Certificate.from_dict(certificate),
+        content["metrics"],
+        content["data_sha256"],
+        content["target"],
+    )
+
+
+def _cutting_to_dict(cutting: Cutting) -> dict[str, Any]:
+    return {
+        "kinds": dict(cutting.kinds),
+        "scales": {name: list(scale) for name, scale in cutting.scales.items()},
+        "memberships": {
+            name: {"column": meant.column, "values": list(meant.values)} for name, meant in cutting.memberships.items()
+        },
+    }
+
+
+def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Schema 1 knew columns of numbers and truth values, cut at quantiles, and did not name those without cuts."""
+    upgraded = {name: value for name, value in content.items() if name != "raw_columns"}
+    settings = dict(content["settings"])
+    n_cuts = settings.pop("n_cuts")
+    settings["booleanise"] = None if n_cuts is None else {"cuts": "quantile", "n_cuts": n_cuts, "max_categories": 20}
+    meant = content["predicates"].values()
+    kinds = {entry["column"]: "boolean" if entry["operator"] == "==" else "number" for entry in meant}
+    raw = content["raw_columns"]
+    upgraded["positional"] = False
+    upgraded |= {"cutting": {"kinds": kinds, "scales": {}} if raw else None, "columns": list(kinds) if raw else []}
+    return {**upgraded, "settings": settings, "target": None}
+
+
+UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _from_schema_1, 2: dict, SCHEMA: dict}
+"""How `model.json` of each schema becomes one of this version."""
+
+
+def _is_model(folder: Path) -> bool:
+    known = {MODEL, WEIGHTS, CERTIFICATE, RESULT}
+    return {path.name for path in folder.iterdir()} <= known and (folder / MODEL).is_file()
+
+
+@contextmanager
+def _whole(target: Path) -> Iterator[Path]:
+    """A folder to write into that takes its place when everything is there, and leaves nothing behind when not."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        yield new
+        # A private folder and private weights would be a surprise beside a readable model.json.
+        new.chmod(0o755)
+        (new / WEIGHTS).chmod(0o644)
+        if target.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+            os.replace(target, old / target.name)
+            os.replace(new, target)
+            shutil.rmtree(old)
+        else:
+            os.replace(new, target)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    try:
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise LogicLensError(
+            f"this model cannot be written as JSON ({error}): use labels that are text or numbers."
+        ) from None
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def data_hash(parts: Sequence[Any]) -> str:
+    """The sha256 of arrays, one after the other: which data a model was trained on, without keeping them."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(str(part.shape).encode() + str(part.dtype).encode() + part.tobytes())
+    return digest.hexdigest()
+
+
+def save_classifier(
+    model: EntropyClassifier, folder: str | Path, result: Mapping[str, Any] | None, rules: RuleSet | None
+) -> Path:
+    """Write a fitted classifier to a folder, with the result of its explanation where there is one."""
+    if rules is not None and model.exact and rules != model.rules_:
+        raise LogicLensError("the rules of an exact model are certified: no others can be saved with it.")
+    if not hasattr(model, "table_"):
+        raise LogicLensError("a loaded model is already in a folder: copy that.")
+    table = model.table_
+    truth = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
+    metrics = {
+        "rows": table.n_counted,
+        "best_epoch": int(model.train_result_.history.best_epoch),
+        "accuracy_on_these_rows": model.score(table, truth, table.weight),
+        "teacher": None if model.teacher is None else teacher_name(model.teacher),
+        "fidelity_to_the_teacher": getattr(model, "teacher_fidelity_", None),
+        "agreement_with_the_soft_network": model.soft_agreement(table) if model.exact else None,
+    }
+    stored = StoredModel(
+        model.network_,
+        model.schema_,
+        tuple(model.classes_.tolist()),
+        _settings(model),
+        model.rules_ if rules is None else rules,
+        model.certificate_ if model.exact else None,
+        metrics,
+        data_hash([table.values, np.asarray(table.labels), table.weight]),
+        model.target_name_,
+        result,
+    )
+    return save(stored, folder, version=__version__)
+
+
+def load_classifier(kind: type[EntropyClassifier], folder: str | Path) -> EntropyClassifier:
+    """A fitted classifier from its folder, without the rows it was trained on."""
+    stored = load(folder)
+    settings = dict(stored.settings)
+    try:
+        settings["booleanise"] = _booleanise(settings["booleanise"])
+        # Settings of models from before the search: it knows no limit of concepts, and its default chooses.
+        if settings.pop("max_concepts", None) is not None:
+            settings |= {"method": "paper" if settings["method"] == "paper" else "search", "score_against": None}
+        model = kind(**settings)
+    except (TypeError, KeyError) as error:
+        raise LogicLensError(f"{folder} has settings that this version does not know ({error}).") from None
+    model.network_, model.schema_ = stored.network, stored.schema
+    model.classes_ = np.array(stored.labels)
+    model.concept_names_ = stored.schema.names
+    model.n_features_in_ = len(stored.columns)
+    if not stored.schema.positional:
+        model.feature_names_in_ = np.array(stored.columns, dtype=object)
+    model.set_aside_ = model.booleaniser_ = None
+    model.target_name_ = stored.target
+    if stored.certificate is not None and stored.rules is not None:
+        model.certificate_ = stored.certificate
+    if stored.rules is not None:
+        model._rules = stored.rules
+    return model
+
+
+def _booleanise(saved: Any) -> Any:
+    return Booleaniser(**saved) if isinstance(saved, Mapping) else saved
+
+
+def _settings(model: EntropyClassifier) -> dict[str, Any]:
+    """The settings as JSON can hold them."""
+    # The object that taught is never stored, only what it is called.
+    settings = model.get_params(deep=False) | {"teacher": None}
+    cuts = settings["booleanise"]
+    settings["hidden"] = list(model.hidden)
+    settings["class_weight"] = listed_class_weight(model.class_weight, model.classes_)
+    if isinstance(cuts, Booleaniser):
+        settings["booleanise"] = cuts.get_params()
+    elif isinstance(cuts, Mapping):
+        settings["booleanise"] = Booleaniser(cuts).get_params()
+    return {name: _plain(value) for name, value in settings.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Python's numbers in place of NumPy's, which JSON does not know."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -1,0 +1,409 @@
+"""From tables of concepts to trained networks and formulas, as the settings of a classifier say; also on resamples."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+import joblib
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone
+from torch import nn
+
+from logiclens.concepts.booleaniser import HOW, Booleaniser
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.splits import set_apart, split_groups
+from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.estimator.inputs import (
+    listed_class_weight,
+)
+from logiclens.explain.classwise import explain_all
+from logiclens.explain.length import (
+    FAR_ROWS,
+    MOST_ROWS,
+    SHARES,
+    Choice,
+    LearnedRules,
+    Lesson,
+    SearchConfig,
+    bag_cubes,
+    learn_rules,
+)
+from logiclens.explain.reading import read
+from logiclens.explain.search import formula_of
+from logiclens.formula.dnf import DNF, Complement
+from logiclens.nn.layers import EntropyNet
+from logiclens.progress import Progress
+from logiclens.train.committee import (
+    BAG,
+    MANY_CLASSES,
+    Committee,
+    CutRows,
+    GroupedRows,
+    Taught,
+    bag_size,
+    n_groups_for,
+    teacher_of,
+)
+from logiclens.train.config import TrainConfig, TrainResult
+from logiclens.train.fit_many import fit_many
+from logiclens.train.loop import fit
+from logiclens.train.loss import class_factors
+from logiclens.train.stacked import stackable
+
+if TYPE_CHECKING:
+    from logiclens.estimator.classifier import EntropyClassifier
+
+
+LARGE = 10_000
+"""With more distinct rows a network is trained on mini-batches."""
+BATCH = 2_048
+"""Rows of a mini-batch."""
+PATIENCE = 5
+"""Epochs without a better one after which a network stops whose bag must be small: a pass over its rows is dear."""
+AT_A_TIME = 20
+"""Resamples whose networks are trained in one pass."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A network, how it was trained and, where formulas are searched, what was found.
+
+    Attributes:
+        network: a committee, or a single network with `method="paper"`.
+        result: how it was trained; of a committee, how its first member was.
+        learned: the formulas; None with `method="paper"`.
+    """
+
+    network: EntropyNet | Committee
+    result: TrainResult
+    learned: LearnedRules | None
+
+
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """What the networks of one classifier are to be trained on: rows in groups for a committee, or rows as they are."""
+
+    model: EntropyClassifier
+    classes: NDArray[np.generic]
+    rows: ConceptTable
+    validation: ConceptTable | None
+    seed: int
+    grouped: GroupedRows | None = None
+    taught: NDArray[np.float64] | None = None
+
+    def networks(self) -> list[_Network]:
+        """The networks to train, fresh, each with its rows."""
+        if self.grouped is None:
+            return [self._fresh(self.rows, self.validation, self.seed)]
+        jobs = self.grouped.jobs()
+        seeds = np.random.SeedSequence(self.seed).generate_state(len(jobs)).tolist()
+        made = []
+        for job, seed in zip(jobs, seeds, strict=True):
+            rows, held = job.bag(self.grouped, self.model.validation)
+            made.append(self._fresh(rows, held, int(seed)))
+        return made
+
+    def _fresh(self, rows: ConceptTable, validation: ConceptTable | None, seed: int) -> _Network:
+        model, generator = self.model, torch.Generator().manual_seed(seed)
+        network = EntropyNet(
+            rows.n_concepts,
+            len(rows.class_names),
+            model.hidden,
+            model.shared_tail,
+            temperature=model.temperature,
+            generator=generator,
+        )
+        return _Network(network, rows, validation, self._config(rows), generator)
+
+    def _config(self, rows: ConceptTable) -> TrainConfig:
+        """How to train a network on some rows."""
+        model = self.model
+        n_rows = len(rows.distinct[0]) if rows.is_boolean else len(rows)
+        is_large = n_rows > LARGE
+        return TrainConfig(
+            # A large table teaches as much in fewer passes: about as many rows go through as for one of LARGE.
+            epochs=max(2, math.ceil(model.epochs * LARGE / n_rows)) if is_large else model.epochs,
+            batch_size=BATCH if is_large else None,
+            learning_rate=model.learning_rate,
+            penalty_weight=model.penalty_weight,
+            class_weight=listed_class_weight(model.class_weight, self.classes),
+            patience=PATIENCE if self.grouped is not None and bag_size(rows) < BAG else None,
+        )
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether each class is a question of its own."""
+        return self.rows.is_multilabel
+
+
+@dataclass(frozen=True, eq=False)
+class _Network:
+    """A fresh network with what it is trained on."""
+
+    network: EntropyNet
+    rows: ConceptTable
+    validation: ConceptTable | None
+    config: TrainConfig
+    generator: torch.Generator
+
+
+def train_all(begun: Sequence[Begun], *, progress: bool | None = None) -> list[Trained]:
+    """Train the networks of all, those that can be in one pass; each comes out as if trained alone."""
+    fresh = [one.networks() for one in begun]
+    shown = [replace(one, config=replace(one.config, progress=progress)) for own in fresh for one in own]
+    results = train_networks(shown)
+    trained, first = [], 0
+    for one, own in zip(begun, fresh, strict=True):
+        trained.append(_settled(one, [made.network for made in own], results[first : first + len(own)]))
+        first += len(own)
+    return trained
+
+
+def train_networks(networks: Sequence[_Network]) -> list[TrainResult]:
+    """Train networks in place, those that can be in one pass."""
+    results: dict[int, TrainResult] = {}
+    together = [i for i, one in enumerate(networks) if one.config.batch_size is None and stackable(one.network)]
+    found = fit_many(
+        [networks[i].network for i in together],
+        [networks[i].rows for i in together],
+        [networks[i].config for i in together],
+        validation=[networks[i].validation for i in together],
+    )
+    results.update(zip(together, found, strict=True))
+    for i in set(range(len(networks))).difference(together):
+        one = networks[i]
+        results[i] = fit(one.network, one.rows, one.config, one.generator, validation=one.validation)
+    return [results[i] for i in range(len(networks))]
+
+
+def _settled(begun: Begun, networks: Sequence[EntropyNet], results: Sequence[TrainResult]) -> Trained:
+    """The trained networks as one, and the formulas that it teaches."""
+    # Single rows and whole tables then agree to the last digit that is printed.
+    networks = [network.double() for network in networks]
+    if begun.grouped is None:
+        return Trained(networks[0], results[0], None)
+    teacher = teacher_of(begun.grouped, begun.grouped.jobs(), networks, probabilities, begun.taught)
+    committee = Committee(networks[: teacher.n_members], single=begun.is_multilabel)
+    model = begun.model
+    config = search_config(model)
+    if begun.taught is not None:
+        # The rules are about the other teacher: it is matched, and length is chosen by fidelity to it.
+        config = replace(config, shares=(1.0,))
+    learned = learn_rules(teacher, config, _factors(begun), stable=model.stable)
+    notes = tuple(dict.fromkeys(note for result in results[: teacher.n_members] for note in result.notes))
+    return Trained(committee, replace(results[0], notes=notes), learned)
+
+
+def probabilities(network: nn.Module, rows: ConceptTable) -> NDArray[np.float64]:
+    """The probability of each class on each row."""
+    return read(network, rows, "threshold" if rows.is_multilabel else "argmax").probability
+
+
+def _factors(begun: Begun) -> NDArray[np.float64] | None:
+    """How much each class counts."""
+    weights = listed_class_weight(begun.model.class_weight, begun.classes)
+    return None if weights is None or begun.is_multilabel else np.asarray(class_factors(weights, begun.rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """One resample: how often each row was drawn, and the seed of its network."""
+
+    weight: NDArray[np.float64]
+    seed: int
+
+
+def resampled_formulas(
+    model: EntropyClassifier,
+    classes: NDArray[np.generic],
+    table: ConceptTable,
+    n_resamples: int,
+    seed: int,
+    choices: Sequence[Choice] = (),
+) -> Iterator[tuple[DNF | Complement, ...]]:
+    """The formulas that rows drawn again with replacement give, as often as asked for.
+
+    A network is trained on each resample and teaches the search, at the price and share of `choices`. In this process
+    or, inside a `joblib.parallel_config`, wherever that sends them.
+    """
+    rng = np.random.default_rng(seed)
+    draws = (Draw(_drawn(table, rng), int(rng.integers(2**32))) for _ in range(n_resamples))
+    n_jobs = max(1, joblib.effective_n_jobs(None))
+    size = min(AT_A_TIME, math.ceil(n_resamples / n_jobs))
+    # What was fitted is not needed there.
+    settings = clone(model) if n_jobs > 1 else model
+    parts = (list(islice(draws, size)) for _ in range(0, n_resamples, size))
+    parallel = joblib.Parallel(return_as="generator")
+    with Progress(n_resamples, "resamples") as progress:
+        done = 0
+        for formulas in parallel(
+            joblib.delayed(drawn_formulas)(settings, classes, table, part, choices) for part in parts
+        ):
+            done += len(formulas)
+            progress.update(done)
+            yield from formulas
+
+
+def drawn_formulas(
+    model: EntropyClassifier,
+    classes: NDArray[np.generic],
+    table: ConceptTable,
+    draws: Sequence[Draw],
+    choices: Sequence[Choice],
+) -> list[tuple[DNF | Complement, ...]]:
+    """The formulas of resamples whose networks are trained in one pass."""
+    begun, tables = [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogicLensWarning)
+        for draw in draws:
+            drawn = table.weighing(draw.weight)
+            strata = None if drawn.is_multilabel else np.asarray(drawn.labels)
+            held = set_apart(strata, drawn.weight, model.validation)
+            rows, validation = drawn.weighing(drawn.weight - held), drawn.weighing(held) if held.any() else None
+            begun.append(Begun(model, classes, rows, validation, draw.seed))
+            tables.append(drawn)
+        trained = train_all(begun, progress=False)
+        factors = [_factors(replace(one, rows=drawn)) for one, drawn in zip(begun, tables, strict=True)]
+        return [
+            _formulas(model, one, drawn, choices, own) for one, drawn, own in zip(trained, tables, factors, strict=True)
+        ]
+
+
+def _formulas(
+    model: EntropyClassifier,
+    trained: Trained,
+    rows: ConceptTable,
+    choices: Sequence[Choice],
+    factors: NDArray[np.float64] | None,
+) -> tuple[DNF | Complement, ...]:
+    if not choices:
+        return explain_all(trained.network, rows, method="paper").formulas
+    taught = Taught(rows, rows.weight, rows.weight[:, None] * probabilities(trained.network, rows))
+    lesson = Lesson.of(taught, choices[0].names, factors, most=MOST_ROWS)
+    far = FAR_ROWS if len(choices) > MANY_CLASSES else None
+    cubes = [bag_cubes(choice, lesson, search_config(model), far) for choice in choices]
+    return stated_formulas(choices, cubes, len(rows.class_names))
+
+
+def stated_formulas(
+    choices: Sequence[Choice], cubes: Sequence[tuple[tuple[int, ...], ...]], n_classes: int
+) -> tuple[DNF | Complement, ...]:
+    """The formulas of all classes, where those of some are stated and the other is their complement."""
+    stated = {choice.klass: formula_of(own, choice.names) for choice, own in zip(choices, cubes, strict=True)}
+    other = Complement(next(iter(stated.values())))
+    return tuple(stated.get(klass, other) for klass in range(n_classes))
+
+
+def concept_frequencies(
+    model: EntropyClassifier, classes: NDArray[np.generic], table: ConceptTable, committee: int, seed: int
+) -> dict[str, float]:
+    """The share of a committee's bags in which the formula of any class uses each concept that is used at all."""
+    labels = np.asarray(table.labels)
+    rarest = float(np.bincount(labels, table.copies, minlength=len(classes)).min())
+    grouped = GroupedRows(
+        CutRows(table), split_groups(labels, table.weight, n_groups_for(committee, rarest, len(classes)))
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogicLensWarning)
+        (trained,) = train_all([Begun(model, classes, table, None, seed, grouped)], progress=False)
+    choices = () if trained.learned is None else trained.learned.choices
+    n_bags = max((len(choice.bags) for choice in choices), default=0)
+    if n_bags == 0:
+        return {concept: 1.0 for choice in choices for concept in choice.formula.concepts}
+    used: Counter[str] = Counter()
+    for bag in range(n_bags):
+        used.update({choice.names[code >> 1] for choice in choices for cube in choice.bags[bag] for code in cube})
+    return {concept: n / n_bags for concept, n in used.items()}
+
+
+def _drawn(table: ConceptTable, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Weights of as many rows as there are, drawn with replacement; a class that is not drawn keeps one of its rows."""
+    weight = table.weight
+    whole = (weight == np.round(weight)).all()
+    if whole:
+        drawn = rng.multinomial(int(weight.sum()), weight / weight.sum()).astype(np.float64)
+    else:
+        # What a row weighs is not how often it is there.
+        drawn = weight * rng.multinomial(len(weight), np.full(len(weight), 1 / len(weight)))
+    for column in (table.targets() > 0).T:
+        if column.any() and not drawn[column].any():
+            kept = rng.choice(np.flatnonzero(column))
+            drawn[kept] = 1 if whole else weight[kept]
+    return drawn
+
+
+def check_settings(model: EntropyClassifier) -> None:
+    """Refuse settings that no rows can mend."""
+    known = model.booleanise is None or isinstance(model.booleanise, Booleaniser | Mapping)
+    if not known and not (isinstance(model.booleanise, str) and model.booleanise in HOW):
+        raise LogicLensError(
+            f"booleanise must be one of {', '.join(HOW)}, a dictionary of cuts, a logiclens.Booleaniser, or None (the "
+            f"columns are concepts in [0, 1]), got {model.booleanise!r}."
+        )
+    for name in ("validation", "set_aside"):
+        share = getattr(model, name)
+        if not isinstance(share, Real) or not 0 <= float(share) < 1:
+            raise LogicLensError(f"{name} must be a share from 0 to below 1, got {share!r}.")
+    if model.cuts_on not in ("train", "all"):
+        raise LogicLensError(f"cuts_on must be 'train' or 'all', got {model.cuts_on!r}.")
+    if not isinstance(model.max_distinct, Integral) or isinstance(model.max_distinct, bool) or model.max_distinct < 2:
+        raise LogicLensError(f"max_distinct must be a whole number from 2 on, got {model.max_distinct!r}.")
+    if model.method not in ("search", "paper"):
+        raise LogicLensError(f"method must be 'search' or 'paper', got {model.method!r}.")
+    if model.score_against not in (None, "network", "labels"):
+        raise LogicLensError(
+            f"score_against must be 'network', 'labels', or None to let cross-validation choose, got "
+            f"{model.score_against!r}."
+        )
+    if model.resolve not in ("order", "confidence", "none"):
+        raise LogicLensError(f"resolve must be 'order', 'confidence' or 'none', got {model.resolve!r}.")
+    for name in ("exact", "stable"):
+        if not isinstance(getattr(model, name), bool | np.bool_):
+            raise LogicLensError(f"{name} must be True or False, got {getattr(model, name)!r}.")
+    if model.method == "paper" and (model.exact or model.stable or model.teacher is not None):
+        raise LogicLensError("exact, stable and teacher need method='search': the paper's extraction has none of them.")
+    if model.teacher is not None and model.score_against is not None:
+        raise LogicLensError("rules that explain a teacher match its answers: leave out score_against.")
+    _check_committee(model)
+    search_config(model)
+
+
+def _check_committee(model: EntropyClassifier) -> None:
+    size = model.committee
+    if size is None:
+        return
+    if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
+        raise LogicLensError(f"committee must be a number of networks from 1 on, or None, got {size!r}.")
+    if size not in (1, 2) and not any(n * (n - 1) // 2 == size for n in range(3, int(size) + 2)):
+        raise LogicLensError(f"committee must be 1, 2, 3, 6, 10, 15 …, one for each pair of groups, got {size}.")
+    if size in (1, 2) and (model.score_against == "network" or model.stable) and model.method != "paper":
+        raise LogicLensError(f"stable and score_against='network' need bags: leave out committee={size}.")
+    if model.method == "paper" and size != 1:
+        raise LogicLensError(f"method='paper' explains one network: leave out committee={size}.")
+
+
+def committee_of(model: EntropyClassifier) -> int | None:
+    """The size of the committee that rows are split in groups for: None is the default, 0 is none."""
+    return 0 if model.method == "paper" else model.committee
+
+
+def booleaniser_of(model: EntropyClassifier) -> Booleaniser | None:
+    """What cuts raw columns, not yet fitted; None where the columns are concepts."""
+    if model.booleanise is None:
+        return None
+    return clone(model.booleanise) if isinstance(model.booleanise, Booleaniser) else Booleaniser(model.booleanise)
+
+
+def search_config(model: EntropyClassifier) -> SearchConfig:
+    """What is asked of formulas, checked."""
+    shares = {None: SHARES, "network": (1.0,), "labels": (0.0,)}[model.score_against]
+    return SearchConfig(model.max_literals, model.max_cubes, model.price, model.min_support, shares)

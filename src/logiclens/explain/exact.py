@@ -1,0 +1,337 @@
+"""Compiler: heads that are given formulas, written down instead of trained, with the certificate that says so.
+
+One hidden unit for each cube. A unit is positive where its cube holds and 0 elsewhere, and the output counts the units:
+with T cubes true the logit is 2T − 1, negated for a complement. All numbers are small multiples of a power of two, so
+that float32 computes them without rounding; the certificate states a bound that does not rely on this.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.errors import FormulaTooLarge, LogicLensError
+from logiclens.explain.certificate import Certificate, HeadCertificate
+from logiclens.explain.length import Choice
+from logiclens.explain.reading import Reading, read
+from logiclens.explain.result import ClassExplanation, Explanation
+from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.groups import NO_GROUPS
+from logiclens.formula.minimisation import minimise_complete, row_bits
+from logiclens.formula.packed_rows import unknown_concept
+from logiclens.metrics.scores import macro_f1
+from logiclens.nn.layers import EntropyNet
+
+
+def explain_exact(
+    network: EntropyNet,
+    certificate: Certificate,
+    rows: ConceptTable,
+    *,
+    choices: Sequence[Choice] = (),
+) -> Explanation:
+    """The certified formulas of an exact network; `rows` fill the truth tables that are shown beside them.
+
+    `choices` say how formulas were chosen, where that is known.
+    """
+    reading = read(network, rows.hard(), "threshold", exact=True)
+    paths = {choice.klass: choice.points for choice in choices}
+    classes = tuple(_explained(reading, head, paths.get(head.head, ())) for head in certificate.heads)
+    return Explanation(classes, rows=rows)
+
+
+def _explained(
+    reading: Reading, certified: HeadCertificate, path: tuple[tuple[DNF, float | None], ...]
+) -> ClassExplanation:
+    head, formula = certified.head, certified.formula
+    fires = formula.evaluate(reading.bits, reading.table.names)
+    answers, weight = reading.yes[:, head], reading.table.weight
+    labelled = reading.table.labels is not None
+    reason = remedy = None
+    if formula.is_constant:
+        # Constant on every row, so also on the first.
+        answer = "yes" if formula.evaluate(np.zeros((1, 0), dtype=np.bool_), ())[0] else "no"
+        reason = f"the rules answer {answer} on every possible row: no cube is right on enough rows and beats chance."
+        remedy = "Gather more rows of the class, ask for less support (min_support), or give the class more weight."
+    relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
+    return ClassExplanation(
+        name=certified.name,
+        head=head,
+        formula=formula,
+        relevance={reading.table.names[j]: float(reading.relevance[head, j]) for j in relevant},
+        table=reading.truth_table(head),
+        fidelity=float(weight[fires == answers].sum() / weight.sum()),
+        equals_network=bool((fires == answers).all()),
+        score=macro_f1(reading.targets()[:, head] > 0 if labelled else answers, fires, weight),
+        scored_against="labels" if labelled else "network",
+        method="exact",
+        trace=(),
+        proved_minimal=certified.proved_minimal,
+        reason=reason,
+        remedy=remedy,
+        reading=reading,
+        certificate=certified,
+        path=path,
+    )
+
+
+UNIT = 2.0**-24
+"""The largest relative error of one float32 operation."""
+EXP_ULPS = 4
+"""What the exponential is allowed to be off, in units in the last place (two unit roundoffs each)."""
+TINY = 2.0**-149
+"""The smallest step of float32: what one operation can lose near 0."""
+
+
+def gamma(n: int) -> float:
+    """γ_n: the relative error of n operations in a row."""
+    return n * UNIT / (1 - n * UNIT)
+
+
+def compiled_bound(network: EntropyNet, head: int) -> float:
+    """How much nearer to 0 float32 can bring a logit of a compiled head that is as near to 0 as any can be.
+
+    Where no cube is true all units are 0, and the logit is the bias without rounding. Where one is, its unit is off by
+    its own error only: another unit is exactly 0, or adds to the same side. So errors do not add up over units.
+    Infinite where a unit's error could turn its sign.
+    """
+    weight, bias, out, offset = (p.detach().double().cpu().numpy()[head] for p in network.parameters())
+    weight = weight[:, network.entropy.keep[head].cpu().numpy()]
+    _, error = _hidden_error(np.abs(weight), np.abs(bias), network.entropy.temperature)
+    height, gain = bias + weight.clip(min=0).sum(axis=1), np.abs(out[0])
+    if (error >= height)[gain > 0].any():
+        return float("inf")
+    n = len(bias)
+    total = gain * error + gamma(n + 1) * (gain * (height + error) + abs(offset[0])) + (2 * n + 1) * TINY
+    return float(total.max()) * (1 + 1e-9)
+
+
+def _hidden_error(
+    weight: NDArray[np.float64], bias: NDArray[np.float64], temperature: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The largest value of each unit of the entropy layer and the largest error of it, from absolute weights."""
+    relevance, relative = _relevance(weight, temperature)
+    # One rounding for weight × relevance, then the sum over concepts and the bias.
+    folded = weight * relevance
+    largest = folded.sum(axis=1) + bias
+    error = folded @ (relative + (1 + relative) * gamma(1)) + gamma(weight.shape[1] + 1) * (
+        folded @ (1 + relative) * (1 + gamma(1)) + bias
+    )
+    return largest, error + (2 * weight.shape[1] + 1) * TINY
+
+
+def _relevance(weight: NDArray[np.float64], temperature: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Relevance α̃ of each concept and the largest relative error of it in float32.
+
+    α̃ = exp((γ − max γ)/τ): a sum over the width, a division and a difference make an absolute error in the exponent,
+    which is a relative error of the exponential.
+    """
+    scaled = weight.sum(axis=0) / temperature
+    # A head may keep no concept.
+    strongest = scaled.max(initial=0.0)
+    exponent_error = 2 * gamma(weight.shape[0] + 3) * strongest + TINY
+    relevance = np.exp(scaled - strongest)
+    return relevance, np.expm1(np.full_like(relevance, exponent_error)) + 2 * EXP_ULPS * UNIT * (1 + exponent_error)
+
+
+FINENESS = 2**8
+"""Parts of the smallest weight, at least: the weights of a concept differ by less than one part in 256."""
+STEP = 2.0
+"""What a true cube adds to the logit, which is −STEP/2 where none is true."""
+ROOM = 2.0
+"""How many times the bound on rounding the smallest logit must be, so that another way to bound it agrees."""
+MOST_CONCEPTS = 20
+"""A head with more concepts than this is not enumerated but proved unit by unit: every concept doubles the rows."""
+MINIMISED_CONCEPTS = 12
+"""A head with more concepts is not minimised, and never called proved minimal."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledNetwork:
+    """A network that was compiled from formulas, and the claim that every head is its formula."""
+
+    network: EntropyNet
+    certificate: Certificate
+
+    @property
+    def heads(self) -> tuple[HeadCertificate, ...]:
+        """The claim for each head."""
+        return self.certificate.heads
+
+    @property
+    def formulas(self) -> tuple[DNF | Complement, ...]:
+        """The formula of each head."""
+        return tuple(head.formula for head in self.heads)
+
+
+@dataclass(frozen=True, eq=False)
+class _Units:
+    """The hidden units of a formula: row u reads cube u, and is `height[u]` where that holds."""
+
+    weight: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    height: NDArray[np.float64]
+
+
+def compile_formulas(
+    formulas: Sequence[DNF | Complement], names: Sequence[str], *, temperature: float = 1.0
+) -> EntropyNet:
+    """A network whose head i answers as formula i on every Boolean row.
+
+    Each concept that a formula uses has strength γ = 1 in its head, so that relevance is exactly 1 for all of them. All
+    other concepts are not kept, and have relevance 0; the head of a constant formula keeps none.
+
+    Args:
+        formulas: one for each head; a complement becomes the negated head of its formula.
+        names: the concepts that the network takes, in order.
+        temperature: τ of the entropy layer; relevance does not depend on it. Default: 1.
+
+    Returns:
+        A network of float32 weights with untied heads and one hidden unit for each cube of the longest formula.
+
+    Raises:
+        LogicLensError: where a formula uses a concept that is not among `names`.
+
+    >>> from logiclens.formula import parse
+    >>> network = compile_formulas([parse("(a & ~b) | c")], ["a", "b", "c", "d"])
+    >>> network(torch.tensor([[1.0, 0, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1]])).flatten().tolist()
+    [1.0, -1.0, 3.0]
+    >>> network.entropy.relevance().tolist()
+    [[1.0, 1.0, 1.0, 0.0]]
+    """
+    if not formulas:
+        raise LogicLensError("compile_formulas needs at least one formula, one for each head.")
+    place = {name: j for j, name in enumerate(names)}
+    width = max(1, max(len(stated_formula(formula)) for formula in formulas))
+    # Its first weights do not matter; drawing them must not move torch's global generator.
+    network = EntropyNet(len(names), len(formulas), (width,), temperature=temperature, generator=torch.Generator())
+    keep, (weight, bias, out_weight, out_bias) = network.entropy.keep, network.parameters()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.zero_()
+        for head, formula in enumerate(formulas):
+            units, n_units = _units(stated_formula(formula), place), len(stated_formula(formula))
+            keep[head] = torch.from_numpy((units.weight != 0).any(axis=0))
+            weight[head, :n_units] = torch.from_numpy(units.weight).float()
+            bias[head, :n_units] = torch.from_numpy(units.bias).float()
+            sign = -1.0 if isinstance(formula, Complement) else 1.0
+            out_weight[head, 0, :n_units] = torch.from_numpy(sign * STEP / units.height).float()
+            out_bias[head, 0] = -sign * STEP / 2
+    return network
+
+
+def stated_formula(formula: DNF | Complement) -> DNF:
+    """The formula itself, or the one that a complement refers to."""
+    return formula.of if isinstance(formula, Complement) else formula
+
+
+def compiled_network(
+    formulas: Sequence[DNF | Complement], table: ConceptTable, *, agreement: float, temperature: float = 1.0
+) -> CompiledNetwork:
+    """Compile one formula for each class of a table, and certify the heads.
+
+    Args:
+        formulas: one for each class. A complement refers to the formula of another class.
+        table: names the concepts and the classes; its groups matter to `proved_minimal` only.
+        agreement: the share of the training rows, by weight, on which the rules decide as the committee does.
+        temperature: τ of the entropy layer. Default: 1.
+
+    Raises:
+        LogicLensError: where the number of formulas is not that of the classes, a complement refers to no formula of
+            another class, `agreement` is not a share, or a formula is too uneven for float32.
+    """
+    if len(formulas) != len(table.class_names):
+        raise LogicLensError(
+            f"there must be one formula for each of {len(table.class_names)} classes, got {len(formulas)}."
+        )
+    if not 0 <= agreement <= 1:
+        raise LogicLensError(f"agreement must be a share from 0 to 1, got {agreement}.")
+    network = compile_formulas(formulas, table.names, temperature=temperature)
+    proved = {formula: _is_minimal(formula, table) for formula in dict.fromkeys(map(stated_formula, formulas))}
+    heads = []
+    for head, (formula, name) in enumerate(zip(formulas, table.class_names, strict=True)):
+        concepts = tuple(concept for concept in table.names if concept in formula.concepts)
+        bound = compiled_bound(network, head)
+        if not ROOM * bound < STEP / 2:
+            raise LogicLensError(
+                f"the formula of {name!r} cannot be compiled safely: with {len(stated_formula(formula))} cubes over "
+                f"{len(concepts)} concepts and temperature {temperature:g}, float32 rounding may turn an answer. "
+                "Use fewer cubes or a higher temperature."
+            )
+        heads.append(
+            HeadCertificate(
+                name=name,
+                head=head,
+                concepts=concepts,
+                formula=formula,
+                # The head is its formula on every row, also on those that groups rule out.
+                groups=NO_GROUPS,
+                rows_checked=2 ** len(concepts) if len(concepts) <= MOST_CONCEPTS else None,
+                smallest_logit=STEP / 2,
+                rounding_bound=bound,
+                proved_minimal=proved[stated_formula(formula)],
+                refit=None,
+                agreement=float(agreement),
+                complement_of=_place(formula, formulas) if isinstance(formula, Complement) else None,
+            )
+        )
+    return CompiledNetwork(network, Certificate(tuple(heads)))
+
+
+def _place(complement: Complement, formulas: Sequence[DNF | Complement]) -> int:
+    """The head whose formula a complement refers to."""
+    for place, formula in enumerate(formulas):
+        if isinstance(formula, DNF) and formula == complement.of:
+            return place
+    raise LogicLensError(f"the complement of {complement.of} needs a class with that formula.")
+
+
+def _is_minimal(formula: DNF, table: ConceptTable) -> bool:
+    """Whether it is proved that no shorter formula answers alike on the rows that the groups allow."""
+    concepts = formula.concepts
+    if formula.is_constant or len(concepts) > MINIMISED_CONCEPTS:
+        return formula.is_constant
+    rows = row_bits(np.arange(1 << len(concepts)), len(concepts))
+    possible = table.groups.among(concepts).allows(rows, concepts)
+    try:
+        minimum = minimise_complete(formula.evaluate(rows, concepts), concepts, possible, positive=True)
+    except FormulaTooLarge:
+        return False
+    return minimum.proved and minimum.formula.n_literals == formula.n_literals
+
+
+def _units(formula: DNF, place: Mapping[str, int]) -> _Units:
+    """The literal weights of concept j sum to 1 over the cubes: ±1/n_j, up to one part, where n_j cubes use it.
+
+    Unit u is height − Σ (weights of its literals that are false) before the ReLU. The height is at most half of the
+    smallest weight, so that one false literal makes it −height or less.
+    """
+    used = Counter(literal.concept for cube in formula for literal in cube)
+    parts = FINENESS << max(0, max(used.values(), default=1) - 1).bit_length()
+    shares = {concept: _even_shares(parts, n_cubes) for concept, n_cubes in used.items()}
+    weight, bias, height = np.zeros((len(formula), len(place))), np.zeros(len(formula)), np.zeros(len(formula))
+    for unit, cube in enumerate(formula):
+        sizes = []
+        for literal in cube:
+            if literal.concept not in place:
+                raise unknown_concept(literal.concept, tuple(place))
+            size = next(shares[literal.concept])
+            weight[unit, place[literal.concept]] = (1 if literal.positive else -1) * size / parts
+            sizes.append(size)
+        # The largest power of two that is at most the smallest weight.
+        smallest = 1 << (min(sizes, default=parts).bit_length() - 1)
+        height[unit] = smallest / parts / 2
+        bias[unit] = height[unit] - weight[unit].clip(min=0).sum()
+    return _Units(weight, bias, height)
+
+
+def _even_shares(parts: int, n: int) -> Iterator[int]:
+    """Divide `parts` into n whole numbers that differ by at most 1."""
+    size, rest = divmod(parts, n)
+    return iter([size + 1] * rest + [size] * (n - rest))

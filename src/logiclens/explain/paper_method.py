@@ -1,0 +1,93 @@
+"""The paper's choice of cubes for the formula of a class, with a trace of what it did and why.
+
+It looks at a truth table (what the network answers) and at judge rows (what the formula is scored on).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.formula.counted_rows import CountedRows
+from logiclens.formula.cube_array import CubeArray
+from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.minimisation import simplify
+from logiclens.formula.packed_rows import PackedWeights
+from logiclens.formula.truth_table import TruthTable
+from logiclens.metrics.scores import macro_f1_of_counts
+
+
+@dataclass(frozen=True)
+class TraceStep:
+    """One candidate cube: how many rows answered yes it covers, what it gains, and why it was kept or dropped."""
+
+    cube: Cube
+    support: float
+    gain: float
+    kept: bool
+    why: str
+
+    def __str__(self) -> str:
+        """One line of a trace."""
+        mark = "+" if self.kept else "-"
+        return f"{mark} {self.cube}   (support {self.support:g}, gain {self.gain:+.4f}): {self.why}"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The formula, its score on the judge rows, how it came about, and whether it is proved minimal."""
+
+    formula: DNF
+    score: float
+    trace: tuple[TraceStep, ...]
+    proved_minimal: bool
+
+
+class Judge:
+    """Scores formulas by macro-F1 on counted rows; `counts[:, 1]` is the weight that should be yes."""
+
+    def __init__(self, rows: CountedRows) -> None:
+        """Keep the packed rows and the weights of yes and no."""
+        self.rows = rows.packed
+        no, yes = rows.counts.T
+        self.no, self.yes = PackedWeights.of(no), PackedWeights.of(yes)
+        self.all_no, self.all_yes = self.no.total, self.yes.total
+
+    def score_packed(self, fires: NDArray[np.uint64]) -> float:
+        """The score of a formula that holds on the packed rows."""
+        both, wrong = self.yes.sum(fires), self.no.sum(fires)
+        return float(macro_f1_of_counts(both, self.all_yes - both, wrong, self.all_no - wrong))
+
+    def score(self, formula: DNF) -> float:
+        """The score of a formula."""
+        return self.score_packed(formula.evaluate_packed(self.rows))
+
+
+def select_paper(table: TruthTable, judge: Judge) -> Selection:
+    """The paper: distinct positive rows by support; OR each in if that improves the score; then simplify."""
+    positive = np.flatnonzero(table.outcome & table.cared)
+    order = positive[np.argsort(-table.support[positive], kind="stable")]
+    bits = table.rows.bits()[order]
+    minterms = CubeArray(np.ones_like(bits), bits)
+    fires = minterms.covers_packed(judge.rows)
+    fired = np.zeros_like(judge.rows.valid)
+    best = judge.score_packed(fired)
+    kept: list[Cube] = []
+    trace: list[TraceStep] = []
+    cubes = minterms.cubes(table.names)
+    for step, cube in enumerate(cubes):
+        score = judge.score_packed(fired | fires[step])
+        gain = score - best
+        improves = gain > 0
+        if improves:
+            fired, best = fired | fires[step], score
+            kept.append(cube)
+        why = "improves the score" if improves else "does not improve the score"
+        trace.append(TraceStep(cube, float(table.support[order[step]]), float(gain), improves, why))
+    if not kept:
+        # No row improves the score: the best supported one is still the best there is to say.
+        kept, best = cubes[:1], judge.score_packed(fires[0])
+        trace[0] = replace(trace[0], kept=True, why="kept: the class needs a formula")
+    return Selection(simplify(DNF(kept)).formula, best, tuple(trace), proved_minimal=False)

@@ -1,0 +1,253 @@
+"""From a network and rows to truth tables: one forward pass for all classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.errors import LogicLensError
+from logiclens.formula.packed_rows import places
+from logiclens.formula.truth_table import TruthTable
+from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
+from logiclens.nn.layers import EntropyLogicLayer
+from logiclens.train.committee import Committee
+from logiclens.train.config import threads_for
+
+Answer = Literal["argmax", "threshold"]
+
+BATCH = 65_536
+"""Rows sent through the network at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Rows as the network sees them: equal rows got equal answers and are one, with the weight of all.
+
+    `labels[r, i]` is the weight that class i has on row r, None where there are no labels.
+    """
+
+    bits: NDArray[np.bool_]
+    yes: NDArray[np.bool_]
+    logits: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    labels: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a network says about the rows of a table.
+
+    `outputs` are those of the rows it was sent: every row, or each distinct one where concepts are Boolean.
+    `uses[i, j]` says whether concept j is relevant to head i: μ, or what the head keeps where it was made exact.
+    """
+
+    table: ConceptTable
+    outputs: NDArray[np.float64]
+    answer: Answer
+    relevance: NDArray[np.float64]
+    uses: NDArray[np.bool_]
+    class_names: tuple[str, ...]
+    network: nn.Module
+
+    @cached_property
+    def bits(self) -> NDArray[np.bool_]:
+        """The Boolean reading of all concepts."""
+        return self.table.boolean()
+
+    @cached_property
+    def logits(self) -> NDArray[np.float64]:
+        """The outputs `[rows, heads]`."""
+        return self.outputs[self.table.distinct[1]] if self.table.is_boolean else self.outputs
+
+    @cached_property
+    def yes(self) -> NDArray[np.bool_]:
+        """f̄^i on row r: the largest of the outputs (`argmax`), or a probability of at least ε (`threshold`)."""
+        return self.seen.yes[self.table.distinct[1]] if self.table.is_boolean else self.seen.yes
+
+    @cached_property
+    def seen(self) -> Seen:
+        """The rows as they were sent."""
+        table, outputs = self.table, self.outputs
+        yes = _argmax(outputs) if self.answer == "argmax" else outputs >= 0
+        if not table.is_boolean:
+            labels = None if table.labels is None else self.targets() * table.weight[:, None]
+            return Seen(self.bits, yes, outputs, table.weight, labels)
+        counted = table.counted()
+        labels = None if table.labels is None else self._of_heads(counted.counts)
+        return Seen(counted.bits(), yes, outputs, counted.total, labels)
+
+    @property
+    def n_heads(self) -> int:
+        """The number of heads."""
+        return len(self.class_names)
+
+    @property
+    def probability(self) -> NDArray[np.float64]:
+        """The network's probability of each class: softmax over heads, or a sigmoid for each."""
+        logits = torch.tensor(self.logits)
+        scores = torch.softmax(logits, dim=1) if self.answer == "argmax" else torch.sigmoid(logits)
+        return scores.numpy()
+
+    def targets(self) -> NDArray[np.float64]:
+        """The labels as 0/1 `[rows, heads]`; one head for two classes asks for class 1."""
+        return self._of_heads(self.table.targets())
+
+    def _of_heads(self, of_classes: NDArray[np.float64]) -> NDArray[np.float64]:
+        return of_classes[:, 1:] if self.n_heads == 1 and of_classes.shape[1] == 2 else of_classes
+
+    def head(self, target: int | str) -> int:
+        """The head of a class, by number or by name."""
+        if isinstance(target, str):
+            if target not in self.class_names:
+                known = ", ".join(repr(name) for name in self.class_names[:8])
+                raise LogicLensError(f"there is no class {target!r}; the classes are {known}.")
+            return self.class_names.index(target)
+        if not isinstance(target, Integral) or not 0 <= target < self.n_heads:
+            raise LogicLensError(f"target must be 0 to {self.n_heads - 1}, got {target}.")
+        return int(target)
+
+    def relevant(self, head: int) -> NDArray[np.intp]:
+        """μ: the columns of a head's relevant concepts, in table order."""
+        return np.flatnonzero(self.uses[head])
+
+    def truth_table(self, head: int, more: Sequence[str] = ()) -> TruthTable:
+        """T^i, eq. (truth-table): all rows seen through the head's relevant concepts, with the network's answer.
+
+        `more` are concepts that the rows are seen through as well.
+        """
+        columns = np.union1d(self.relevant(head), places(more, self.table.names)).astype(np.intp)
+        names = [self.table.names[c] for c in columns]
+        groups = self.table.groups
+        return TruthTable.of(
+            self.seen.bits[:, columns],
+            names,
+            self.seen.yes[:, head],
+            weight=self.seen.weight,
+            exclusive=groups.exclusive,
+            implied=groups.implied,
+        )
+
+
+def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, *, exact: bool = False) -> Reading:
+    """Send the rows through the network once and note its answers for every class.
+
+    Without `answer`, one class per row is read by the largest output, and a single head or several labels per row by
+    threshold. With `exact` the relevant concepts of a head are those that it keeps, whatever their relevance. The
+    network is read in evaluation mode and left as it was.
+    """
+    if answer not in ("argmax", "threshold", None):
+        raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {answer!r}.")
+    layer = _concept_layer(network, table)
+    weight = layer.weight
+    with evaluating(network), torch.no_grad():
+        parts = []
+        # Equal rows get equal answers: each distinct one is sent once.
+        values = table.values[table.distinct[0]] if table.is_boolean else table.values
+        with threads_for(len(values) * sum(parameter.numel() for parameter in network.parameters())):
+            for start in range(0, len(values), BATCH):
+                rows = torch.tensor(values[start : start + BATCH], dtype=weight.dtype, device=weight.device)
+                parts.append(network(rows).cpu().double())
+        logits = torch.cat(parts)
+        leans = network.relevance() if isinstance(network, Committee) else layer.relevance()
+        relevance = leans.cpu().double().numpy()
+        # Rules are made of literals, whatever else the network leans on.
+        uses = layer.keep.cpu().numpy().copy() if exact else (relevance >= THRESHOLD) & table.is_literal
+    if logits.ndim == 3 and logits.shape[-1] == 1:
+        logits = logits.squeeze(-1)
+    if logits.ndim != 2 or logits.shape[1] != layer.n_classes:
+        raise LogicLensError(
+            f"the network must give one output for each of its {layer.n_classes} heads, got shape {list(logits.shape)}."
+        )
+    if not bool(torch.isfinite(logits).all()):
+        raise LogicLensError("the network gives NaN or infinite outputs on these rows: it cannot be explained.")
+    if answer is None:
+        answer = "threshold" if logits.shape[1] == 1 or table.is_multilabel else "argmax"
+    names = _class_names(table, logits.shape[1])
+    return Reading(table, logits.numpy(), answer, relevance, uses, names, network)
+
+
+@contextmanager
+def keeping(reading: Reading) -> Iterator[None]:
+    """Inside, every head of the network that was read sees its relevant concepts only."""
+    network = reading.network
+    members = network.networks if isinstance(network, Committee) else (network,)
+    layers = [_concept_layer(member, reading.table) for member in members]
+    kept = [layer.keep.clone() for layer in layers]
+    for layer in layers:
+        layer.keep.copy_(torch.from_numpy(reading.uses))
+    try:
+        yield
+    finally:
+        for layer, before in zip(layers, kept, strict=True):
+            layer.keep.copy_(before)
+
+
+def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer:
+    """The entropy layer that the rows themselves enter, seen by sending one row through."""
+    if not isinstance(network, nn.Module):
+        raise LogicLensError(f"expected a torch network to explain, got {type(network).__name__}.")
+    first = first_entropy_layer(network)
+    if all(layer.in_features != table.n_concepts for layer in entropy_layers(network)):
+        raise LogicLensError(f"the network takes {first.in_features} concepts, the rows have {table.n_concepts}.")
+    row = torch.tensor(np.array(table.values[:1]), dtype=first.weight.dtype, device=first.weight.device)
+    seen: dict[EntropyLogicLayer, bool] = {}
+
+    def look(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        if isinstance(module, EntropyLogicLayer):
+            seen[module] = inputs[0].shape == row.shape and torch.equal(inputs[0], row)
+
+    hooks = [layer.register_forward_pre_hook(look) for layer in entropy_layers(network)]
+    try:
+        with evaluating(network), torch.no_grad():
+            network(row)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for layer, enters in seen.items():
+        if enters:
+            return layer
+    if seen:
+        raise LogicLensError(
+            "the rows do not enter an entropy layer as they are: something in front of it changes them. "
+            "Explain the part of the network behind that, with its inputs as rows."
+        )
+    # A compiled network runs without hooks.
+    return first
+
+
+@contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """Evaluation mode inside, every module's own mode again afterwards."""
+    modes = {module: module.training for module in network.modules()}
+    network.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def _argmax(outputs: NDArray[np.float64]) -> NDArray[np.bool_]:
+    # Exactly one head answers yes, also where two outputs are equal.
+    yes = np.zeros(outputs.shape, dtype=np.bool_)
+    yes[np.arange(len(outputs)), outputs.argmax(axis=1)] = True
+    return yes
+
+
+def _class_names(table: ConceptTable, n_heads: int) -> tuple[str, ...]:
+    names = table.class_names
+    if n_heads == 1 and len(names) == 2 and not table.is_multilabel:
+        return names[1:]
+    if names and len(names) != n_heads:
+        raise LogicLensError(f"the network has {n_heads} head(s), the rows name {len(names)} classes.")
+    return names or tuple(f"class {i}" for i in range(n_heads))

@@ -1,0 +1,409 @@
+"""Many models in one pass: folds, seeds, settings and resamples stacked as extra heads over the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.optim.adamw import adamw
+
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.errors import LogicLensError
+from logiclens.nn.layers import EntropyNet
+from logiclens.progress import Progress
+from logiclens.train.config import History, TrainConfig, TrainResult, checked_data, threads_for
+from logiclens.train.loss import Batch, Task, class_weights, task_of
+from logiclens.train.stacked import Stack, stackable
+from logiclens.train.stacked_rows import StackedRows, Told, batches
+
+
+class Choice:
+    """The best epoch of every model so far: higher accuracy, then lower loss, then earlier.
+
+    Args:
+        whole: what counts fully in the accuracy of each model, out of which `right` is told.
+        patience: the steps without a better epoch after which a model stops; None for never.
+    """
+
+    def __init__(self, whole: Float[NDArray[np.floating], "group model"], patience: int | None) -> None:
+        """Begin with nothing chosen."""
+        # Counts of rows divide to equal shares, class weights do not quite: what differs by rounding is a tie.
+        with np.errstate(divide="ignore"):
+            self._per_row = 1e6 / whole.astype(np.float64)
+        self.patience = patience
+        self.rank = np.full(whole.shape, -np.inf)
+        self.steps = np.ones(whole.shape, dtype=np.int64)
+        """The steps after which a model was at its best; told from the first on."""
+        self.running = np.ones(whole.shape, dtype=np.bool_)
+
+    @property
+    def is_chosen(self) -> Bool[NDArray[np.bool_], "group model"]:
+        """Whether any epoch could be chosen: not where nothing that counts was there to choose by."""
+        chosen: NDArray[np.bool_] = self.rank > -np.inf
+        return chosen
+
+    def see(
+        self,
+        first: int,
+        loss: Float[NDArray[np.floating], "epoch group model"],
+        right: Float[NDArray[np.floating], "epoch group model"],
+    ) -> tuple[Bool[NDArray[np.bool_], "group model"], Int[NDArray[np.intp], "group model"]]:
+        """Look at some epochs, the first of them after `first` steps: which models are better, and at which of these.
+
+        A model that stops in between is not better for what comes after.
+        """
+        # Shares of rows such as 1/2 or 3/128 lie away from where this rounds; the loss, brought below 1, decides
+        # behind the last digit that counts.
+        with np.errstate(invalid="ignore"):
+            rank = np.round(right.astype(np.float64) * self._per_row + 0.137) + 0.1 / (loss.astype(np.float64) + 1)
+        rank = np.where(np.isnan(rank), -np.inf, rank)
+        best = np.maximum.accumulate(np.concatenate([self.rank[None], rank]))
+        better = best[1:] > best[:-1]
+        if self.patience is not None:
+            steps = np.arange(first, first + len(rank))[:, None, None]
+            at_best = np.maximum.accumulate(np.where(better, steps, self.steps))
+            waited = np.logical_or.accumulate(steps - at_best >= self.patience)
+            better[1:] &= ~waited[:-1]
+            better &= self.running
+            self.running = np.logical_and(self.running, ~waited[-1])
+        improved = np.logical_or.reduce(better, axis=0)
+        at = len(better) - 1 - better[::-1].argmax(axis=0)
+        self.rank = np.where(improved, np.take_along_axis(rank, at[None], axis=0)[0], self.rank)
+        self.steps = np.where(improved, first + at, self.steps)
+        return improved, at
+
+
+WARM_UP = 1
+"""Epochs on a GPU that are run operation by operation, before one is recorded."""
+ASKED_EVERY = 25
+"""Epochs between two looks at whether all models have stopped, on a GPU."""
+KEPT = 1 << 26
+"""The most weights that a GPU keeps until epochs are chosen from, over all models and epochs."""
+
+
+class StackedRun:
+    """One training run of a stack: every model's curves, best epoch and best weights.
+
+    One forward looks at all rows: it tells the loss before a step, and what the validation rows say of the step before.
+    """
+
+    def __init__(self, stack: Stack, config: TrainConfig, *, chooses: bool) -> None:
+        """Begin with the weights as they are."""
+        self.stack, self.config, self.chooses = stack, config, chooses
+        like = stack.flat
+        self.moments = torch.zeros_like(like), torch.zeros_like(like)
+        self.steps = torch.zeros((), dtype=torch.float32, device=like.device)
+        self.epoch = torch.zeros(1, dtype=torch.long, device=like.device)
+        # Loss and accuracy, for learning and for choosing, and the penalty; before each step, and after the last.
+        self.curves = like.new_full((config.epochs + 1, 5, *stack.shape), torch.nan)
+        self.best = like.clone()
+        self.best_views = stack.split(self.best)
+        # Which model each weight belongs to.
+        self.owner = torch.zeros(len(like), dtype=torch.int32, device=like.device)
+        places = torch.arange(stack.shape[0] * stack.shape[1], dtype=torch.int32, device=like.device)
+        for view in stack.split(self.owner):
+            view.copy_(places.view(*stack.shape, *[1] * (view.ndim - 2)))
+        self.choice = Choice(stack.rows.whole[..., 1].cpu().numpy(), config.patience)
+        # How many times it was looked, and how many of these have been chosen from.
+        self.looks = self.chosen = 0
+        # A GPU keeps the weights of some epochs, and chooses from all of them at once: to ask it is to wait for it.
+        n_kept = min(config.epochs + 1, max(1, KEPT // len(like))) if like.is_cuda and chooses else 0
+        self.kept = like.new_empty(n_kept if config.patience is None else min(n_kept, ASKED_EVERY), len(like))
+        self.slot = torch.zeros(1, dtype=torch.long, device=like.device)
+        self.graph: torch.cuda.CUDAGraph | None = None
+
+    def train(self) -> None:
+        """All epochs, or until every model has stopped."""
+        flat = self.stack.flat
+        # A graph is recorded on the current device.
+        with torch.no_grad(), torch.cuda.device(flat.device) if flat.is_cuda else nullcontext():
+            self._train()
+
+    def _train(self) -> None:
+        config = self.config
+        on_gpu = self.stack.flat.is_cuda
+        with Progress(config.epochs, "training", shown=config.progress) as progress:
+            for epoch in range(config.epochs):
+                if on_gpu and epoch == WARM_UP < config.epochs - 1:
+                    self._capture()
+                self.graph.replay() if self.graph is not None else self.one_epoch()
+                self.looks = epoch + 1
+                if self.looks - self.chosen == len(self.kept):
+                    self._choose()
+                if not self.choice.running.any():
+                    break
+                if progress.shown and (not on_gpu or epoch % ASKED_EVERY == 0):
+                    progress.update(epoch + 1, f"loss {float(self.curves[epoch, 0].mean()):.4f}")
+            else:
+                self.look()
+                self.looks += 1
+                if len(self.kept):
+                    self._choose()
+        # Where nothing could be chosen, because nothing that counts was there to choose by, the last epoch stays.
+        unchosen = ~self.choice.is_chosen
+        if unchosen.any():
+            self._take(unchosen, self.stack.flat)
+            self.choice.steps[unchosen] = config.epochs
+        self.curves[:, 2:4] /= self.stack.rows.whole.movedim(-1, 0)
+        self.curves[:, 4] *= self.stack.penalised
+        # What is asked of each model from here on is asked of the CPU: a GPU would be waited for each time.
+        self.curves = self.curves.cpu()
+        self._check()
+
+    def one_epoch(self) -> None:
+        """One epoch."""
+        self.look()
+        self.step()
+
+    def _capture(self) -> None:
+        """Record an epoch as a graph of GPU operations: it is then replayed without a launch for each of them."""
+        self.graph = torch.cuda.CUDAGraph()
+        # `torch.cuda.graph` would give all free memory back first, which the next run has to ask for again.
+        aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            self.graph.capture_begin(capture_error_mode="thread_local")
+            self.one_epoch()
+            self.graph.capture_end()
+        torch.cuda.current_stream().wait_stream(aside)
+
+    def look(self) -> None:
+        """Forward, loss and accuracy on all rows; weights are kept where they are the best so far."""
+        loss, right, self.wrong = self.stack.judge(self.stack.forward())
+        told = torch.stack([loss[..., 0], loss[..., 1], right[..., 0], right[..., 1], self.stack.penalties()])
+        self.curves.index_copy_(0, self.epoch, told.unsqueeze(0))
+        if len(self.kept):
+            self.kept.index_copy_(0, self.slot, self.stack.flat.unsqueeze(0))
+        elif self.chooses and not told.is_cuda:
+            self._choose_now()
+
+    def step(self) -> None:
+        """One step along the gradient at what was looked at."""
+        self.stack.backward(self.wrong)
+        config, (first, second) = self.config, self.moments
+        # The function behind torch.optim.AdamW, whose own bookkeeping would cost more than the step.
+        adamw(
+            [self.stack.flat], [self.stack.gradient], [first], [second], [], [self.steps],
+            fused=True, amsgrad=False, beta1=0.9, beta2=0.999, lr=config.learning_rate,
+            weight_decay=config.weight_decay, eps=1e-8, maximize=False,
+        )  # fmt: skip
+        torch._foreach_add_([self.epoch, self.slot], 1)
+
+    def _choose_now(self) -> None:
+        """Choose from what was just looked at."""
+        steps = int(self.epoch)
+        # Before the first step there is no epoch to choose.
+        if steps > 0:
+            told = self.curves[steps].numpy()
+            improved, _ = self.choice.see(steps, told[None, 1], told[None, 3])
+            self._take(improved, self.stack.flat)
+
+    def _choose(self) -> None:
+        """Choose from all epochs that are kept."""
+        first = max(self.chosen, 1)
+        if first < self.looks:
+            told = self.curves[first : self.looks].cpu().numpy()
+            improved, at = self.choice.see(first, told[:, 1], told[:, 3])
+            slots = torch.from_numpy(at + first - self.chosen).to(self.slot.device).view(-1)
+            self._take(improved, self.kept.gather(0, slots[self.owner].unsqueeze(0))[0])
+        self.chosen = self.looks
+        self.slot.zero_()
+
+    def _take(self, which: NDArray[np.bool_], weights: Tensor) -> None:
+        """Weights as the best ones of some models."""
+        if weights.is_cuda:
+            mask = torch.from_numpy(which).to(weights.device).view(-1)
+            torch.where(mask[self.owner], weights, self.best, out=self.best)
+            return
+        # Copying a few models alone is less.
+        places = torch.from_numpy(np.flatnonzero(which))
+        if len(places):
+            for best, now in zip(self.best_views, self.stack.split(weights), strict=True):
+                best.flatten(0, 1)[places] = now.flatten(0, 1)[places]
+
+    def history(self, group: int, model: int) -> History:
+        """The curves of one model, as far as it would have been trained alone."""
+        curves = self.curves[:, :, group, model].double().numpy()
+        best, n = int(self.choice.steps[group, model]) - 1, self._n_epochs(group, model)
+        loss, _, right, _, penalty = curves[:n].T
+        _, held_loss, _, held_right, _ = curves[1 : n + 1].T
+        if not self.chooses:
+            held_loss, held_right = np.full((2, n), np.nan)
+        return History(loss, penalty, right, held_loss, held_right, best)
+
+    def _check(self) -> None:
+        """Refuse what came out of no training, for each model over the epochs that are its own."""
+        loss = self.curves[: int(self.epoch), 0]
+        now, best = (self.stack.split(weights.cpu()) for weights in (self.stack.flat, self.best))
+        for epoch, g, k in (~loss.isfinite()).nonzero().tolist():
+            if epoch < self._n_epochs(g, k):
+                what = float(loss[epoch, g, k])
+                raise LogicLensError(f"the loss became {what} in epoch {epoch}: lower the learning_rate.")
+        # The loss is taken before a step: only the weights say what the last step did.
+        of_running, of_stopped = (
+            torch.stack([view.isfinite().flatten(2).all(dim=2) for view in views]).all(dim=0) for views in (now, best)
+        )
+        if not torch.where(torch.from_numpy(self.choice.running), of_running, of_stopped).all():
+            raise LogicLensError("the weights became infinite or NaN: lower the learning_rate.")
+
+    def _n_epochs(self, group: int, model: int) -> int:
+        """How many epochs a model would have been trained alone."""
+        epochs, patience = self.config.epochs, self.config.patience
+        if patience is None or not self.chooses:
+            return epochs
+        return min(epochs, int(self.choice.steps[group, model]) + patience)
+
+
+T = TypeVar("T")
+
+TOGETHER = 1 << 24
+"""The most outputs of first layers that are held at a time: more models than that go one stack after another."""
+
+
+def fit_many(
+    networks: Sequence[EntropyNet],
+    data: ConceptTable | Sequence[ConceptTable],
+    config: TrainConfig | Sequence[TrainConfig] | None = None,
+    *,
+    validation: ConceptTable | Sequence[ConceptTable | None] | None = None,
+    device: torch.device | str | None = None,
+) -> tuple[TrainResult, ...]:
+    """Train networks in place, each as `fit` would alone, on the full batch, with early stopping for each.
+
+    Args:
+        networks: untied heads; those of one build are trained in one pass, whatever their temperature.
+        data: the training rows of all, or of each. Models that are given the same table share its rows.
+        config: how to train all, or each.
+        validation: the rows that choose the epoch, of all or of each.
+        device: where to train, by default where the networks are; they stay there in any case.
+    """
+    n = len(networks)
+    tables, configs = _spread(data, n, "data"), _spread(config or TrainConfig(), n, "config")
+    held = _spread(validation, n, "validation")
+    for network, one in zip(networks, configs, strict=True):
+        if not stackable(network) or one.batch_size is not None:
+            raise LogicLensError(
+                "many networks train together on the full batch, each an EntropyNet with heads of its own and ReLU "
+                "or LeakyReLU: train this one with fit()."
+            )
+    if len({id(network) for network in networks}) < n:
+        raise LogicLensError("a network is there twice: each can be trained once in a pass.")
+    for network, table in zip(networks, tables, strict=True):
+        if network.n_concepts != table.n_concepts:
+            raise LogicLensError(f"this network takes {network.n_concepts} concepts, got {table.n_concepts}.")
+    # Models that share their rows are told once what is to be known of them.
+    pairs = {(id(table), id(rows)): (table, rows) for table, rows in zip(tables, held, strict=True)}
+    notes = {key: checked_data(*pair) for key, pair in pairs.items()}
+    models = [_Model(*one) for one in zip(networks, tables, held, configs, strict=True)]
+    results: dict[int, TrainResult] = {}
+    for alike in _alike(models):
+        results.update(_train(alike, torch.device(device or alike[0].network.entropy.weight.device)))
+    return tuple(replace(results[id(model)], notes=notes[id(model.data), id(model.validation)]) for model in models)
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """One network with what it is trained on."""
+
+    network: EntropyNet
+    data: ConceptTable
+    validation: ConceptTable | None
+    config: TrainConfig
+
+    @property
+    def task(self) -> Task:
+        """What is asked of the heads."""
+        return task_of(self.network.n_classes, self.data)
+
+    @property
+    def build(self) -> tuple[object, ...]:
+        """What models of one stack have in common."""
+        network, config, weight = self.network, self.config, self.network.entropy.weight
+        fixed = (network.n_concepts, network.n_classes, network.hidden, network.activation, weight.dtype, weight.device)
+        how = (config.epochs, config.learning_rate, config.weight_decay, config.penalty, config.patience)
+        return (*fixed, *how, self.task, self.single, self.validation is None)
+
+    @property
+    def single(self) -> bool:
+        """Whether one head answers for two classes."""
+        return self.network.n_classes == 1 and not self.data.is_multilabel
+
+
+def _spread(given: T | Sequence[T], n: int, what: str) -> list[T]:
+    """One for each network."""
+    if not isinstance(given, (list, tuple)):
+        return [given] * n  # type: ignore[list-item]
+    if len(given) != n:
+        raise LogicLensError(f"{what} must be one for all {n} networks or one for each, got {len(given)}.")
+    return list(given)
+
+
+def _alike(models: Sequence[_Model]) -> Iterator[list[_Model]]:
+    """The models that can be stacked, build by build."""
+    builds: dict[tuple[object, ...], list[_Model]] = {}
+    for model in models:
+        builds.setdefault(model.build, []).append(model)
+    yield from builds.values()
+
+
+def _train(models: Sequence[_Model], device: torch.device) -> dict[int, TrainResult]:
+    """Train models of one build, in as many stacks as their size asks for."""
+    first = models[0]
+    like, config = first.network.entropy.weight, first.config
+    # Rows are put together where they are, and sent to the network's device in one piece.
+    here = torch.empty(0, dtype=like.dtype)
+    trains = batches([model.data for model in models], here, single_head=first.single)
+    helds: Sequence[Batch | None] = [None] * len(models)
+    if first.validation is not None:
+        helds = batches([model.validation or model.data for model in models], here, single_head=first.single)
+    told = [
+        Told(
+            train,
+            held,
+            class_weights(model.config.class_weight, model.data, here, single_head=model.single),
+            is_boolean=model.data.is_boolean and (model.validation is None or model.validation.is_boolean),
+        )
+        for train, held, model in zip(trains, helds, models, strict=True)
+    ]
+    results: dict[int, TrainResult] = {}
+    for places in _stacks(told, sum(first.network.hidden) * first.network.n_classes):
+        heads = [[models[place].network for place in group] for group in places]
+        n_rows = max(len(one.train) + len(one.held or ()) for one in (told[group[0]] for group in places))
+        n_weights = sum(parameter.numel() for parameter in first.network.parameters()) * len(places[0])
+        with threads_for(n_rows * n_weights):
+            rows = StackedRows.of([[told[place] for place in group] for group in places], first.task, device)
+            weight = [[models[place].config.penalty_weight for place in group] for group in places]
+            run = StackedRun(Stack(heads, rows, config.penalty, weight), config, chooses=first.validation is not None)
+            run.train()
+        run.stack.store(run.best)
+        for g, group in enumerate(places):
+            for k, place in enumerate(group):
+                data = models[place].data
+                results[id(models[place])] = TrainResult(
+                    run.history(g, k), data.is_boolean, None, len(data), int((told[place].train.total > 0).sum()), ()
+                )
+    return results
+
+
+def _stacks(told: Sequence[Told], width: int) -> Iterator[list[list[int]]]:
+    """Places of models as `[group][model]`: a group sees the same rows, and a stack is not too large."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for place, one in enumerate(told):
+        groups.setdefault((id(one.train.concepts), 0 if one.held is None else id(one.held.concepts)), []).append(place)
+    even = len({len(group) for group in groups.values()}) == 1
+    # Groups of different sizes cannot be one block: each goes by itself.
+    for blocks in [list(groups.values())] if even else [[group] for group in groups.values()]:
+        columns = max(len(told[group[0]].train) + len(told[group[0]].held or ()) for group in blocks)
+        most = max(1, TOGETHER // (columns * width))
+        for start in range(0, len(blocks), most):
+            some = blocks[start : start + most]
+            at_once = max(1, most // len(some))
+            for begin in range(0, len(some[0]), at_once):
+                yield [group[begin : begin + at_once] for group in some]
