@@ -32,7 +32,8 @@ from planted import Problem, families, judge
 from logiclens import EntropyClassifier
 from logiclens.estimator.classifier import BegunFit
 from logiclens.estimator.training import Trained, probabilities, search_config, train_networks
-from logiclens.explain.length import SearchConfig, learn_rules
+from logiclens.explain.choice import learn_rules
+from logiclens.explain.length import SearchConfig
 from logiclens.formula.rule_set import RuleSet
 from logiclens.train.committee import Committee, Teacher, teacher_of
 from logiclens.train.config import TrainResult
@@ -99,7 +100,7 @@ def trials(n_folds: int, n_seeds: int, wanted: Callable[[str], bool]) -> Iterato
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class SearchTable:
     """A trained committee of one split that several searches learn from."""
 
     model: EntropyClassifier
@@ -110,7 +111,7 @@ class Lesson:
     seconds: float
 
     @classmethod
-    def of(cls, split: Split, size: int | None) -> Lesson:
+    def of(cls, split: Split, size: int | None) -> SearchTable:
         """Do what `EntropyClassifier.fit` does before it searches for formulas."""
         started = time.process_time()
         model = EntropyClassifier(committee=size)
@@ -148,9 +149,9 @@ def used_concepts(rules: RuleSet) -> list[list[str]]:
     return [sorted({about(concept) for concept in rule.formula.concepts}) for rule in ordered]
 
 
-def measured(trial: Trial, name: str, lesson: Lesson) -> dict[str, Any]:
+def measured(trial: Trial, name: str, table: SearchTable) -> dict[str, Any]:
     """One variant on one split."""
-    answer = lesson.answer(VARIANTS[name], trial.split)
+    answer = table.answer(VARIANTS[name], trial.split)
     assert answer.rules is not None
     exact = None if trial.problem is None else judge(answer.rules, trial.problem, trial.split.train).exact
     return {
@@ -164,9 +165,9 @@ def run(trial: Trial, names: list[str], lines: Lines) -> None:
     """Measure the variants that the file does not hold yet, those of one committee after the other."""
     missing = [name for name in names if lines.get(trial.table, trial.split.seed, name) is None]
     for size in dict.fromkeys(VARIANTS[name].committee for name in missing):
-        lesson = Lesson.of(trial.split, size)
+        table = SearchTable.of(trial.split, size)
         for name in [name for name in missing if VARIANTS[name].committee == size]:
-            line = lines.add(measured(trial, name, lesson))
+            line = lines.add(measured(trial, name, table))
             print(
                 f"{line['table']}, {line['fold']}, {name}: F1 {100 * line['macro_f1']:.1f}, "
                 f"{line['literals']:.1f} literals, {line['seconds']:.1f} s",

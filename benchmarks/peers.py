@@ -33,7 +33,7 @@ from logiclens.bench.baselines.ripper import Ripper
 from logiclens.bench.baselines.rule_lists import Figs
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.explain.search import best_literal
+from logiclens.explain.candidates import best_literal
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.minimisation import minimise
 from logiclens.formula.packed_rows import PackedRows

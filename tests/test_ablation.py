@@ -28,9 +28,9 @@ def split():
 
 
 def test_the_default_variant_is_what_fit_gives(split):
-    answer = ablation.Lesson.of(split, None).answer(ablation.VARIANTS["default"], split)
+    answer = ablation.SearchTable.of(split, None).answer(ablation.VARIANTS["default"], split)
     assert answer.rules == EntropyClassifier().fit(split.train, split.train_labels).rules_
-    alone = ablation.Lesson.of(split, 1).answer(ablation.VARIANTS["committee of 1"], split)
+    alone = ablation.SearchTable.of(split, 1).answer(ablation.VARIANTS["committee of 1"], split)
     assert alone.rules == EntropyClassifier(committee=1).fit(split.train, split.train_labels).rules_
 
 

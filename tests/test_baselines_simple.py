@@ -25,7 +25,7 @@ from logiclens.bench.baselines.learner import Learned, Learner, decide
 from logiclens.bench.baselines.simple_rules import SMALL_TREES, OneR, Stump, Tree, summable_weight
 from logiclens.concepts import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.explain.search import best_literal
+from logiclens.explain.candidates import best_literal
 from logiclens.formula import DNF, Cube, Literal
 from logiclens.metrics.scores import macro_f1
 from tests.strategies import dnfs

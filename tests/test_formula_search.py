@@ -12,8 +12,9 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics import f1_score
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.explain.length import Lesson
-from logiclens.explain.search import FormulaSearch, Limits, Point, SearchRows, Support, beam_cubes, wilson_lower
+from logiclens.explain.candidates import SearchRows, Support, beam_cubes, wilson_lower
+from logiclens.explain.search import FormulaSearch, Limits, Point
+from logiclens.explain.search_table import SearchTable
 from logiclens.formula import DNF, parse
 from logiclens.metrics.rule_statistics import wilson_interval
 from logiclens.train.committee import Taught
@@ -178,14 +179,14 @@ def test_literals_that_others_imply_are_dropped_and_the_meaning_is_kept(drawn):
     exclusive, implied = [["a >= 1", "a is missing"], ["u is x", "u is y"]], [["a >= 1", "a >= 2", "a >= 3"]]
     bits = all_rows(6)
     table = ConceptTable(bits, names, np.arange(64) % 2, exclusive=exclusive, implied=implied)
-    lesson = Lesson.of(Taught(table, np.ones(64), table.targets()), names)
+    table = SearchTable.of(Taught(table, np.ones(64), table.targets()), names)
     possible = bits[table.groups.allows(bits, names)]
 
     def fires(cube: tuple[int, ...]) -> np.ndarray:
         return np.all([possible[:, code >> 1] != code & 1 for code in cube], axis=0)
 
-    plain = [lesson.plain([cube])[0] for cube in cubes]
-    assert set(lesson.plain(cubes)) == set(plain)
+    plain = [table.plain([cube])[0] for cube in cubes]
+    assert set(table.plain(cubes)) == set(plain)
     for cube, left in zip(cubes, plain, strict=True):
         assert set(left) <= set(cube)
         np.testing.assert_array_equal(fires(left), fires(cube))

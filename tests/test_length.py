@@ -10,19 +10,10 @@ import pytest
 from sklearn.metrics import f1_score
 
 from logiclens import EntropyClassifier
-from logiclens.explain import length
-from logiclens.explain.length import (
-    ERRORS,
-    Choice,
-    Judge,
-    Lesson,
-    SearchConfig,
-    Trial,
-    _is_better,
-    _most_frequent,
-    eligible,
-    recurring,
-)
+from logiclens.explain import choice as choice_module
+from logiclens.explain.choice import Choice, _is_better, _most_frequent, recurring
+from logiclens.explain.length import ERRORS, Judge, SearchConfig, Trial, eligible
+from logiclens.explain.search_table import SearchTable
 from logiclens.formula import Complement
 from logiclens.formula.groups import Groups
 
@@ -238,8 +229,8 @@ def test_rows_far_from_a_class_are_thinned_and_weigh_as_much_as_all():
     weight = np.where(np.arange(len(bits)) % 50 == 0, 40.0, 1.0)
     labels = labels * weight[:, None]
     names = tuple(f"c{j}" for j in range(14))
-    lesson = Lesson(names, names, Groups(), bits, weight, labels, weight, labels, labels)
-    whole, thin = lesson.rows(1, 1.0), lesson.rows(1, 1.0, far=200)
+    table = SearchTable(names, names, Groups(), bits, weight, labels, weight, labels, labels)
+    whole, thin = table.rows(1, 1.0), table.rows(1, 1.0, far=200)
     near = int((labels[:, 1] > 0).sum())
     assert near + 100 < len(thin.yes) <= near + 200 < len(whole.yes)
     assert thin.totals == pytest.approx(whole.totals)
@@ -248,13 +239,13 @@ def test_rows_far_from_a_class_are_thinned_and_weigh_as_much_as_all():
     for code in range(6, 28):
         covered = [rows.no[rows.fires((code,))].sum() for rows in (whole, thin)]
         assert covered[1] == pytest.approx(covered[0], rel=0.25)
-    assert np.array_equal(lesson.rows(1, 1.0, far=10**6).columns, whole.columns)
+    assert np.array_equal(table.rows(1, 1.0, far=10**6).columns, whole.columns)
 
 
-def lesson_of(bits: np.ndarray, labels: np.ndarray) -> Lesson:
+def search_table(bits: np.ndarray, labels: np.ndarray) -> SearchTable:
     names, weight = tuple(f"c{j}" for j in range(bits.shape[1])), np.ones(len(bits))
     targets = np.stack([~labels, labels], axis=1).astype(float)
-    return Lesson(names, names, Groups(), bits, weight, targets, weight, targets, targets)
+    return SearchTable(names, names, Groups(), bits, weight, targets, weight, targets, targets)
 
 
 def test_a_formula_is_better_only_beyond_its_error():
@@ -262,22 +253,22 @@ def test_a_formula_is_better_only_beyond_its_error():
     bits = rng.random((300, 3)) < 0.5
     labels = bits[:, 0].copy()
     bits[:, 2] = labels ^ (np.arange(300) < 2)
-    lesson = lesson_of(bits, labels)
+    table = search_table(bits, labels)
     good, other = (1, ((0,),)), (1, ((2,),))
     # Two rows of 300 are within the error.
-    assert not _is_better(lesson, good, (1, ((4,),)))
-    assert _is_better(lesson, good, other)
-    assert not _is_better(lesson, other, good)
-    assert not _is_better(lesson, good, good)
+    assert not _is_better(table, good, (1, ((4,),)))
+    assert _is_better(table, good, other)
+    assert not _is_better(table, other, good)
+    assert not _is_better(table, good, good)
     # The other class with the complement says the same.
-    assert not _is_better(lesson, good, (0, ((1,),)))
+    assert not _is_better(table, good, (0, ((1,),)))
 
 
 def test_the_formula_of_half_of_the_bags_takes_the_place_of_one_that_is_no_better():
     bits = np.random.default_rng(4).random((400, 3)) < 0.5
     bits[:, 1] = bits[:, 0]
-    lesson = lesson_of(bits, bits[:, 0].copy())
-    choice = Choice(1, 0.0, 0.01, ((0,),), lesson.names, (), ())
+    table = search_table(bits, bits[:, 0].copy())
+    choice = Choice(1, 0.0, 0.01, ((0,),), table.names, (), ())
     usual, bad = ((2,),), ((4,),)
     for bags, cubes in (
         ([usual] * 5 + [((0,),)] * 4 + [bad], usual),
@@ -286,7 +277,7 @@ def test_the_formula_of_half_of_the_bags_takes_the_place_of_one_that_is_no_bette
         ([bad] * 9 + [((0,),)], ((0,),)),
         ([usual], ((0,),)),
     ):
-        assert _most_frequent(choice, bags, lesson, SearchConfig()) == cubes
+        assert _most_frequent(choice, bags, table, SearchConfig()) == cubes
 
 
 def test_trials_that_stand_for_more_classes_have_a_smaller_error(labels):
@@ -329,14 +320,14 @@ def test_a_class_whose_formula_is_missed_on_all_rows_does_not_state_the_other(mo
     rng = np.random.default_rng(5)
     rows = pd.DataFrame(rng.random((600, 6)) < 0.5, columns=list("abcdef")).astype(float)
     labels = np.asarray(((rows["a"] > 0) & (rows["b"] > 0)) | ((rows["c"] > 0) & (rows["d"] > 0)))
-    search = length._search
+    search = choice_module.formula_search
 
-    def stopped(lesson, klass, share, config, *, thorough=True, **more):
+    def stopped(table, klass, share, config, *, thorough=True, **more):
         is_missed = thorough and klass == 0
         config = replace(config, max_literals=1) if is_missed else config
-        return search(lesson, klass, share, config, thorough=thorough, **more)
+        return search(table, klass, share, config, thorough=thorough, **more)
 
-    monkeypatch.setattr(length, "_search", stopped)
+    monkeypatch.setattr(choice_module, "formula_search", stopped)
     model = EntropyClassifier(None, epochs=20, committee=3).fit(rows, labels ^ (rng.random(600) < 0.02))
     assert model.learned_.choices[0].klass == 1
     assert (model.rules_.predict(rows) == labels).all()

@@ -15,8 +15,8 @@ import pytest
 from logiclens.cli.models import compared, translated
 from logiclens.errors import LogicLensError
 from logiclens.estimator import EntropyClassifier
-from logiclens.explain.length import LearnedRules, learn_rules
-from logiclens.explain.search import formula_of
+from logiclens.explain.candidates import formula_of
+from logiclens.explain.choice import LearnedRules, learn_rules
 from logiclens.explain.stability import alike, cuts_of, known_recurrence, selection_frequencies, with_recurrence
 from logiclens.export import from_json, rules_schema, to_dict, to_json, to_latex, to_pmml, to_python, to_sql
 from logiclens.formula import DNF, Complement, Cube, Literal, Rule, RuleSet, parse

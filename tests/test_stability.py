@@ -13,8 +13,8 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.estimator import EntropyClassifier
 from logiclens.estimator.training import _drawn
-from logiclens.explain.length import bag_cubes
-from logiclens.explain.search import formula_of
+from logiclens.explain.candidates import formula_of
+from logiclens.explain.choice import bag_cubes
 from logiclens.explain.stability import alike, cuts_of, selection_frequencies
 from logiclens.formula import DNF, Complement, parse
 from logiclens.formula.english import RECURS
@@ -198,9 +198,9 @@ def test_the_same_seed_gives_the_same_frequencies_and_leaves_the_model_alone(mod
 def test_class_weights_count_in_resamples_too(monkeypatch):
     seen = []
 
-    def search(choice, lesson, config, far):
-        seen.append(lesson.scored.sum(axis=0) / lesson.labels.sum(axis=0))
-        return bag_cubes(choice, lesson, config, far)
+    def search(choice, table, config, far):
+        seen.append(table.scored.sum(axis=0) / table.labels.sum(axis=0))
+        return bag_cubes(choice, table, config, far)
 
     rows, labels = noisy(0)
     model = EntropyClassifier(None, epochs=5, committee=3, class_weight={False: 1.0, True: 3.0}).fit(rows, labels)

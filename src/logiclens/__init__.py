@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from logiclens.moved import install
+
 __version__ = "0.1.0"
 
 _HOME = {
@@ -67,6 +69,8 @@ if TYPE_CHECKING:
     from logiclens.formula.rule_set import RuleSet as RuleSet
     from logiclens.formula.text import parse as parse
     from logiclens.formula.truth_table import TruthTable as TruthTable
+
+install()
 
 
 def __getattr__(name: str) -> Any:

@@ -37,9 +37,9 @@ from logiclens.estimator.training import (
     train_all,
 )
 from logiclens.explain.certificate import Certificate
+from logiclens.explain.choice import LearnedRules
 from logiclens.explain.classwise import explain_all, explain_learned
 from logiclens.explain.exact import compiled_network, explain_exact
-from logiclens.explain.length import LearnedRules
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.own_teacher import ScoreAgainst
 from logiclens.explain.reading import Answer, Reading, read

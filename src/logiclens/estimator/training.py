@@ -25,20 +25,12 @@ from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimator.inputs import (
     listed_class_weight,
 )
+from logiclens.explain.candidates import formula_of
+from logiclens.explain.choice import Choice, LearnedRules, bag_cubes, learn_rules
 from logiclens.explain.classwise import explain_all
-from logiclens.explain.length import (
-    FAR_ROWS,
-    MOST_ROWS,
-    SHARES,
-    Choice,
-    LearnedRules,
-    Lesson,
-    SearchConfig,
-    bag_cubes,
-    learn_rules,
-)
+from logiclens.explain.length import FAR_ROWS, SHARES, SearchConfig
 from logiclens.explain.reading import read
-from logiclens.explain.search import formula_of
+from logiclens.explain.search_table import MOST_ROWS, SearchTable
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.nn.layers import EntropyNet
 from logiclens.progress import Progress
@@ -288,9 +280,9 @@ def _formulas(
     if not choices:
         return explain_all(trained.network, rows, method="paper").formulas
     taught = Taught(rows, rows.weight, rows.weight[:, None] * probabilities(trained.network, rows))
-    lesson = Lesson.of(taught, choices[0].names, factors, most=MOST_ROWS)
+    table = SearchTable.of(taught, choices[0].names, factors, most=MOST_ROWS)
     far = FAR_ROWS if len(choices) > MANY_CLASSES else None
-    cubes = [bag_cubes(choice, lesson, search_config(model), far) for choice in choices]
+    cubes = [bag_cubes(choice, table, search_config(model), far) for choice in choices]
     return stated_formulas(choices, cubes, len(rows.class_names))
 
 

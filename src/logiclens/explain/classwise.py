@@ -14,7 +14,8 @@ from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable, as_table
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.explain.length import Choice, FormulaLimits
+from logiclens.explain.choice import Choice
+from logiclens.explain.length import FormulaLimits
 from logiclens.explain.own_teacher import FoundFormula, OwnTeacher, ScoreAgainst, notes_of
 from logiclens.explain.paper_method import Judge, Selection, select_paper
 from logiclens.explain.reading import Answer, Reading, read

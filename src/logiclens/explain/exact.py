@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.explain.certificate import Certificate, HeadCertificate
-from logiclens.explain.length import Choice
+from logiclens.explain.choice import Choice
 from logiclens.explain.reading import Reading, read
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.formula.dnf import DNF, Complement

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import split_groups
-from logiclens.explain.length import Choice, FormulaLimits, SearchConfig, choose, learn_rules
+from logiclens.explain.choice import Choice, choose, learn_rules
+from logiclens.explain.length import FormulaLimits, SearchConfig
 from logiclens.explain.reading import Reading
 from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Complement, written

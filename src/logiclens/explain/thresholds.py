@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from logiclens.concepts.booleaniser import Booleaniser, Cutting
 from logiclens.concepts.reference_cuts import ReferenceCut
 from logiclens.concepts.splits import row_hashes
-from logiclens.explain.search import Codes, FormulaSearch, SearchRows, Support
+from logiclens.explain.candidates import Codes, SearchRows, Support
+from logiclens.explain.search import FormulaSearch
 from logiclens.tables.frames import Column
 
 MOST_ERRORS = 0.03

@@ -21,9 +21,9 @@ from logiclens import __version__
 from logiclens.errors import LogicLensError
 from logiclens.estimator.classifier import EntropyClassifier, statistics_aside
 from logiclens.estimator.inputs import SetAside
+from logiclens.explain.candidates import best_literal
 from logiclens.explain.gap import STEP_WORDS, Gap
 from logiclens.explain.result import ClassExplanation, Explanation
-from logiclens.explain.search import best_literal
 from logiclens.explain.stability import Drawn, Stability
 from logiclens.export.json import to_dict
 from logiclens.formula.dnf import DNF, Literal

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from logiclens.bench.baselines.learner import Learned, class_numbers, class_weights_of_rows, firing, together, unlearned
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.explain.search import best_literal
+from logiclens.explain.candidates import best_literal
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.train.loss import class_factors
 

@@ -1,0 +1,342 @@
+"""The formula of each class: the search on all rows at the length and share that cross-validation chose.
+
+`learn_rules` is the way in. `length` compares lengths and shares, `search_table` holds the rows, `search` the search.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.explain.candidates import Codes, formula_of
+from logiclens.explain.length import FAR_ROWS, Judge, SearchConfig, Trial, cross_validate, eligible, formula_search
+from logiclens.explain.search import FormulaSearch, Point
+from logiclens.explain.search_table import MOST_ROWS, Fold, SearchTable, folds_of, literals_of
+from logiclens.formula.dnf import DNF, Complement
+from logiclens.train.committee import MANY_CLASSES, N_GROUPS, Teacher
+
+Stated: TypeAlias = tuple[int, tuple[Codes, ...]]
+"""A class and the cubes of its formula."""
+MOST_OF_ALL = 15_000
+"""Of more rows a share is searched for the formula itself."""
+FAR_OF_ALL = 2_000
+"""The same, for the formula itself."""
+FIT = 0.005
+"""How much worse than in the folds a formula may fit all rows before a lower price is tried."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The formula of one class, why it has its length, and the whole path.
+
+    Attributes:
+        klass: the class.
+        share: the share of the teacher in the target.
+        price: the price of a literal.
+        cubes: the formula, as codes of `names`.
+        names: the concepts.
+        path: for each price the formula found on all training rows.
+        trials: what cross-validation said about each price of the path; empty where there were too few rows for it.
+        bags: the formula that the same price and share give on the rows of each member of the committee.
+        note: what a reader should know of the choice.
+    """
+
+    klass: int
+    share: float
+    price: float
+    cubes: tuple[Codes, ...]
+    names: tuple[str, ...]
+    path: tuple[Point, ...]
+    trials: tuple[Trial, ...]
+    bags: tuple[tuple[Codes, ...], ...] = ()
+    note: str | None = None
+
+    @property
+    def n_literals(self) -> int:
+        """Literals in all cubes."""
+        return sum(map(len, self.cubes))
+
+    @property
+    def formula(self) -> DNF:
+        """The formula as a value."""
+        return formula_of(self.cubes, self.names)
+
+    @property
+    def points(self) -> tuple[tuple[DNF, float | None], ...]:
+        """The formulas of the path, each with its cross-validated score."""
+        scores = {trial.price: trial.score for trial in self.trials}
+        return tuple((formula_of(point.cubes, self.names), scores.get(point.price)) for point in self.path)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedRules:
+    """The formulas of all classes as the search found them.
+
+    Attributes:
+        formulas: one for each class; of two classes one is the complement of the other.
+        choices: how each stated formula was chosen.
+    """
+
+    formulas: tuple[DNF | Complement, ...]
+    choices: tuple[Choice, ...]
+
+
+def learn_rules(
+    teacher: Teacher, config: SearchConfig, factors: NDArray[np.float64] | None = None, *, stable: bool = False
+) -> LearnedRules:
+    """Search the formulas of all classes.
+
+    Args:
+        teacher: the rows with what the networks say of them.
+        config: what is asked of formulas.
+        factors: how much each class counts for the score; all alike where not given.
+        stable: whether only concepts are used that recur in the formulas of at least half of the bags.
+    """
+    table = teacher.grouped.cut.table
+    two_classes = not table.is_multilabel and len(table.class_names) == 2
+    choices = choose(teacher, config, factors, two_classes=two_classes)
+    if stable and not teacher.in_bag:
+        only = recurring(choices, teacher.grouped.cut.about)
+        if only:
+            choices = choose(teacher, replace(config, only=only), factors, two_classes=two_classes)
+        else:
+            note = "no concept recurs on at least half of the bags, so there is no stable formula."
+            choices = [replace(choice, cubes=(), path=(), trials=(), note=note) for choice in choices]
+    stated = {choice.klass: choice.formula for choice in choices}
+    other = Complement(choices[0].formula)
+    formulas = tuple(stated.get(klass, other) for klass in range(len(table.class_names)))
+    return LearnedRules(formulas, tuple(choices))
+
+
+def recurring(choices: Sequence[Choice], about: Mapping[str, Hashable] | None = None) -> tuple[str, ...]:
+    """The concepts that the formulas of at least half of the bags use, of any class.
+
+    A threshold counts as used where the next one of its column is: concepts that are `about` the same, in the order of
+    the table. A concept that no bag uses is left out.
+    """
+    names, n_bags = choices[0].names, max(len(choice.bags) for choice in choices)
+    alike: dict[Hashable, list[str]] = {}
+    for name in names:
+        alike.setdefault(name if about is None else about.get(name, name), []).append(name)
+    near = {name: set(group[max(at - 1, 0) : at + 2]) for group in alike.values() for at, name in enumerate(group)}
+    bags = [
+        {choice.names[code >> 1] for choice in choices for cube in choice.bags[bag] for code in cube}
+        for bag in range(n_bags)
+    ]
+    used = set().union(*bags)
+    return tuple(name for name in names if name in used and 2 * sum(bool(near[name] & bag) for bag in bags) >= n_bags)
+
+
+def choose(
+    teacher: Teacher,
+    config: SearchConfig,
+    factors: NDArray[np.float64] | None = None,
+    *,
+    two_classes: bool = False,
+) -> list[Choice]:
+    """The formula of each class; of two classes the one formula that states both."""
+    table = teacher.grouped.cut.table
+    names = literals_of(teacher.grouped.cut, config.only)
+    folds = folds_of(teacher, factors, config.only)
+    everything = SearchTable.of(teacher.all_rows(), names, factors, most=MOST_OF_ALL)
+    n_classes = everything.labels.shape[1]
+    # Without a row that a network has not seen, its answers say too little about other rows.
+    if teacher.other is None and (teacher.in_bag or len(folds) < 3):
+        config = replace(config, shares=(0.0,))
+    if n_classes > MANY_CLASSES and folds and not table.is_multilabel:
+        choices = _chosen_together(everything, folds, config)
+    else:
+        groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
+        choices = [_chosen(everything, folds, classes, config) for classes in groups]
+    choices = _settled(choices, everything, teacher, config, factors)
+    # Of several labels each is a question of its own: no other class or order answers yes for it.
+    return [_or_always(choice, everything) for choice in choices] if table.is_multilabel else choices
+
+
+def _or_always(choice: Choice, everything: SearchTable) -> Choice:
+    """The choice, or `True` where that is right more often on the label."""
+    yes, weight = everything.labels[:, choice.klass], everything.weight
+    fires = everything.fires(choice.cubes)
+    right = yes[fires].sum() + (weight - yes)[~fires].sum()
+    return replace(choice, cubes=((),)) if yes.sum() > right else choice
+
+
+def _settled(
+    choices: Sequence[Choice],
+    everything: SearchTable,
+    teacher: Teacher,
+    config: SearchConfig,
+    factors: NDArray[np.float64] | None,
+) -> list[Choice]:
+    """Search again on each bag; of formulas that are equally good on all rows, the one that recurs most."""
+    if teacher.in_bag:
+        return list(choices)
+    many = len(choices) > MANY_CLASSES
+    members = list(range(teacher.n_members))
+    if many and teacher.grouped.n_groups >= N_GROUPS:
+        # As many bags as groups tell enough: those without two neighbours, so that each group is left out twice.
+        apart = (1, teacher.grouped.n_groups - 1)
+        members = [m for m in members if teacher.jobs[m].left_out[1] - teacher.jobs[m].left_out[0] in apart]
+    whole = float(teacher.grouped.weight.sum())
+    tables = [
+        SearchTable.of(teacher.bag(member), everything.names, factors, most=MOST_ROWS, whole=whole)
+        for member in members
+    ]
+    settled = []
+    for choice in choices:
+        bags = [bag_cubes(choice, table, config, FAR_ROWS if many else None) for table in tables]
+        cubes = _most_frequent(choice, bags, everything, config) if config.consensus else choice.cubes
+        settled.append(replace(choice, bags=tuple(bags), cubes=cubes))
+    return settled
+
+
+def bag_cubes(choice: Choice, table: SearchTable, config: SearchConfig, far: int | None = None) -> tuple[Codes, ...]:
+    """The formula that other rows give at the price and share of a choice."""
+    search = formula_search(table, choice.klass, choice.share, config, far=far, thorough=False)
+    points = search.path([point.price for point in choice.path if point.price >= choice.price])
+    if not points:
+        return ()
+    return table.plain(search.plainest(points[-1]).cubes)
+
+
+def _most_frequent(
+    choice: Choice, bags: Sequence[tuple[Codes, ...]], everything: SearchTable, config: SearchConfig
+) -> tuple[Codes, ...]:
+    """The formula that at least half of the bags give, if it is no longer and as good as the one found."""
+    times = Counter(frozenset(cubes) for cubes in bags)
+    cubes, n_times = times.most_common(1)[0]
+    usual = tuple(sorted(cubes))
+    is_usual = n_times >= max(2, len(bags) / 2) and n_times > times[frozenset(choice.cubes)]
+    if not usual or not is_usual:
+        return choice.cubes
+    rows, support = everything.rows(choice.klass, choice.share), everything.support(choice.klass, config.min_support)
+    is_longer = sum(map(len, usual)) > choice.n_literals
+    if is_longer or not FormulaSearch(rows, support, config.limits).allows(usual):
+        return choice.cubes
+    is_better = _is_better(everything, (choice.klass, choice.cubes), (choice.klass, usual))
+    return choice.cubes if is_better else usual
+
+
+def _is_better(everything: SearchTable, first: Stated, second: Stated) -> bool:
+    """Whether a formula fits all rows better than another, by more than one standard error.
+
+    Both were searched on these rows, so the error is that of cross-validation.
+    """
+    judge = Judge.of([Fold(everything, everything)])
+    trials = []
+    for klass, cubes in (first, second):
+        fires = everything.fires(cubes)[None]
+        trials.append(Trial((klass,), 0.0, 0.0, fires, judge.score((klass,), fires), 0.0))
+    error = judge.error(trials[0], trials[1], correction=1 + N_GROUPS / (N_GROUPS - 1))
+    return trials[0].score - trials[1].score > error
+
+
+def _plain(everything: SearchTable, points: Sequence[Point]) -> list[Point]:
+    """The points without literals that others imply."""
+    return [replace(point, cubes=everything.plain(point.cubes)) for point in points]
+
+
+def _lower(
+    search: FormulaSearch, path: Sequence[Point], taken: Trial, everything: SearchTable
+) -> tuple[list[Point], Point]:
+    """Go on to lower prices where the formula fits worse than those of the folds did.
+
+    At a price that is nearly too high for a formula, the folds may have found it and all rows something shorter.
+    """
+    (klass,) = taken.classes
+    points = list(path)
+    while True:
+        for place, point in enumerate(points):
+            if point.price <= taken.price and everything.fit(klass, point.cubes) >= taken.fit - FIT:
+                return points[: place + 1], point
+        if len(points) == len(path) + 2:
+            return list(path), next(point for point in path if point.price == taken.price)
+        points = search.pruned([*points, search.step(points[-1].price / 2, points[-1].cubes)])
+
+
+def _tried(
+    folds: Sequence[Fold],
+    options: Sequence[tuple[int, ...]],
+    config: SearchConfig,
+    weight: float,
+    n_classes: int = 1,
+) -> tuple[list[Trial], list[Trial]]:
+    """The cross-validated trials of some options, and those of them that are good enough."""
+    trials = cross_validate(folds, options, config.shares, config, weight)
+    if config.price is not None:
+        trials = [trial for trial in trials if trial.price == config.price]
+    return trials, eligible(trials, Judge.of(folds), one_se=config.one_se, n_classes=n_classes)
+
+
+def _shortest(trials: Sequence[Trial]) -> Trial:
+    """The trial with the fewest literals; of equal ones that with the largest share of the teacher."""
+    return min(trials, key=lambda trial: (round(trial.literals, 6), -trial.share, -trial.price))
+
+
+def _chosen_together(everything: SearchTable, folds: Sequence[Fold], config: SearchConfig) -> list[Choice]:
+    """The formulas of many classes, at one price and with one share of the teacher.
+
+    Both are chosen by the mean score of some classes, evenly spread from the rarest to the most frequent. One class of
+    many has too few rows to choose by.
+    """
+    sizes = everything.labels.sum(axis=0)
+    by_size = np.argsort(sizes, kind="stable")
+    by_size = by_size[sizes[by_size] > 0]
+    sample = by_size[np.linspace(0, len(by_size) - 1, MANY_CLASSES).round().astype(np.intp)]
+    option = tuple(sorted(set(sample.tolist())))
+    _, kept = _tried(folds, [option], config, float(everything.weight.sum()), len(by_size))
+    taken = _shortest(kept)
+    choices = []
+    for klass in range(len(sizes)):
+        search = formula_search(everything, klass, taken.share, config, far=FAR_OF_ALL)
+        (point,) = search.path([taken.price])
+        point = replace(point, cubes=everything.plain(search.plainest(point).cubes))
+        choices.append(Choice(klass, taken.share, taken.price, point.cubes, everything.names, (point,), ()))
+    return choices
+
+
+def _chosen(everything: SearchTable, folds: Sequence[Fold], classes: Sequence[int], config: SearchConfig) -> Choice:
+    """The best formula of a class; of several classes, the one that states the others best."""
+    weight = float(everything.weight.sum())
+    shares = config.shares
+    sizes = everything.labels.sum(axis=0)
+    if not folds:
+        klass = min(classes, key=lambda place: float(sizes[place]))
+        prices = config.prices(weight)[:1] if config.price is None else [config.price]
+        path = _plain(everything, formula_search(everything, klass, shares[-1], config).path(prices))
+        note = "too few rows of this class to choose a length by cross-validation: the shortest formula is taken."
+        return Choice(klass, shares[-1], prices[0], path[-1].cubes, everything.names, tuple(path), (), note=note)
+    trials, kept = _tried(folds, [(klass,) for klass in classes], config, weight)
+    options: list[tuple[bool, int, float, Choice]] = []
+    for klass in classes:
+        own = [trial for trial in kept if trial.classes == (klass,)]
+        if not own:
+            continue
+        taken = _shortest(own)
+        share = taken.share
+        tried = tuple(trial for trial in trials if trial.classes == (klass,) and trial.share == share)
+        prices = [trial.price for trial in tried] if config.price is None else config.prices(weight)
+        search = formula_search(everything, klass, share, config)
+        path = search.path(prices)
+        point = next(point for point in path if point.price == taken.price)
+        if config.price is None and everything.fit(klass, point.cubes) < taken.fit - FIT:
+            path, point = _lower(search, path, taken, everything)
+        cubes = everything.plain(search.plainest(point).cubes)
+        points = tuple(_plain(everything, path))
+        choice = Choice(klass, share, point.price, cubes, everything.names, points, tried)
+        # The search on all rows may have missed what was found in the folds.
+        is_found = config.price is not None or everything.fit(klass, cubes) >= taken.fit - FIT
+        options.append((not is_found or not cubes, choice.n_literals, float(sizes[klass]), choice))
+    # Within one standard error the shorter formula, then the one that fits better, then the rarer class, or the first.
+    options.sort(key=lambda option: option[:3])
+    is_worse, n_literals, _, first = options[0]
+    for *of_other, _, other in options[1:]:
+        alike = of_other == [is_worse, n_literals]
+        if alike and _is_better(everything, (other.klass, other.cubes), (first.klass, first.cubes)):
+            return other
+    return first

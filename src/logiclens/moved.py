@@ -1,0 +1,64 @@
+"""Old names of documented modules that moved: they work for one more release, with a `DeprecationWarning`.
+
+Importing `logiclens` puts a finder behind Python's own. It is asked only about modules that are not there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+MOVED = {
+    "logiclens.baselines": "logiclens.bench.baselines",
+    "logiclens.baselines.tree": "logiclens.bench.baselines.simple_rules",
+    "logiclens.data": "logiclens.concepts",
+    "logiclens.data.booleanise": "logiclens.concepts.booleaniser",
+    "logiclens.data.concepts": "logiclens.concepts.concept_table",
+    "logiclens.data.datasets": "logiclens.bench.datasets.catalogue",
+    "logiclens.data.lake": "logiclens.engine.lake",
+    "logiclens.data.splits": "logiclens.concepts.splits",
+    "logiclens.estimators": "logiclens.estimator",
+    "logiclens.estimators.classifier": "logiclens.estimator.classifier",
+    "logiclens.explain.compiler": "logiclens.explain.exact",
+    "logiclens.explain.rules": "logiclens.explain.decision",
+    "logiclens.formula.minimise": "logiclens.formula.minimisation",
+    "logiclens.nn.networks": "logiclens.nn.layers",
+    "logiclens.train.batched": "logiclens.train.fit_many",
+}
+"""Where each module of an old release is now. To be removed in the next release."""
+
+
+class _MovedModules(MetaPathFinder, Loader):
+    """Find a moved module, warn once, and give the names of its new place."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        is_package = any(name.startswith(f"{fullname}.") for name in MOVED)
+        return ModuleSpec(fullname, self, is_package=is_package) if fullname in MOVED else None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let Python make the module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        old, new = module.__name__, MOVED[module.__name__]
+        # Frames of the import system are skipped, so the warning points at the line that imports.
+        warnings.warn(
+            f"{old} has moved: import from {new} instead; the old name goes away in the next release.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        there = importlib.import_module(new)
+        own = set(vars(module))
+        vars(module).update({name: value for name, value in vars(there).items() if name not in own})
+
+
+def install() -> None:
+    """Make the old names importable; calling it again changes nothing."""
+    if not any(isinstance(finder, _MovedModules) for finder in sys.meta_path):
+        sys.meta_path.append(_MovedModules())
