@@ -1,4 +1,4 @@
-"""Numbers and shares as a reader says them."""
+"""Numbers and shares in words."""
 
 from __future__ import annotations
 

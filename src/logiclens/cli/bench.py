@@ -1,4 +1,4 @@
-"""`logiclens bench`: what was asked for becomes a plan; progress and a short table are printed."""
+"""`logiclens bench` and `logiclens toy`: turn options into a plan, run it, print progress and a short table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`logiclens`: its commands, as `--help` shows them."""
+"""The commands of `logiclens` with their options and help texts. Each calls the module that does the work."""
 
 from __future__ import annotations
 
@@ -37,69 +37,130 @@ from logiclens.errors import LogicLensError
 def explain(
     data: Annotated[
         str | None,
-        typer.Argument(metavar="DATA", help=f"{TABLE} Without: a bundled example.", show_default=False),
+        typer.Argument(metavar="DATA", help=f"{TABLE} Default: a bundled example table.", show_default=False),
     ] = None,
-    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column to explain.")] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column whose values the rules explain. Example: --target died")
+    ] = None,
     positive: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="Explain this value of the target against all others.")
+        str | None,
+        typer.Option(
+            metavar="VALUE", help="Explain one value of the target against all others. Example: --positive yes"
+        ),
     ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Make the rules the model, with a proof.")] = False,
-    report: Annotated[str | None, typer.Option(metavar="FILE", help="Write one HTML page.")] = None,
-    save: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the model in a folder.")] = None,
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact",
+            help="Make the rules the model: predictions follow the rules, with a certificate that `verify` checks.",
+        ),
+    ] = False,
+    report: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write an HTML report. Example: --report rules.html")
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Save the model in a folder, for predict, score, export and verify. Example: --save model",
+        ),
+    ] = None,
     json: Json = None,
     by: By = None,
     stability: Annotated[
-        int | None, typer.Option(metavar="N", min=2, help="Train again on N resamples: which parts recur?")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=2,
+            help="Train again on N resamples and print how often each rule recurs. Example: --stability 20",
+        ),
     ] = None,
-    stable: Annotated[bool, typer.Option("--stable", help="Rules of what recurs on bags of the rows only.")] = False,
+    stable: Annotated[
+        bool, typer.Option("--stable", help="Use only concepts that recur in at least half of the resampled row sets.")
+    ] = False,
     jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="With --stability: so many processes; 1 if not said.")
+        int | None, typer.Option(metavar="N", min=1, help="Number of processes for --stability. Default: 1.")
     ] = None,
     backend: Backend = "local",
     scheduler: Scheduler = None,
     drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Ignore a column; may be repeated. Example: --drop patient_id"),
     ] = None,
     weight: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="How much each row counts, as in a survey.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of row weights, as in a survey. Default: every row counts once."),
     ] = None,
     teacher_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Explain the answers of another model in this column.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Explain another model: the column that holds its answers or probabilities. Example: --teacher-column p",
+        ),
     ] = None,
     teacher_class: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="The class that a numeric teacher column is the probability of.")
+        str | None,
+        typer.Option(
+            metavar="VALUE", help="Class whose probability a numeric teacher column holds. Example: --teacher-class yes"
+        ),
     ] = None,
     balanced: Annotated[
-        bool, typer.Option("--balanced", help="Let every class weigh the same, however rare it is.")
+        bool,
+        typer.Option("--balanced", help="Give every class the same total weight. Default: every row counts the same."),
     ] = False,
     cuts: Annotated[
-        Cuts, typer.Option(metavar="HOW", help="Cut numbers and dates: supervised, quantile, uniform, soft.")
+        Cuts,
+        typer.Option(
+            metavar="HOW", help="How to cut numbers and dates into conditions: supervised, quantile, uniform or soft."
+        ),
     ] = Cuts.supervised,
     max_literals: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Most conditions per class; cross-validation if omitted.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Most conditions per class. Default: chosen by cross-validation. Example: --max-literals 5",
+        ),
     ] = None,
     set_aside: Annotated[
-        float, typer.Option(metavar="SHARE", min=0.01, max=0.9, help="Share of the rows to measure on.")
+        float,
+        typer.Option(
+            metavar="SHARE",
+            min=0.01,
+            max=0.9,
+            help="Share of rows held out to measure the rules; they are not trained on.",
+        ),
     ] = 0.25,
     folds: Annotated[
-        int | None, typer.Option(metavar="N", min=2, max=20, help="Cross-validate first; 5 for the example.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=2,
+            max=20,
+            help="Cross-validate with N folds first. Default: none; 5 for the bundled example.",
+        ),
     ] = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
     method: Annotated[
-        Method, typer.Option(metavar="HOW", help="Find formulas: search, or as the paper does.")
+        Method,
+        typer.Option(
+            metavar="HOW", help="How to find formulas: search, or paper (the extraction of the AAAI 2022 paper)."
+        ),
     ] = Method.search,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the parts and the initial weights.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Random seed for the splits and the weight initialisation.")
+    ] = 0,
     engine: Engine = None,
     memory: Memory = None,
     quiet: Quiet = False,
 ) -> None:
-    """From a table to rules.
+    """Learn rules from a table and print them.
 
-    Numbers and dates are cut where it matters, categories and gaps become conditions; a network learns the target and
-    states its reasons as one formula for each class. A quarter of the rows is set aside before anything is looked at,
-    and every number printed is measured on these; where an engine counts rows, cuts are found on all of them. Columns
-    that name rows, such as a patient number, are left out.
+    Numbers and dates are cut into conditions, categories and missing values become conditions too. Networks learn the
+    target, and a search states what they learned as one formula per class. A quarter of the rows is held out first;
+    every printed number is measured on them. (An engine that counts rows finds the cuts on all rows.) Columns that
+    identify rows, such as a patient number, are ignored.
 
     \b
     Examples:
@@ -176,7 +237,7 @@ bench_app = typer.Typer(
     help="""Compare methods on the paper's tasks, fold by fold.
 
 \b
-Run methods on tasks (`run` need not be written), then make the tables:
+Run methods on tasks (the word `run` may be omitted), then make the tables:
   logiclens bench --quick --data DATA --out quick
   logiclens bench mimic2 vdem --data DATA --methods ours,tree,brl --out results
   logiclens bench sweep vdem --data DATA --out results
@@ -190,26 +251,41 @@ Methods:  the names of `logiclens bench run --help`, or ours, simplest, rules, b
 )
 
 BenchData: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="DIR", envvar="LOGICLENS_DATA", help="The folder of the data files.")
+    Path | None,
+    typer.Option(
+        metavar="DIR", envvar="LOGICLENS_DATA", help="Folder that holds the data files. Example: --data ~/data"
+    ),
 ]
-Out: TypeAlias = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results, begun or gone on with.")]
+Out: TypeAlias = Annotated[
+    Path, typer.Option(metavar="DIR", help="Folder for the results; an existing one is continued.")
+]
 Protocol: TypeAlias = Annotated[
-    str, typer.Option(metavar="NAME", help="clean (no leaks), paper (as the authors' scripts), or both.")
+    str, typer.Option(metavar="NAME", help="clean (no leaks), paper (like the authors' scripts), or both.")
 ]
-Folds: TypeAlias = Annotated[int, typer.Option(metavar="N", min=2, max=20, help="Folds, or seeds.")]
-Seed: TypeAlias = Annotated[int, typer.Option(metavar="N", min=0, help="Of folds and initial weights.")]
+Folds: TypeAlias = Annotated[
+    int, typer.Option(metavar="N", min=2, max=20, help="Number of folds, or of seeds where the protocol has one split.")
+]
+Seed: TypeAlias = Annotated[
+    int, typer.Option(metavar="N", min=0, help="Random seed for the folds and the weight initialisation.")
+]
 Jobs: TypeAlias = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Runs at a time; one for each core if not said.")
+    int | None, typer.Option(metavar="N", min=1, help="Number of runs at a time. Default: one per core.")
 ]
 Limit: TypeAlias = Annotated[
-    float | None, typer.Option(metavar="SECONDS", min=1, help="Stop a run after so long, and write that down.")
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        min=1,
+        help="Stop a run after so many seconds and record it as stopped. Default: no limit. Example: --limit 600",
+    ),
 ]
-Retry: TypeAlias = Annotated[bool, typer.Option("--retry", help="Run again what failed or was stopped before.")]
+Retry: TypeAlias = Annotated[bool, typer.Option("--retry", help="Repeat runs that failed or were stopped.")]
 Cache: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Where predicted concepts are kept; OUT/concepts if not said.")
+    Path | None, typer.Option(metavar="DIR", help="Folder for predicted concepts. Default: OUT/concepts.")
 ]
 Epochs: TypeAlias = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Of image encoders, in place of their own number.")
+    int | None,
+    typer.Option(metavar="N", min=1, help="Training epochs of image encoders. Default: each encoder's own number."),
 ]
 OUT = Path("bench")
 TAUS, LAMBDAS = "4,5,6", "1e-6,1e-5,1e-4,1e-3"
@@ -220,7 +296,10 @@ TAUS, LAMBDAS = "4,5,6", "1e-6,1e-5,1e-4,1e-3"
 def run(
     tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASKS]...", show_default=False)] = None,
     methods: Annotated[
-        list[str] | None, typer.Option(metavar="NAMES", help="Methods or groups, with commas; all if not said.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES", help="Methods or groups, separated by commas. Default: all. Example: --methods ours,tree"
+        ),
     ] = None,
     data: BenchData = None,
     out: Out = OUT,
@@ -229,7 +308,8 @@ def run(
     jobs: Jobs = None,
     limit: Limit = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="MIMIC-II and V-Dem, our methods and the simplest rules.")
+        bool,
+        typer.Option("--quick", help="A short comparison: MIMIC-II and V-Dem, our methods and the simplest rules."),
     ] = False,
     retry: Retry = False,
     cache: Cache = None,
@@ -239,10 +319,10 @@ def run(
     seed: Seed = 42,
     quiet: Quiet = False,
 ) -> None:
-    """Run methods on tasks, and write every measurement into OUT/results.csv as it comes.
+    """Run methods on tasks and append every measurement to OUT/results.csv.
 
-    A run is one method on one fold. What is in the table already is not run again, so a bench that was stopped goes on
-    where it was. A method that fails, or whose package is not installed, is written down as such; the others go on.
+    A run is one method on one fold. Runs that are in the table already are not repeated, so a stopped bench continues
+    where it was. A method that fails, or whose package is missing, is recorded as failed; the others continue.
 
     \b
     Methods: minimal exact labels paper authors soft joint · oner stump tree-2 … tree-8 best-3 · tree brl psi
@@ -260,20 +340,32 @@ def sweep(
     data: BenchData = None,
     out: Out = OUT,
     protocol: Protocol = "clean",
-    taus: Annotated[str, typer.Option(metavar="NUMBERS", help="Temperatures, with commas.")] = TAUS,
+    taus: Annotated[str, typer.Option(metavar="NUMBERS", help="Temperatures to try, separated by commas.")] = TAUS,
     lambdas: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Weights of the entropy loss, with commas.")
+        str, typer.Option(metavar="NUMBERS", help="Weights of the entropy loss to try, separated by commas.")
     ] = LAMBDAS,
-    search: Annotated[str | None, typer.Option(metavar="NAME", help="Search instead of a grid: optuna.")] = None,
+    search: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Search the settings instead of trying a grid. Example: --search optuna"),
+    ] = None,
     trials: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Of a search, in all, those done before too; 30 if not said.")
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="With --search: total number of trials, earlier ones included. Default: 30."
+        ),
     ] = None,
     storage: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Of a search: sqlite:///FILE, postgresql://...; OUT/search.db if not said."),
+        typer.Option(
+            metavar="URL",
+            help="With --search: database of the trials, sqlite:///FILE or postgresql://... Default: OUT/search.db.",
+        ),
     ] = None,
     study: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of a search in its storage; of the task if not said.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="With --search: name of the study in its database. Default: derived from the task."
+        ),
     ] = None,
     folds: Folds = 5,
     jobs: Jobs = None,
@@ -285,14 +377,14 @@ def sweep(
     seed: Seed = 42,
     quiet: Quiet = False,
 ) -> None:
-    """Train with every temperature and penalty of a grid; the report marks the best of them.
+    """Train with every temperature and penalty of a grid; the report marks the best pair.
 
-    The best has the largest sum of model accuracy and explanation accuracy on validation rows, as in the paper; test
-    rows only tell how good it is.
+    The best pair has the largest sum of model accuracy and explanation accuracy on validation rows, as in the paper.
+    Test rows only measure it.
 
-    With --search optuna temperature, penalty, hidden widths and cuts are searched, for model accuracy, explanation
-    accuracy and few literals at once, on validation rows alone. Any number of processes may work on one study, and one
-    that was stopped goes on where it was.
+    With --search optuna, temperature, penalty, hidden widths and cuts are searched for high model accuracy, high
+    explanation accuracy and few literals, on validation rows only. Several processes may share one study, and a stopped
+    study continues where it was.
     """
     from logiclens.cli.bench import Asked, Wanted, numbers, run_search, run_sweep
 
@@ -309,18 +401,20 @@ def sweep(
 def encode(
     tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASKS]...", show_default=False)] = None,
     data: BenchData = None,
-    cache: Annotated[Path, typer.Option(metavar="DIR", help="Where predicted concepts are kept.")] = OUT / "concepts",
+    cache: Annotated[Path, typer.Option(metavar="DIR", help="Folder for predicted concepts.")] = OUT / "concepts",
     protocol: Protocol = "clean",
     folds: Folds = 5,
-    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Encoders at a time; 1 if not said.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Number of encoders trained at a time. Default: 1.")
+    ] = None,
     epochs: Epochs = None,
     seed: Seed = 42,
     quiet: Quiet = False,
 ) -> None:
-    """Train the encoders from inputs to concepts (vdem, vdem-countries, mnist, cub), and keep what they predict.
+    """Train the encoders from inputs to concepts (vdem, vdem-countries, mnist, cub) and save their predictions.
 
-    On the GPU if there is one. `bench` does this by itself where it has to; here it is done alone, for another machine.
-    A run that was stopped goes on from its last epoch.
+    A GPU is used if there is one. `bench` does this itself when needed; use this command to do it on another machine.
+    A stopped run continues from its last epoch.
     """
     from logiclens.cli.bench import Asked, run_encode
 
@@ -329,7 +423,9 @@ def encode(
 
 @bench_app.command("report", cls=Command, short_help="Make tables and figures from results.")
 def bench_report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `logiclens bench` wrote.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder that `logiclens bench` wrote. Example: results")
+    ],
     quiet: Quiet = False,
 ) -> None:
     """Make the paper's tables and figures from the results in a folder, as Markdown, LaTeX and one HTML page."""
@@ -366,12 +462,12 @@ With --exact the printed rules are the model, and anyone can check that:
 Methods are compared on the same folds:
   logiclens bench --quick --data DATA --out quick
 
-Every command but bench, which keeps a table, takes --json FILE (or - for standard output) for programs, and `logiclens
-COMMAND --help` explains it.
-Results go to standard output; notes and a bar of progress, on a terminal only, to standard error.
+`logiclens COMMAND --help` explains a command. Every command except bench takes --json FILE (- is standard output) to
+write its result for other programs.
+Results go to standard output. Notes go to standard error, and so does a progress bar if it is a terminal.
 
-Exit codes: 0 all is well; 1 the answer is no (verify: refuted, diff: something changed); 2 something you can put right,
-told in one sentence; 130 stopped by Ctrl-C, with no half-written file left behind.""",
+Exit codes: 0 success; 1 the answer is no (verify: refuted, diff: something changed); 2 an error that you can fix,
+explained in one sentence; 130 stopped by Ctrl-C, with no half-written file left behind.""",
 )
 
 
@@ -381,7 +477,7 @@ app.add_typer(bench_app, name="bench")
 @app.callback(invoke_without_command=True)
 def _options(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
         typer.echo(f"logiclens {__version__}")
@@ -390,20 +486,29 @@ def _options(
         typer.echo(context.get_help())
 
 
-app.command(cls=Command, short_help="From a table to rules.")(explain)
+app.command(cls=Command, short_help="Learn rules from a table.")(explain)
 
 
-@app.command(cls=Command, short_help="The class of each row of a table.")
+@app.command(cls=Command, short_help="Predict the class of each row of a table.")
 def predict(
     model: Model,
     data: Data,
-    why: Annotated[bool, typer.Option("--why", help="Add the rule behind each answer.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="Add a column with the rule behind each answer.")] = False,
     keep: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Copy a column of the table; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Copy a column into the output; may be repeated. Example: --keep patient_id"
+        ),
     ] = None,
-    rules: Annotated[bool, typer.Option("--rules", help="Let the rules decide, also where a network could.")] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="Predict with the rules instead of the network.")] = False,
     out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help="CSV, TSV, Parquet or JSON lines, by its name.")
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Output file; its suffix gives the format: .csv, .tsv, .parquet or .jsonl. Default: the terminal.",
+        ),
     ] = None,
     json: Json = None,
     delimiter: Delimiter = None,
@@ -412,13 +517,14 @@ def predict(
     memory: Memory = None,
     quiet: NoNotes = False,
 ) -> None:
-    """The class of each row of a table, with how far it can be trusted.
+    """Predict the class of each row of a table, with a confidence.
 
-    Columns are found by name; others are ignored, and one that is missing is named. A category that the model has not
-    seen belongs to none that it knows, and a missing value is above no cut: such rows are answered all the same.
+    Columns are matched by name. Extra columns are ignored; a missing column is an error that names it. A category that
+    training did not have matches no category of the rules, and a missing value is above no threshold; such rows are
+    predicted too.
 
-    Files in a folder or behind a pattern are not read: the rules answer, as SQL that an engine runs, and it writes
-    Parquet with all columns of the table, or those of --keep, and the class.
+    A folder or pattern of files is not read: an engine runs the rules as SQL and writes Parquet with the class and all
+    columns of the table, or those of --keep.
 
     \b
     Examples:
@@ -439,15 +545,18 @@ def predict(
     predict_table(model, reading, why=why, keep=keep or (), by_rules=rules, out=out, json=json, quiet=quiet)
 
 
-@app.command(cls=Command, short_help="How good a saved model is on a table with known classes.")
+@app.command(cls=Command, short_help="Measure a saved model on a table with known classes.")
 def score(
     model: Model,
     data: Data,
     target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="If it has another name than in training.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the true classes. Default: the target's name in training."),
     ] = None,
     by: By = None,
-    per_file: Annotated[bool, typer.Option("--per-file", help="Show the rules for each file of a lake.")] = False,
+    per_file: Annotated[
+        bool, typer.Option("--per-file", help="Show the figures for each file of a folder or pattern.")
+    ] = False,
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
@@ -455,10 +564,10 @@ def score(
     memory: Memory = None,
     quiet: Quiet = False,
 ) -> None:
-    """How good a saved model and its rules are on a table with known classes.
+    """Measure a saved model and its rules on a table with known classes.
 
-    The numbers say how the model does on new rows only if it was not trained on these. Files in a folder or behind a
-    pattern are not read but counted by an engine.
+    Use rows that the model was not trained on, or the numbers are too good. A folder or pattern of files is counted by
+    an engine instead of read.
 
     \b
     Examples:
@@ -488,9 +597,9 @@ def verify(
 ) -> None:
     """Check that the printed rules of a saved model are the model.
 
-    Recomputes every head on its whole domain from the weights, with code of its own and without torch. Exit code 0: the
-    claim holds. 1: it does not, and the row that disagrees is named. 2: the folder cannot be used, or its files are not
-    those that the certificate was made for.
+    The check recomputes every class from the saved weights with independent code and without torch. Exit code 0: the
+    rules are the model. 1: they are not, and a row on which they differ is printed. 2: the folder cannot be read, or
+    its files do not belong to the certificate.
 
     \b
     Examples:
@@ -508,15 +617,20 @@ def export(
     to: Annotated[
         Form, typer.Option(metavar="FORM", help="sql, python, json, latex, english, sympy or pmml.")
     ] = Form.sql,
-    dialect: Annotated[str, typer.Option(metavar="NAME", help="For SQL: duckdb, postgres, sqlite, …")] = "duckdb",
-    table: Annotated[str, typer.Option(metavar="NAME", help="For SQL: the table to predict.")] = "rows",
-    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write to a file.")] = None,
+    dialect: Annotated[str, typer.Option(metavar="NAME", help="SQL dialect: duckdb, postgres, sqlite, …")] = "duckdb",
+    table: Annotated[str, typer.Option(metavar="NAME", help="SQL table to predict.")] = "rows",
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write to a file. Default: the terminal. Example: -o rules.sql"
+        ),
+    ] = None,
     json: Json = None,
     quiet: NoNotes = False,
 ) -> None:
     """Print the rules of a saved model as SQL, Python, JSON, LaTeX, English, sympy or PMML.
 
-    Each form predicts by itself, without logiclens: the class of the rule that fires and can be trusted most.
+    The exported rules predict the same classes as logiclens, and do not need it.
 
     \b
     Examples:
@@ -529,21 +643,24 @@ def export(
     export_rules(model, to.value, dialect=dialect, table=table, out=out, json=json, quiet=quiet)
 
 
-@app.command(cls=Command, short_help="What changed between the rules of two saved models.")
+@app.command(cls=Command, short_help="Show what changed between the rules of two saved models.")
 def diff(
     before: Annotated[Path, typer.Argument(metavar="BEFORE", help=FOLDER, show_default=False)],
     after: Annotated[Path, typer.Argument(metavar="AFTER", help=FOLDER, show_default=False)],
     data: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Count the rows of a table that get another answer.")
+        str | None,
+        typer.Option(
+            metavar="DATA", help="Table on which to count the rows whose answer changes. Example: --data patients.csv"
+        ),
     ] = None,
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
     quiet: Quiet = False,
 ) -> None:
-    """What changed between the rules of two saved models. Exit code 0: nothing did. 1: something did.
+    """Show what changed between the rules of two saved models. Exit code 0: nothing. 1: something.
 
-    Cuts of the same column are compared as numbers: rules that are written differently and mean the same have not
+    Rules are compared by meaning: rules that are written differently but give every row the same answer have not
     changed.
 
     \b
@@ -561,7 +678,12 @@ def diff(
 @app.command(cls=Command, short_help="Make the HTML page of a saved model again.")
 def report(
     model: Model,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The HTML file; - is standard output.")],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="HTML file to write; - is standard output. Example: -o rules.html"
+        ),
+    ],
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -579,8 +701,8 @@ def report(
 @app.command(cls=Command, short_help="Repeat the paper's toy comparison of the entropy loss with L1.")
 def toy(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the four PNG files.")] = Path("toy"),
-    seeds: Annotated[int, typer.Option(metavar="N", min=1, max=100, help="How many seeds of model C to train.")] = 5,
-    epochs: Annotated[int, typer.Option(metavar="N", min=1, help="Epochs; the paper's number is 18000.")] = 18_000,
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, max=100, help="Number of random seeds for model C.")] = 5,
+    epochs: Annotated[int, typer.Option(metavar="N", min=1, help="Training epochs; the paper uses 18000.")] = 18_000,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Tables in an engine, as the command line names them."""
+"""Options that name a table in an engine."""
 
 from __future__ import annotations
 

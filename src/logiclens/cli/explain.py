@@ -1,4 +1,4 @@
-"""`logiclens explain`: from a table to rules, a model folder, a page and a result."""
+"""`logiclens explain`: learn rules from a table and write the model folder, page and result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a command is started and how it fails: one sentence on standard error, and an exit code that means something."""
+"""The entry point: starts a command, and prints an error as one sentence with a meaningful exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`logiclens verify`: the stand-alone checker, with its verdict for programs too."""
+"""Commands on saved models: `verify`, `export`, `diff` and `report`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share."""
+"""Options and arguments that several commands share, and the choice of a cluster."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from logiclens.errors import LogicLensError
 
 
 class Command(TyperCommand):
-    """A command whose usage line is written as manuals write it."""
+    """A command whose usage line follows the convention of manuals."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """What the line is made of: typer puts braces around what must be there."""
+        """Return the pieces of the usage line without the braces that typer puts around required arguments."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
 class WithDefault(TyperGroup):
-    """A group of commands whose first one, `run`, need not be named: `bench mimic2` is `bench run mimic2`."""
+    """A group of commands with the default command `run`: `bench mimic2` means `bench run mimic2`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the name in where another command, or help, is not asked for."""
+        """Insert `run` unless another command or help is requested."""
         if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
 
 class Method(StrEnum):
-    """The two methods, as the command line knows them."""
+    """Values of --method."""
 
     search = "search"
     paper = "paper"
 
 
 class Engines(StrEnum):
-    """Who counts rows that are not read."""
+    """Values of --engine."""
 
     duckdb = "duckdb"
     spark = "spark"
 
 
 class Cuts(StrEnum):
-    """How numbers and dates are cut."""
+    """Values of --cuts."""
 
     supervised = "supervised"
     quantile = "quantile"
@@ -56,7 +56,7 @@ class Cuts(StrEnum):
 
 
 class Form(StrEnum):
-    """What rules can be printed as."""
+    """Values of --to."""
 
     sql = "sql"
     python = "python"
@@ -68,48 +68,66 @@ class Form(StrEnum):
 
 
 TABLE = (
-    "A table: CSV, TSV, Parquet or JSON lines (also .gz), or - for standard input; a folder or a pattern of such files "
-    "is not read but counted."
+    "Table: CSV, TSV, Parquet or JSON lines (also .gz), or - for standard input. A folder or a pattern such as "
+    "'2026/*.parquet' is counted by an engine instead of read."
 )
-FOLDER = "A model folder, as `logiclens explain --save` writes it."
+FOLDER = "Model folder that `logiclens explain --save` wrote."
 
 Data: TypeAlias = Annotated[str, typer.Argument(metavar="DATA", help=TABLE, show_default=False)]
 Model: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help=FOLDER, show_default=False)]
 Json: TypeAlias = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="Write the result for a program; - is standard output.")
+    str | None,
+    typer.Option(
+        "--json", metavar="FILE", help="Write the result as JSON; - is standard output. Example: --json result.json"
+    ),
 ]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-NoNotes: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and no notes.")]
+NoNotes: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result without notes.")]
 By: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Show the rules for each value of a column, dates by month.")
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Show the figures for each value of a column; dates by month. Example: --by sex"
+    ),
 ]
 Delimiter: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="CHAR", help="Of a text file, if it is not to be found.")
+    str | None,
+    typer.Option(metavar="CHAR", help="Field delimiter of a text file. Default: detected. Example: --delimiter ';'"),
 ]
 Missing: TypeAlias = Annotated[
-    list[str] | None, typer.Option(metavar="TEXT", help="A text that means no value; may be repeated.")
+    list[str] | None,
+    typer.Option(metavar="TEXT", help="Text that means a missing value; may be repeated. Example: --missing unknown"),
 ]
 Engine: TypeAlias = Annotated[
     Engines | None,
-    typer.Option(metavar="NAME", help="Count rows where they are: duckdb (patterns, folders) or spark."),
+    typer.Option(
+        metavar="NAME", help="Engine that counts the rows of a folder or pattern: duckdb or spark. Default: duckdb."
+    ),
 ]
 Memory: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="The most that DuckDB takes before it uses the disk: 4GB.")
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Memory limit of DuckDB; above it the disk is used. Default: DuckDB's own. Example: --memory 4GB",
+    ),
 ]
 
 
 SCHEDULER = "DASK_SCHEDULER_ADDRESS"
 
 Backend: TypeAlias = Annotated[
-    str, typer.Option(metavar="NAME", help="Who does the work: local (processes here) or dask (a cluster).")
+    str,
+    typer.Option(metavar="NAME", help="Where the work runs: local (processes on this machine) or dask (a cluster)."),
 ]
 Scheduler: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="URL", envvar=SCHEDULER, help="The address of a Dask cluster.")
+    str | None,
+    typer.Option(
+        metavar="URL", envvar=SCHEDULER, help="Address of the Dask scheduler. Example: --scheduler tcp://host:8786"
+    ),
 ]
 
 
 def cluster(backend: str, scheduler: str | None, jobs: int | None = None) -> AbstractContextManager[Any]:
-    """Send what joblib is given inside to a backend; `jobs` says how much of it at a time, where joblib starts it."""
+    """Return a context in which joblib runs on a backend, with `jobs` processes if the backend is local."""
     if backend not in ("local", "dask"):
         raise LogicLensError(f"--backend must be local or dask, got {backend!r}.")
     if backend == "dask":

@@ -1,4 +1,4 @@
-"""The user's table: read, its target found, what cannot be used named."""
+"""The user's table on the command line: read it, find the target, report columns that cannot be used."""
 
 from __future__ import annotations
 

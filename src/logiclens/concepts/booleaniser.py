@@ -1,4 +1,4 @@
-"""Booleaniser: a raw table as named concepts, such as `age >= 72.5`, `unit is MICU`, `bmi is missing`."""
+"""Booleaniser: a transformer from raw columns to named concepts such as `age >= 72.5` or `unit is MICU`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folds with a validation part: stratified by class, or whole groups at a time."""
+"""Splits of rows: folds, groups, and distinct rows in a canonical order that are held out."""
 
 from __future__ import annotations
 

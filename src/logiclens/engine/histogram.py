@@ -1,4 +1,4 @@
-"""Looking at a column in an engine: each look is one GROUP BY, and only counts of values or of stretches travel."""
+"""Histograms of columns in an engine, by class: each is one GROUP BY, and only counts travel."""
 
 from __future__ import annotations
 

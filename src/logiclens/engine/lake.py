@@ -1,4 +1,4 @@
-"""Lakes: files too many or too large to be read, as a table of an engine that looks into them where they are."""
+"""Lakes: many or large files as a table of an engine (DuckDB or Spark), which reads them in place."""
 
 from __future__ import annotations
 

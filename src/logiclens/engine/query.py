@@ -1,4 +1,4 @@
-"""Asking an engine: what its tables hold, and what a query finds, or why it does not."""
+"""Queries to an engine: the kinds of its columns, counts, and distinct rows with their counts."""
 
 from __future__ import annotations
 

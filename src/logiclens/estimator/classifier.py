@@ -1,4 +1,4 @@
-"""EntropyClassifier: the scikit-learn face. `__init__` stores, `fit` checks and trains."""
+"""EntropyClassifier: the scikit-learn estimator. `__init__` stores, `fit` validates and trains."""
 
 from __future__ import annotations
 

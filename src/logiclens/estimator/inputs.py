@@ -1,4 +1,4 @@
-"""What a caller may hand to an estimator, checked and brought into one form."""
+"""The inputs of `fit` and `predict`, validated: tables, labels, weights, a teacher; and the schema of the concepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where network and formula disagree, and at which step from one to the other the answer changed."""
+"""Where network and formula disagree, at which step, and which finer concept would tell such rows apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an explanation is: frozen values with names, and how they read."""
+"""Explanation and ClassExplanation: frozen results with names, and how they are printed and plotted."""
 
 from __future__ import annotations
 

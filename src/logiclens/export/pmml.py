@@ -1,4 +1,4 @@
-"""Rules as PMML, the XML that scoring engines read."""
+"""Rules as PMML, the XML that scoring engines read; dates become numbers that every engine compares alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boolean columns packed 64 rows to a word, and how rows of any shape become them."""
+"""Boolean columns packed 64 rows to a word, and row weights packed as bit planes."""
 
 from __future__ import annotations
 

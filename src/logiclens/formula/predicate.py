@@ -1,4 +1,4 @@
-"""Predicate: what a concept means on the raw table, such as `age >= 72.5`."""
+"""Predicate: what a concept means on the raw table, such as `age >= 72.5`; and class labels as plain values."""
 
 from __future__ import annotations
 

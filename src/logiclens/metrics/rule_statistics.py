@@ -1,4 +1,4 @@
-"""How far a rule can be trusted: what is counted of a cube and of a class, as shares with their intervals."""
+"""Rule statistics: how the rules decide for each class, where each cube fires, and how far to trust both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two layers with one head per class. They own weights and nothing else."""
+"""Layers with one head per class, and `EntropyNet`, the network built from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns: the raw table of a user, whatever holds it, as typed columns with missing values marked."""
+"""Columns: a raw table (frame, array, dictionary or file) as typed columns with missing values marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How to train, as one frozen value."""
+"""TrainConfig and the history of a training run; checks of the rows; the number of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many models in one pass: folds, seeds, settings and resamples stacked as extra heads over the same rows."""
+"""Training of many models in one pass: folds, seeds, settings and resamples stacked as extra heads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check: every head answers as its printed formula on every row of its domain, also in float32."""
+"""The check: every head answers as its formula on every row of its domain, in float32 too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a verification found, as values and as text."""
+"""What a verification found, as values and as text: names, formulas, rows and domains."""
 
 from __future__ import annotations
 

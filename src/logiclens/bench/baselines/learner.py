@@ -1,4 +1,4 @@
-"""The one protocol: what every method of a comparison is given, and what it gives back."""
+"""The protocol of a baseline: what it is given, what it returns, and how classes are decided from its formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decision lists as exact formulas, and two learners of imodels that are read exactly: greedy rule lists and FIGS."""
+"""Decision lists as exact formulas: greedy rule lists and FIGS from imodels, and Bayesian Rule Lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simplest rules there are: one concept, one literal a class, trees of a few leaves.
+"""The simplest rules: decision trees, one concept, one literal per class. Longer formulas must beat them.
 
 What a longer formula must be measured against.
 """

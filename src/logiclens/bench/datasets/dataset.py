@@ -1,4 +1,4 @@
-"""Dataset: the rows of one classification problem, and how its concepts come about."""
+"""Dataset: the rows of one classification problem, and how its columns become concepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small data sets that come with scikit-learn and need no file."""
+"""The tabular data sets: MIMIC-II and V-Dem from files, and small ones that come with scikit-learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formulas themselves: the case studies, one formula of every method, and every rule of ours."""
+"""Sections of the benchmark report: formulas, remarks, reproduction of the paper, and the toy comparison."""
 
 from __future__ import annotations
 

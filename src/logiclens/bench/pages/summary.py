@@ -1,4 +1,4 @@
-"""The tidy table read as figures: means and standard errors over folds, formulas, what came of each run."""
+"""Figures from the table of results: means, standard errors, formulas, and methods that no other dominates."""
 
 from __future__ import annotations
 

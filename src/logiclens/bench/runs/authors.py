@@ -1,4 +1,4 @@
-"""From a network to formulas as the authors' scripts do it, for comparison only: our own way is `logiclens.explain`.
+"""Training and extraction as the authors' scripts do them, for comparison only.
 
 Only rows on which label and network agree give rules; a rule loses literals while a score does not fall; the best rules
 by score, not by support, are OR-ed while that improves the score. A class may end up without a formula. Written from a

@@ -1,4 +1,4 @@
-"""The entropy network in its forms, as methods of a comparison: one fold in, predictions and formulas out."""
+"""Our own networks as methods of the comparison, trained together for all folds or settings."""
 
 from __future__ import annotations
 

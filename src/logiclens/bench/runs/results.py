@@ -1,4 +1,4 @@
-"""The tidy table of results: one measurement a line, appended as it comes, whole runs only."""
+"""The results of a folder: one measurement per line, and a header that says what they have in common."""
 
 from __future__ import annotations
 

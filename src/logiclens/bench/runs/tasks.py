@@ -1,4 +1,4 @@
-"""The tasks that methods are compared on, with the settings the paper and its authors' scripts give for each."""
+"""The tasks of the comparison with their settings, and the two protocols that split their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's toy comparison of the entropy loss with L1 (appendix).
+"""The paper's toy comparison of the entropy loss with L1 (appendix), alone and as runs of the bench.
 
 Eight rows of four features; the classes are x1 xor x2, x3 or x4, and their complements. Three networks of one shape:
 A, a plain first layer with L1; B, the entropy layer with L1; C, the entropy layer with the entropy loss.
