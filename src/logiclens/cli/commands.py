@@ -95,7 +95,7 @@ def explain(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Explain another model: the column that holds its answers or probabilities. Example: --teacher-column p",
+            help="Explain another model: column of its answers or probabilities. Example: --teacher-column p",
         ),
     ] = None,
     teacher_class: Annotated[

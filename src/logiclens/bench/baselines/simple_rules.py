@@ -1,7 +1,4 @@
-"""The simplest rules: decision trees, one concept, one literal per class. Longer formulas must beat them.
-
-What a longer formula must be measured against.
-"""
+"""The simplest rules: decision trees, one concept, one literal per class. Longer formulas must beat them."""
 
 from __future__ import annotations
 
