@@ -22,9 +22,9 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
-from tables import data_folder
 
 from logiclens import EntropyClassifier
+from tables import data_folder
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,10 +34,10 @@ from defaults import tasks as raw_tasks
 from measure import OverLimit, cpu_limit
 from peers import METHODS, RAW, Lines, Split
 from sklearn.model_selection import StratifiedKFold
-from tables import data_folder
 
 from logiclens.bench.runs.fold_data import Source, fold_data
 from logiclens.metrics.scores import standard_error
+from tables import data_folder
 
 N_FOLDS = 5
 SEED = 42

@@ -11,12 +11,12 @@ import time
 
 import numpy as np
 import torch
-from tables import data_folder
 
 from logiclens.bench.datasets.catalogue import load
 from logiclens.bench.runs.encoding import SPECS
 from logiclens.nn.encoders import ResNet10
 from logiclens.train.encoder import encode, fit_encoder
+from tables import data_folder
 
 
 def main() -> None:

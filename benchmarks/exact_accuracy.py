@@ -16,12 +16,12 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from tables import TABLES, Fold
 
 from logiclens.errors import LogicLensWarning
 from logiclens.estimator import EntropyClassifier
 from logiclens.estimator.cross_validation import score_formulas
 from logiclens.metrics.scores import accuracy, standard_error
+from tables import TABLES, Fold
 
 BUDGETS = (1, 3, 5, 9, 20, 40)
 COLUMNS = ("accuracy", "F1", "literals", "fidelity", "refitted", "several fire", "none fires", "CPU s")

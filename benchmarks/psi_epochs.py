@@ -11,12 +11,11 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tables import data_folder
-
 from logiclens.bench.baselines.psi import Psi
 from logiclens.bench.runs.fold_data import Source, fold_data
 from logiclens.bench.runs.measurement import measured
 from logiclens.metrics.scores import standard_error
+from tables import data_folder
 
 METRICS = ("model_accuracy", "explanation_accuracy", "fidelity")
 

@@ -15,10 +15,10 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.tree import DecisionTreeClassifier
-from tables import data_folder
 
 from logiclens.bench.datasets.catalogue import load
 from logiclens.metrics.scores import standard_error
+from tables import data_folder
 
 
 def forms() -> Iterator[tuple[str, pd.DataFrame | np.ndarray, np.ndarray]]:

@@ -26,7 +26,7 @@ from logiclens.engine.count import fetched
 from logiclens.engine.lake import PREFIX, in_engine
 from logiclens.errors import LogicLensError
 from tests.cli_runs import COMMAND, ENVIRONMENT, Terminal, logiclens, refused
-from tests.test_engine import frame
+from tests.engine.test_count import frame
 
 KINDS = {"parquet": ".parquet", "csv": ".csv", "packed": ".csv.gz", "json": ".jsonl"}
 

@@ -22,7 +22,7 @@ from logiclens.errors import LogicLensError
 from tests import postgres
 from tests.study_worker import DIRECTIONS, carry_out, opened, suggest, values
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ from logiclens.engine.count import classes_of, count_rows
 from logiclens.engine.lake import in_engine
 from tests import cli_runs
 from tests.cli_runs import COMMAND, Terminal
+from tests.engine.test_count import frame
 from tests.spark_processes import (
     ENVIRONMENT,
     HOME,
@@ -36,14 +37,13 @@ from tests.spark_processes import (
     started,
     tasks_lost,
 )
-from tests.test_engine import frame
 from tests.waiting import until
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("java") is None and "JAVA_HOME" not in os.environ, reason="Spark needs Java"),
 ]
-GUIDE = (Path(__file__).parent.parent / "docs" / "scale.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ except LogicLensError as error:
 
 
 def test_a_server_writes_answers_and_its_failures_are_told(lake, remote, tmp_path):
-    from tests.test_faults import damage, write_lake
+    from tests.engine.test_failures import damage, write_lake
 
     damage(write_lake(tmp_path / "damaged", compression="snappy")[1], "page")
     out = tmp_path / "answers.parquet"

@@ -15,7 +15,7 @@ from logiclens.errors import LogicLensError
 from logiclens.estimator.on_engine import predict_into
 from logiclens.formula import Predicate, Rule, RuleSet, parse
 from logiclens.tables.files import read_table
-from tests.test_engine import frame, in_duckdb
+from tests.engine.test_count import frame, in_duckdb
 
 MONTHS = ("january", "fe[b]ruary 2", "march%20+")
 

@@ -26,7 +26,7 @@ from logiclens.verify import verify
 from tests.cli_runs import exact as exact_run
 from tests.cli_runs import logiclens
 
-FOLDERS = Path(__file__).parent / "folders"
+FOLDERS = Path(__file__).parents[1] / "folders"
 FORMULA = parse("(old & ~smoker) | in | flag")
 
 

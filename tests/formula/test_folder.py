@@ -162,7 +162,7 @@ def test_what_is_no_model_is_named(folder, tmp_path):
 
 @pytest.mark.parametrize("name", ["schema1_exact", "schema1_soft"])
 def test_a_folder_of_schema_1_is_read(name):
-    content = open_model(Path(__file__).parent / "folders" / name)
+    content = open_model(Path(__file__).parents[1] / "folders" / name)
     assert content["schema"] == 1
 
 

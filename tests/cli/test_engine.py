@@ -15,7 +15,7 @@ import pytest
 
 from logiclens.cli.main import _run
 from tests import cli_runs
-from tests.test_engine import frame
+from tests.engine.test_count import frame
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ from logiclens.formula.predicate import Predicate
 from logiclens.render.html import model_html
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net
 
-FOLDERS = Path(__file__).parent / "folders"
+FOLDERS = Path(__file__).parents[1] / "folders"
 EVIL = "<img src=x onerror=alert(1)>"
 TRICKY = (EVIL, "a\"b'c & </td></table><script>alert(1)</script>", "&lt;b&gt; &#60;", "A ∧ B — Größe\n2")
 TAGS = {"div", "table", "thead", "tbody", "tr", "th", "td", "p", "code", "details", "summary", "strong"}

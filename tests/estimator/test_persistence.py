@@ -197,7 +197,7 @@ def test_columns_of_every_kind_come_back(booleanise, exact, tmp_path):
 
 # Folders of older versions -----------------------------------------------------------------------------------------
 
-FOLDERS = Path(__file__).parent / "folders"
+FOLDERS = Path(__file__).parents[1] / "folders"
 
 
 def by_hand(folder: Path, concepts: np.ndarray) -> np.ndarray:

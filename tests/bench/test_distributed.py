@@ -23,7 +23,7 @@ from logiclens.bench.runs.results import read_results  # noqa: E402
 from logiclens.bench.runs.study import SharedStudy  # noqa: E402
 from tests.waiting import until  # noqa: E402
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "distributed.md").read_text(encoding="utf-8")
 SCRIPTS = re.findall(r"```sh\n(.*?)```", GUIDE, flags=re.DOTALL)
 SNIPPETS = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)

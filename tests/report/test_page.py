@@ -33,7 +33,7 @@ from tests.report_cases import CASES, Case, patients, result_of
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def saved(case: Case) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from logiclens import EntropyClassifier
+from tests.engine.test_count import frame
 from tests.postgres import binaries, server
-from tests.test_engine import frame
 
 SOME = frame(1_500)
 REPEATED = frame(60).sample(3_000, replace=True, random_state=0, ignore_index=True)

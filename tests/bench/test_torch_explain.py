@@ -32,7 +32,7 @@ from logiclens.formula.dnf import DNF
 from logiclens.formula.text import parse
 from logiclens.nn.layers import EntropyNet
 
-PYTHON = Path(os.environ.get(VARIABLE) or Path(__file__).parents[1] / ".venv-reference" / "bin" / "python")
+PYTHON = Path(os.environ.get(VARIABLE) or Path(__file__).parents[2] / ".venv-reference" / "bin" / "python")
 needs_it = pytest.mark.skipif(
     not PYTHON.is_file(), reason=f"needs an interpreter with torch_explain 1.5.1 (${VARIABLE} or .venv-reference)"
 )

@@ -22,7 +22,7 @@ from logiclens.verify.units import Unproved, prove
 from tests.oracles.certified import Saved, all_rows
 from tests.oracles.compiled import compiled, random_formula, saved_compiled
 from tests.oracles.rounding import PlainHead, worst_logit
-from tests.test_verify import JSON, assert_verdict, places
+from tests.verify.test_verify import JSON, assert_verdict, places
 
 SIZES = [(6, 5), (16, 12), (20, 40), (21, 10), (60, 40)]
 

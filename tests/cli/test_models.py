@@ -318,7 +318,7 @@ def test_verify_says_that_the_rules_are_the_model(tmp_path):
 
 
 def test_verify_names_the_row_that_disagrees_and_exits_with_1(tmp_path):
-    from tests.test_store import reseal
+    from tests.estimator.test_persistence import reseal
 
     folder = shutil.copytree(exact().folder, tmp_path / "changed")
     (folder / "result.json").unlink()
@@ -598,7 +598,7 @@ def test_a_command_loads_no_more_than_it_needs(arguments, absent):
 
 
 def test_a_folder_of_an_older_schema_still_predicts():
-    folders = Path(__file__).parent / "folders"
+    folders = Path(__file__).parents[1] / "folders"
     run = logiclens("predict", folders / "schema1_exact", folders / "schema1_rows.csv")
     assert predicted(run) == pd.read_csv(folders / "schema1_rows.csv")["exact"].tolist()
 

@@ -13,7 +13,7 @@ from logiclens.engine import query as condensing
 from logiclens.engine.count import classes_of, count_rows
 from logiclens.engine.histogram import tallies
 from logiclens.engine.query import COUNT
-from tests.test_engine import frame
+from tests.engine.test_count import frame
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from logiclens.engine.lake import in_engine
 from logiclens.engine.query import COUNT, kept
 from logiclens.errors import LogicLensError
 from logiclens.tables.frames import columns_of
-from tests.test_engine import frame
-from tests.test_faults import DAMAGES, damage, write_lake
-from tests.test_refining import SHAPES, check, set_most
+from tests.engine.test_count import frame
+from tests.engine.test_failures import DAMAGES, damage, write_lake
+from tests.engine.test_histogram import SHAPES, check, set_most
 from tests.waiting import until
 
 pytest.importorskip("pyspark", reason="needs pyspark")
