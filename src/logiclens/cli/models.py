@@ -18,11 +18,11 @@ from logiclens.formula.column_facts import always, impossible, in_one_language
 from logiclens.formula.diff import CubeChange
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.english import english, literal_words
-from logiclens.formula.folder import open_model, open_result
 from logiclens.formula.predicate import plain_label
 from logiclens.formula.record import from_dict
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
+from logiclens.storage import open_model, open_result
 from logiclens.verify import VerificationError, verify
 
 

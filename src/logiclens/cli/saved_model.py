@@ -16,9 +16,9 @@ from logiclens.cli.tables import check_columns, check_finite, text_of
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF
 from logiclens.formula.english import literal_words
-from logiclens.formula.folder import open_model
 from logiclens.formula.record import from_dict
 from logiclens.formula.rule_set import RuleSet
+from logiclens.storage import open_model
 from logiclens.tables.frames import PLURAL
 
 

@@ -17,6 +17,7 @@ from logiclens.formula.english import recurrence_words
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, pack_columns, places, unknown_concept
 from logiclens.formula.predicate import Predicate, Scalar, numbers_of
+from logiclens.storage import open_rules
 
 if TYPE_CHECKING:
     from logiclens.formula.check import Check, Property
@@ -196,9 +197,9 @@ class RuleSet:
     @classmethod
     def load(cls, place: str | Path) -> RuleSet:
         """The rules of a model folder or of an exported JSON file. Neither torch nor scikit-learn is needed."""
-        from logiclens.formula.folder import load_rules
+        from logiclens.formula.record import from_dict
 
-        return load_rules(place)
+        return from_dict(open_rules(place))
 
     @property
     def names(self) -> tuple[str, ...]:
