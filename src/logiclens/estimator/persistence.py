@@ -25,7 +25,7 @@ from logiclens.estimator.inputs import Schema, listed_class_weight, teacher_name
 from logiclens.explain.certificate import Certificate, check_seal
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.record import from_dict, to_dict
+from logiclens.formula.record import to_dict
 from logiclens.formula.rule_set import RuleSet
 from logiclens.nn.layers import EntropyNet
 from logiclens.storage import (
@@ -207,7 +207,7 @@ def _stored(
         tuple(content["columns"]),
         content["positional"],
     )
-    rules = None if content["rules"] is None else from_dict(content["rules"])
+    rules = None if content["rules"] is None else RuleSet.from_dict(content["rules"])
     return StoredModel(
         network,
         schema,

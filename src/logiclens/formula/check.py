@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, permutations
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from logiclens.formula.dnf import DNF, Complement, Cube, implied_by
 from logiclens.formula.flip import PossibleRows
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.predicate import Scalar
+from logiclens.formula.rules import DecisionRules, Rule
 from logiclens.formula.text import parse
-
-if TYPE_CHECKING:
-    from logiclens.formula.rule_set import RuleSet
 
 
 @dataclass(frozen=True)
@@ -140,13 +138,11 @@ def check_formula(formula: DNF, wanted: Property | str, *, groups: Groups | None
     >>> print(check_formula(parse("one | three"), "decreasing in 'one'"))
     decreasing in 'one': no, with three not true, one true gives yes and one not true gives no
     """
-    from logiclens.formula.rule_set import Rule, RuleSet
-
-    rules = RuleSet((Rule("formula", formula, (0.0,) * len(formula)),), groups=groups or NO_GROUPS)
+    rules = DecisionRules((Rule("formula", formula, (0.0,) * len(formula)),), groups=groups or NO_GROUPS)
     return replace(check(rules, wanted).classes[0], label=None)
 
 
-def check(rules: RuleSet, wanted: Property | str, *, of: Scalar | None = None) -> Check:
+def check(rules: DecisionRules, wanted: Property | str, *, of: Scalar | None = None) -> Check:
     """Whether the formula of every class, or of the class `of`, has a property on all possible rows.
 
     One value of each raw column makes a possible row, and the groups of the rules allow it; where the rules ask whether
@@ -179,7 +175,7 @@ def check(rules: RuleSet, wanted: Property | str, *, of: Scalar | None = None) -
     return Check(True, asked, reason, classes=classes)
 
 
-def _check(rules: RuleSet, formula: DNF | Complement, asked: Property) -> Check:
+def _check(rules: DecisionRules, formula: DNF | Complement, asked: Property) -> Check:
     if isinstance(asked, Implies):
         return _check_implies(rules, formula, asked)
     question = _Question.of(rules, formula, asked.column)
@@ -203,7 +199,7 @@ def _check(rules: RuleSet, formula: DNF | Complement, asked: Property) -> Check:
     return Check(False, asked, found.told, found)
 
 
-def _check_implies(rules: RuleSet, formula: DNF | Complement, asked: Implies) -> Check:
+def _check_implies(rules: DecisionRules, formula: DNF | Complement, asked: Implies) -> Check:
     if not implied_by(formula, asked.formula):
         concepts = linked(rules, (*formula.concepts, *asked.formula.concepts))
         program = PossibleRows(units_of(rules, concepts), concepts, missing=True)
@@ -219,7 +215,7 @@ def _check_implies(rules: RuleSet, formula: DNF | Complement, asked: Implies) ->
     return Check(True, asked, "it does on every possible row")
 
 
-def _allowed(rules: RuleSet, unit: Unit, state: State) -> bool:
+def _allowed(rules: DecisionRules, unit: Unit, state: State) -> bool:
     return bool(rules.groups.allows(np.array([state.pattern], dtype=np.bool_), unit.concepts)[0])
 
 
@@ -230,7 +226,7 @@ def _solve(program: PossibleRows, yes: DNF | Complement, no: DNF | Complement) -
     return program.solve(dict.fromkeys(program.place.values(), 1.0))
 
 
-def _told(rules: RuleSet, row: Mapping[str, bool], yes: DNF | Complement, no: DNF | Complement) -> str:
+def _told(rules: DecisionRules, row: Mapping[str, bool], yes: DNF | Complement, no: DNF | Complement) -> str:
     """As much of a row as makes the one formula hold and the other not, told on the raw columns."""
     needed: dict[str, None] = {}
     # What a complement refers to fails where the complement holds.
@@ -255,7 +251,7 @@ class _Question:
     `names` are all that could be asked about, `rest` the concepts of other columns that have a say.
     """
 
-    rules: RuleSet
+    rules: DecisionRules
     formula: DNF | Complement
     names: tuple[str, ...]
     unit: Unit
@@ -263,7 +259,7 @@ class _Question:
     rest: tuple[str, ...]
 
     @classmethod
-    def of(cls, rules: RuleSet, formula: DNF | Complement, name: str) -> _Question:
+    def of(cls, rules: DecisionRules, formula: DNF | Complement, name: str) -> _Question:
         named = (*rules.concepts, *rules.predicates, *rules.groups.concepts)
         column_of = {concept: rules.predicate(concept).column for concept in dict.fromkeys(named)}
         is_column = name in column_of.values()
