@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, nearest
 from logiclens.formula.column_states import State, Unit, linked, packed_row, told, units_of
 from logiclens.formula.dnf import DNF, Complement, Cube, implied_by
 from logiclens.formula.flip import PossibleRows
@@ -182,9 +181,9 @@ def _check(rules: DecisionRules, formula: DNF | Complement, asked: Property) -> 
     written = formula.of if isinstance(formula, Complement) else formula
     cubes = tuple(cube for cube in written if not question.about.isdisjoint(cube.concepts))
     if not cubes:
-        near = difflib.get_close_matches(asked.column, question.names, n=1)
+        near = nearest(asked.column, question.names)
         # A slip in the name would pass unseen otherwise.
-        hint = f"; did you mean {near[0]!r}?" if near and asked.column not in question.names else ""
+        hint = f"; did you mean {near!r}?" if near and asked.column not in question.names else ""
         return Check(True, asked, f"no cube mentions {asked.column!r}{hint}")
     if isinstance(asked, NeverUses):
         found = question.first(question.pairs(), cubes)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import require_extra
 from logiclens.nn.layers import EntropyNet
 from logiclens.storage import open_whole
 from logiclens.train.config import History
@@ -36,10 +36,8 @@ MOST_INSIDE = 4
 
 def require_matplotlib() -> None:
     """Say plainly what is missing, before any long work starts."""
-    try:
+    with require_extra("report", "drawing"):
         import matplotlib  # noqa: F401
-    except ImportError:
-        raise LogicLensError("drawing needs matplotlib: pip install 'logiclens[report]'.") from None
 
 
 def new_figure(width: float, height: float) -> Figure:
