@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from logiclens.bench.baselines.learner import MissingPackage
+from logiclens.errors import MissingPackage
 
 
 def doubled(job: int) -> int:

@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,79 @@ def test_public_names_exist_and_none_is_a_subpackage():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         logiclens.nothing  # noqa: B018
 
+
+# Imports inside formula --------------------------------------------------------------------------------------------
+
+
+class Imports(ast.NodeVisitor):
+    """Modules of ours that a module imports, and from where: its top level, a function, or for annotations only."""
+
+    def __init__(self, source: str) -> None:
+        self.place, self.found = "top", []
+        self.visit(ast.parse(source))
+
+    def within(self, place: str, nodes: list[ast.stmt]) -> None:
+        before, self.place = self.place, place
+        for node in nodes:
+            self.visit(node)
+        self.place = before
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.within("function", node.body)
+
+    def visit_If(self, node: ast.If) -> None:
+        self.within("annotations" if ast.unparse(node.test) == "TYPE_CHECKING" else self.place, node.body)
+        self.within(self.place, node.orelse)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        self.found += [(self.place, alias.name) for alias in node.names if alias.name.startswith("logiclens.")]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if node.module and node.module.split(".")[0] == "logiclens":
+            parts = [SOURCE.joinpath(*node.module.split(".")[1:], f"{alias.name}.py") for alias in node.names]
+            names = [f"{node.module}.{part.stem}" if part.exists() else node.module for part in parts]
+            self.found += [(self.place, name) for name in dict.fromkeys(names)]
+
+
+FORMULA = {
+    f"logiclens.formula.{path.stem}".removesuffix(".__init__"): Imports(path.read_text(encoding="utf-8")).found
+    for path in (SOURCE / "formula").glob("*.py")
+}
+
+
+def test_modules_of_formula_form_no_cycle():
+    graph = {name: {other for place, other in found if place != "annotations"} for name, found in FORMULA.items()}
+    order = list(TopologicalSorter(graph).static_order())
+    assert order.index("logiclens.formula.dnf") < order.index("logiclens.formula.rule_set")
+
+
+def test_formula_imports_inside_functions_for_notebooks_only():
+    hidden = {(name, other) for name, found in FORMULA.items() for place, other in found if place == "function"}
+    assert hidden == {("logiclens.formula.rule_set", "logiclens.render.html")}
+
+
+def test_only_dnf_of_formula_imports_for_annotations():
+    assert {name for name, found in FORMULA.items() for place, _ in found if place == "annotations"} == {
+        "logiclens.formula.dnf"
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from logiclens.formula import cover", [("top", "logiclens.formula.cover")]),
+        ("from logiclens.formula import DNF", [("top", "logiclens.formula")]),
+        ("def f():\n    from logiclens.formula.dnf import DNF", [("function", "logiclens.formula.dnf")]),
+        ("class A:\n    def f(self):\n        import logiclens.formula.dnf", [("function", "logiclens.formula.dnf")]),
+        ("if TYPE_CHECKING:\n    from logiclens.errors import X", [("annotations", "logiclens.errors")]),
+        ("import numpy", []),
+    ],
+)
+def test_the_graph_of_imports_sees_where_they_are(source, found):
+    assert Imports(source).found == found
+
+
+# What the source must never do -------------------------------------------------------------------------------------
 
 FORBIDDEN = {
     "eval", "exec", "builtins.eval", "builtins.exec", "pickle.load", "pickle.loads", "pickle.Unpickler",

@@ -45,6 +45,7 @@ _PACKAGES = (
     "nn",
     "render",
     "report",
+    "storage",
     "tables",
     "train",
     "verify",

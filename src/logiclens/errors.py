@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 
 class LogicLensError(ValueError):
@@ -35,18 +36,49 @@ class NoEntropyLayer(LogicLensError):
     """A model was given that has no entropy layer to read relevance from."""
 
 
+class MissingPackage(LogicLensError):
+    """An optional package is not installed, or is installed and cannot be imported."""
+
+
 class LogicLensWarning(UserWarning):
     """Something the caller should know of, though the work goes on."""
 
 
-def nearest(name: str, known: Sequence[str]) -> str | None:
-    """The known name that was probably meant, in whatever case it was written.
+@contextmanager
+def require_extra(extra: str, purpose: str) -> Iterator[None]:
+    """Turn an import that fails inside the block into a sentence that says what to install.
+
+    Args:
+        extra: the group of optional dependencies in `pip install 'logiclens[extra]'`.
+        purpose: what needs the package, as the subject of the sentence.
+
+    >>> with require_extra("sql", "to_sql"):
+    ...     import no_such_package
+    Traceback (most recent call last):
+    logiclens.errors.MissingPackage: to_sql needs no_such_package: pip install 'logiclens[sql]'.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        # A package that lacks one of its own is put right by the same command.
+        package = (error.name or str(error)).partition(".")[0]
+        raise MissingPackage(f"{purpose} needs {package}: pip install 'logiclens[{extra}]'.") from error
+    except ImportError as error:
+        package = (error.name or "a package").partition(".")[0]
+        broken = f"{package}, which is installed but cannot be imported ({error})"
+        raise MissingPackage(f"{purpose} needs {broken}: pip install -U 'logiclens[{extra}]'.") from error
+
+
+def nearest(name: str, known: Sequence[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the known name that was probably meant, whatever its case; None if none is similar enough.
+
+    `cutoff` is the least similarity, from 0 to 1, as `difflib` measures it.
 
     >>> nearest("AGEE", ["sex", "Age"])
     'Age'
     """
     folded = {text.casefold(): text for text in reversed(known)}
-    near = difflib.get_close_matches(name.casefold(), list(folded), 1, 0.6)
+    near = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=cutoff)
     return folded[near[0]] if near else None
 
 

@@ -533,9 +533,7 @@ def test_cub_says_how_to_install_what_reads_images(known, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(LogicLensError) as caught:
         datasets.load("cub", folder)
-    assert str(caught.value) == (
-        "the images of cub are read with Pillow, which is not installed: pip install 'logiclens[images]'."
-    )
+    assert str(caught.value) == "reading the images of cub needs PIL: pip install 'logiclens[images]'."
 
 
 @pytest.mark.parametrize("path", list(small_cub()))

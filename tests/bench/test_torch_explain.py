@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 
-from logiclens.bench.baselines.learner import MissingPackage
 from logiclens.bench.baselines.torch_explain import (
     NOTHING,
     PEER,
@@ -27,7 +26,7 @@ from logiclens.bench.baselines.torch_explain import (
 )
 from logiclens.bench.runs.authors import TORCH_EXPLAIN, aggregate_as_authors, untrained
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError, UnknownConcept
+from logiclens.errors import LogicLensError, MissingPackage, UnknownConcept
 from logiclens.formula.dnf import DNF
 from logiclens.formula.text import parse
 from logiclens.nn.layers import EntropyNet

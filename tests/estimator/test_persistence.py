@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.errors import LogicLensError
 from logiclens.estimator import EntropyClassifier
-from logiclens.estimator.persistence import checked_target
+from logiclens.storage import check_model_target
 from logiclens.verify import Refuted, Unusable, verify
 
 RNG = np.random.default_rng(0)
@@ -309,7 +309,7 @@ def test_a_certificate_that_was_changed_is_refused(folder, change):
 def test_a_place_that_cannot_be_written_is_named_before_the_work(exact, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(LogicLensError, match=r"cannot be made: .*file is not a folder that can be written to"):
-        checked_target(tmp_path / "file" / "model")
+        check_model_target(tmp_path / "file" / "model")
     with pytest.raises(LogicLensError, match="cannot be"):
         exact.save("/proc/nowhere/model")
 

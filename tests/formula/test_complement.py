@@ -19,11 +19,11 @@ from logiclens.export import to_latex, to_sympy
 from logiclens.formula import DNF, Complement, Cube, Literal, english, format_first_order, format_formula, parse
 from logiclens.formula.column_facts import always
 from logiclens.formula.dnf import implied_by
-from logiclens.formula.html import rules_html
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.metrics.qca import qca
 from logiclens.metrics.rule_statistics import Share
+from logiclens.render.html import rules_html
 from tests.oracles.brute_force import every_row, holds, meaning
 from tests.rigged import GRID, NAMES, Rigged
 from tests.strategies import CONCEPTS, dnfs

@@ -69,8 +69,8 @@ def test_network_diagram_shades_inputs_by_relevance():
 
 def test_an_interrupted_save_leaves_no_file(tmp_path):
     class Interrupted:
-        def savefig(self, path, **_):
-            path.write_bytes(b"half")
+        def savefig(self, file, **_):
+            file.write(b"half")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -28,9 +28,8 @@ from logiclens.explain.certificate import HeadCertificate
 from logiclens.explain.stability import selection_frequencies
 from logiclens.formula import DNF, Rule, RuleSet, parse
 from logiclens.formula.groups import NO_GROUPS
-from logiclens.formula.html import rules_html
 from logiclens.formula.predicate import Predicate
-from logiclens.render.html import model_html
+from logiclens.render.html import model_html, rules_html
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net
 
 FOLDERS = Path(__file__).parents[1] / "folders"

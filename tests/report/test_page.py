@@ -492,9 +492,7 @@ def test_further_fields_are_let_pass_and_no_result_is_refused(result):
 @pytest.mark.parametrize("module", ["jinja2", "matplotlib"])
 def test_what_is_not_installed_is_said(monkeypatch, result, module):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(
-        LogicLensError, match=r"^the report needs jinja2 and matplotlib: pip install 'logiclens\[report\]'\.$"
-    ):
+    with pytest.raises(LogicLensError, match=rf"^the report needs {module}: pip install 'logiclens\[report\]'\.$"):
         render(result)
 
 

@@ -29,12 +29,11 @@ from logiclens.errors import LogicLensError
 from logiclens.estimator.classifier import EntropyClassifier
 from logiclens.estimator.cross_validation import CrossValidation, FoldResult, cross_validate, summarise
 from logiclens.estimator.inputs import RecordedAnswers
-from logiclens.estimator.persistence import checked_target
-from logiclens.formula.folder import open_result
 from logiclens.formula.rule_set import RuleSet
 from logiclens.progress import Progress, silence
 from logiclens.report.page import render, require_report
 from logiclens.report.result import Source, result_of
+from logiclens.storage import check_model_target, open_result
 from logiclens.tables.demo import breast_cancer
 from logiclens.tables.files import TableFile
 
@@ -150,7 +149,7 @@ def command_line(words: list[str]) -> str:
 def _check(wanted: Wanted) -> None:
     """Refuse, before any training, what could not be made or written after it."""
     if wanted.save is not None:
-        checked_target(wanted.save)
+        check_model_target(wanted.save)
     if wanted.report is not None:
         require_report()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import re
 import signal
@@ -12,7 +11,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any, NoReturn
 
-from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.errors import LogicLensError, LogicLensWarning, nearest
 
 REFUSED, INTERRUPTED, TERMINATED = 2, 130, 143
 """Exit codes beside 0 and 1: what the user can put right, Ctrl-C, and a request to end."""
@@ -105,8 +104,8 @@ def _name(param: Any) -> str:
 
 def _near(name: str, known: list[str], command: str) -> str:
     """The known name that was probably meant."""
-    near = difflib.get_close_matches(name, known, 1, 0.6)
-    return f"; did you mean {near[0]}?" if near else f"; {command} --help shows what there is."
+    near = nearest(name, known)
+    return f"; did you mean {near}?" if near else f"; {command} --help shows what there is."
 
 
 def _lower(text: str) -> str:

@@ -18,11 +18,10 @@ from logiclens.formula.column_facts import always, impossible, in_one_language
 from logiclens.formula.diff import CubeChange
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.english import english, literal_words
-from logiclens.formula.folder import open_model, open_result
 from logiclens.formula.predicate import plain_label
-from logiclens.formula.record import from_dict
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
+from logiclens.storage import open_model, open_result
 from logiclens.verify import VerificationError, verify
 
 
@@ -52,7 +51,7 @@ def export_rules(
     if content.get("rules") is None:
         raise LogicLensError(f"{folder} holds no rules.")
     printer = Printer(quiet=quiet)
-    text = translated(from_dict(content["rules"]), form, dialect=dialect, table=table)
+    text = translated(RuleSet.from_dict(content["rules"]), form, dialect=dialect, table=table)
     if not content["exact"]:
         printer.note("note: these rules are about the model, they are not the model: it was not made exact.")
     if json is None or out is not None:

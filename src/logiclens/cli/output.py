@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import shutil
 import signal
 import sys
 import textwrap
@@ -17,6 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from logiclens.errors import LogicLensError
+from logiclens.storage import write_whole
 
 STANDARD = "-"
 """The name that stands for standard output."""
@@ -108,26 +107,11 @@ def _check_writable(path: str) -> None:
 
 
 def write_text(text: str, path: str) -> None:
-    """Write a file under a temporary name, then rename it: it is whole or not there."""
+    """Write a text to standard output, or to a file that is whole or not there."""
     if path == STANDARD:
         sys.stdout.write(text)
-        return
-    # A link is written through, not replaced.
-    target = Path(os.path.realpath(path))
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        if target.exists() and not target.is_file():
-            # A device or a named pipe is written to, never replaced.
-            target.write_text(text, encoding="utf-8")
-            return
-        part.write_text(text, encoding="utf-8")
-        if target.exists():
-            shutil.copymode(target, part)
-        os.replace(part, target)
-    except OSError as error:
-        raise LogicLensError(f"cannot write {path}: {error.strerror or error}.") from None
-    finally:
-        part.unlink(missing_ok=True)
+    else:
+        write_whole(path, text)
 
 
 def write_json(content: Mapping[str, Any], path: str | None) -> None:

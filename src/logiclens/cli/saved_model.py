@@ -16,9 +16,8 @@ from logiclens.cli.tables import check_columns, check_finite, text_of
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF
 from logiclens.formula.english import literal_words
-from logiclens.formula.folder import open_model
-from logiclens.formula.record import from_dict
 from logiclens.formula.rule_set import RuleSet
+from logiclens.storage import open_model
 from logiclens.tables.frames import PLURAL
 
 
@@ -30,7 +29,7 @@ class SavedModel:
         self.folder, content = folder, open_model(folder)
         if content.get("rules") is None:
             raise LogicLensError(f"{folder} holds no rules.")
-        self.rules: RuleSet = from_dict(content["rules"])
+        self.rules = RuleSet.from_dict(content["rules"])
         self.target: str | None = content.get("target")
         self.exact = bool(content["exact"])
         self.kinds: Mapping[str, str] = (content.get("cutting") or {}).get("kinds", {})

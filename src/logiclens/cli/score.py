@@ -26,8 +26,8 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Literal
 from logiclens.formula.english import literal_words, recurrence_words
 from logiclens.formula.packed_rows import PackedRows
-from logiclens.formula.record import from_dict, to_dict
-from logiclens.formula.rule_set import Rule
+from logiclens.formula.record import to_dict
+from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.metrics.rule_statistics import RuleStatistics, Share, confusion, rule_statistics
 from logiclens.words import who_decides
@@ -191,7 +191,7 @@ def _content(model: SavedModel, known: Known) -> dict[str, Any]:
 
 def _tell(content: dict[str, Any], json: str | None, by: str | None, *, quiet: bool) -> None:
     write_json(content, json)
-    recurrence = {rule.name: _recurrence(rule) for rule in from_dict(content["rules"]).rules}
+    recurrence = {rule.name: _recurrence(rule) for rule in RuleSet.from_dict(content["rules"]).rules}
     printer = Printer(quiet=quiet or json == STANDARD)
     printer.say(f"{content['data']}: {content['rows']:,} rows; target {content['target']!r}")
     if content["left_out"]:

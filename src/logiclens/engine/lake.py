@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from logiclens.engine.failures import cannot_read, in_a_line, remember, stop
 from logiclens.engine.query import TEXT_TABLE, is_engine_table
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, require_extra
 from logiclens.tables.formats import DATABASES, names_several
 
 if TYPE_CHECKING:
@@ -436,7 +436,5 @@ def _spark() -> Any:
 
 
 def _imported(name: str, extra: str, purpose: str) -> Any:
-    try:
+    with require_extra(extra, purpose):
         return importlib.import_module(name)
-    except ImportError:
-        raise LogicLensError(f"{purpose} needs {name}: pip install 'logiclens[{extra}]'.") from None

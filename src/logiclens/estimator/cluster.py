@@ -10,7 +10,7 @@ from typing import Any
 import joblib
 
 from logiclens import __version__
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, require_extra
 
 PATIENCE = 20.0
 """Seconds to wait for a scheduler, and then for its first worker."""
@@ -59,13 +59,8 @@ def words(error: BaseException) -> str:
 @contextmanager
 def dask_cluster(address: str | None) -> Iterator[None]:
     """Let the workers of a Dask scheduler do the jobs inside."""
-    try:
+    with require_extra("distributed", "--backend dask"):
         from distributed import Client
-    except ModuleNotFoundError:
-        raise LogicLensError(
-            "--backend dask needs the package 'distributed', which is not installed: "
-            "pip install 'logiclens[distributed]'."
-        ) from None
     # What goes wrong is told in a sentence of ours.
     for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from logiclens.formula.counted_rows import CountedRows
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
 from logiclens.metrics.rule_statistics import MAX_SUBGROUPS, RuleStatistics, rule_statistics
+from logiclens.storage import replacing
 
 if TYPE_CHECKING:
     from logiclens.estimator.classifier import EntropyClassifier
@@ -210,14 +210,9 @@ def _dialect(engine: Any) -> str:
 
 
 def _written(engine: Any, answered: Any, path: Path) -> None:
-    """Write Parquet under another name first, so that nothing half-written is left."""
-    aside = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
-    try:
+    """Write Parquet: a file, or the folder of files that Spark makes."""
+    with replacing(path) as part:
         if engine.name == "pyspark":
-            engine._session.sql(answered.compile()).write.parquet(str(aside.absolute()))
+            engine._session.sql(answered.compile()).write.parquet(str(part))
         else:
-            answered.to_parquet(aside)
-        os.replace(aside, path)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True) if aside.is_dir() else aside.unlink(missing_ok=True)
-        raise
+            answered.to_parquet(part)

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,23 +23,25 @@ from logiclens.concepts.booleaniser import Booleaniser, Cutting, Membership
 from logiclens.errors import LogicLensError
 from logiclens.estimator.inputs import Schema, listed_class_weight, teacher_name
 from logiclens.explain.certificate import Certificate, check_seal
-from logiclens.formula.folder import (
+from logiclens.formula.groups import Groups
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.record import to_dict
+from logiclens.formula.rule_set import RuleSet
+from logiclens.nn.layers import EntropyNet
+from logiclens.storage import (
     CERTIFICATE,
     KIND,
     MODEL,
     RESULT,
     SCHEMA,
     WEIGHTS,
+    check_model_target,
     open_model,
     read_json,
+    replacing_folder,
     sealed,
     sha256,
 )
-from logiclens.formula.groups import Groups
-from logiclens.formula.predicate import Predicate
-from logiclens.formula.record import from_dict, to_dict
-from logiclens.formula.rule_set import RuleSet
-from logiclens.nn.layers import EntropyNet
 from logiclens.train.committee import Committee
 
 if TYPE_CHECKING:
@@ -73,7 +71,7 @@ class StoredModel:
 
 def save(model: StoredModel, folder: str | Path, *, version: str) -> Path:
     """Write a model folder. An older model in its place is replaced; any other folder with files is refused."""
-    target = checked_target(folder)
+    target = check_model_target(folder)
     try:
         return _save(model, target, version)
     except OSError as error:
@@ -84,9 +82,11 @@ def save(model: StoredModel, folder: str | Path, *, version: str) -> Path:
 
 
 def _save(model: StoredModel, target: Path, version: str) -> Path:
-    with _whole(target) as new:
+    with replacing_folder(target) as new:
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in model.network.state_dict().items()}
         save_file(state, new / WEIGHTS)
+        # Private weights would be a surprise beside a readable model.json.
+        (new / WEIGHTS).chmod(0o644)
         weights_sha256 = sha256(new / WEIGHTS)
         content = {**_content(model, version), "weights_sha256": weights_sha256}
         _write_json(new / MODEL, sealed(content))
@@ -105,20 +105,6 @@ def _save(model: StoredModel, target: Path, version: str) -> Path:
                     rules=model.rules,
                 ),
             )
-    return target
-
-
-def checked_target(folder: str | Path) -> Path:
-    """Where a model can be written: a new place, an empty folder, or a model to replace. Ask before long work."""
-    target = Path(folder)
-    if target.exists() and not (target.is_dir() and (_is_model(target) or not any(target.iterdir()))):
-        own = {MODEL, WEIGHTS, CERTIFICATE, RESULT}
-        others = sorted(path.name for path in target.iterdir() if path.name not in own) if target.is_dir() else []
-        beside = f" (it holds {others[0]!r})" if others else ""
-        raise LogicLensError(f"{target} exists and is not a model folder alone{beside}: choose another name.")
-    above = next(folder for folder in (target, *target.absolute().parents) if folder.exists())
-    if not (above.is_dir() and os.access(above, os.W_OK)):
-        raise LogicLensError(f"{target} cannot be made: {above} is not a folder that can be written to.")
     return target
 
 
@@ -221,7 +207,7 @@ def _stored(
         tuple(content["columns"]),
         content["positional"],
     )
-    rules = None if content["rules"] is None else from_dict(content["rules"])
+    rules = None if content["rules"] is None else RuleSet.from_dict(content["rules"])
     return StoredModel(
         network,
         schema,
@@ -261,32 +247,6 @@ def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
 
 UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _from_schema_1, 2: dict, SCHEMA: dict}
 """How `model.json` of each schema becomes one of this version."""
-
-
-def _is_model(folder: Path) -> bool:
-    known = {MODEL, WEIGHTS, CERTIFICATE, RESULT}
-    return {path.name for path in folder.iterdir()} <= known and (folder / MODEL).is_file()
-
-
-@contextmanager
-def _whole(target: Path) -> Iterator[Path]:
-    """A folder to write into that takes its place when everything is there, and leaves nothing behind when not."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    new = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
-        yield new
-        # A private folder and private weights would be a surprise beside a readable model.json.
-        new.chmod(0o755)
-        (new / WEIGHTS).chmod(0o644)
-        if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-            os.replace(target, old / target.name)
-            os.replace(new, target)
-            shutil.rmtree(old)
-        else:
-            os.replace(new, target)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:

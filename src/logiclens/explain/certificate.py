@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +10,7 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.rule_set import RuleSet
+from logiclens.storage import json_sha256
 
 KIND, SCHEMA = "logiclens certificate", 2
 READABLE = (1, SCHEMA)
@@ -194,7 +193,7 @@ class Certificate:
             "otherwise": None if rules is None else rules.otherwise,
             "does_not_cover": not_covered,
         }
-        return {**content, "certificate_sha256": _seal(content)}
+        return {**content, "certificate_sha256": json_sha256(content, ensure_ascii=False)}
 
 
 def check_seal(content: Mapping[str, Any], name: str) -> None:
@@ -203,10 +202,5 @@ def check_seal(content: Mapping[str, Any], name: str) -> None:
         known = " or ".join(map(str, READABLE))
         raise LogicLensError(f"{name} is not a logiclens certificate of schema {known}.")
     rest = {key: value for key, value in content.items() if key != "certificate_sha256"}
-    if content.get("certificate_sha256") != _seal(rest):
+    if content.get("certificate_sha256") != json_sha256(rest, ensure_ascii=False):
         raise LogicLensError(f"{name} was changed after it was made: its sha256 differs.")
-
-
-def _seal(content: Mapping[str, Any]) -> str:
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()

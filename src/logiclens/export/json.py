@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 from logiclens.errors import LogicLensError
 from logiclens.export.source import rules_of
 from logiclens.formula import record
-from logiclens.formula.record import from_dict as from_dict
 from logiclens.formula.record import shown
 from logiclens.formula.rule_set import RuleSet
 
@@ -30,6 +29,11 @@ def to_json(rules: Any, *, indent: int | None = 2) -> str:
 def to_dict(rules: Any) -> dict[str, Any]:
     """The rules, or those of an explanation or an exact model, as dictionaries, lists, texts, numbers and Booleans."""
     return record.to_dict(rules_of(rules))
+
+
+def from_dict(data: Any) -> RuleSet:
+    """Make rules of what `to_dict` gives; anything else is refused in one sentence that says where it went wrong."""
+    return RuleSet.from_dict(data)
 
 
 def from_json(text: str) -> RuleSet:

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, require_extra
 from logiclens.export.source import rules_of
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
@@ -113,8 +113,6 @@ def sql_condition(
 
 def _tree(function: str) -> ModuleType:
     """The module that needs sqlglot, loaded when it is needed."""
-    try:
+    with require_extra("sql", function):
         from logiclens.export import sql_tree
-    except ImportError:
-        raise LogicLensError(f"{function} needs sqlglot: pip install 'logiclens[sql]'.") from None
     return sql_tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import require_extra
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 
 
@@ -14,10 +14,8 @@ def to_sympy(formula: DNF | Complement | Cube | Literal) -> Any:
     >>> to_sympy(Literal("age >= 72.5") & ~Literal("smoker"))
     age >= 72.5 & ~smoker
     """
-    try:
+    with require_extra("sympy", "to_sympy"):
         import sympy
-    except ImportError:
-        raise LogicLensError("to_sympy needs sympy: pip install 'logiclens[sympy]'.") from None
 
     if isinstance(formula, Complement):
         return sympy.Not(to_sympy(formula.of))

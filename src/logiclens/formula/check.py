@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, permutations
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, nearest
 from logiclens.formula.column_states import State, Unit, linked, packed_row, told, units_of
 from logiclens.formula.dnf import DNF, Complement, Cube, implied_by
 from logiclens.formula.flip import PossibleRows
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.predicate import Scalar
+from logiclens.formula.rules import DecisionRules, Rule
 from logiclens.formula.text import parse
-
-if TYPE_CHECKING:
-    from logiclens.formula.rule_set import RuleSet
 
 
 @dataclass(frozen=True)
@@ -140,13 +137,11 @@ def check_formula(formula: DNF, wanted: Property | str, *, groups: Groups | None
     >>> print(check_formula(parse("one | three"), "decreasing in 'one'"))
     decreasing in 'one': no, with three not true, one true gives yes and one not true gives no
     """
-    from logiclens.formula.rule_set import Rule, RuleSet
-
-    rules = RuleSet((Rule("formula", formula, (0.0,) * len(formula)),), groups=groups or NO_GROUPS)
+    rules = DecisionRules((Rule("formula", formula, (0.0,) * len(formula)),), groups=groups or NO_GROUPS)
     return replace(check(rules, wanted).classes[0], label=None)
 
 
-def check(rules: RuleSet, wanted: Property | str, *, of: Scalar | None = None) -> Check:
+def check(rules: DecisionRules, wanted: Property | str, *, of: Scalar | None = None) -> Check:
     """Whether the formula of every class, or of the class `of`, has a property on all possible rows.
 
     One value of each raw column makes a possible row, and the groups of the rules allow it; where the rules ask whether
@@ -179,16 +174,16 @@ def check(rules: RuleSet, wanted: Property | str, *, of: Scalar | None = None) -
     return Check(True, asked, reason, classes=classes)
 
 
-def _check(rules: RuleSet, formula: DNF | Complement, asked: Property) -> Check:
+def _check(rules: DecisionRules, formula: DNF | Complement, asked: Property) -> Check:
     if isinstance(asked, Implies):
         return _check_implies(rules, formula, asked)
     question = _Question.of(rules, formula, asked.column)
     written = formula.of if isinstance(formula, Complement) else formula
     cubes = tuple(cube for cube in written if not question.about.isdisjoint(cube.concepts))
     if not cubes:
-        near = difflib.get_close_matches(asked.column, question.names, n=1)
+        near = nearest(asked.column, question.names)
         # A slip in the name would pass unseen otherwise.
-        hint = f"; did you mean {near[0]!r}?" if near and asked.column not in question.names else ""
+        hint = f"; did you mean {near!r}?" if near and asked.column not in question.names else ""
         return Check(True, asked, f"no cube mentions {asked.column!r}{hint}")
     if isinstance(asked, NeverUses):
         found = question.first(question.pairs(), cubes)
@@ -203,7 +198,7 @@ def _check(rules: RuleSet, formula: DNF | Complement, asked: Property) -> Check:
     return Check(False, asked, found.told, found)
 
 
-def _check_implies(rules: RuleSet, formula: DNF | Complement, asked: Implies) -> Check:
+def _check_implies(rules: DecisionRules, formula: DNF | Complement, asked: Implies) -> Check:
     if not implied_by(formula, asked.formula):
         concepts = linked(rules, (*formula.concepts, *asked.formula.concepts))
         program = PossibleRows(units_of(rules, concepts), concepts, missing=True)
@@ -219,7 +214,7 @@ def _check_implies(rules: RuleSet, formula: DNF | Complement, asked: Implies) ->
     return Check(True, asked, "it does on every possible row")
 
 
-def _allowed(rules: RuleSet, unit: Unit, state: State) -> bool:
+def _allowed(rules: DecisionRules, unit: Unit, state: State) -> bool:
     return bool(rules.groups.allows(np.array([state.pattern], dtype=np.bool_), unit.concepts)[0])
 
 
@@ -230,7 +225,7 @@ def _solve(program: PossibleRows, yes: DNF | Complement, no: DNF | Complement) -
     return program.solve(dict.fromkeys(program.place.values(), 1.0))
 
 
-def _told(rules: RuleSet, row: Mapping[str, bool], yes: DNF | Complement, no: DNF | Complement) -> str:
+def _told(rules: DecisionRules, row: Mapping[str, bool], yes: DNF | Complement, no: DNF | Complement) -> str:
     """As much of a row as makes the one formula hold and the other not, told on the raw columns."""
     needed: dict[str, None] = {}
     # What a complement refers to fails where the complement holds.
@@ -255,7 +250,7 @@ class _Question:
     `names` are all that could be asked about, `rest` the concepts of other columns that have a say.
     """
 
-    rules: RuleSet
+    rules: DecisionRules
     formula: DNF | Complement
     names: tuple[str, ...]
     unit: Unit
@@ -263,7 +258,7 @@ class _Question:
     rest: tuple[str, ...]
 
     @classmethod
-    def of(cls, rules: RuleSet, formula: DNF | Complement, name: str) -> _Question:
+    def of(cls, rules: DecisionRules, formula: DNF | Complement, name: str) -> _Question:
         named = (*rules.concepts, *rules.predicates, *rules.groups.concepts)
         column_of = {concept: rules.predicate(concept).column for concept in dict.fromkeys(named)}
         is_column = name in column_of.values()

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import Literal
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.predicate import Predicate, Scalar, is_missing, moment, times_of
-
-if TYPE_CHECKING:
-    from logiclens.formula.rule_set import RuleSet
-
+from logiclens.formula.rules import DecisionRules
 
 Point = TypeVar("Point", float, datetime)
 
@@ -218,7 +215,7 @@ class Unit:
         return next((state for state in self.every if state.pattern == pattern), None)
 
 
-def units_of(rules: RuleSet, concepts: Sequence[str]) -> tuple[Unit, ...]:
+def units_of(rules: DecisionRules, concepts: Sequence[str]) -> tuple[Unit, ...]:
     """The columns behind some concepts, each with its possible states.
 
     >>> from logiclens.formula import parse
@@ -237,7 +234,7 @@ def units_of(rules: RuleSet, concepts: Sequence[str]) -> tuple[Unit, ...]:
     return tuple(_unit(rules, column, tuple(members)) for column, members in columns.items())
 
 
-def told(rules: RuleSet, concepts: Sequence[str], row: Mapping[str, bool]) -> list[str]:
+def told(rules: DecisionRules, concepts: Sequence[str], row: Mapping[str, bool]) -> list[str]:
     """How the columns behind some concepts stand in a row of these and other concepts."""
     whole = {unit.column: unit for unit in units_of(rules, tuple(row))}
     words = []
@@ -251,7 +248,7 @@ def told(rules: RuleSet, concepts: Sequence[str], row: Mapping[str, bool]) -> li
     return words
 
 
-def linked(rules: RuleSet, concepts: Iterable[str]) -> tuple[str, ...]:
+def linked(rules: DecisionRules, concepts: Iterable[str]) -> tuple[str, ...]:
     """The concepts, and those that groups tie to their columns: two may exclude each other through a third."""
     found = dict.fromkeys(concepts)
     groups = [*rules.groups.exclusive, *rules.groups.implied]
@@ -264,7 +261,7 @@ def linked(rules: RuleSet, concepts: Iterable[str]) -> tuple[str, ...]:
         found.update(dict.fromkeys(concept for group in tied for concept in group))
 
 
-def said(rules: RuleSet, literal: Literal) -> str:
+def said(rules: DecisionRules, literal: Literal) -> str:
     """A literal told on the raw column."""
     if literal.concept in rules.predicates:
         return rules.predicates[literal.concept].words(literal.positive)
@@ -284,7 +281,7 @@ def shown(value: Any) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def now(rules: RuleSet, concept: str, cells: Mapping[str, Any]) -> str:
+def now(rules: DecisionRules, concept: str, cells: Mapping[str, Any]) -> str:
     """How it stands with a concept in the row: `it is 60`; `it is not` where only the concept itself is known."""
     predicate = rules.predicate(concept)
     if predicate.column in cells:
@@ -327,12 +324,12 @@ def _cell(name: str, value: Any) -> Any:
     return next(iter(value))
 
 
-def known_in(rules: RuleSet, concept: str, cells: Mapping[str, Any]) -> bool:
+def known_in(rules: DecisionRules, concept: str, cells: Mapping[str, Any]) -> bool:
     """Whether the row says if the concept is true."""
     return rules.predicate(concept).column in cells or concept in cells
 
 
-def concepts_of(rules: RuleSet, concepts: Iterable[str], cells: Mapping[str, Any]) -> dict[str, bool]:
+def concepts_of(rules: DecisionRules, concepts: Iterable[str], cells: Mapping[str, Any]) -> dict[str, bool]:
     """Which concepts are true in a row."""
     columns = {name: np.array([value], dtype=object) for name, value in cells.items()}
     return {concept: bool(rules.holds(concept, columns)[0]) for concept in concepts}
@@ -343,7 +340,7 @@ def packed_row(concepts: Mapping[str, bool]) -> PackedRows:
     return PackedRows.of(np.array([list(concepts.values())], dtype=np.bool_), list(concepts))
 
 
-def _unit(rules: RuleSet, column: str, concepts: tuple[str, ...]) -> Unit:
+def _unit(rules: DecisionRules, column: str, concepts: tuple[str, ...]) -> Unit:
     predicates = [rules.predicate(concept) for concept in concepts]
     states, steps = _states(rules, column, predicates)
     missing = None
@@ -353,7 +350,7 @@ def _unit(rules: RuleSet, column: str, concepts: tuple[str, ...]) -> Unit:
 
 
 def _states(
-    rules: RuleSet, column: str, predicates: Sequence[Predicate]
+    rules: DecisionRules, column: str, predicates: Sequence[Predicate]
 ) -> tuple[tuple[State, ...], tuple[State, ...]]:
     """The patterns that values of a column make, and its steps."""
     compared = [p for p in predicates if p.operator != "missing"]
@@ -380,7 +377,7 @@ def _states(
     return Numbers(column, sorted({float(number) for number in numbers})).states(predicates)
 
 
-def _meant(rules: RuleSet) -> set[str]:
+def _meant(rules: DecisionRules) -> set[str]:
     """The columns that predicates compare; any other is a concept itself."""
     return {predicate.column for predicate in rules.predicates.values() if predicate.operator != "missing"}
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.formula import cover
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal, implied_by
+from logiclens.formula.minimisation import simplify
 from logiclens.formula.packed_rows import RowsLike, pack
 from logiclens.formula.text import format_formula
 
@@ -132,7 +133,7 @@ class Diff:
 
 def diff(
     before: DNF | Complement,
-    after: DNF | Complement,
+    other: DNF | Complement,
     rows: RowsLike | None = None,
     names: Sequence[str] | None = None,
 ) -> Diff:
@@ -145,21 +146,21 @@ def diff(
     now also: old & ~smoker & ~sepsis
     1 of 2 rows differ: 1 turn to yes and 0 to no
     """
-    if not isinstance(after, DNF | Complement):
-        raise LogicLensError(f"expected another DNF, got {type(after).__name__}: read text by parse() first.")
-    concepts = tuple(dict.fromkeys((*before.concepts, *after.concepts)))
-    gained, lost = _without(after, before, concepts), _without(before, after, concepts)
+    if not isinstance(other, DNF | Complement):
+        raise LogicLensError(f"expected another DNF, got {type(other).__name__}: read text by parse() first.")
+    concepts = tuple(dict.fromkeys((*before.concepts, *other.concepts)))
+    gained, lost = _without(other, before, concepts), _without(before, other, concepts)
     untold = [words for words, formula in (("gained", gained), ("lost", lost)) if formula is None]
     remark = f"what is {' and '.join(untold)} takes more than {MAX_DIFF_CUBES:,} cubes to say" if untold else ""
     return Diff(
         before,
-        after,
-        _changes(before, after),
+        other,
+        _changes(before, other),
         gained,
         lost,
-        equivalent=implied_by(before, after) and implied_by(after, before),
+        equivalent=implied_by(before, other) and implied_by(other, before),
         remark=remark,
-        rows=None if rows is None else _on_rows(before, after, rows, names),
+        rows=None if rows is None else _on_rows(before, other, rows, names),
     )
 
 
@@ -228,8 +229,6 @@ def _common(left: Cube, right: Cube) -> int:
 
 def _beyond(formula: DNF, other: DNF, concepts: Sequence[str]) -> DNF | None:
     """Where `formula` holds and `other` does not; None where that takes too many cubes to say."""
-    from logiclens.formula.minimisation import simplify
-
     place = {concept: i for i, concept in enumerate(concepts)}
     rest, beyond = [_masks(cube, place) for cube in other], list[cover.Masks]()
     try:

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.formula import cover
+from logiclens.formula.notation import format_cubes
 from logiclens.formula.packed_rows import PackedRows, RowsLike, pack
 
 if TYPE_CHECKING:
+    # For annotations only: the answers of `diff` and `check` are made of formulas.
     from logiclens.formula.check import Check, Property
     from logiclens.formula.diff import Diff
     from logiclens.formula.groups import Groups
@@ -258,23 +260,19 @@ class DNF(_Operators):
         kept = [cube for cube in self.cubes if all(assignment.get(x.concept, x.positive) == x.positive for x in cube)]
         return DNF(Cube(literal for literal in cube if literal.concept not in assignment) for cube in kept)
 
-    def diff(self, other: DNF | Complement, rows: RowsLike | None = None, names: Sequence[str] | None = None) -> Diff:
-        """What differs between this formula and a later version, and with `rows` on which of them."""
-        from logiclens.formula.diff import diff
+    if TYPE_CHECKING:
+        # `formula/__init__` adds these methods to the class.
+        def diff(
+            self, other: DNF | Complement, rows: RowsLike | None = None, names: Sequence[str] | None = None
+        ) -> Diff:
+            """Return what changed between this formula and a later version, and on which of the `rows`."""
 
-        return diff(self, other, rows, names)
-
-    def check(self, wanted: Property | str, *, groups: Groups | None = None) -> Check:
-        """Whether the formula has a property such as `"never uses 'gender'"`, on the rows that `groups` allow."""
-        from logiclens.formula.check import check_formula
-
-        return check_formula(self, wanted, groups=groups)
+        def check(self, wanted: Property | str, *, groups: Groups | None = None) -> Check:
+            """Say whether the formula has a property such as `"never uses 'gender'"` on all rows `groups` allow."""
 
     def __str__(self) -> str:
         """The ascii text."""
-        from logiclens.formula.text import format_formula
-
-        return format_formula(self)
+        return format_cubes(self.cubes)
 
     def __repr__(self) -> str:
         """The class and the ascii text."""
@@ -336,11 +334,12 @@ class Complement:
         """Whether both hold on the same rows, however they are written."""
         return implied_by(self, other) and implied_by(other, self)
 
-    def diff(self, other: DNF | Complement, rows: RowsLike | None = None, names: Sequence[str] | None = None) -> Diff:
-        """What differs between this complement and a later version, and with `rows` on which of them."""
-        from logiclens.formula.diff import diff
-
-        return diff(self, other, rows, names)
+    if TYPE_CHECKING:
+        # `formula/__init__` adds this method to the class.
+        def diff(
+            self, other: DNF | Complement, rows: RowsLike | None = None, names: Sequence[str] | None = None
+        ) -> Diff:
+            """Return what changed between this complement and a later version, and on which of the `rows`."""
 
     def __bool__(self) -> bool:
         """Refuse: whether a formula is 'true' depends on the row."""

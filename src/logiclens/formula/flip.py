@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,10 +25,7 @@ from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import unknown_concept
 from logiclens.formula.predicate import Scalar
-
-if TYPE_CHECKING:
-    from logiclens.formula.rule_set import RuleSet
-
+from logiclens.formula.rules import DecisionRules
 
 NOTHING: Mapping[str, bool] = {}
 
@@ -227,7 +224,7 @@ class _Row:
     `parts` are what counts as one change, and `told` the concepts that a change is told by, besides those it changes.
     """
 
-    rules: RuleSet
+    rules: DecisionRules
     cells: Mapping[str, Any]
     concepts: Mapping[str, bool]
     units: tuple[Unit, ...]
@@ -236,7 +233,7 @@ class _Row:
 
 
 def flip(
-    rules: RuleSet, row: Any, *, frozen: Sequence[str] = (), to: Scalar | None = None, of: Scalar | None = None
+    rules: DecisionRules, row: Any, *, frozen: Sequence[str] = (), to: Scalar | None = None, of: Scalar | None = None
 ) -> Flip:
     """A change of the fewest raw columns, then of the fewest concepts, that changes the answer on a row.
 
@@ -274,7 +271,7 @@ def flip(
     return Flip(target.before, target.answer(found), _changes(here, found), found)
 
 
-def _row(rules: RuleSet, cells: Mapping[str, Any], frozen: Sequence[str]) -> _Row:
+def _row(rules: DecisionRules, cells: Mapping[str, Any], frozen: Sequence[str]) -> _Row:
     """The concepts that count: those of the formulas, the frozen ones, and those that a group ties to them."""
     meant = [name for concept, predicate in rules.predicates.items() for name in (concept, predicate.column)]
     known = list(dict.fromkeys([*rules.columns, *rules.concepts, *meant, *rules.groups.concepts, *cells]))
@@ -294,7 +291,7 @@ def _row(rules: RuleSet, cells: Mapping[str, Any], frozen: Sequence[str]) -> _Ro
     return _Row(rules, cells, concepts_of(rules, concepts, cells), units, _parts(rules, units), told)
 
 
-def _parts(rules: RuleSet, units: Sequence[Unit]) -> tuple[tuple[Unit, ...], ...]:
+def _parts(rules: DecisionRules, units: Sequence[Unit]) -> tuple[tuple[Unit, ...], ...]:
     """What counts as one change: a column, or the 0/1 columns of an exclusive group."""
     part = {unit.column: i for i, unit in enumerate(units)}
     bare = {unit.column for unit in units if _is_concept_itself(rules, unit)}
@@ -304,7 +301,7 @@ def _parts(rules: RuleSet, units: Sequence[Unit]) -> tuple[tuple[Unit, ...], ...
     return tuple(tuple(u for u in units if part[u.column] == i) for i in dict.fromkeys(part.values()))
 
 
-def _is_concept_itself(rules: RuleSet, unit: Unit) -> bool:
+def _is_concept_itself(rules: DecisionRules, unit: Unit) -> bool:
     """Whether a column is a 0/1 concept, which at most is also asked whether it is missing."""
     compared = [concept for concept in unit.concepts if rules.predicate(concept).operator != "missing"]
     return compared == [unit.column] and unit.column not in rules.predicates
@@ -358,7 +355,7 @@ class _Target(Protocol):
         """Whether that is what was wanted."""
 
 
-def _target(rules: RuleSet, row: Mapping[str, bool], to: Scalar | None, of: Scalar | None) -> _Target:
+def _target(rules: DecisionRules, row: Mapping[str, bool], to: Scalar | None, of: Scalar | None) -> _Target:
     if of is not None:
         if to is not None:
             raise LogicLensError("pass either to=..., the class wanted, or of=..., the class whose formula is to turn.")
@@ -389,7 +386,7 @@ class _Formula:
 class _Answer:
     """Change the answer of all rules together, to one class if given. Place -1: nobody decides."""
 
-    def __init__(self, rules: RuleSet, row: Mapping[str, bool], to: int | None) -> None:
+    def __init__(self, rules: DecisionRules, row: Mapping[str, bool], to: int | None) -> None:
         self.rules = rules
         self.place = self._place(row)
         self.before = self.answer(row)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from logiclens.errors import LogicLensError, UnknownConcept
+from logiclens.errors import LogicLensError, UnknownConcept, nearest
 
 WORD = 64
 BLOCK = 8192
@@ -197,9 +196,9 @@ def popcount(packed: NDArray[np.uint64]) -> int:
 
 def unknown_concept(concept: str, known: Sequence[str]) -> UnknownConcept:
     """The error for a name that the rows do not have, with the nearest one they do."""
-    near = difflib.get_close_matches(concept, known, n=1)
+    near = nearest(concept, known)
     hint = (
-        f" Did you mean {near[0]!r}?"
+        f" Did you mean {near!r}?"
         if near
         else f" Known concepts: {', '.join(map(repr, known[:8]))}"
         + (f" and {len(known) - 8} more." if len(known) > 8 else ".")

@@ -10,9 +10,10 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate, plain_label
-from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.formula.rules import DecisionRules, Rule
 
 Made = TypeVar("Made")
+Rules = TypeVar("Rules", bound=DecisionRules)
 
 KIND = "logiclens rules"
 SCHEMA = 2
@@ -26,10 +27,10 @@ _FIELDS = {1: _FIELDS_1, SCHEMA: (*_FIELDS_1, "order")}
 _RESOLVE = {1: ("confidence", "none"), SCHEMA: ("order", "confidence", "none")}
 
 
-def to_dict(rules: RuleSet) -> dict[str, Any]:
+def to_dict(rules: DecisionRules) -> dict[str, Any]:
     """The rules as dictionaries, lists, texts, numbers and Booleans only.
 
-    >>> from logiclens.formula import parse
+    >>> from logiclens.formula import RuleSet, parse
     >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)),), {"old": Predicate("age", ">=", 60.0)})
     >>> to_dict(rules)["classes"]
     [{'class': 'ill', 'cubes': [{'if': {'old': True, 'smoker': False}, 'confidence': 0.9}]}]
@@ -83,8 +84,11 @@ def _rule_to_dict(rule: Rule, place: int) -> dict[str, Any]:
     return {"class": label, "cubes": cubes, **({"bags": int(rule.bags)} if rule.is_counted else {})}
 
 
-def from_dict(data: Any) -> RuleSet:
-    """The rules that `to_dict` wrote; anything else is refused in one sentence that says where it went wrong."""
+def from_dict(data: Any, kind: type[Rules]) -> Rules:
+    """Make rules of what `to_dict` wrote: a `RuleSet`, or another `kind` of rules.
+
+    Raises `LogicLensError` with one sentence that says where the data is not a rule set.
+    """
     if not isinstance(data, Mapping):
         _refuse(f"expected an object, got {shown(data)}.")
     # First what it is and of which version: only then do its fields mean anything.
@@ -97,10 +101,10 @@ def from_dict(data: Any) -> RuleSet:
     _check_fields(data, _FIELDS[schema], "the top level")
     classes = _list(data["classes"], "'classes'")
     groups: dict[str, list[list[str]]] = {}
-    for kind in ("exclusive", "implied"):
-        groups[kind] = [
-            [_string(name, f"'{kind}'") for name in _list(group, f"'{kind}'")]
-            for group in _list(data[kind], f"'{kind}'")
+    for field in ("exclusive", "implied"):
+        groups[field] = [
+            [_string(name, f"'{field}'") for name in _list(group, f"'{field}'")]
+            for group in _list(data[field], f"'{field}'")
         ]
     otherwise = data["otherwise"]
     if otherwise is not None and type(otherwise) is not int:
@@ -114,7 +118,7 @@ def from_dict(data: Any) -> RuleSet:
     if not isinstance(data["multilabel"], bool):
         _refuse(f"'multilabel' must be true or false, got {shown(data['multilabel'])}.")
     return _made(
-        RuleSet,
+        kind,
         rules=_rules(classes, schema),
         predicates=_predicates(data["predicates"]),
         groups=Groups(**groups),

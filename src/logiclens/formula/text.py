@@ -9,49 +9,33 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal as OneOf
 
 from logiclens.errors import FormulaSyntaxError, LogicLensError
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import NO_GROUPS, Groups
+from logiclens.formula.notation import (
+    LATEX_ESCAPES,
+    QUOTED_ESCAPES,
+    SYMBOLS,
+    WORDS,
+    Style,
+    format_cube,
+    format_cubes,
+    quoted_name,
+    symbols_of,
+)
 from logiclens.formula.packed_rows import unknown_concept
-
-Style = OneOf["ascii", "unicode", "latex"]
 
 MAX_DEPTH = 100
 """How deeply parentheses and negations may nest."""
 
 
-@dataclass(frozen=True)
-class _Symbols:
-    conjunction: str
-    disjunction: str
-    negation: str
-    true: str
-    false: str
-
-
-_SYMBOLS: dict[str, _Symbols] = {
-    "ascii": _Symbols(" & ", " | ", "~", "True", "False"),
-    "unicode": _Symbols(" ∧ ", " ∨ ", "¬", "⊤", "⊥"),
-    "latex": _Symbols(r" \land ", r" \lor ", r"\lnot ", r"\top", r"\bot"),
-}
-
-_WORDS = {"and": "&", "or": "|", "not": "~", "True": "1", "False": "0"}
 _OPERATORS = {
     "&&": "&", "||": "|", "&": "&", "|": "|", "~": "~", "!": "~", "(": "(", ")": ")",
     "∧": "&", "∨": "|", "¬": "~", "⊤": "1", "⊥": "0",
     r"\land": "&", r"\wedge": "&", r"\lor": "|", r"\vee": "|", r"\lnot": "~", r"\neg": "~",
     r"\top": "1", r"\bot": "0", r"\left(": "(", r"\right)": ")",
 }  # fmt: skip
-
-_LATEX_ESCAPES = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "\n": r"\textvisiblespace{}", "-": r"{-}", "'": r"\textquotesingle{}",
-    "`": r"\textasciigrave{}", " ": r"\ ",
-}  # fmt: skip
-_QUOTED_ESCAPES = {"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def format_formula(formula: DNF | Complement | Cube | Literal, style: Style = "ascii") -> str:
@@ -67,9 +51,7 @@ def format_formula(formula: DNF | Complement | Cube | Literal, style: Style = "a
     >>> print(format_formula(Complement(formula), "unicode"))
     ¬(("age >= 72.5" ∧ ¬smoker) ∨ sepsis)
     """
-    if style not in _SYMBOLS:
-        raise LogicLensError(f"unknown style {style!r}: choose 'ascii', 'unicode' or 'latex'.")
-    symbols = _SYMBOLS[style]
+    symbols = symbols_of(style)
     if isinstance(formula, Complement):
         if formula.is_constant:
             return symbols.true if not formula.of.cubes else symbols.false
@@ -77,14 +59,7 @@ def format_formula(formula: DNF | Complement | Cube | Literal, style: Style = "a
         (cube, *others) = formula.of.cubes
         alone = not others and len(cube) == 1 and cube.literals[0].positive
         return f"{symbols.negation}{text}" if alone else f"{symbols.negation}({text})"
-    cubes = (formula | DNF.false).cubes
-    if not cubes:
-        return symbols.false
-    name = _latex_name if style == "latex" else _quoted_name
-    return symbols.disjunction.join(
-        _format_cube([symbols.negation * (not lit.positive) + name(lit.concept) for lit in cube], symbols, len(cubes))
-        for cube in cubes
-    )
+    return format_cubes((formula | DNF.false).cubes, style)
 
 
 def format_first_order(
@@ -112,19 +87,19 @@ def format_first_order(
     if not isinstance(formula, Complement):
         body = _first_order_body(formula, groups)
     elif other is not None:
-        body = f"¬{_quoted_name(other)}(x)"
+        body = f"¬{quoted_name(other)}(x)"
     else:
         body = f"¬({_first_order_body(formula.of, groups)})"
     sign, note = ("↔", "") if fidelity is None else ("≈", f"   [fidelity {_percent(fidelity)}]")
-    return f"∀x: {_quoted_name(head)}(x) {sign} {body}{note}"
+    return f"∀x: {quoted_name(head)}(x) {sign} {body}{note}"
 
 
 def _first_order_body(formula: DNF, groups: Groups) -> str:
-    symbols = _SYMBOLS["unicode"]
+    symbols = SYMBOLS["unicode"]
     apart = len(formula) > 1 and all(groups.apart(a, b) for a, b in combinations(formula.cubes, 2))
     body = (" ⊕ " if apart else symbols.disjunction).join(
-        _format_cube(
-            ["¬" * (not lit.positive) + _quoted_name(lit.concept) + "(x)" for lit in cube], symbols, len(formula)
+        format_cube(
+            ["¬" * (not lit.positive) + quoted_name(lit.concept) + "(x)" for lit in cube], symbols, len(formula)
         )
         for cube in formula
     )
@@ -159,21 +134,6 @@ def _percent(share: float) -> str:
     return "above 99.9%" if text == "100.0%" and share < 1 else text
 
 
-def _format_cube(literals: list[str], symbols: _Symbols, n_cubes: int) -> str:
-    text = symbols.conjunction.join(literals) or symbols.true
-    return f"({text})" if len(literals) > 1 and n_cubes > 1 else text
-
-
-def _quoted_name(name: str) -> str:
-    if _BARE_NAME.fullmatch(name) and name not in _WORDS:
-        return name
-    return '"' + "".join(_QUOTED_ESCAPES.get(character, character) for character in name) + '"'
-
-
-def _latex_name(name: str) -> str:
-    return r"\text{" + "".join(_LATEX_ESCAPES.get(character, character) for character in name) + "}"
-
-
 @dataclass(frozen=True)
 class _Token:
     kind: str
@@ -181,7 +141,6 @@ class _Token:
     column: int
 
 
-_BARE_NAME = re.compile(r"[^\W\d]\w*")
 _TOKEN = re.compile(
     r"(?P<space>\s+)"
     r'|(?P<quoted>"(?:[^"\\]|\\.)*")'
@@ -191,12 +150,12 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _LATEX_PIECE = re.compile(
-    "|".join(re.escape(escape) for escape in sorted(_LATEX_ESCAPES.values(), key=len, reverse=True))
+    "|".join(re.escape(escape) for escape in sorted(LATEX_ESCAPES.values(), key=len, reverse=True))
     + r"|(?P<end>\})|(?P<plain>[^\\{}])",
     re.DOTALL,
 )
-_UNESCAPED = {escape: character for character, escape in _LATEX_ESCAPES.items()}
-_UNQUOTED = {escape[1]: character for character, escape in _QUOTED_ESCAPES.items()}
+_UNESCAPED = {escape: character for character, escape in LATEX_ESCAPES.items()}
+_UNQUOTED = {escape[1]: character for character, escape in QUOTED_ESCAPES.items()}
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -212,7 +171,7 @@ def _tokens(text: str) -> list[_Token]:
                 raise FormulaSyntaxError(f"column {column}: unknown operator {value!r}.", column)
             tokens.append(_Token(_OPERATORS[value], value, column))
         elif kind == "word":
-            tokens.append(_Token(_WORDS.get(value, "name"), value, column))
+            tokens.append(_Token(WORDS.get(value, "name"), value, column))
         elif kind == "quoted":
             tokens.append(_Token("name", _unquote(value[1:-1], column), column))
         elif kind == "latex":

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from logiclens.formula.column_states import cells_of, concepts_of, now, packed_row, said
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.predicate import Scalar, is_missing
-
-if TYPE_CHECKING:
-    from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.formula.rules import DecisionRules, Rule, no_class
 
 
 @dataclass(frozen=True)
@@ -126,8 +124,6 @@ class Why:
 
     def __getitem__(self, label: Scalar) -> ClassReason:
         """The reasons of one class."""
-        from logiclens.formula.rule_set import no_class
-
         for reason in self.classes:
             if reason.label == label or str(reason.label) == label:
                 return reason
@@ -138,7 +134,7 @@ class Why:
         return "\n".join([self.because, *map(str, self.classes)])
 
 
-def why(rules: RuleSet, row: Any) -> Why:
+def why(rules: DecisionRules, row: Any) -> Why:
     """Why the rules answer as they do on one row of a raw table or of concepts.
 
     >>> from logiclens.formula import parse
@@ -186,7 +182,7 @@ def _best(reason: ClassReason) -> CubeReason:
     return max(reason.fired, key=lambda cube: cube.confidence)
 
 
-def _deciding(rules: RuleSet, reason: ClassReason) -> CubeReason:
+def _deciding(rules: DecisionRules, reason: ClassReason) -> CubeReason:
     """The fired cube of a class that decides: with an order the first written, else the one trusted most."""
     return reason.fired[0] if rules.resolve == "order" else _best(reason)
 
@@ -205,7 +201,7 @@ def _of_several(classes: tuple[ClassReason, ...]) -> Why:
     return Why(answer, told, None, classes)
 
 
-def _class_reason(rules: RuleSet, rule: Rule, cells: Mapping[str, Any], holds: Mapping[str, bool]) -> ClassReason:
+def _class_reason(rules: DecisionRules, rule: Rule, cells: Mapping[str, Any], holds: Mapping[str, bool]) -> ClassReason:
     written = next(other for other in rules.rules if not other.is_complement) if rule.is_complement else rule
     cubes = tuple(
         CubeReason(
@@ -222,7 +218,7 @@ def _class_reason(rules: RuleSet, rule: Rule, cells: Mapping[str, Any], holds: M
     return ClassReason(rule.label, cubes)
 
 
-def _said_here(rules: RuleSet, literal: Literal, cells: Mapping[str, Any]) -> str:
+def _said_here(rules: DecisionRules, literal: Literal, cells: Mapping[str, Any]) -> str:
     """A literal as it is told of this row: `age below 72.5` would be a claim about an age that is missing."""
     predicate = rules.predicate(literal.concept)
     column = predicate.column
@@ -232,7 +228,7 @@ def _said_here(rules: RuleSet, literal: Literal, cells: Mapping[str, Any]) -> st
     return f"{source} missing (so not {said(rules, literal.negated).removeprefix(f'{column} ')})"
 
 
-def _failed(rules: RuleSet, literal: Literal, cells: Mapping[str, Any]) -> FailedLiteral:
+def _failed(rules: DecisionRules, literal: Literal, cells: Mapping[str, Any]) -> FailedLiteral:
     column = rules.predicate(literal.concept).column
     source = column if column in cells else literal.concept
     value, wanted = cells[source], said(rules, literal)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import require_extra
 from logiclens.nn.layers import EntropyNet
+from logiclens.storage import open_whole
 from logiclens.train.config import History
 
 if TYPE_CHECKING:
@@ -36,10 +36,8 @@ MOST_INSIDE = 4
 
 def require_matplotlib() -> None:
     """Say plainly what is missing, before any long work starts."""
-    try:
+    with require_extra("report", "drawing"):
         import matplotlib  # noqa: F401
-    except ImportError:
-        raise LogicLensError("drawing needs matplotlib: pip install 'logiclens[report]'.") from None
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -209,13 +207,9 @@ def plot_pareto(
 
 
 def save_png(figure: Figure, path: Path) -> None:
-    """Write a PNG under a temporary name, then rename: an interrupted run leaves no broken file."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        figure.savefig(temporary, format="png", dpi=150)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Write a figure as a PNG file."""
+    with open_whole(path) as file:
+        figure.savefig(file, format="png", dpi=150)
 
 
 def _on_two_lines(line: str) -> str:

@@ -1,4 +1,4 @@
-"""What a notebook shows of explanations and models: fragments of HTML with nothing to run and nothing to load."""
+"""HTML that a notebook shows of rules, explanations and models: fragments without scripts and without links."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Protocol
 
-from logiclens.formula.dnf import DNF, Complement
-from logiclens.formula.english import english, recurrence_words
-from logiclens.formula.html import BLOCK, CODE, FAINT, faint, rules_html
+from logiclens.formula.dnf import DNF, Complement, Cube
+from logiclens.formula.english import english, literal_words, recurrence_words
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.rule_set import RuleSet
+from logiclens.formula.rules import DecisionRules, Rule
 from logiclens.formula.text import format_formula
 
 MOST_BARS = 15
@@ -21,6 +20,16 @@ MOST_SETTING = 200
 """Letters of a setting that are shown."""
 
 _BAR = 12.0  # em, for a relevance of 1
+
+# Text keeps the colour of the page, light or dark: what is less important is only made fainter.
+_BLOCK = "max-width:64em;overflow-x:auto;text-align:left;line-height:1.45"
+_FAINT = "opacity:0.75;font-size:0.87em"
+_LINE = "1px solid rgba(128,128,128,0.4)"
+_CELL = f"text-align:left;vertical-align:top;padding:0.35em 1.2em 0.35em 0;border:none;border-top:{_LINE}"
+_FOLLOWING = "text-align:left;vertical-align:top;padding:0 1.2em 0.35em 0;border:none"
+_WRAP = "white-space:normal;overflow-wrap:anywhere"
+_NAME = "white-space:normal;overflow-wrap:break-word;max-width:18em"
+_CODE = "background:none;color:inherit;padding:0;white-space:pre-wrap;overflow-wrap:anywhere"
 
 
 class ExplainedClass(Protocol):
@@ -102,9 +111,9 @@ def explanation_html(explanation: Explained) -> str:
         parts.append(class_html(explained, explanation.predicates, folded=folded, more=recurs))
     if explanation.soft_agreement is not None:
         agree = percent(explanation.soft_agreement)
-        parts.append(faint(f"The rules predict what the soft network did on {agree} of the explained rows."))
-    parts += [faint(f"note: {note}") for note in explanation.notes]
-    return f'<div style="{BLOCK}">{"".join(parts)}</div>'
+        parts.append(_faint(f"The rules predict what the soft network did on {agree} of the explained rows."))
+    parts += [_faint(f"note: {note}") for note in explanation.notes]
+    return f'<div style="{_BLOCK}">{"".join(parts)}</div>'
 
 
 def class_html(
@@ -115,26 +124,101 @@ def class_html(
     `more` is HTML that goes below it.
     """
     words = english(explained.formula, predicates, head=explained.name)
-    told = [faint(sentence) for sentence in _facts(explained)]
+    told = [_faint(sentence) for sentence in _facts(explained)]
     if explained.reason is not None:
         why = escape(" ".join(part for part in (explained.reason, explained.remedy) if part))
         told.insert(0, f'<p style="margin:0.4em 0 0 0">{why}</p>')
     return (
         f'<details{"" if folded else " open"} style="margin:0 0 1em 0;overflow-wrap:anywhere">'
         f'<summary style="cursor:pointer"><strong>{escape(explained.name)}</strong>: {escape(words)}</summary>'
-        f'<div style="margin:0.3em 0 0 1.1em"><code style="{CODE}">{escape(explained.first_order)}</code>'
+        f'<div style="margin:0.3em 0 0 1.1em"><code style="{_CODE}">{escape(explained.first_order)}</code>'
         f"{''.join(told)}{_bars(explained.relevance, explained.formula.concepts)}{more}</div></details>"
     )
 
 
-def model_html(name: str, settings: Mapping[str, object], rules: RuleSet | None, facts: Sequence[str]) -> str:
+def model_html(name: str, settings: Mapping[str, object], rules: DecisionRules | None, facts: Sequence[str]) -> str:
     """A fitted model: the settings that were changed, its rules, and what is known of them."""
     changed = ", ".join(f"{setting}={_cut(repr(value))}" for setting, value in settings.items())
     table = "" if rules is None else rules_html(rules)
     return (
-        f'<div style="{BLOCK}"><p style="margin:0 0 0.6em 0"><strong>{escape(name)}</strong>'
-        f'<code style="{CODE}">({escape(changed)})</code>, fitted</p>{table}{"".join(map(faint, facts))}</div>'
+        f'<div style="{_BLOCK}"><p style="margin:0 0 0.6em 0"><strong>{escape(name)}</strong>'
+        f'<code style="{_CODE}">({escape(changed)})</code>, fitted</p>{table}{"".join(map(_faint, facts))}</div>'
     )
+
+
+def rules_html(rules: DecisionRules) -> str:
+    """A row for each cube, the class it speaks for and how far it can be trusted; then who decides in doubt.
+
+    A column says in how many bags each cube recurs, where that is known.
+
+    >>> from logiclens.formula import Rule, RuleSet, parse
+    >>> print(rules_html(RuleSet((Rule("ill", parse("old & ~fit"), (0.9,)),))))
+    <div ...<th ...>ill</th><td ...>old is true and fit is not true</td><td ...>90.0%</td>...
+    """
+    counted = any(rule.is_counted for rule in rules.rules)
+    words = ("class", "if", "confidence", *(("recurs",) if counted else ()))
+    head = "".join(f'<th scope="col" style="{_CELL};border-top:none">{word}</th>' for word in words)
+    rows = "".join(_rows(rule, rules, counted=counted) for rule in rules.rules)
+    return (
+        f'<div style="{_BLOCK}"><table style="border-collapse:collapse;margin:0">'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        f"{_faint(' '.join([*_in_doubt(rules), _CONFIDENCE]))}</div>"
+    )
+
+
+def _faint(text: str) -> str:
+    """A paragraph of small print."""
+    return f'<p style="margin:0.4em 0 0 0;{_FAINT}">{escape(text)}</p>'
+
+
+_CONFIDENCE = (
+    "Confidence is the lower end of the 95% interval of how often the class is right where the condition holds."
+)
+
+
+def _rows(rule: Rule, rules: DecisionRules, *, counted: bool) -> str:
+    """The cubes of one class, one under the other, and the formula that they make."""
+    lines = [
+        (_cube_words(cube, rules), f"{100 * confidence:.1f}%", recurrence)
+        for cube, confidence, recurrence in zip(rule.cubes, rule.confidence, rule.recurrence, strict=False)
+    ] or [("otherwise", f"{100 * rule.confidence[0]:.1f}%", "") if rule.is_complement else ("never", "", "")]
+    name = f'<th scope="rowgroup" rowspan="{len(lines) + 1}" style="{_CELL};{_NAME}">{escape(rule.name)}</th>'
+    rows = []
+    for place, (words, confidence, recurrence) in enumerate(lines):
+        cell = _CELL if place == 0 else _FOLLOWING
+        told = words if place == 0 else f"or if {words}"
+        recurs = f'<td style="{cell};{_FAINT}">{recurrence}</td>' if counted else ""
+        rows.append(
+            f'<tr>{name if place == 0 else ""}<td style="{cell};{_WRAP}">{escape(told)}</td>'
+            f'<td style="{cell}">{confidence}</td>{recurs}</tr>'
+        )
+    formula = escape(format_formula(rule.formula, "unicode"))
+    span = f'<td colspan="{2 + counted}" style="{_FOLLOWING};{_FAINT}">'
+    rows.append(f'<tr>{span}<code style="{_CODE}">{formula}</code></td></tr>')
+    return "".join(rows)
+
+
+def _cube_words(cube: Cube, rules: DecisionRules) -> str:
+    return " and ".join(literal_words(literal, rules.predicates) for literal in cube) or "always"
+
+
+def _in_doubt(rules: DecisionRules) -> list[str]:
+    """Who decides where not exactly one formula fires."""
+    if rules.multilabel:
+        return ["Each class is answered by its own formula: a row may have several, or none."]
+    if rules.resolve == "none":
+        return ["Where not exactly one class fires, nobody decides."]
+    if any(rule.is_complement for rule in rules.rules):
+        return []
+    told = []
+    if sum(len(rule.cubes) > 0 for rule in rules.rules) > 1:
+        told.append(
+            f"The first that applies decides: {', then '.join(rules.names[place] for place in rules.order)}."
+            if rules.resolve == "order"
+            else "Where several classes fire, the condition with the highest confidence decides; the upper of equals."
+        )
+    otherwise = "nobody decides" if rules.otherwise is None else f"the class is {rules.names[rules.otherwise]}"
+    return [*told, f"Where no class fires, {otherwise}."]
 
 
 def percent(share: float) -> str:
@@ -178,8 +262,10 @@ def _bars(relevance: Mapping[str, float], used: Sequence[str]) -> str:
     if not rows:
         return ""
     left = len(ranked) - MOST_BARS
-    table = f'<table style="border-collapse:collapse;margin:0.5em 0 0 0;{FAINT}"><tbody>{"".join(rows)}</tbody></table>'
-    return table + (faint(f"and {left} less relevant") if left > 0 else "")
+    table = (
+        f'<table style="border-collapse:collapse;margin:0.5em 0 0 0;{_FAINT}"><tbody>{"".join(rows)}</tbody></table>'
+    )
+    return table + (_faint(f"and {left} less relevant") if left > 0 else "")
 
 
 def _recurring(counted: Any, formula: Any, stability: Any) -> str:
@@ -198,7 +284,7 @@ def _recurring(counted: Any, formula: Any, stability: Any) -> str:
     if chosen:
         cubes.insert(0, f"Chosen in {total} {drawn}: {', '.join(chosen)}.")
     # Of a loaded model the cubes alone are known.
-    return "".join(map(faint, cubes or [f"In {total} {drawn} no concept was chosen."]))
+    return "".join(map(_faint, cubes or [f"In {total} {drawn} no concept was chosen."]))
 
 
 def _cut(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import require_extra
 from logiclens.report.charts import MOST_BARS, accuracy_chart, loss_chart, relevance_chart
 from logiclens.report.schema import check_result
 from logiclens.report.view import bar, class_views, confusions, deciding, differing, shade, standing, summary
@@ -63,12 +63,9 @@ def render(result: Mapping[str, Any]) -> str:
 
 def require_report() -> Any:
     """Say plainly what is missing, before any long work starts."""
-    try:
+    with require_extra("report", "the report"):
         import jinja2
         import matplotlib  # noqa: F401
-    except ImportError:
-        message = "the report needs jinja2 and matplotlib: pip install 'logiclens[report]'."
-        raise LogicLensError(message) from None
     return jinja2
 
 

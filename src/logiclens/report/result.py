@@ -6,7 +6,6 @@ number, the label and which of the used concepts are true; no raw value of the t
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,6 +35,7 @@ from logiclens.metrics.scores import explanation_accuracy
 from logiclens.nn.functional import THRESHOLD
 from logiclens.report.page import render, require_report
 from logiclens.report.schema import KIND, SCHEMA
+from logiclens.storage import write_whole
 
 MOST_ROWS = 1_000
 """How many of the rows that were set aside a result holds."""
@@ -417,17 +417,5 @@ def write_report(
     told = model.explain() if explanation is None else explanation
     known = Source(title, model.n_rows_, model.n_features_in_, model.target_name_ or "class")
     text = render(result_of(model, told, known, by=by))
-    return write_whole(target, text.encode("utf-8"))
-
-
-def write_whole(target: Path, content: bytes) -> Path:
-    """Write under a temporary name, then rename: an interrupted run leaves no broken file."""
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        os.replace(part, target)
-    except OSError as error:
-        raise LogicLensError(f"cannot write {target}: {error.strerror or error}.") from None
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(target, text)
     return target

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import difflib
 import hashlib
 import os
 import re
@@ -17,7 +16,7 @@ from typing import BinaryIO
 
 import pandas as pd
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, nearest
 from logiclens.tables.delimited import checked_delimiter, read_delimited
 from logiclens.tables.dtypes import doubtful_columns as doubtful_columns
 from logiclens.tables.dtypes import mixed_columns as mixed_columns
@@ -97,8 +96,9 @@ def _checked_suffix(path: Path) -> str:
     if not path.exists():
         if not path.parent.is_dir():
             raise LogicLensError(f"there is no file {path}, and no folder {path.parent} either.")
-        near = difflib.get_close_matches(path.name, sorted(os.listdir(path.parent)), n=1, cutoff=0.7)
-        raise LogicLensError(f"there is no file {path}" + (f"; did you mean {near[0]}?" if near else "."))
+        # File names are more alike than other names, since they share their suffix.
+        near = nearest(path.name, sorted(os.listdir(path.parent)), cutoff=0.7)
+        raise LogicLensError(f"there is no file {path}" + (f"; did you mean {near}?" if near else "."))
     if suffix_of(path) not in TEXT + PARQUET + JSON:
         refuse_workbook(path, path.name)
         known = " ".join(TEXT + PARQUET + JSON)

@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path
 from typing import Any, TextIO
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, require_extra
 
 BLOCK = 1 << 20
 
@@ -89,10 +89,8 @@ def refuse_workbook(path: Path, name: str) -> None:
 
 def pyarrow_module(module: str) -> Any:
     """A module of pyarrow, which is optional."""
-    try:
+    with require_extra("parquet", "Parquet"):
         return importlib.import_module(module)
-    except ImportError:
-        raise LogicLensError("Parquet needs pyarrow: pip install 'logiclens[parquet]'.") from None
 
 
 def sentence(error: Exception) -> str:

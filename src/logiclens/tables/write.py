@@ -6,14 +6,13 @@ import contextlib
 import gzip
 import json
 import os
-import secrets
-import shutil
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pandas as pd
 
 from logiclens.errors import LogicLensError
+from logiclens.storage import open_whole
 from logiclens.tables.dtypes import checked_names
 from logiclens.tables.formats import JSON, PARQUET, WRITTEN, pyarrow_module, sentence, suffix_of
 
@@ -23,7 +22,6 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
 
     The file appears when it is whole; until then an older one stays as it is.
     """
-    # A link is written through, not replaced.
     target = Path(os.path.realpath(path))
     suffix, packed = suffix_of(target), target.suffix.lower() == ".gz"
     if suffix not in WRITTEN and (packed or suffix not in PARQUET):
@@ -37,22 +35,14 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
     if target.exists() and not os.access(target, os.W_OK):
         raise LogicLensError(f"cannot write {path}: the file that is there may not be changed.")
     checked_names([str(column) for column in frame.columns], f"the table for {path}")
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with part.open("xb") as file, _packed(file) if packed else contextlib.nullcontext(file) as out:
+        with open_whole(path) as file, _packed(file) if packed else contextlib.nullcontext(file) as out:
             _write(frame, out, suffix)
-        if target.exists():
-            shutil.copymode(target, part)
-        os.replace(part, target)
-    except OSError as error:
-        raise LogicLensError(f"cannot write {path}: {error.strerror or error}.") from None
     except LogicLensError:
         raise
     except (ValueError, TypeError, NotImplementedError) as error:
         # What the format cannot hold; the errors of json and pyarrow are of these kinds.
         raise LogicLensError(f"cannot write {path}: {sentence(error)}.") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _packed(file: BinaryIO) -> gzip.GzipFile:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -22,6 +21,7 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.packed_rows import as_array
 from logiclens.nn.encoders import cropped, device_of, forward_all, on_device, placed, set_scale, shifted, training
 from logiclens.progress import Progress
+from logiclens.storage import open_whole
 from logiclens.train.config import threads_for
 from logiclens.train.loss import Task
 
@@ -34,13 +34,9 @@ def save_checkpoint(path: Path, state: Mapping[str, Any], belongs: Mapping[str, 
         state: tensors, numbers, texts, and lists and dictionaries of them.
         belongs: what the run was made of, a fingerprint for each part; see `load_checkpoint`.
     """
-    part = path.with_name(f"{path.name}.part")
-    with part.open("wb") as file:
+    # Without `sync` the new name may reach the disk before the bytes do.
+    with open_whole(path, sync=True) as file:
         torch.save({"belongs": dict(belongs), "state": dict(state)}, file)
-        file.flush()
-        # Without this the new name may reach the disk before the bytes do.
-        os.fsync(file.fileno())
-    os.replace(part, path)
 
 
 def load_checkpoint(path: Path, belongs: Mapping[str, str]) -> dict[str, Any] | None:

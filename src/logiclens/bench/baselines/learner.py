@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, require_extra
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.packed_rows import PackedRows
 
@@ -142,29 +142,15 @@ def unlearned(table: ConceptTable) -> tuple[str, ...]:
     return (f"no row to learn from has the class {shown}: the formula is False.",)
 
 
-class MissingPackage(LogicLensError):
-    """A compared method is made of a package that is not installed; the other methods run without it."""
-
-
 def require(module: str) -> ModuleType:
     """The module, or a sentence that says how to install it.
 
     >>> require("math").sqrt(4)
     2.0
     """
-    try:
-        # Importing some packages draws random numbers, too.
-        with _kept_generators():
-            return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        # A package may be there and lack one of its own: both are put right by the same command.
-        raise MissingPackage(
-            f"this method needs the package {error.name!r}, which is not installed: pip install 'logiclens[bench]'."
-        ) from error
-    except ImportError as error:
-        raise MissingPackage(
-            f"the package {module!r} is installed but cannot be imported ({error}): pip install -U 'logiclens[bench]'."
-        ) from error
+    # Importing some packages draws random numbers, too.
+    with require_extra("bench", "this method"), _kept_generators():
+        return importlib.import_module(module)
 
 
 @contextmanager

@@ -20,9 +20,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from logiclens.bench.baselines.learner import Learned, MissingPackage
+from logiclens.bench.baselines.learner import Learned
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, MissingPackage
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.text import parse
 from logiclens.nn.layers import EntropyNet

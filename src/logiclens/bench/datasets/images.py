@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from logiclens.bench.datasets.dataset import Dataset, GivenConcepts, identifier
 from logiclens.bench.datasets.provenance import checked
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, require_extra
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 PRESENT = 50.0
@@ -118,12 +118,8 @@ def _named_lines(path: Path) -> list[str]:
 
 def _unzipped(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.uint8]:
     """The images of a zip file, in the order of their numbers."""
-    try:
+    with require_extra("images", "reading the images of cub"):
         from PIL import Image
-    except ImportError:
-        raise LogicLensError(
-            "the images of cub are read with Pillow, which is not installed: pip install 'logiclens[images]'."
-        ) from None
 
     images = np.empty((len(numbers), 3, SIDE, SIDE), dtype=np.uint8)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.folder import sha256
+from logiclens.storage import sha256
 
 
 @dataclass(frozen=True)

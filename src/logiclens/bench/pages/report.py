@@ -29,7 +29,7 @@ from logiclens.bench.pages.tables import six_tables
 from logiclens.bench.runs.published import paper_figures
 from logiclens.errors import LogicLensError
 from logiclens.report.page import require_report
-from logiclens.report.result import write_whole
+from logiclens.storage import write_whole
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _OF_PAGE = {INK: "var(--ink)", MUTED: "var(--muted)", LINE: "var(--line)"}
@@ -253,4 +253,5 @@ def _written(folder: Path, name: str, held: str | bytes) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LogicLensError(f"cannot write {folder / name}: {error.strerror or error}.") from None
-    return write_whole(folder / name, held if isinstance(held, bytes) else held.encode("utf-8"))
+    write_whole(folder / name, held)
+    return folder / name

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -30,6 +29,7 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import Fold, folds
 from logiclens.errors import LogicLensError
 from logiclens.nn.encoders import ResNet10
+from logiclens.storage import open_whole
 from logiclens.train.encoder import EncoderConfig, encode, fit_encoder
 
 VERSION = 1
@@ -233,6 +233,5 @@ def _inputs_hash(dataset: Dataset) -> bytes:
 
 
 def _keep(path: Path, said: Said) -> None:
-    temporary = path.with_suffix(".tmp.npz")
-    np.savez_compressed(temporary, asked=said.asked.astype(np.float16), final=said.final.astype(np.float16))
-    os.replace(temporary, path)
+    with open_whole(path) as file:
+        np.savez_compressed(file, asked=said.asked.astype(np.float16), final=said.final.astype(np.float16))

@@ -18,6 +18,7 @@ from typing import Any
 
 from logiclens import __version__
 from logiclens.errors import LogicLensError
+from logiclens.storage import write_whole
 
 RESULTS_FILE = "results.csv"
 OK, FORMULA, NOTE = "ok", "formula:", "note"
@@ -102,11 +103,9 @@ def read_results(folder: Path) -> Results:
 
 
 def write_results(folder: Path, results: Results) -> None:
-    """Write a table anew, by a temporary name."""
+    """Write the table of results anew."""
     folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f".{RESULTS_FILE}.tmp"
-    temporary.write_text(_text([COLUMNS, *(astuple(line) for line in results)]), encoding="utf-8")
-    os.replace(temporary, folder / RESULTS_FILE)
+    write_whole(folder / RESULTS_FILE, _text([COLUMNS, *(astuple(line) for line in results)]))
 
 
 def append_run(folder: Path, run: Run, metrics: Iterable[tuple[str, str]], status: str) -> None:
@@ -166,11 +165,9 @@ def open_folder(folder: Path, header: Header) -> None:
             raise LogicLensError(f"{folder} is not empty and holds no {HEADER_FILE} of a bench: name another folder.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            temporary = folder / f".{HEADER_FILE}.tmp"
-            temporary.write_text(json.dumps(_content(header), indent=1) + "\n", encoding="utf-8")
-            os.replace(temporary, path)
         except OSError as error:
             raise LogicLensError(f"cannot write into {folder}: {error.strerror or error}.") from None
+        write_whole(path, json.dumps(_content(header), indent=1) + "\n")
         return
     _check(folder, read_header(folder), header)
 

@@ -28,7 +28,7 @@ from logiclens.bench.runs.tasks import TASKS, Protocol, Task
 from logiclens.bench.runs.workers import capacity, sentence, workers
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.errors import LogicLensError, LogicLensWarning, require_extra
 
 BEAT, SILENCE = 10, 60
 """Seconds between the signs of life of a trial, and without one until it counts as lost."""
@@ -235,12 +235,8 @@ def _tried(trial: Any) -> Tried:
 
 
 def _optuna() -> ModuleType:
-    try:
+    with require_extra("tune", "--search optuna"):
         import optuna
-    except ModuleNotFoundError:
-        raise LogicLensError(
-            "--search optuna needs the package 'optuna', which is not installed: pip install 'logiclens[tune]'."
-        ) from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
 

@@ -16,9 +16,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import joblib
 from joblib.parallel import get_active_backend
 
-from logiclens.bench.baselines.learner import MissingPackage
 from logiclens.bench.runs.results import OK
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, MissingPackage
 from logiclens.estimator.cluster import DIED, reporting, words
 
 Job = TypeVar("Job")

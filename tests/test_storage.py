@@ -1,0 +1,330 @@
+"""Files that are whole or not there, sealed JSON, and the model folder without the network."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from logiclens.errors import LogicLensError
+from logiclens.estimator import EntropyClassifier
+from logiclens.formula import RuleSet
+from logiclens.report.result import Source, result_of
+from logiclens.storage import open_model, open_result, open_whole, replacing, replacing_folder, sealed, write_whole
+
+ROWS = pd.DataFrame({"age": [20.0, 35, 50, 61, 72, 90] * 12, "unit": ["A", "B", "C"] * 24})
+LABELS = np.where((ROWS["age"] >= 60) & (ROWS["unit"] != "A"), "ill", "well")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> tuple[EntropyClassifier, Path]:
+    model = EntropyClassifier(exact=True, set_aside=0.25, epochs=40).fit(ROWS, pd.Series(LABELS, name="state"))
+    result = result_of(model, model.explain(), Source("rows.csv", len(ROWS), 2, "state"))
+    return model, model.save(tmp_path_factory.mktemp("folder") / "model", result)
+
+
+@pytest.fixture
+def folder(made, tmp_path) -> Path:
+    return shutil.copytree(made[1], tmp_path / "model")
+
+
+def edit(path: Path, change, *, seal: bool = False) -> None:
+    content = json.loads(path.read_text())
+    change(content)
+    if seal:
+        content = sealed({key: value for key, value in content.items() if key != "content_sha256"})
+    path.write_text(json.dumps(content))
+
+
+# Files that are whole or not there --------------------------------------------------------------------------------
+
+
+def content_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("content", ["größer\n", b"\x00\xff", ""])
+def test_text_is_utf_8_and_bytes_stay_bytes(tmp_path, content):
+    write_whole(tmp_path / "file", content)
+    assert content_of(tmp_path) == {"file": content.encode() if isinstance(content, str) else content}
+
+
+@pytest.mark.parametrize("older", [None, b"older"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("odd"), OSError(28, "No space left on device")])
+def test_an_error_halfway_leaves_what_was_there(tmp_path, older, error):
+    if older is not None:
+        (tmp_path / "file").write_bytes(older)
+    before = content_of(tmp_path)
+
+    def write() -> None:
+        with open_whole(tmp_path / "file") as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(LogicLensError if isinstance(error, OSError) else type(error)):
+        write()
+    assert content_of(tmp_path) == before
+
+
+@pytest.mark.parametrize(("number", "text"), [(13, "Permission denied"), (28, "No space left on device")])
+@pytest.mark.parametrize("step", ["replace", "fsync"])
+def test_a_disk_that_fails_is_told_in_a_sentence(tmp_path, monkeypatch, number, text, step):
+    def fails(*args, **options):
+        raise OSError(number, text)
+
+    (tmp_path / "file").write_bytes(b"older")
+    monkeypatch.setattr(os, step, fails)
+    with pytest.raises(LogicLensError) as caught:
+        write_whole(tmp_path / "file", b"newer", sync=True)
+    assert str(caught.value) == f"cannot write {tmp_path / 'file'}: {text}."
+    assert content_of(tmp_path) == {"file": b"older"}
+
+
+def test_bytes_reach_the_disk_before_the_name_does(tmp_path, monkeypatch):
+    steps = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *args, name=name, real=real: (steps.append(name), real(*args)))
+    write_whole(tmp_path / "plain", b"x")
+    write_whole(tmp_path / "synced", b"x", sync=True)
+    assert steps == ["replace", "fsync", "replace"]
+
+
+def test_a_reader_never_sees_half_a_file(tmp_path):
+    (tmp_path / "file").write_bytes(b"older")
+    with open_whole(tmp_path / "file") as file:
+        file.write(b"newer")
+        file.flush()
+        assert (tmp_path / "file").read_bytes() == b"older"
+    assert (tmp_path / "file").read_bytes() == b"newer"
+
+
+def test_two_writers_at_once_do_not_mix(tmp_path):
+    with open_whole(tmp_path / "file") as one, open_whole(tmp_path / "file") as other:
+        one.write(b"one")
+        other.write(b"other")
+    assert content_of(tmp_path) == {"file": b"one"}
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_permissions_are_those_of_any_new_file(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        write_whole(tmp_path / "file", b"x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o666 & ~mask
+
+
+def test_a_file_keeps_its_permissions_and_a_link_its_target(tmp_path):
+    (tmp_path / "real").write_bytes(b"older")
+    (tmp_path / "real").chmod(0o640)
+    (tmp_path / "link").symlink_to("real")
+    write_whole(tmp_path / "link", b"newer")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"newer"
+    assert stat.S_IMODE((tmp_path / "real").stat().st_mode) == 0o640
+
+
+def test_a_link_to_nothing_makes_the_file_it_names(tmp_path):
+    (tmp_path / "link").symlink_to("real")
+    write_whole(tmp_path / "link", b"x")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"x"
+
+
+def test_a_named_pipe_is_written_to_and_stays(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    read = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    write_whole(tmp_path / "pipe", b"through")
+    reader.join()
+    assert read == [b"through"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_standard_output_by_its_device_reaches_a_pipe():
+    code = "from logiclens.storage import write_whole; write_whole('/dev/stdout', 'through')"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "through"
+
+
+def test_a_folder_is_refused_as_a_file(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(LogicLensError, match=r"cannot write .*folder: Is a directory"):
+        write_whole(tmp_path / "folder", b"x")
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_folder_of_files_appears_under_one_name(tmp_path):
+    for error in (KeyboardInterrupt, None):
+        try:
+            with replacing(tmp_path / "answers") as part:
+                part.mkdir()
+                (part / "0").write_bytes(b"x")
+                if error:
+                    raise error
+        except KeyboardInterrupt:
+            assert os.listdir(tmp_path) == []
+    assert content_of(tmp_path / "answers") == {"0": b"x"}
+    assert os.listdir(tmp_path) == ["answers"]
+
+
+# Folders that are whole or not there ------------------------------------------------------------------------------
+
+
+def test_a_folder_is_replaced_whole(tmp_path):
+    for content in (b"older", b"newer"):
+        with replacing_folder(tmp_path / "deep" / "folder") as new:
+            (new / content.decode()).write_bytes(content)
+        assert content_of(tmp_path / "deep" / "folder") == {content.decode(): content}
+    assert os.listdir(tmp_path / "deep") == ["folder"]
+    assert stat.S_IMODE((tmp_path / "deep" / "folder").stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("call", [1, 2])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_a_folder_that_cannot_be_replaced_is_put_back(tmp_path, monkeypatch, call, error):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file").write_bytes(b"older")
+    calls, real = [], os.replace
+
+    def fails(*names):
+        calls.append(names)
+        if len(calls) == call:
+            raise error
+        real(*names)
+
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(error), replacing_folder(tmp_path / "folder") as new:
+        (new / "file").write_bytes(b"newer")
+    assert content_of(tmp_path / "folder") == {"file": b"older"}
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+# The model folder -------------------------------------------------------------------------------------------------
+
+
+def test_the_rules_of_a_folder_predict_what_the_model_does(made, folder):
+    rules = RuleSet.load(folder)
+    assert rules == made[0].rules_
+    assert rules.predict(ROWS).tolist() == made[0].predict(ROWS).tolist()
+    assert rules.predict(ROWS.to_dict("list")).tolist() == rules.predict(ROWS).tolist()
+
+
+def test_loading_and_predicting_needs_neither_torch_nor_scikit_learn_nor_pandas(folder):
+    code = f"""
+import sys
+for name in ('torch', 'sklearn', 'scipy', 'pandas', 'narwhals', 'safetensors'):
+    sys.modules[name] = None
+from logiclens import RuleSet
+rules = RuleSet.load({str(folder)!r})
+print(list(rules.predict({{"age": [90, 20, None], "unit": ["B", "B", None]}})))
+print(sorted({{'torch', 'sklearn', 'scipy', 'pandas'}} & {{name for name, module in sys.modules.items() if module}}))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    expected = RuleSet.load(folder).predict({"age": [90, 20, None], "unit": ["B", "B", None]})
+    assert run.stdout.splitlines() == [str([np.str_(label) for label in expected]), "[]"]
+
+
+def test_the_seal_is_the_hash_of_the_content(folder):
+    content = open_model(folder)
+    told = content.pop("content_sha256")
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    assert told == hashlib.sha256(text.encode()).hexdigest()
+    assert open_result(folder)["model_sha256"] == hashlib.sha256((folder / "model.json").read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("name", ["model.json", "certificate.json", "result.json"])
+@pytest.mark.parametrize("left", [0, 0.5, 0.99])
+def test_what_was_cut_short_is_refused(folder, name, left):
+    text = (folder / name).read_bytes()
+    (folder / name).write_bytes(text[: int(left * len(text))])
+    with pytest.raises(LogicLensError, match=rf"{name} cannot be read as JSON: it may be cut short"):
+        open_result(folder) if name == "result.json" else RuleSet.load(folder)
+
+
+def test_weights_that_were_cut_short_or_changed_are_refused(folder):
+    weights = (folder / "weights.safetensors").read_bytes()
+    for other in (weights[:-7], weights[:-1] + bytes([weights[-1] ^ 1])):
+        (folder / "weights.safetensors").write_bytes(other)
+        with pytest.raises(
+            LogicLensError, match=r"is not the file that model\.json was saved with: its sha256 differs"
+        ):
+            open_model(folder)
+    (folder / "weights.safetensors").unlink()
+    with pytest.raises(LogicLensError, match="the weights are missing"):
+        open_model(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content["rules"]["classes"][0]["cubes"][0].update(confidence=0.123),
+        lambda content: content["rules"].update(otherwise=1 - content["rules"]["otherwise"]),
+        lambda content: content.update(target="another"),
+        lambda content: content["settings"].update(epochs=41),
+        lambda content: content.update(extra=1),
+        lambda content: content.pop("metrics"),
+    ],
+)
+def test_a_change_of_the_model_is_refused(folder, change):
+    edit(folder / "model.json", change)
+    with pytest.raises(LogicLensError, match=r"model\.json was changed after it was saved"):
+        open_model(folder)
+    # Who seals it again meets the certificate.
+    edit(folder / "model.json", lambda content: None, seal=True)
+    with pytest.raises(LogicLensError, match=r"certificate\.json is for another model"):
+        open_model(folder)
+
+
+@pytest.mark.parametrize("schema", [0, 4, 99, None, "2", [1], True])
+def test_a_schema_that_is_not_known_is_refused(folder, schema):
+    edit(folder / "model.json", lambda content: content.update(schema=schema), seal=True)
+    with pytest.raises(LogicLensError, match=r"this version reads schema 1 to 3"):
+        open_model(folder)
+
+
+def test_a_result_that_was_changed_or_is_of_another_model_is_refused(folder):
+    edit(folder / "result.json", lambda content: content["metrics"][0].update(value=12.5))
+    with pytest.raises(LogicLensError, match=r"result\.json was changed after it was saved"):
+        open_result(folder)
+    edit(folder / "result.json", lambda content: content.update(model_sha256="0" * 64), seal=True)
+    with pytest.raises(LogicLensError, match=r"result\.json is of another model"):
+        open_result(folder)
+    (folder / "result.json").unlink()
+    with pytest.raises(LogicLensError, match="holds no result: save it with `logiclens explain"):
+        open_result(folder)
+
+
+def test_what_is_no_model_is_named(folder, tmp_path):
+    with pytest.raises(LogicLensError, match="there is no folder"):
+        RuleSet.load(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(LogicLensError, match=r"there is no .*model\.json"):
+        RuleSet.load(tmp_path / "empty")
+    edit(folder / "model.json", lambda content: content.update(kind="a cake"))
+    with pytest.raises(LogicLensError, match="does not describe a logiclens model"):
+        RuleSet.load(folder)
+    (folder / "model.json").write_text("[1, 2]")
+    with pytest.raises(LogicLensError, match="does not hold what was saved there"):
+        RuleSet.load(folder)
+    with pytest.raises(LogicLensError, match="holds no result"):
+        open_result(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["schema1_exact", "schema1_soft"])
+def test_a_folder_of_schema_1_is_read(name):
+    content = open_model(Path(__file__).parent / "folders" / name)
+    assert content["schema"] == 1
