@@ -18,11 +18,11 @@ from logiclens.errors import LogicLensWarning
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.logic import test_explanation
 from logiclens.nn import EntropyNet, entropy_logic_loss
+from logiclens.nn.stacked import Stack
 from logiclens.train.config import TrainConfig
 from logiclens.train.fit_many import StackedRun
 from logiclens.train.loss import Batch
-from logiclens.train.stacked import Stack
-from logiclens.train.stacked_rows import StackedRows, Told
+from logiclens.train.stacked_rows import Told, stack_rows
 
 
 def network(shape: Shape, shared_tail: bool) -> EntropyNet:
@@ -35,7 +35,7 @@ def epoch(shape: Shape, rows: Rows, shared_tail: bool) -> None:
     if not shared_tail:
         table = ConceptTable(rows.concepts, labels=rows.labels, class_names=[str(i) for i in range(shape.classes)])
         told = Told(Batch.of(table, model.entropy.weight, counted=shape.counted), None)
-        stacked = StackedRows.of([[told]], "multiclass", torch.device("cpu"))
+        stacked = stack_rows([[told]], "multiclass", torch.device("cpu"))
         stack = Stack([[model]], stacked, "entropy", torch.full((1, 1), measure.ENTROPY_WEIGHT))
         run = StackedRun(stack, TrainConfig(epochs=shape.timed_epochs + 2), chooses=False)
         with torch.no_grad():

@@ -16,11 +16,11 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.nn.functional import entropy_logic_loss, l1_loss
 from logiclens.nn.layers import EntropyNet
+from logiclens.nn.stacked import stackable
 from logiclens.train import fit_many as batched_module
 from logiclens.train.config import TrainConfig, TrainResult
 from logiclens.train.fit_many import fit_many
 from logiclens.train.loop import fit
-from logiclens.train.stacked import stackable
 
 RNG = np.random.default_rng(0)
 EPOCHS = 50

@@ -33,6 +33,7 @@ from logiclens.explain.reading import read
 from logiclens.explain.search_table import MOST_ROWS, SearchTable
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.nn.layers import EntropyNet
+from logiclens.nn.stacked import stackable
 from logiclens.progress import Progress
 from logiclens.train.committee import (
     BAG,
@@ -49,7 +50,6 @@ from logiclens.train.config import TrainConfig, TrainResult
 from logiclens.train.fit_many import fit_many
 from logiclens.train.loop import fit
 from logiclens.train.loss import class_factors
-from logiclens.train.stacked import stackable
 
 if TYPE_CHECKING:
     from logiclens.estimator.classifier import EntropyClassifier

@@ -1,6 +1,15 @@
-"""The equations of the entropy-based layer, one function each, with the paper's label in the docstring.
+"""The equations of the entropy-based layer and of its loss, with the paper's label in each docstring.
 
-Axis words: `batch`, `klass` (one head per class), `concept`, `hidden`.
+Each equation that training needs stands once, and its hand-written derivative stands right below it. `EntropyNet` calls
+the equations and leaves the derivatives to autograd. `nn.stacked.Stack`, which trains many networks in one pass, calls
+the same equations and the derivatives. `tests/nn/test_stacked.py` compares the two: change an equation and its
+derivative together.
+
+The derivatives take `flow`, the gradient of the loss with respect to the result of the equation. They write into
+buffers (`out`) or add to them (`into`), because a training step takes less time than the memory it would allocate.
+
+Axis words: `batch`, `klass` (one head per class), `concept`, `hidden`, `model` (any number of leading axes; none for a
+single network), `row` (a row of concepts where rows lie side by side, in the last axis).
 """
 
 from __future__ import annotations
@@ -11,6 +20,7 @@ from typing import TYPE_CHECKING
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn import functional as F
 
 from logiclens.errors import LogicLensError, NoEntropyLayer
 
@@ -21,8 +31,8 @@ THRESHOLD = 0.5
 """ε of eq. (sparse): the unbiased cut for concepts, relevance and probabilities."""
 
 
-def strength(weight: Float[Tensor, "klass hidden concept"]) -> Float[Tensor, "klass concept"]:
-    """γ, eq. (gamma): the L1 norm of the weights leaving each concept.
+def strength(weight: Float[Tensor, "*model klass hidden concept"]) -> Float[Tensor, "*model klass concept"]:
+    """γ, eq. (gamma): the L1 norm of the weights leaving each concept. Derivative: `strength_gradient`.
 
     >>> strength(torch.tensor([[[1.0, 0.0], [-2.0, 0.5]]]))
     tensor([[3.0000, 0.5000]])
@@ -30,42 +40,70 @@ def strength(weight: Float[Tensor, "klass hidden concept"]) -> Float[Tensor, "kl
     return weight.abs().sum(dim=-2)
 
 
-def log_attention(
-    strength: Float[Tensor, "klass concept"],
-    temperature: float,
-    keep: Bool[Tensor, "klass concept"] | None = None,
-) -> Float[Tensor, "klass concept"]:
-    """Log α, eq. (alpha). In logarithms, because γ/τ may be 10⁴ and exp(89) is infinite in float32."""
-    return torch.log_softmax(_scaled(strength, temperature, keep), dim=-1)
+def strength_gradient(
+    flow: Float[Tensor, "*model klass concept"],
+    weight: Float[Tensor, "*model klass hidden concept"],
+    *,
+    into: Float[Tensor, "*model klass hidden concept"],
+) -> None:
+    """Add the derivative of `strength` to `into`: ∂γ_j/∂w_hj = sign w_hj."""
+    into.addcmul_(flow.unsqueeze(-2), weight.sign())
 
 
-def attention(
-    strength: Float[Tensor, "klass concept"],
-    temperature: float,
-    keep: Bool[Tensor, "klass concept"] | None = None,
-) -> Float[Tensor, "klass concept"]:
-    """α, eq. (alpha): the softmax of γ/τ over concepts; a concept not kept takes no part.
+def log_relevance(
+    strength: Float[Tensor, "*model klass concept"],
+    temperature: float | Tensor,
+    keep: Bool[Tensor, "*model klass concept"] | None = None,
+) -> Float[Tensor, "*model klass concept"]:
+    """Log α̃, eq. (drop): (γ − max γ)/τ over the kept concepts. Derivative: `log_relevance_gradient`.
 
-    >>> attention(torch.tensor([[1.0, 1.0, 5.0]]), 0.6, torch.tensor([[True, True, False]]))
-    tensor([[0.5000, 0.5000, 0.0000]])
+    The result is at most 0, so that no temperature makes its exponential overflow.
     """
-    alpha = log_attention(strength, temperature, keep).exp()
-    return alpha if keep is None else alpha * keep
+    if keep is not None:
+        # A head that keeps nothing would be a softmax over −inf only, which is NaN: leave it finite here;
+        # the callers multiply by `keep`.
+        strength = strength.masked_fill(~keep & keep.any(dim=-1, keepdim=True), -torch.inf)
+    return (strength - strength.amax(dim=-1, keepdim=True)) / temperature
+
+
+def log_relevance_gradient(
+    flow: Float[Tensor, "*model klass concept"],
+    log_tilde: Float[Tensor, "*model klass concept"],
+    temperature: float | Tensor,
+) -> Float[Tensor, "*model klass concept"]:
+    """Return the derivative of `log_relevance` with respect to γ.
+
+    Each concept pulls its own γ up and max γ down by 1/τ. Where several γ are the largest they share that evenly. A
+    concept that is not kept must have a flow of 0.
+    """
+    own = flow / temperature
+    is_top = torch.eq(log_tilde, 0, out=torch.empty_like(log_tilde))
+    share = own.sum(dim=-1, keepdim=True).div_(is_top.sum(dim=-1, keepdim=True))
+    return own.addcmul_(is_top, share, value=-1)
 
 
 def relevance(
-    strength: Float[Tensor, "klass concept"],
-    temperature: float,
-    keep: Bool[Tensor, "klass concept"] | None = None,
-) -> Float[Tensor, "klass concept"]:
+    strength: Float[Tensor, "*model klass concept"],
+    temperature: float | Tensor,
+    keep: Bool[Tensor, "*model klass concept"] | None = None,
+    *,
+    log_tilde: Float[Tensor, "*model klass concept"] | None = None,
+) -> Float[Tensor, "*model klass concept"]:
     """α̃, eq. (drop): attention divided by its largest value, so the most relevant concept has 1.
 
-    α_j / max α = exp((γ_j − max γ)/τ): the normaliser of the softmax cancels, and nothing overflows.
+    α_j / max α = exp((γ_j − max γ)/τ): the normaliser of the softmax cancels, and nothing overflows. Derivative: α̃
+    itself with respect to log α̃, which `fold_gradient` uses, and then `log_relevance_gradient`.
+
+    Args:
+        strength: γ.
+        temperature: τ.
+        keep: the concepts that take part; all by default. The others have relevance 0.
+        log_tilde: the result of `log_relevance`, if the caller has it already.
 
     >>> relevance(torch.tensor([[3.0, 3.0, 0.0]]), 0.6)
     tensor([[1.0000, 1.0000, 0.0067]])
     """
-    ratio = _scaled(strength, temperature, keep).exp()
+    ratio = (log_relevance(strength, temperature, keep) if log_tilde is None else log_tilde).exp()
     return ratio if keep is None else ratio * keep
 
 
@@ -88,22 +126,152 @@ def boolean(concepts: Float[Tensor, "*batch concept"], threshold: float = THRESH
     return concepts >= threshold
 
 
+def log_attention(
+    strength: Float[Tensor, "*model klass concept"],
+    temperature: float | Tensor,
+    keep: Bool[Tensor, "*model klass concept"] | None = None,
+    *,
+    log_tilde: Float[Tensor, "*model klass concept"] | None = None,
+) -> Float[Tensor, "*model klass concept"]:
+    """Log α, eq. (alpha). In logarithms, because γ/τ may be 10⁴ and exp(89) is infinite in float32.
+
+    Args:
+        strength: γ.
+        temperature: τ.
+        keep: the concepts that take part; all by default.
+        log_tilde: the result of `log_relevance`, if the caller has it already.
+    """
+    return torch.log_softmax(log_relevance(strength, temperature, keep) if log_tilde is None else log_tilde, dim=-1)
+
+
+def attention(
+    strength: Float[Tensor, "*model klass concept"],
+    temperature: float | Tensor,
+    keep: Bool[Tensor, "*model klass concept"] | None = None,
+) -> Float[Tensor, "*model klass concept"]:
+    """α, eq. (alpha): the softmax of γ/τ over concepts; a concept not kept takes no part.
+
+    >>> attention(torch.tensor([[1.0, 1.0, 5.0]]), 0.6, torch.tensor([[True, True, False]]))
+    tensor([[0.5000, 0.5000, 0.0000]])
+    """
+    alpha = log_attention(strength, temperature, keep).exp()
+    return alpha if keep is None else alpha * keep
+
+
 def entropy(
-    strength: Float[Tensor, "klass concept"],
-    temperature: float,
-    keep: Bool[Tensor, "klass concept"] | None = None,
-) -> Float[Tensor, " klass"]:
+    strength: Float[Tensor, "*model klass concept"],
+    temperature: float | Tensor,
+    keep: Bool[Tensor, "*model klass concept"] | None = None,
+    *,
+    log_alpha: Float[Tensor, "*model klass concept"] | None = None,
+) -> Float[Tensor, "*model klass"]:
     """H(α), eq. (ent): 0 when one concept has all the attention, log k when k concepts share it equally.
+
+    Derivative: `entropy_gradient`.
+
+    Args:
+        strength: γ.
+        temperature: τ.
+        keep: the concepts that take part; all by default.
+        log_alpha: the result of `log_attention`, if the caller has it already.
 
     >>> entropy(torch.zeros(1, 4), 0.6)
     tensor([1.3863])
     """
-    log_alpha = log_attention(strength, temperature, keep)
+    log_alpha = log_attention(strength, temperature, keep) if log_alpha is None else log_alpha
+    return -_weighted_log(log_alpha, keep)[1].sum(dim=-1)
+
+
+def entropy_gradient(
+    flow: Tensor,
+    log_alpha: Float[Tensor, "*model klass concept"],
+    entropy: Float[Tensor, "*model klass"],
+    temperature: float | Tensor,
+    keep: Bool[Tensor, "*model klass concept"] | None = None,
+    *,
+    into: Float[Tensor, "*model klass concept"],
+) -> None:
+    """Add the derivative of `entropy` with respect to γ to `into`: ∂H/∂γ_j = −α_j (log α_j + H)/τ."""
+    alpha, weighted = _weighted_log(log_alpha, keep)
+    into.addcmul_(torch.addcmul(weighted, alpha, entropy.unsqueeze(-1)), flow / temperature, value=-1)
+
+
+def _weighted_log(log_alpha: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
+    """α and α log α, both 0 for a concept that is not kept."""
     alpha = log_alpha.exp()
     if keep is not None:
         # A concept not kept has log α = −inf; 0 · −inf is NaN, so it leaves before the product.
         log_alpha, alpha = log_alpha.masked_fill(~keep, 0.0), alpha * keep
-    return -(alpha * log_alpha).sum(dim=-1)
+    return alpha, alpha * log_alpha
+
+
+def fold(
+    weight: Float[Tensor, "*model klass hidden concept"],
+    relevance: Float[Tensor, "*model klass concept"],
+    *,
+    out: Float[Tensor, "*model klass hidden concept"] | None = None,
+) -> Float[Tensor, "*model klass hidden concept"]:
+    """W ⊙ α̃: the relevance of concepts folded into the weights of eq. (forward). Derivative: `fold_gradient`."""
+    return torch.mul(weight, relevance.unsqueeze(-2), out=out)
+
+
+def fold_gradient(
+    flow: Float[Tensor, "*model klass hidden concept"],
+    folded: Float[Tensor, "*model klass hidden concept"],
+    relevance: Float[Tensor, "*model klass concept"],
+    *,
+    out: Float[Tensor, "*model klass hidden concept"],
+) -> Float[Tensor, "*model klass concept"]:
+    """Write the derivative of `fold` with respect to W to `out`; return that with respect to log α̃.
+
+    With respect to the logarithm, because ∂α̃/∂log α̃ = α̃ makes it Σ_h flow ⊙ `folded`.
+    """
+    torch.mul(flow, relevance.unsqueeze(-2), out=out)
+    return (flow * folded).sum(dim=-2)
+
+
+def affine(
+    weight: Float[Tensor, "*head out width"],
+    rows: Float[Tensor, "*head width row"],
+    bias: Float[Tensor, "*head out 1"] | None,
+    *,
+    out: Float[Tensor, "*head out row"] | None = None,
+) -> Float[Tensor, "*head out row"]:
+    """W x + b for rows that lie side by side, for one matrix or one per head. Derivative: `affine_gradient`."""
+    if bias is None:
+        return torch.matmul(weight, rows, out=out)
+    return (torch.addmm if weight.ndim == 2 else torch.baddbmm)(bias, weight, rows, out=out)
+
+
+def affine_gradient(
+    flow: Float[Tensor, "head out row"],
+    rows: Float[Tensor, "head row width"],
+    *,
+    weight_out: Float[Tensor, "head out width"],
+    bias_out: Float[Tensor, "head out"],
+    turned: Float[Tensor, "head width out"] | None = None,
+) -> None:
+    """Write the derivatives of `affine` with respect to W and b: flow xᵀ and Σ_row flow.
+
+    With the buffer `turned` the product is taken as (x flowᵀ)ᵀ, which is faster where x is narrow.
+    """
+    if turned is None:
+        torch.bmm(flow, rows, out=weight_out)
+    else:
+        torch.bmm(rows.transpose(1, 2), flow.transpose(1, 2), out=turned)
+        weight_out.copy_(turned.transpose(1, 2))
+    torch.sum(flow, dim=-1, out=bias_out)
+
+
+def affine_flow(
+    flow: Float[Tensor, "head out row"],
+    turned_weight: Float[Tensor, "head width out"],
+    *,
+    out: Float[Tensor, "head width row"],
+) -> Float[Tensor, "head width row"]:
+    """Write the derivative of `affine` with respect to x to `out`: Wᵀ flow."""
+    # The same product, without a matrix multiplication where W is a single row.
+    return (torch.mul if flow.shape[1] == 1 else torch.bmm)(turned_weight, flow, out=out)
 
 
 def entropy_linear(
@@ -116,9 +284,9 @@ def entropy_linear(
 
     Folding α̃ into the weights gives one matrix product and never builds [klass, batch, concept].
     """
-    folded = (weight * relevance.unsqueeze(-2)).flatten(0, 1)
+    folded = fold(weight, relevance).flatten(0, 1)
     rows = concepts.reshape(-1, concepts.shape[-1]).t()
-    out = folded @ rows if bias is None else torch.addmm(bias.reshape(-1, 1), folded, rows)
+    out = affine(folded, rows, None if bias is None else bias.reshape(-1, 1))
     # In memory [klass, hidden, batch]: the layers of each head then work on whole matrices, and nothing is copied.
     heads = out.reshape(*weight.shape[:2], rows.shape[1]).permute(2, 0, 1)
     return heads.reshape(*concepts.shape[:-1], *weight.shape[:2])
@@ -131,8 +299,92 @@ def independent_linear(
 ) -> Float[Tensor, "*batch klass out"]:
     """A linear map of its own for each head: W^i x^i + b^i, as one batched matrix product."""
     rows = hidden.reshape(-1, *hidden.shape[-2:]).permute(1, 2, 0)
-    out = torch.bmm(weight, rows) if bias is None else torch.baddbmm(bias.unsqueeze(-1), weight, rows)
+    out = affine(weight, rows, None if bias is None else bias.unsqueeze(-1))
     return out.permute(2, 0, 1).reshape(*hidden.shape[:-1], weight.shape[1])
+
+
+def cross_entropy(log_p: Float[Tensor, "*axes"], weight: Float[Tensor, "*axes_and_side"]) -> Float[Tensor, "*side"]:
+    """−Σ w log p, the first term of eq. (loss) for one class per row. Derivative: `cross_entropy_gradient`.
+
+    Args:
+        log_p: the log softmax of the logits over classes.
+        weight: w of each class on each row; with a `side` axis as described at `weighted_sum`.
+    """
+    return -weighted_sum((weight, log_p))
+
+
+def cross_entropy_gradient(
+    log_p: Float[Tensor, "*axes"], minus_weight: Float[Tensor, "*axes"], total: Float[Tensor, "..."]
+) -> Float[Tensor, "*axes"]:
+    """Return the derivative of `cross_entropy` with respect to the logits: p Σ_klass w − w.
+
+    Args:
+        log_p: the log softmax of the logits over classes.
+        minus_weight: −w; it does not change during training, so the caller computes it once.
+        total: Σ_klass w, which does not change either.
+    """
+    return torch.addcmul(minus_weight, log_p.exp(), total)
+
+
+def binary_cross_entropy(
+    logits: Float[Tensor, "*axes"], yes: Float[Tensor, "*axes_and_side"], no: Float[Tensor, "*axes_and_side"]
+) -> Float[Tensor, "*side"]:
+    """−Σ (yes log σ(z) + no log σ(−z)), the first term of eq. (loss) for several labels per row.
+
+    Derivative: `binary_cross_entropy_gradient`.
+
+    Args:
+        logits: z of each head on each row.
+        yes: the weight of the answer yes of each head on each row; its axes as described at `weighted_sum`.
+        no: the weight of the answer no.
+    """
+    return weighted_sum((yes, F.softplus(-logits)), (no, F.softplus(logits)))
+
+
+def binary_cross_entropy_gradient(
+    logits: Float[Tensor, "*axes"], minus_yes: Float[Tensor, "*axes"], total: Float[Tensor, "*axes"]
+) -> Float[Tensor, "*axes"]:
+    """Return the derivative of `binary_cross_entropy` with respect to the logits: σ(z) (yes + no) − yes.
+
+    Args:
+        logits: z of each head on each row.
+        minus_yes: −yes; it does not change during training, so the caller computes it once.
+        total: yes + no, which does not change either.
+    """
+    return torch.addcmul(minus_yes, torch.sigmoid(logits), total)
+
+
+def weighted_sum(*terms: tuple[Tensor, Tensor]) -> Float[Tensor, "*side"]:
+    """Σ weight · value of all terms (weight, value), over all axes.
+
+    Where weights have one axis more than values, `[group, model, side, klass, row]` for `[group, model, klass, row]`,
+    the sum is over classes and rows alone: one number for each group, model and side.
+    """
+    if terms[0][0].ndim == terms[0][1].ndim:
+        return sum((weight * value for weight, value in terms[1:]), terms[0][0] * terms[0][1]).sum()
+    sums = [_sum_by_side(weight, value) for weight, value in terms]
+    return sum(sums[1:], sums[0])
+
+
+def _sum_by_side(
+    weight: Float[Tensor, "group model side klass row"], values: Float[Tensor, "group model klass row"]
+) -> Float[Tensor, "group model side"]:
+    if values.is_cuda:
+        # A long product with a single column would keep one core of many busy.
+        return (weight * values.unsqueeze(2)).sum(dim=(-1, -2))
+    n_models = weight.shape[0] * weight.shape[1]
+    product = torch.bmm(weight.view(n_models, weight.shape[2], -1), values.reshape(n_models, -1, 1))
+    return product.view(weight.shape[:3])
+
+
+def l1_norm(weight: Tensor, dim: tuple[int, ...] | None = None) -> Tensor:
+    """Σ |w| over some axes, by default over all. Derivative: `l1_norm_gradient`."""
+    return weight.abs().sum(dim=dim)
+
+
+def l1_norm_gradient(flow: Tensor, weight: Tensor, *, into: Tensor) -> None:
+    """Add the derivative of `l1_norm` to `into`: sign w."""
+    into.addcmul_(weight.sign(), flow)
 
 
 def entropy_layers(model: torch.nn.Module) -> Iterator[EntropyLogicLayer]:
@@ -165,7 +417,7 @@ def l1_loss(model: torch.nn.Module) -> Float[Tensor, ""]:
     0
     """
     norms = [
-        parameter.abs().sum()
+        l1_norm(parameter)
         for name, parameter in model.named_parameters()
         # A bias of a layer with heads is a matrix too, [klass, hidden]: its name tells it from a weight.
         if parameter.ndim >= 2 and parameter.requires_grad and name.rpartition(".")[2] != "bias"
@@ -173,16 +425,3 @@ def l1_loss(model: torch.nn.Module) -> Float[Tensor, ""]:
     if not norms:
         raise LogicLensError(f"{type(model).__name__} has no weight matrix to take an L1 norm of.")
     return torch.stack(norms).sum()
-
-
-def _scaled(
-    strength: Float[Tensor, "klass concept"],
-    temperature: float,
-    keep: Bool[Tensor, "klass concept"] | None,
-) -> Float[Tensor, "klass concept"]:
-    """(γ − max γ)/τ over the kept concepts: at most 0, so that no temperature makes it overflow."""
-    if keep is not None:
-        # A head that keeps nothing would be a softmax over −inf only, which is NaN: leave it finite here;
-        # the callers multiply by `keep`.
-        strength = strength.masked_fill(~keep & keep.any(dim=-1, keepdim=True), -torch.inf)
-    return (strength - strength.amax(dim=-1, keepdim=True)) / temperature

@@ -17,11 +17,11 @@ from torch.optim.adamw import adamw
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.nn.layers import EntropyNet
+from logiclens.nn.stacked import Stack, stackable
 from logiclens.progress import Progress
 from logiclens.train.config import History, TrainConfig, TrainResult, checked_data, threads_for
 from logiclens.train.loss import Batch, Task, class_weights, task_of
-from logiclens.train.stacked import Stack, stackable
-from logiclens.train.stacked_rows import StackedRows, Told, batches
+from logiclens.train.stacked_rows import Told, batches, stack_rows
 
 
 class Choice:
@@ -378,7 +378,7 @@ def _train(models: Sequence[_Model], device: torch.device) -> dict[int, TrainRes
         n_rows = max(len(one.train) + len(one.held or ()) for one in (told[group[0]] for group in places))
         n_weights = sum(parameter.numel() for parameter in first.network.parameters()) * len(places[0])
         with threads_for(n_rows * n_weights):
-            rows = StackedRows.of([[told[place] for place in group] for group in places], first.task, device)
+            rows = stack_rows([[told[place] for place in group] for group in places], first.task, device)
             weight = [[models[place].config.penalty_weight for place in group] for group in places]
             run = StackedRun(Stack(heads, rows, config.penalty, weight), config, chooses=first.validation is not None)
             run.train()

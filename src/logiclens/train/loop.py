@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.nn.functional import entropy_logic_loss, l1_loss
+from logiclens.nn.stacked import stackable
 from logiclens.progress import Progress
 from logiclens.train.config import History, TrainConfig, TrainResult, checked_data, checked_heads, threads_for
 from logiclens.train.fit_many import fit_many
 from logiclens.train.loss import Batch, ClassWeight, Task, accuracy, class_weights, task_loss, task_of
-from logiclens.train.stacked import stackable
 
 
 def fit(

@@ -16,10 +16,10 @@ import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
+from logiclens.nn import functional
 
 Task = Literal["multiclass", "multilabel"]
 
@@ -88,12 +88,11 @@ def task_loss(
     """
     if task == "multiclass":
         weight = batch.counts if class_weight is None else batch.counts * class_weight.yes
-        return -(weight * F.log_softmax(logits, dim=-1)).sum() / weight.sum()
+        return functional.cross_entropy(torch.log_softmax(logits, dim=-1), weight) / weight.sum()
     yes, no = batch.counts, batch.total.unsqueeze(-1) - batch.counts
     if class_weight is not None:
         yes, no = yes * class_weight.yes, no * class_weight.no
-    loss = yes * F.softplus(-logits) + no * F.softplus(logits)
-    return loss.sum() / (batch.total.sum() * logits.shape[-1])
+    return functional.binary_cross_entropy(logits, yes, no) / (batch.total.sum() * logits.shape[-1])
 
 
 def accuracy(

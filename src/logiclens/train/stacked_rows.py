@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.formula.counted_rows import CountedRows, distinct
+from logiclens.nn.stacked import StackedRows
 from logiclens.train.loss import Batch, ClassWeight, Task, as_tensor
 
 LARGE = 1 << 20
@@ -50,64 +50,45 @@ class Told:
         return Told(self.train.to(device), held, weight, self.is_boolean)
 
 
-@dataclass(frozen=True, eq=False)
-class StackedRows:
-    """The rows of all groups, side by side, and what each model is told of them.
-
-    The first `n_train` columns are those that models learn from; they and the others choose the epoch. `weight` is
-    what a yes counts in the loss, as a share of all; `count` what it counts in the accuracy, out of `whole`: for
-    learning, and for choosing. Where a class says no as well (`multilabel`), `weight_no` and `count_no` are what a no
-    counts.
-    """
-
-    concepts: Float[Tensor, "group column concept"]
-    n_train: int
-    whole: Float[Tensor, "group model 2"]
-    weight: Float[Tensor, "group model 2 klass column"]
-    count: Float[Tensor, "group model 2 klass column"]
-    weight_no: Float[Tensor, "group model 2 klass column"] | None = None
-    count_no: Float[Tensor, "group model 2 klass column"] | None = None
-
-    @classmethod
-    def of(cls, groups: Sequence[Sequence[Told]], task: Task, device: torch.device) -> StackedRows:
-        """The rows of `[group][model]` on a device; the models of a group are told of the same rows."""
-        placed = [group[0].placed() for group in groups]
-        # Models that are told the same are laid out once.
-        kinds: dict[tuple[int, ...], tuple[int, int, Told]] = {}
-        kind_of = []
-        for g, group in enumerate(groups):
-            for told in group:
-                key = (g, id(told.train), id(told.held), id(told.class_weight))
-                kind_of.append(kinds.setdefault(key, (len(kinds), g, told))[0])
-        like = groups[0][0].train
-        here = device if like.counts.numel() > LARGE else like.counts.device
-        n_train = max(len(group[0].train) for group in groups)
-        n_columns = max(n_train + n - len(group[0].train) for group, (_, n) in zip(groups, placed, strict=True))
-        concepts = like.concepts.new_zeros(len(groups), n_columns, like.concepts.shape[1], device=here)
-        whole = like.counts.new_ones(len(kinds), 2, device=here)
-        # Yes in the loss, yes in the accuracy, no in the loss, no in the accuracy.
-        shape = (len(kinds), 2, like.counts.shape[1], n_columns)
-        parts = [like.counts.new_zeros(shape, device=here) for _ in range(2 if task == "multiclass" else 4)]
-        for kind, g, told in kinds.values():
-            told = told.to(here)
-            n_own, (held_at, _) = len(told.train), placed[g]
-            # Columns behind those of a group's own training rows move behind the longest group's.
-            held_at = held_at + (held_at >= n_own) * (n_train - n_own)
-            for side, batch, at in ((0, told.train, np.arange(n_own)), (1, told.held, held_at)):
-                if batch is None:
-                    continue
-                columns = torch.from_numpy(at).to(here)
-                concepts[g, columns] = batch.concepts
-                whole[kind, side], *shares = _shares(batch, told.class_weight, task, learned=side == 0)
-                for part, counts in zip(parts, shares, strict=True):
-                    part[kind, side, :, columns] = counts.t()
-        spread = torch.tensor(kind_of, device=device)
-        models = (len(groups), len(groups[0]))
-        whole, *parts = (
-            (part if len(kinds) == len(kind_of) else part[spread]).view(*models, *part.shape[1:])
-            for part in (part.to(device) for part in (whole, *parts))
-        )
-        return cls(concepts.to(device), n_train, whole, *parts)
+def stack_rows(groups: Sequence[Sequence[Told]], task: Task, device: torch.device) -> StackedRows:
+    """Lay the rows of `[group][model]` out on a device; the models of a group are told of the same rows."""
+    placed = [group[0].placed() for group in groups]
+    # Models that are told the same are laid out once.
+    kinds: dict[tuple[int, ...], tuple[int, int, Told]] = {}
+    kind_of = []
+    for g, group in enumerate(groups):
+        for told in group:
+            key = (g, id(told.train), id(told.held), id(told.class_weight))
+            kind_of.append(kinds.setdefault(key, (len(kinds), g, told))[0])
+    like = groups[0][0].train
+    here = device if like.counts.numel() > LARGE else like.counts.device
+    n_train = max(len(group[0].train) for group in groups)
+    n_columns = max(n_train + n - len(group[0].train) for group, (_, n) in zip(groups, placed, strict=True))
+    concepts = like.concepts.new_zeros(len(groups), n_columns, like.concepts.shape[1], device=here)
+    whole = like.counts.new_ones(len(kinds), 2, device=here)
+    # Yes in the loss, yes in the accuracy, no in the loss, no in the accuracy.
+    shape = (len(kinds), 2, like.counts.shape[1], n_columns)
+    parts = [like.counts.new_zeros(shape, device=here) for _ in range(2 if task == "multiclass" else 4)]
+    for kind, g, told in kinds.values():
+        told = told.to(here)
+        n_own, (held_at, _) = len(told.train), placed[g]
+        # Columns behind those of a group's own training rows move behind the longest group's.
+        held_at = held_at + (held_at >= n_own) * (n_train - n_own)
+        for side, batch, at in ((0, told.train, np.arange(n_own)), (1, told.held, held_at)):
+            if batch is None:
+                continue
+            columns = torch.from_numpy(at).to(here)
+            concepts[g, columns] = batch.concepts
+            whole[kind, side], *shares = _shares(batch, told.class_weight, task, learned=side == 0)
+            for part, counts in zip(parts, shares, strict=True):
+                part[kind, side, :, columns] = counts.t()
+    spread = torch.tensor(kind_of, device=device)
+    models = (len(groups), len(groups[0]))
+    whole, *parts = (
+        (part if len(kinds) == len(kind_of) else part[spread]).view(*models, *part.shape[1:])
+        for part in (part.to(device) for part in (whole, *parts))
+    )
+    return StackedRows(concepts.to(device), n_train, whole, *parts)
 
 
 def _shares(batch: Batch, weighed: ClassWeight | None, task: Task, *, learned: bool) -> list[Tensor]:

@@ -1,21 +1,25 @@
-"""Many networks of one build as one: the forward pass, the loss and its gradient written out for all of them at once.
+"""Many networks of one build as one: forward pass, loss and gradient for all of them at once.
 
-Axis words beside those of `logiclens.nn`: `group` (models that see the same rows), `model`, and `column` for a row of
-concepts: rows lie side by side here, so that each head works on one matrix. What autograd would find is computed
-directly; a pass is some thirty operations on buffers that are there already.
+`Stack` calls the equations of `nn.functional`, as `EntropyNet` does, and their hand-written derivatives, which stand
+below them there. A pass is some thirty operations on buffers that exist already, where autograd would take several
+times as long.
+
+Axis words beside those of `logiclens.nn.functional`: `group` (models that see the same rows), `model`, and `column`: a
+row of concepts, because rows lie side by side here, so that each head works on one matrix.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeGuard
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from logiclens.nn import functional
 from logiclens.nn.layers import EntropyLogicLayer, EntropyNet, LinearIndependent
-from logiclens.train.stacked_rows import StackedRows
 
 SLOPES: dict[type[nn.Module], float] = {nn.ReLU: 0.0, nn.LeakyReLU: 0.01}
 """Activations whose gradient can be read from their output, with their slope below 0."""
@@ -37,6 +41,25 @@ def stackable(network: nn.Module) -> TypeGuard[EntropyNet]:
         and all(_plain(parameter, parameters[0]) for parameter in parameters)
         and not any(_hooked(module) for module in network.modules())
     )
+
+
+@dataclass(frozen=True, eq=False)
+class StackedRows:
+    """The rows of all groups, side by side, and what each model is told of them.
+
+    The first `n_train` columns are those that models learn from; they and the others choose the epoch. `weight` is
+    what a yes counts in the loss, as a share of all; `count` what it counts in the accuracy, out of `whole`: for
+    learning, and for choosing. Where a class says no as well (`multilabel`), `weight_no` and `count_no` are what a no
+    counts.
+    """
+
+    concepts: Float[Tensor, "group column concept"]
+    n_train: int
+    whole: Float[Tensor, "group model 2"]
+    weight: Float[Tensor, "group model 2 klass column"]
+    count: Float[Tensor, "group model 2 klass column"]
+    weight_no: Float[Tensor, "group model 2 klass column"] | None = None
+    count_no: Float[Tensor, "group model 2 klass column"] | None = None
 
 
 class Stack:
@@ -70,12 +93,10 @@ class Stack:
         self.views, self.gradients = self.split(self.flat), self.split(self.gradient)
         layers = [network.entropy for group in networks for network in group]
         keep = torch.stack([layer.keep for layer in layers]).view(*self.shape, *first.entropy.keep.shape)
-        self.whole, self.keep = bool(keep.all()), keep.to(self.flat.device)
+        self.keep = None if bool(keep.all()) else keep.to(self.flat.device)
         self.temperature = self.flat.new_tensor([layer.temperature for layer in layers]).view(*self.shape, 1, 1)
         self.penalty_weight = self.flat.new_tensor(penalty_weight).view(*self.shape, 1, 1)
-        sign = {"entropy": -1, "l1": 1, None: 0}[penalty]
-        self.penalised = (self.penalty_weight[..., 0, 0] > 0).to(self.flat).mul_(sign)
-        self.penalty_pull = self.penalty_weight / self.temperature
+        self.penalised = (self.penalty_weight[..., 0, 0] > 0).to(self.flat).mul_(penalty is not None)
         self._prepare()
 
     def _parameters(self) -> list[Tensor]:
@@ -100,19 +121,24 @@ class Stack:
         like = self.flat
         self.folded = torch.empty_like(self.views[0])
         self.folded_gradient = torch.empty_like(self.views[0])
-        self.is_top = torch.empty_like(self.views[0][..., 0, :])
         self.outputs = [like.new_empty(heads, width, n_columns) for width in self.hidden]
         self.slopes = [like.new_empty(heads, width, n_train) for width in self.hidden]
         self.logits = like.new_empty(heads, 1, n_columns)
+        self.all_logits = self.logits.view(*self.shape, n_classes, n_columns)
+        self.trained_outputs = [output[..., :n_train] for output in self.outputs]
         self.tails = [
             (w.view(heads, *w.shape[-2:]), b.view(heads, -1, 1))
             for w, b in zip(self.views[2::2], self.views[3::2], strict=True)
         ]
+        # What each layer behind the first takes and gives.
+        self.passes = list(zip(self.tails, self.outputs, [*self.outputs[1:], self.logits], strict=True))
+        self.turned_tails = [weights.transpose(1, 2) for weights, _ in self.tails]
         self.tail_gradients = [
             (w.view(heads, *w.shape[-2:]), b.view(heads, -1))
             for w, b in zip(self.gradients[2::2], self.gradients[3::2], strict=True)
         ]
         self.first = self.folded.view(n_groups, -1, n_concepts)
+        self.first_output = self.outputs[0].view(n_groups, -1, n_columns)
         self.first_bias = self.views[1].view(n_groups, -1, 1)
         self.first_gradient = self.folded_gradient.view(n_groups, -1, n_concepts)
         self.first_bias_gradient = self.gradients[1].view(n_groups, -1)
@@ -121,111 +147,84 @@ class Stack:
             self.turned = like.new_empty(n_groups, n_concepts, self.first.shape[1])
         rows = self.rows
         wanted = rows.weight[:, :, 0, :, :n_train]
-        self.unwanted = -wanted
+        self.minus_weight = -wanted
         if rows.weight_no is None:
-            self.asked = wanted.sum(dim=2, keepdim=True)
+            self.total = wanted.sum(dim=2, keepdim=True)
         else:
-            self.asked = wanted + rows.weight_no[:, :, 0, :, :n_train]
-        self.against = -rows.weight
+            self.total = wanted + rows.weight_no[:, :, 0, :, :n_train]
 
     def judge(self, logits: Float[Tensor, "group model klass column"]) -> tuple[Tensor, Tensor, Tensor]:
         """Loss and what is right `[group, model, 2]`, for learning and for choosing; and what is wrong with outputs."""
         rows, n_train = self.rows, self.rows.n_train
         if rows.weight_no is None or rows.count_no is None:
-            said = torch.log_softmax(logits, dim=2)
-            loss = _summed(self.against, said)
+            log_p = torch.log_softmax(logits, dim=2)
+            loss = functional.cross_entropy(log_p, rows.weight)
             right = _chosen(rows.count, logits).sum(dim=-1)
-            return loss, right, torch.addcmul(self.unwanted, said[..., :n_train].exp(), self.asked)
-        loss = _summed(rows.weight, nn.functional.softplus(-logits))
-        loss += _summed(rows.weight_no, nn.functional.softplus(logits))
+            wrong = functional.cross_entropy_gradient(log_p[..., :n_train], self.minus_weight, self.total)
+            return loss, right, wrong
+        loss = functional.binary_cross_entropy(logits, rows.weight, rows.weight_no)
         right = torch.where((logits >= 0).unsqueeze(2), rows.count, rows.count_no).sum(dim=(-1, -2))
-        return loss, right, torch.addcmul(self.unwanted, torch.sigmoid(logits[..., :n_train]), self.asked)
+        wrong = functional.binary_cross_entropy_gradient(logits[..., :n_train], self.minus_weight, self.total)
+        return loss, right, wrong
 
     def forward(self) -> Float[Tensor, "group model klass column"]:
         """The outputs on every column; what the gradient needs stays in the buffers."""
         weight = self.views[0]
-        strength = weight.abs().sum(dim=-2)
-        if not self.whole:
-            strength = strength.masked_fill(~self.keep & self.keep.any(dim=-1, keepdim=True), -torch.inf)
-        top = strength.amax(dim=-1, keepdim=True)
-        torch.eq(strength, top, out=self.is_top)
-        self.scaled = (strength - top).div_(self.temperature)
-        self.relevance = self.scaled.exp()
-        if not self.whole:
-            self.relevance = self.relevance.mul_(self.keep)
+        layer = functional.strength(weight), self.temperature, self.keep
+        self.log_tilde = functional.log_relevance(*layer)
+        self.relevance = functional.relevance(*layer, log_tilde=self.log_tilde)
         if self.penalty == "entropy":
-            self._take_entropy()
-        torch.mul(weight, self.relevance.unsqueeze(-2), out=self.folded)
-        hidden = self.outputs[0]
-        torch.baddbmm(self.first_bias, self.first, self.columns, out=hidden.view(len(self.first), -1, hidden.shape[-1]))
-        self._activate(hidden)
-        for (weights, bias), given, out in zip(self.tails, self.outputs, [*self.outputs[1:], self.logits], strict=True):
-            torch.baddbmm(bias, weights, given, out=out)
+            self.log_alpha = functional.log_attention(*layer, log_tilde=self.log_tilde)
+            self.entropy = functional.entropy(*layer, log_alpha=self.log_alpha)
+        functional.fold(weight, self.relevance, out=self.folded)
+        functional.affine(self.first, self.columns, self.first_bias, out=self.first_output)
+        self._activate(self.outputs[0])
+        for (weights, bias), given, out in self.passes:
+            functional.affine(weights, given, bias, out=out)
             if out is not self.logits:
                 self._activate(out)
-        return self.logits.view(*self.shape, -1, self.logits.shape[-1])
-
-    def _take_entropy(self) -> None:
-        self.log_attention = torch.log_softmax(self.scaled, dim=-1)
-        self.attention = self.log_attention.exp()
-        if not self.whole:
-            self.log_attention = self.log_attention.masked_fill(~self.keep, 0.0)
-            self.attention.mul_(self.keep)
-        self.attention_log = self.attention * self.log_attention
-        self.negentropy = self.attention_log.sum(dim=-1, keepdim=True)
+        return self.all_logits
 
     def backward(self, wrong: Float[Tensor, "group model klass trained"]) -> None:
         """The gradient of loss and penalty, from what the loss says of each output on the training columns."""
         n_train = self.rows.n_train
-        flowing = wrong.reshape(-1, 1, n_train)
+        flow = wrong.reshape(-1, 1, n_train)
         for layer in reversed(range(len(self.tails))):
-            given = self.outputs[layer][..., :n_train]
-            (weights, _), (weights_gradient, bias_gradient) = self.tails[layer], self.tail_gradients[layer]
-            torch.bmm(flowing, given.transpose(1, 2), out=weights_gradient)
-            torch.sum(flowing, dim=-1, out=bias_gradient)
-            down = self.slopes[layer]
-            if flowing.shape[1] == 1:
-                torch.mul(weights.transpose(1, 2), flowing, out=down)
-            else:
-                torch.bmm(weights.transpose(1, 2), flowing, out=down)
-            flowing = self._slope(down, given)
-        flowing = flowing.view(len(self.first), -1, n_train)
-        if self.turned is None:
-            torch.bmm(flowing, self.learned, out=self.first_gradient)
-        else:
-            torch.bmm(self.learned.transpose(1, 2), flowing.transpose(1, 2), out=self.turned)
-            self.first_gradient.copy_(self.turned.transpose(1, 2))
-        torch.sum(flowing, dim=-1, out=self.first_bias_gradient)
-        self._through_relevance()
+            given, (weight_out, bias_out) = self.trained_outputs[layer], self.tail_gradients[layer]
+            functional.affine_gradient(flow, given.transpose(1, 2), weight_out=weight_out, bias_out=bias_out)
+            flow = functional.affine_flow(flow, self.turned_tails[layer], out=self.slopes[layer])
+            self._slope(flow, given)
+        flow = flow.view(len(self.first), -1, n_train)
+        functional.affine_gradient(
+            flow,
+            self.learned,
+            weight_out=self.first_gradient,
+            bias_out=self.first_bias_gradient,
+            turned=self.turned,
+        )
+        self._entropy_layer_gradient()
 
-    def _through_relevance(self) -> None:
+    def _entropy_layer_gradient(self) -> None:
         """From the folded weights to the weights: each moves its own product, and the relevance of its concept."""
         weight, gradient = self.views[0], self.gradients[0]
-        moved = (self.folded_gradient * self.folded).sum(dim=-2).div_(self.temperature)
-        # The largest strength of a head scales all others down; several that are equal share that.
-        pulled = moved.sum(dim=-1, keepdim=True).div_(self.is_top.sum(dim=-1, keepdim=True))
-        moved.addcmul_(self.is_top, pulled, value=-1)
+        flow = functional.fold_gradient(self.folded_gradient, self.folded, self.relevance, out=gradient)
+        flow = functional.log_relevance_gradient(flow, self.log_tilde, self.temperature)
         if self.penalty == "entropy":
-            # H falls by α (log α + H) / τ where γ grows.
-            pulled = torch.addcmul(self.attention_log, self.attention, self.negentropy, value=-1)
-            moved.addcmul_(pulled, self.penalty_pull, value=-1)
-        if not self.whole:
-            moved = moved * self.keep
-        signs = weight.sign()
-        torch.mul(self.folded_gradient, self.relevance.unsqueeze(-2), out=gradient)
-        gradient.addcmul_(moved.unsqueeze(-2), signs)
+            functional.entropy_gradient(
+                self.penalty_weight, self.log_alpha, self.entropy, self.temperature, self.keep, into=flow
+            )
+        functional.strength_gradient(flow, weight, into=gradient)
         if self.penalty == "l1":
-            gradient.addcmul_(signs, self.penalty_weight.unsqueeze(-1))
-            for view, into in zip(self.views[2::2], self.gradients[2::2], strict=True):
-                into.addcmul_(view.sign(), self.penalty_weight.unsqueeze(-1))
+            for view, into in zip(self.views[::2], self.gradients[::2], strict=True):
+                functional.l1_norm_gradient(self.penalty_weight.unsqueeze(-1), view, into=into)
 
     def penalties(self) -> Float[Tensor, "group model"]:
         """The penalty of each model at the weights of the last pass; times `penalised`, as it is told."""
         if self.penalty is None:
             return self.penalised
         if self.penalty == "entropy":
-            return self.negentropy.sum(dim=(-1, -2))
-        return torch.stack([view.abs().sum(dim=(-1, -2, -3)) for view in self.views[::2]]).sum(dim=0)
+            return self.entropy.sum(dim=-1)
+        return torch.stack([functional.l1_norm(view, (-1, -2, -3)) for view in self.views[::2]]).sum(dim=0)
 
     def _activate(self, values: Tensor) -> None:
         if self.slope:
@@ -233,13 +232,12 @@ class Stack:
         else:
             values.relu_()
 
-    def _slope(self, flowing: Tensor, activated: Tensor) -> Tensor:
+    def _slope(self, flow: Tensor, activated: Tensor) -> None:
         """What flows back through an activation, told from its output."""
         if self.slope:
-            torch.ops.aten.leaky_relu_backward.grad_input(flowing, activated, self.slope, True, grad_input=flowing)
+            torch.ops.aten.leaky_relu_backward.grad_input(flow, activated, self.slope, True, grad_input=flow)
         else:
-            torch.ops.aten.threshold_backward.grad_input(flowing, activated, 0, grad_input=flowing)
-        return flowing
+            torch.ops.aten.threshold_backward.grad_input(flow, activated, 0, grad_input=flow)
 
     def store(self, flat: Tensor) -> None:
         """Write weights, as one vector, into the networks."""
@@ -247,17 +245,6 @@ class Stack:
         pieces = [piece for view in self.split(flat.to(weights[0].device)) for piece in view.flatten(0, 1)]
         with torch.no_grad():
             torch._foreach_copy_(weights, pieces)
-
-
-def _summed(
-    weight: Float[Tensor, "group model 2 klass column"], values: Float[Tensor, "group model klass column"]
-) -> Float[Tensor, "group model 2"]:
-    """Σ weight · values over classes and columns."""
-    if values.is_cuda:
-        # A long product with a single column would keep one core of many busy.
-        return (weight * values.unsqueeze(2)).sum(dim=(-1, -2))
-    heads = weight.shape[0] * weight.shape[1]
-    return torch.bmm(weight.view(heads, 2, -1), values.reshape(heads, -1, 1)).view(weight.shape[:3])
 
 
 def _chosen(
