@@ -625,7 +625,7 @@ def kind_of_value(value: Any, operator: str) -> ColumnKind | None:
     return None if isinstance(value, bool | np.bool_) else NUMBER
 
 
-def one_form_called() -> str:
+def text_forms_called() -> str:
     """Return what texts compared by order may be, for a message."""
     return " or ".join(kind.called for kind in TEXT_FORMS)
 

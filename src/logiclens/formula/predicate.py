@@ -18,7 +18,7 @@ from logiclens.formula.column_kinds import (
     ColumnKind,
     kind_of_value,
     missing_of,
-    one_form_called,
+    text_forms_called,
 )
 from logiclens.formula.column_kinds import Operator as Operator
 from logiclens.formula.column_kinds import Scalar as Scalar
@@ -30,8 +30,9 @@ OPERATORS: tuple[Operator, ...] = (*ORDERS, "==", "missing")
 class Predicate:
     """A question about one raw column: a comparison with a value, or whether there is a value at all.
 
-    A missing value makes every comparison false, and its negation true. Text compared by order is a date, as in
-    `Predicate("admitted", ">=", "2021-03-01")`; `Predicate("bmi", "missing")` asks for missing values.
+    A missing value makes every comparison false, and its negation true. A text compared by order is a value of a kind
+    that is written as text, such as a date: `Predicate("admitted", ">=", "2021-03-01")`. `Predicate("bmi", "missing")`
+    asks for missing values.
 
     >>> old = Predicate("age", ">=", 72.5)
     >>> old.holds([80, 60, None, float("nan")]).tolist()
@@ -64,7 +65,7 @@ class Predicate:
             raise LogicLensError(f"the predicate on {self.column!r} needs a number or a text, got {self.value!r}.")
         elif self.operator != "missing" and kind_of_value(self.value, self.operator) is None:
             raise LogicLensError(
-                f"{self.value!r} can only be compared by '==' ({one_form_called()} also by order), "
+                f"{self.value!r} can only be compared by '==' ({text_forms_called()} also by order), "
                 f"got {self.operator!r}."
             )
         else:
