@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timedelta
+import re
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
+import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.column_kinds import short_date, short_number
+from logiclens.formula import Rule, parse
+from logiclens.formula.column_kinds import KINDS, kind_of_cell, short_date, short_number
+from logiclens.formula.column_states import units_of
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.rule_set import RuleSet
+from logiclens.tables.frames import columns_of
 
 # short_number --------------------------------------------------------------------------------------------------------
 
@@ -172,3 +181,96 @@ def test_a_short_date_lies_between_and_none_is_coarser(low, gap):
 )
 def test_a_short_date_is_what_a_person_would_write(low, high, text):
     assert short_date(seconds(low), seconds(high)) == text
+
+
+# The registry --------------------------------------------------------------------------------------------------------
+
+KIND_NAMES = ("boolean", "text", "date", "timedelta", "number")
+SAMPLES = {
+    "boolean": [True, False],
+    "number": [3, 2.5, np.float32(1.5), Decimal("2.5")],
+    "text": ["A", ""],
+    "date": [date(2021, 3, 1), datetime(2021, 3, 1, 12), pd.Timestamp("2021-03-01", tz="UTC")],
+    "timedelta": [timedelta(hours=54), pd.Timedelta(days=2), np.timedelta64(5, "h")],
+}
+
+
+def test_names_stay_what_model_folders_store():
+    assert tuple(KINDS) == KIND_NAMES
+
+
+@pytest.mark.parametrize("name", KIND_NAMES)
+def test_each_cell_is_of_one_kind(name):
+    for cell in SAMPLES[name]:
+        assert kind_of_cell(cell) is KINDS[name]
+
+
+@pytest.mark.parametrize("name", KIND_NAMES)
+def test_pandas_polars_and_numpy_recognise_a_kind_alike(name):
+    cells = SAMPLES[name][:1] * 2
+    for table in (pd.DataFrame({"x": cells}), pl.DataFrame({"x": cells})):
+        assert columns_of(table)[0].kind == name
+    assert columns_of({"x": np.array(cells)})[0].kind == name
+    assert columns_of({"x": [*cells, None]})[0].missing.tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("name", KIND_NAMES)
+def test_an_array_of_nothing_is_missing(name):
+    assert KINDS[name].missing(KINDS[name].nothing(3)).tolist() == [True] * 3
+
+
+@pytest.mark.parametrize("name", ["date", "timedelta"])
+@given(count=st.integers(-(10**15), 10**15), width=st.integers(1, 10**14))
+def test_texts_read_back_and_thresholds_lie_between(name, count, width):
+    kind = KINDS[name]
+    point = np.array(count, kind.unit)[()]
+    text = kind.shown_cell(point)
+    assert kind.is_text_form(text)
+    assert kind.bound(text) == point
+    assert re.fullmatch(kind.json_form, text)
+    low, high = count / 1e6, (count + width) / 1e6
+    assert low < kind.number(kind.threshold(low, high)) <= high
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (47 * 3600, 49 * 3600, "2 days"),
+        (53.2 * 3600, 54.9 * 3600, "2 days 06:00:00"),
+        (-5.0, 5.0, "0 days"),
+        (61.0, 63.0, "0 days 00:01:02"),
+        (0.0001, 0.0004, "0 days 00:00:00.000200"),
+        (-90_000.0, -80_000.0, "-1 days"),
+    ],
+)
+def test_a_short_duration_is_what_a_person_would_write(low, high, text):
+    assert KINDS["timedelta"].threshold(low, high) == text
+
+
+@pytest.mark.parametrize("text", ["2", "2 days 6:00:00", "06:00:00", "2 days 24:00:00", "2.5 days", "two days"])
+def test_other_texts_are_no_durations(text):
+    assert not KINDS["timedelta"].is_text_form(text)
+    with pytest.raises(LogicLensError, match="can only be compared by '=='"):
+        Predicate("stay", ">=", text)
+
+
+@pytest.mark.parametrize("hours", [54, -54, -6, 24, 0])
+def test_duckdb_reads_durations_of_sql_alike(hours):
+    kind = KINDS["timedelta"]
+    bound = kind.sql_bound(kind.shown_cell(timedelta(hours=hours)), ">=", "duckdb")
+    [(found,)] = duckdb.sql(f"SELECT CAST('{bound.text}' AS {bound.type})").fetchall()
+    assert found == timedelta(hours=hours)
+
+
+def test_a_column_cannot_hold_two_text_forms():
+    meant = {"a": Predicate("x", ">=", "1 day"), "b": Predicate("x", ">=", "2021-03-01")}
+    rules = RuleSet((Rule("ill", parse("a & b"), (0.9,)),), meant)
+    with pytest.raises(LogicLensError, match="compared with durations and with dates: no value is both"):
+        units_of(rules, ["a", "b"])
+
+
+def test_states_of_durations_have_words_and_examples():
+    rules = RuleSet((Rule("ill", parse("a"), (0.9,)),), {"a": Predicate("stay", ">=", "2 days 06:00:00")})
+    short, long = units_of(rules, ["a"])[0].states
+    assert (short.words, long.words) == ("stay below 2 days 06:00:00", "stay at least 2 days 06:00:00")
+    assert (short.value, long.value) == ("1 day 06:00:00", "3 days 06:00:00")

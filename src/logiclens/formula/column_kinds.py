@@ -19,6 +19,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from numbers import Real
 from typing import Any, ClassVar, TypeAlias
 from typing import Literal as OneOf
@@ -585,8 +586,192 @@ class Date(_Clock):
         return np.floor(low)
 
 
+class Duration(_Clock):
+    """Durations, written as pandas writes them: `2 days 06:00:00`; six hours less than nothing is `-1 days +18:00:00`.
+
+    A text of a CSV file is not taken for a duration unless the column held durations in training.
+    """
+
+    name = "timedelta"
+    plural = "durations"
+    unit = "timedelta64[us]"
+    dtype_letters = "m"
+    narwhals_types = ("Duration",)
+    ibis_type = "interval('us')"
+    text_form = re.compile(r"(-?\d{1,8}) days?(?: \+?([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?)?", re.ASCII)
+    json_form = "^-?[0-9]{1,8} days?( [+]?([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,6})?)?$"
+    json_words = "a duration: 2 days, with a time 2 days 06:00:00"
+    called = "a duration such as '2 days 06:00:00'"
+    pmml_form = None
+    python_helper = """\
+    from datetime import timedelta
+
+    def duration(column):
+        # A timedelta of Python, NumPy or pandas, or a text such as 2 days 06:00:00, to the microsecond.
+        cell = row[column]
+        if hasattr(cell, "to_timedelta64"):
+            cell = cell.to_timedelta64()
+        if hasattr(cell, "astype"):
+            cell = cell.astype("timedelta64[us]").item()
+        if isinstance(cell, str) and " day" in cell:
+            days, _, clock = cell.strip().partition(" day")
+            hours, minutes, seconds = (clock.lstrip("s").strip(" +") or "0:0:0").split(":")
+            whole, _, part = seconds.partition(".")
+            cell = timedelta(int(days), int(whole), int(part.ljust(6, "0")[:6]), 0, int(minutes), int(hours))
+        if not isinstance(cell, timedelta):
+            raise ValueError(column + " holds " + str(cell) + " where a duration such as 2 days 06:00:00 is needed")
+        return cell
+
+"""
+    _SQL_DIALECTS = ("duckdb", "postgres")
+    _MICROSECOND = timedelta(microseconds=1)
+    _STEPS: ClassVar[tuple[int, ...]] = (
+        *(days * 86_400_000_000 for days in (1000, 100, 10, 1)),
+        *(hours * 3_600_000_000 for hours in (12, 6, 1)),
+        *(minutes * 60_000_000 for minutes in (30, 10, 1)),
+        *(seconds * 1_000_000 for seconds in (30, 10, 1)),
+        *(10**digits for digits in (5, 4, 3, 2, 1, 0)),
+    )
+    """What thresholds are multiples of, in microseconds, if possible of the first."""
+
+    def is_ibis(self, dtype: Any, engine: str) -> bool:
+        """Return whether the type is an interval of DuckDB, the one engine that tells its microseconds."""
+        return bool(dtype.is_interval()) and engine == "duckdb"
+
+    def is_cell(self, cell: Any) -> bool:
+        """Return whether a cell is a timedelta of Python, NumPy or pandas."""
+        return isinstance(cell, timedelta | np.timedelta64)
+
+    def cell_value(self, cell: Any, column: str) -> Any:
+        """Return a duration; nanoseconds are cut off."""
+        if isinstance(cell, np.timedelta64):
+            return cell.astype(self.unit)
+        if isinstance(cell, timedelta):
+            return np.timedelta64(cell // self._MICROSECOND, "us")
+        text = re.sub(r"(\.\d{6})\d{1,3}$", r"\1", cell.strip()) if isinstance(cell, str) else ""
+        if not self.is_text_form(text):
+            raise LogicLensError(f"the column {column!r} holds {cell!r} where {self.called} is needed.")
+        return self.bound(text)
+
+    def plain(self, value: Any) -> Scalar:
+        """Return the text form."""
+        return self.shown_cell(value)
+
+    def point(self, value: Scalar) -> timedelta:
+        """Return the duration."""
+        if self.text_form is None or (parts := self.text_form.fullmatch(str(value))) is None:
+            raise ValueError(f"{value!r} is no duration.")
+        days, hours, minutes, seconds = (int(parts[place] or 0) for place in (1, 2, 3, 4))
+        return timedelta(days, seconds, int((parts[5] or "").ljust(6, "0")), 0, minutes, hours)
+
+    def bound(self, value: Scalar) -> Any:
+        """Return the duration for NumPy."""
+        return np.timedelta64(self.point(value) // self._MICROSECOND, "us")
+
+    def threshold(self, low: float, high: float, near: float | None = None) -> Scalar:
+        """Return a multiple of as many days, hours, minutes or seconds as possible.
+
+        >>> [Duration().threshold(*gap) for gap in ((190_000, 200_000), (80_000, 180_000), (1.2, 1.4))]
+        ['2 days 06:00:00', '2 days', '0 days 00:00:01.300000']
+        """
+        if low < 0 <= high and near is None:
+            return self._text(0)
+        middle = low + (high - low) / 2
+        for step in self._STEPS:
+            for target in (middle, high) if near is None else (near,):
+                whole = microseconds(target)
+                for candidate in (round(whole / step) * step, whole // step * step):
+                    if low < candidate / 1e6 <= high:
+                        return self._text(candidate)
+        return self._text(microseconds(high))
+
+    def given_threshold(self, cut: Any, column: str) -> Scalar:
+        """Return the text form."""
+        if not isinstance(cut, str | timedelta | np.timedelta64):
+            raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {cut!r}.")
+        return cut if isinstance(cut, str) else self.shown_cell(cut)
+
+    def inside(self, low: timedelta | None, high: timedelta | None) -> timedelta | None:
+        """Return the middle, or a day beyond."""
+        if low is not None and high is not None:
+            middle = low + (high - low) // 2
+            return middle if low < middle else None
+        day = timedelta(days=1)
+        return low + day if low is not None else high - day if high is not None else None
+
+    def shown_cell(self, cell: Any) -> str:
+        """Return the text form.
+
+        >>> Duration().shown_cell(timedelta(hours=54)), Duration().shown_cell(timedelta(hours=-6))
+        ('2 days 06:00:00', '-1 days +18:00:00')
+        """
+        if isinstance(cell, np.timedelta64):
+            cell = cell.astype(self.unit).item()
+        return self._text(cell // self._MICROSECOND)
+
+    def python_condition(self, column: str, operator: Operator, value: Scalar) -> str:
+        """Return a comparison of timedeltas."""
+        point = self.point(value)
+        parts = {"days": point.days, "seconds": point.seconds, "microseconds": point.microseconds}
+        bound = ", ".join(f"{name}={count}" for name, count in parts.items() if count)
+        return f"not missing({column}) and duration({column}) {operator} timedelta({bound})"
+
+    def sql_bound(self, value: Scalar, operator: Operator, dialect: str) -> SqlBound:
+        """Return an INTERVAL; refuse dialects in which none can be compared."""
+        if dialect not in self._SQL_DIALECTS:
+            raise LogicLensError(
+                f"the SQL of {dialect} cannot compare durations such as {value!r}: export the rules for duckdb or "
+                "postgres, or by to_python."
+            )
+        point = self.point(value)
+        sign = "-" if point < timedelta(0) else ""
+        # The sign of the days does not reach the time in SQL.
+        days, _, clock = self._text(abs(point) // self._MICROSECOND).partition(" day")
+        clock = clock.lstrip("s").strip()
+        return SqlBound(f"{sign}{days} days" + (f" {sign}{clock}" if clock else ""), "INTERVAL")
+
+    def ibis_column(self, column: Any) -> Any:
+        """Return whole microseconds."""
+        return _epoch_us()(column)
+
+    def ibis_bound(self, value: Scalar) -> Any:
+        """Return whole microseconds."""
+        return self.point(value) // self._MICROSECOND
+
+    def ibis_ordered(self, column: Any) -> Any:
+        """Return seconds, since Arrow cannot hold DuckDB's intervals as durations."""
+        return self.ibis_comparable(column)
+
+    def ibis_comparable(self, column: Any) -> Any:
+        """Return seconds."""
+        return self.ibis_column(column).cast("float64") / 1e6
+
+    def _text(self, count: int) -> str:
+        """Return so many microseconds in text form."""
+        point = timedelta(microseconds=count)
+        days = f"{point.days} day" + "s" * (point.days != 1)
+        if not point.seconds and not point.microseconds:
+            return days
+        minutes, seconds = divmod(point.seconds, 60)
+        clock = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
+        part = f".{point.microseconds:06}" if point.microseconds else ""
+        return f"{days} {'+' * (point.days < 0)}{clock}{part}"
+
+
+@cache
+def _epoch_us() -> Any:
+    """Return DuckDB's function from intervals to microseconds."""
+    import ibis
+
+    def epoch_us(value: Any) -> int:
+        raise NotImplementedError("the engine runs this")
+
+    epoch_us.__annotations__ = {"return": int}
+    return ibis.udf.scalar.builtin(epoch_us)
+
+
 NUMBER, TRUTH_VALUE, CATEGORY = Number(), TruthValue(), Category()
-KINDS: Mapping[Kind, ColumnKind] = {kind.name: kind for kind in (TRUTH_VALUE, NUMBER, CATEGORY, Date())}
+KINDS: Mapping[Kind, ColumnKind] = {kind.name: kind for kind in (TRUTH_VALUE, CATEGORY, Date(), Duration(), NUMBER)}
 """The kinds of columns by name; where several recognise something, the first decides."""
 TEXT_FORMS: tuple[ColumnKind, ...] = tuple(kind for kind in KINDS.values() if kind.text_form is not None)
 """The kinds whose values are texts that are compared by order."""
