@@ -106,7 +106,7 @@ def test_a_concept_says_what_its_predicate_says_to_pandas(seed, how):
         elif predicate.operator == "==":
             expected = column.astype(object) == predicate.value
         else:
-            expected = column >= (pd.Timestamp(predicate.value) if predicate.is_date else predicate.value)
+            expected = column >= (pd.Timestamp(predicate.value) if predicate.has_text_form else predicate.value)
         np.testing.assert_array_equal(concepts[:, place], expected.fillna(False).to_numpy(dtype=bool))
     # Every concept tells training rows apart.
     assert (concepts.any(axis=0) & ~concepts.all(axis=0)).all()

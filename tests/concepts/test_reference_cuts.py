@@ -10,9 +10,9 @@ import pytest
 
 from logiclens import EntropyClassifier
 from logiclens.concepts.booleaniser import Booleaniser
-from logiclens.concepts.cuts import short_number
 from logiclens.concepts.reference_cuts import DEPTH, Ensemble, find_reference
 from logiclens.errors import LogicLensWarning
+from logiclens.formula.column_kinds import short_number
 from logiclens.tables.frames import columns_of
 
 

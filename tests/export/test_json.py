@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from logiclens.errors import LogicLensError
 from logiclens.export import from_dict, from_json, rules_schema, to_dict, to_json
 from logiclens.formula import DNF, Complement, parse
+from logiclens.formula.column_kinds import text_forms_called
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
@@ -307,9 +308,9 @@ def a_predicate(**fields: Any) -> dict[str, Any]:
         (a_predicate(operator="missing", value=1), "whether 'age' is missing takes no value, got 1."),
         (a_predicate(operator=1), "'operator' of the predicate 'old' needs a text, got 1."),
         (a_predicate(column=""), "a predicate needs the name of a column, got ''."),
-        (a_predicate(value="60"), "'60' can only be compared by '==' (a date such as '2021-03-01' also by order), "
+        (a_predicate(value="60"), f"'60' can only be compared by '==' ({text_forms_called()} also by order), "
          "got '>='."),
-        (a_predicate(value="2021-02-30"), "'2021-02-30' can only be compared by '==' (a date such as '2021-03-01' also "
+        (a_predicate(value="2021-02-30"), f"'2021-02-30' can only be compared by '==' ({text_forms_called()} also "
          "by order), got '>='."),
         (a_predicate(value=None), "the predicate on 'age' needs a number or a text, got None."),
         (changed(exclusive=[["a", 1]]), "'exclusive' needs a text, got 1."),

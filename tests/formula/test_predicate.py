@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.predicate import OPERATORS, Operator, Predicate, is_missing, missing_of, numbers_of, times_of
+from logiclens.formula.column_kinds import KINDS, is_missing, missing_of, numbers_of
+from logiclens.formula.predicate import OPERATORS, Operator, Predicate
 from tests.rulesets import COMPARE
 
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**6), 10**6)
@@ -253,12 +254,12 @@ def test_dates_of_every_kind_are_compared(column: Any) -> None:
     for sign, expected in ((">=", [0, 0, 1, 1]), (">", [0, 0, 0, 1]), ("<=", [1, 0, 1, 0]), ("<", [1, 0, 0, 0])):
         for value in ("2021-03-01", "2021-03-01T00:00", "2021-03-01 00:00:00.000000"):
             predicate = Predicate("on", sign, value)  # type: ignore[arg-type]
-            assert predicate.is_date
+            assert predicate.has_text_form
             held = predicate.holds(column)
             assert held.dtype == np.bool_
             assert held.tolist() == [bool(bit) for bit in expected]
     assert Predicate("on", "missing").holds(column).tolist() == [False, True, False, False]
-    assert np.isnat(times_of(column, "on")).tolist() == [False, True, False, False]
+    assert np.isnat(KINDS["date"].array(column, "on")).tolist() == [False, True, False, False]
 
 
 FIRST, LAST = datetime.datetime(1, 1, 1, 0, 0, 1), datetime.datetime(9999, 12, 31)
@@ -294,7 +295,7 @@ def test_a_column_of_nothing_has_no_dates() -> None:
 
 def test_a_day_that_is_asked_for_by_equality_is_a_text() -> None:
     predicate = Predicate("on", "==", "2021-03-01")
-    assert not predicate.is_date
+    assert not predicate.has_text_form
     assert predicate.holds(["2021-03-01", "2021-03-01T00:00", datetime.date(2021, 3, 1)]).tolist() == [
         True,
         False,
@@ -401,8 +402,8 @@ def test_a_number_beyond_every_column_is_never_reached() -> None:
         (("x", "==", None), "the predicate on 'x' needs a number or a text, got None"),
         (("x", "==", [1]), r"the predicate on 'x' needs a number or a text, got \[1\]"),
         (("x", "==", 1j), "the predicate on 'x' needs a number or a text, got 1j"),
-        (("x", ">=", "a"), r"'a' can only be compared by '==' \(a date such as '2021-03-01' also by order\), got '>='"),
-        (("x", ">", True), r"True can only be compared by '==' \(a date such as '2021-03-01' also by order\), got '>'"),
+        (("x", ">=", "a"), r"'a' can only be compared by '==' \(a date .* or a duration .* also by order\), got '>='"),
+        (("x", ">", True), r"True can only be compared by '==' \(a date .* or a duration .* also by order\), got '>'"),
         (("x", ">=", "2021-02-30"), "'2021-02-30' can only be compared by '=='"),
         (("x", ">=", "2021-03-01T25:00"), "'2021-03-01T25:00' can only be compared by '=='"),
         (("x", ">=", "2021-03-01T12:30+01:00"), r"'2021-03-01T12:30\+01:00' can only be compared by '=='"),

@@ -590,17 +590,20 @@ UNUSABLE: list[tuple[str, Change, str]] = [
     (
         "no date",
         at("model", "predicates", "age >= 60", "value", to="sixty"),
-        "value in model.json must be a number or a date such as '2021-03-01' beside the operator >=, got 'sixty'",
+        "value in model.json must be a number or a date such as '2021-03-01' or a duration such as '2 days' beside the "
+        "operator >=, got 'sixty'",
     ),
     (
         "no such date",
         at("model", "predicates", "age >= 60", "value", to="2021-02-30"),
-        "must be a number or a date such as '2021-03-01' beside the operator >=, got '2021-02-30'",
+        "must be a number or a date such as '2021-03-01' or a duration such as '2 days' beside the "
+        "operator >=, got '2021-02-30'",
     ),
     (
         "order of true",
         at("model", "predicates", "age >= 60", "value", to=True),
-        "must be a number or a date such as '2021-03-01' beside the operator >=, got True",
+        "must be a number or a date such as '2021-03-01' or a duration such as '2 days' beside the "
+        "operator >=, got True",
     ),
     (
         "missing something",

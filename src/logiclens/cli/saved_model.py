@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from logiclens.cli.tables import check_columns, check_finite, text_of
 from logiclens.errors import LogicLensError
+from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, ColumnKind, kind_of_dtype
 from logiclens.formula.dnf import DNF
 from logiclens.formula.english import literal_words
 from logiclens.formula.rule_set import RuleSet
 from logiclens.storage import open_model
-from logiclens.tables.frames import PLURAL
 
 
 class SavedModel:
@@ -131,25 +131,22 @@ def check_kind(column: pd.Series, kind: str | None) -> None:
     known = column[column.notna()]
     if kind is None or known.empty:
         return
-    now = _kind(known)
-    # A date may be written as text, and truth values as 0 and 1.
-    if now == kind or {now, kind} == {"number", "boolean"} or (now, kind) == ("text", "date"):
+    before, now = KINDS[kind], _kind(known)
+    if before is now or now.name in before.accepts or (before.reads_text and now is CATEGORY):
         return
     hint, first = "", known.index[0]
-    if (now, kind) == ("text", "number"):
+    if now is CATEGORY and before is NUMBER:
         # Most cells may still be numbers: the one that is not is to be named.
         first = known.index[int(pd.to_numeric(known, errors="coerce").isna().to_numpy().argmax())]
         hint = f": mend it, or say --missing {known[first]!r} if that means there is no value"
     raise LogicLensError(
-        f"the column {column.name!r} held {PLURAL[kind]} in training and holds {PLURAL[now]} now "
+        f"the column {column.name!r} held {before.plural} in training and holds {now.plural} now "
         f"({text_of(known[first])!r} in row {int(str(first)) + 1}){hint}."
     )
 
 
-def _kind(known: pd.Series) -> str:
+def _kind(known: pd.Series) -> ColumnKind:
     """What the values of a column are, none of them missing."""
-    if is_bool_dtype(known) or all(isinstance(value, bool) for value in known.unique()):
-        return "boolean"
-    if is_numeric_dtype(known):
-        return "number"
-    return "date" if is_datetime64_any_dtype(known) else "text"
+    if all(isinstance(value, bool) for value in known.unique()):
+        return TRUTH_VALUE
+    return kind_of_dtype(known.dtype.kind) or CATEGORY

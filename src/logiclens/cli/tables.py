@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_float_dtype, is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
 from logiclens.cli.options import Reading
 from logiclens.errors import LogicLensError, listed, nearest, no_column
+from logiclens.formula.column_kinds import kind_of_dtype
 from logiclens.tables.files import TableFile, doubtful_columns, mixed_columns
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def subgroups(problem: Problem, by: str | None) -> pd.Series | None:
 
 def told_apart(column: pd.Series) -> pd.Series:
     """What subgroups are told apart by: the values of a column, the months of dates."""
-    return column.dt.strftime("%Y-%m") if is_datetime64_any_dtype(column) else column
+    kind = kind_of_dtype(column.dtype.kind)
+    return column if kind is None or kind.period_format is None else column.dt.strftime(kind.period_format)
 
 
 def check_by(problem: Problem, by: str | None) -> None:

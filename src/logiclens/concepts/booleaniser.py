@@ -6,8 +6,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -21,8 +20,6 @@ from logiclens.concepts.cuts import (
     Tally,
     has_few_values,
     quantile_cuts,
-    short_date,
-    short_number,
     supervised_cuts,
     telling_cuts,
     told_by_each,
@@ -31,10 +28,11 @@ from logiclens.concepts.cuts import (
 from logiclens.concepts.reference_cuts import NEAR, NO_REFERENCE, Reference, ReferenceCut, find_reference
 from logiclens.concepts.splits import distinct_rows
 from logiclens.errors import LogicLensError, LogicLensWarning, NoConcepts
+from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE, Kind, Scalar
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import NO_GROUPS, Groups
-from logiclens.formula.predicate import Predicate, Scalar
-from logiclens.tables.frames import Column, Kind, as_named, column_names, columns_of, opened, parted
+from logiclens.formula.predicate import Predicate
+from logiclens.tables.frames import Column, as_named, column_names, columns_of, opened, parted
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,7 @@ class Finding:
             return "every row has another value, as an identifier has"
         if column.is_nominal:
             exclusive = self._categories(column, given, has_missing)
-        elif column.kind == "boolean":
+        elif column.kind == TRUTH_VALUE.name:
             varies = column.n_values > 1 or has_missing
             exclusive = [self._name(Predicate(column.name, "==", True), column.name)] if varies else []
         else:
@@ -199,22 +197,21 @@ class Finding:
 
     def _cuts(self, column: Tally, how: How | Sequence[Scalar]) -> list[str]:
         """Add the cuts of numbers or dates; the name of the lowest, which all others imply."""
-        histogram = column.histogram
+        histogram, kind = column.histogram, KINDS[column.kind]
         if not isinstance(how, str):
-            asked = sorted((_at(column, cut) for cut in how), key=lambda predicate: _seconds(predicate.value))
+            asked = sorted((_at(column, cut) for cut in how), key=lambda predicate: kind.number(predicate.value))
             names = [self._name(predicate) for predicate in asked]
         elif histogram is None or len(histogram) < 2:
             return []
         elif how == "soft":
             names = [self._rescaled(column, histogram)]
-        elif column.kind == "number" and histogram.low.tolist() == [0.0, 1.0]:
+        elif kind is NUMBER and histogram.low.tolist() == [0.0, 1.0]:
             # A flag written as a number.
             return [self._name(Predicate(column.name, "==", 1))]
         else:
-            found = {_between(column, low, high) for low, high in self._gaps(column, histogram, how)}
+            cuts = [kind.threshold(low, high) for low, high in self._gaps(column, histogram, how)]
             # Gaps may overlap: what is written puts cuts in order, and gaps for which the same is written are one cut.
-            ordered = sorted(found, key=lambda predicate: _seconds(predicate.value))
-            names = [self._name(predicate) for predicate in ordered]
+            names = [self._name(Predicate(column.name, ">=", cut)) for cut in sorted(set(cuts), key=kind.number)]
             self._tell_loose(column, names)
         if len(names) > 1:
             self.implied.append(names)
@@ -273,8 +270,9 @@ class Finding:
     def _rescaled(self, column: Tally, histogram: Histogram) -> str:
         """A concept that is the column itself, from its smallest to its largest value."""
         gap, half = histogram.gap(uniform_cuts(histogram, 1)[0]), (histogram.low[0] + histogram.high[-1]) / 2
-        cut = short_date(*gap) if column.kind == "date" else short_number(*gap, near=float(half))
-        name, middle = self._name(Predicate(column.name, ">=", cut)), _seconds(cut)
+        kind = KINDS[column.kind]
+        cut = kind.threshold(*gap, near=float(half))
+        name, middle = self._name(Predicate(column.name, ">=", cut)), kind.number(cut)
         reach = max(middle - float(histogram.low[0]), float(histogram.high[-1]) - middle)
         self.scales[name] = (middle, reach)
         return name
@@ -282,9 +280,9 @@ class Finding:
     def _categories(self, column: Tally, given: list[Any] | None, has_missing: bool) -> list[str]:
         """Add the categories of a column, in order."""
         if given is not None:
-            if wrong := [cut for cut in given if isinstance(cut, str) != (column.kind == "text")]:
-                kind = "text" if column.kind == "text" else "numbers"
-                raise LogicLensError(f"the categories of {column.name!r} must be {kind}, got {wrong[0]!r}.")
+            kind = KINDS[column.kind]
+            if wrong := [cut for cut in given if isinstance(cut, str) != kind.is_nominal]:
+                raise LogicLensError(f"the categories of {column.name!r} must be {kind.plural}, got {wrong[0]!r}.")
             chosen = given
         else:
             counts = np.zeros((0, 1, 1)) if column.counts is None else column.counts
@@ -321,27 +319,9 @@ class Finding:
         return len(groups)
 
 
-def _between(column: Tally, low: float, high: float) -> Predicate:
-    """The cut between two values, as a person would write it."""
-    return Predicate(column.name, ">=", short_date(low, high) if column.kind == "date" else short_number(low, high))
-
-
-def _seconds(value: Scalar) -> float:
-    """A cut as the number that it is compared with."""
-    if isinstance(value, str):
-        return float(np.datetime64(value, "us").astype(np.int64)) / 1e6
-    return float(value)
-
-
 def _at(column: Tally, cut: Any) -> Predicate:
     """The cut that a user asked for."""
-    if column.kind == "date":
-        if not isinstance(cut, str | date | np.datetime64):
-            raise LogicLensError(f"the cuts of {column.name!r} must be dates, got {cut!r}.")
-        return Predicate(column.name, ">=", cut.isoformat() if isinstance(cut, date) else str(cut))
-    if not isinstance(cut, Real) or isinstance(cut, bool):
-        raise LogicLensError(f"the cuts of {column.name!r} must be numbers, got {cut!r}.")
-    return Predicate(column.name, ">=", float(cut))
+    return Predicate(column.name, ">=", KINDS[column.kind].given_threshold(cut, column.name))
 
 
 def is_identifier(column: Tally) -> bool:

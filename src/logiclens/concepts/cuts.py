@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError
-from logiclens.formula.predicate import Scalar
-from logiclens.tables.frames import Column, Kind
+from logiclens.formula.column_kinds import NUMBER, Kind, Scalar
+from logiclens.tables.frames import Column
 
 MOST_BINS = 1024
 """A histogram with more distinct values is merged into this many parts of about equal weight."""
@@ -140,56 +139,6 @@ def told_by_each(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     return told
 
 
-def short_number(low: float, high: float, near: float | None = None) -> float:
-    """A number in (low, high] with as few digits as possible: what a person would write for the cut between them.
-
-    With `near`, the number there, rounded as far as it stays between them.
-
-    >>> short_number(13.0425, 13.1083)
-    13.1
-    >>> short_number(0, 1), short_number(0, 1, near=0.5)
-    (1.0, 0.5)
-    """
-    if not low < high:
-        raise LogicLensError(f"there is no number above {low} and up to {high}.")
-    if low < 0 <= high and near is None:
-        return 0.0
-    middle = low + (high - low) / 2
-    magnitude = math.floor(math.log10(max(abs(low), abs(high))))
-    for digits in range(17):
-        # The middle where it can be had as short, else whatever lies below the upper end.
-        for target in (middle, high) if near is None else (near,):
-            try:
-                candidate = round(target, digits - magnitude)
-            except OverflowError:
-                # Beyond the largest number.
-                continue
-            if low < candidate <= high:
-                return float(candidate)
-    return high if near is None or not low < near <= high else near
-
-
-def short_date(low: float, high: float) -> str:
-    """A date in (low, high], both in seconds since 1970, as coarse as possible: the start of a year, month, day, ….
-
-    >>> day = 86400.0
-    >>> short_date(0.0, 500 * day), short_date(40.2 * day, 41.5 * day), short_date(0.0, 7200.0)
-    ('1971-01-01', '1970-02-11', '1970-01-01T02:00')
-    """
-    near = round(high * 1e6)
-    # A century from 1970 on, seconds are hardly finer than the microseconds that they were made of.
-    moment = np.datetime64(next((us for us in (near, near - 1, near + 1) if us / 1e6 == high), near), "us")
-    for unit in ("Y", "M", "D", "h", "m", "s"):
-        start = moment.astype(f"datetime64[{unit}]")
-        if start.astype("datetime64[us]").astype(np.int64) / 1e6 > low:
-            return str(
-                start.astype("datetime64[D]")
-                if unit in "YMD"
-                else start.astype("datetime64[s]" if unit == "s" else "datetime64[m]")
-            )
-    return str(moment)
-
-
 @dataclass(frozen=True)
 class _Part:
     """A range of bins, its best cut, and what that is worth: bits told minus bits to write it down."""
@@ -287,7 +236,9 @@ class Tally:
         else:
             histogram = Histogram.of(column.numbers, weight, classes, n_classes)
         # A gap makes whole numbers floats.
-        whole_but_for_gaps = column.kind == "number" and bool(gone.any()) and bool((values == np.round(values)).all())
+        whole_but_for_gaps = (
+            column.kind == NUMBER.name and bool(gone.any()) and bool((values == np.round(values)).all())
+        )
         return cls(
             column.name,
             column.kind,

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.concepts.cuts import short_number
 from logiclens.concepts.splits import row_hashes
+from logiclens.formula.column_kinds import TRUTH_VALUE, short_number
 from logiclens.tables.frames import Column
 
 MOST_BINS = 128
@@ -375,7 +375,7 @@ def find_reference(
 
 def _is_cut(feature: _Feature) -> bool:
     """Whether a column can be cut in more than one place."""
-    return feature.rates is None and feature.column.kind != "boolean" and len(np.unique(feature.values)) > 2
+    return feature.rates is None and feature.column.kind != TRUTH_VALUE.name and len(np.unique(feature.values)) > 2
 
 
 def _distinct_groups(found: Sequence[tuple[float, tuple[int, ...]]]) -> tuple[tuple[int, ...], ...]:

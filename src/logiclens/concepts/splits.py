@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, StratifiedKFold, train_test_split
 
 from logiclens.errors import LogicLensError
+from logiclens.formula.column_kinds import KINDS
 from logiclens.tables.frames import Column
 
 
@@ -226,15 +227,12 @@ def row_hashes(columns: Sequence[Column], *more: NDArray[Any], seed: int = 0) ->
 
 
 def _as_bits(column: Column) -> NDArray[np.uint64]:
-    if column.kind == "text":
+    if KINDS[column.kind].is_nominal:
         # By the text and not by its place: which other texts there are must not matter.
         known = [hashlib.blake2b(repr(c).encode(), digest_size=8).digest() for c in column.categories]
         digest = np.frombuffer(b"".join([*known, bytes(8)]), dtype=np.uint64)
         return np.asarray(digest[column.values])
-    if column.kind == "date":
-        return column.values.astype("datetime64[us]").view(np.uint64)
-    # + 0.0 makes −0.0 equal to 0.0.
-    return np.where(np.isnan(column.values), np.nan, column.values + 0.0).view(np.uint64)
+    return KINDS[column.kind].bits(column.values)
 
 
 def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:

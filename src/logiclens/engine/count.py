@@ -28,9 +28,9 @@ from logiclens.engine.query import (
     there,
 )
 from logiclens.errors import LogicLensError, no_column
+from logiclens.formula.column_kinds import KINDS, TRUTH_VALUE, Kind
 from logiclens.formula.counted_rows import CountedRows
-from logiclens.formula.predicate import Predicate, moment
-from logiclens.tables.frames import Kind
+from logiclens.formula.predicate import Predicate
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -47,7 +47,7 @@ def classes_of(table: ir.Table, target: str, least: int = 2) -> tuple[list[Any],
     """The classes of a target, in order, and how many rows each has; rows without one, and too few, are refused."""
     if target not in table.columns:
         raise no_column(target, list(table.columns), "the table")
-    if table.schema()[target].is_decimal() or kind_of(table, target) == "date":
+    if table.schema()[target].is_decimal() or not KINDS[kind_of(table, target)].can_be_target:
         raise LogicLensError(f"the target {target!r} holds {table.schema()[target]}, no classes: make it text.")
     labels = table.select(y=table[target], **counting(table))
     counted = labels.group_by("y").agg(n=how_many(labels)).limit(MOST_CLASSES + 2)
@@ -194,7 +194,7 @@ def _code(table: ir.Table, kinds: Mapping[str, Kind], bits: Sequence[tuple[int, 
     operators = {predicate.operator for _, predicate in others}
     if operators == {">="}:
         # From the highest cut down: a value that reaches one reaches all below it.
-        others.sort(key=lambda one: _order(one[1]), reverse=True)
+        others.sort(key=lambda one: one[1].kind.point(one[1].value), reverse=True)
         cases = [(predicate, sum(bit for bit, _ in others[place:])) for place, (_, predicate) in enumerate(others)]
     elif operators <= {"=="}:
         cases = [(predicate, bit) for bit, predicate in others]
@@ -215,10 +215,6 @@ def _is_among(table: ir.Table, membership: Membership) -> Any:
     return column.cast("float64").isin([as_double(float(value)) for value in membership.values])
 
 
-def _order(predicate: Predicate) -> Any:
-    return moment(str(predicate.value)) if predicate.is_date else predicate.value
-
-
 def _whole(number: int) -> Any:
     import ibis
 
@@ -232,17 +228,13 @@ def holds(
 
     With `guarded` it is not asked where the value is NaN.
     """
-    import ibis
-
-    column, kind = table[predicate.column], kinds[predicate.column]
+    column, kind = table[predicate.column], KINDS[kinds[predicate.column]]
     if predicate.operator == "missing":
         return ~there(column)
     value: Any = predicate.value
-    if kind == "text":
-        return column == value
-    if kind == "date":
-        return _COMPARE[predicate.operator](column.cast("timestamp"), ibis.literal(moment(str(value)), "timestamp"))
-    if kind == "boolean" and column.type().is_boolean():
+    if isinstance(value, str):
+        return _COMPARE[predicate.operator](kind.ibis_column(column), kind.ibis_bound(value))
+    if kind is TRUTH_VALUE and column.type().is_boolean():
         return column if value is True else ~column
     number = float(value)
     if column.type().is_integer() and column.type().nbytes < 8 and number == round(number) and abs(number) < 2**53:
@@ -262,7 +254,8 @@ def period(table: ir.Table, by: str) -> Any:
     if by not in table.columns:
         raise no_column(by, list(table.columns), "the table")
     column = table[by]
-    return column.cast("timestamp").strftime("%Y-%m") if kind_of(table, by) == "date" else column
+    kind = KINDS[kind_of(table, by)]
+    return column if kind.period_format is None else kind.ibis_column(column).strftime(kind.period_format)
 
 
 def _with_columns(table: ir.Table, cutting: Cutting, names: Iterable[str]) -> ir.Table:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from logiclens.concepts.cuts import MOST_BINS, Histogram, Tally, bins_of
 from logiclens.engine.query import as_double, codes_of, counting, fetched, how_many, kind_of, there
 from logiclens.errors import LogicLensError
+from logiclens.formula.column_kinds import KINDS, NUMBER, ColumnKind
 from logiclens.tables.formats import pyarrow_module
-from logiclens.tables.frames import Kind
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -165,9 +165,9 @@ class Column:
     classes: Sequence[Any]
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ColumnKind:
         """What the values are."""
-        return kind_of(self.table, self.name)
+        return KINDS[kind_of(self.table, self.name)]
 
     @property
     def type(self) -> Any:
@@ -190,10 +190,7 @@ class Column:
     def comparable(self) -> ir.Table:
         """The same with values as they are compared: numbers as floats, as they are in memory."""
         rows = self.rows()
-        if self.kind == "date":
-            return rows.mutate(v=rows.v.cast("timestamp"))
-        # + 0.0 makes −0.0 equal to 0.0.
-        return rows.mutate(v=rows.v.cast("float64") + 0.0)
+        return rows.mutate(v=self.kind.ibis_comparable(rows.v))
 
     def stretches(self, found: Any) -> Stretches:
         """What an engine counted: for each class y how many rows n have a value v, or one from low to high."""
@@ -258,8 +255,7 @@ class Parting:
 
     def _stretch(self, low: Any, high: Any) -> tuple[Any, Any]:
         """Where stretches start, among what is parted, and how wide they are."""
-        # Of moments the seconds are parted: the first one may have begun before the first moment.
-        start = np.floor(low) if self.column.kind == "date" else low * self.unit
+        start = self.column.kind.bin_start(low * self.unit)
         width = high * self.unit - start
         # A column of one value is not parted.
         return start, np.where(width > 0, width, 1.0)
@@ -272,7 +268,7 @@ class Parting:
     def _placed(self) -> ir.Table:
         """The rows of the stretches that are looked at, with the number p of the part that each value is in."""
         rows = self.column.comparable()
-        place = rows.v.epoch_seconds().cast("float64") if self.column.kind == "date" else rows.v
+        place = self.column.kind.ibis_position(rows.v)
         rows = rows.mutate(k=place if self.unit == 1.0 else place * self.unit)
         start, width = map(float, self._stretch(np.float64(self.low), np.float64(self.high)))
         rows = rows.mutate(p=_part((rows.k - as_double(start)) / as_double(width), float(PARTS)))
@@ -337,8 +333,8 @@ def _sides(columns: Sequence[Column], *, known: bool) -> dict[str, tuple[float, 
         return {}
     told: dict[str, Any] = {}
     for place, column in enumerate(columns):
-        value = column.table[column.name]
-        where = there(value) if known else None
+        given = column.table[column.name]
+        value, where = column.kind.ibis_ordered(given), there(given) if known else None
         told |= {f"low{place}": value.min(where=where), f"high{place}": value.max(where=where)}
     found = fetched(columns[0].table.agg(**told))
     each = {}
@@ -375,11 +371,11 @@ def tallies(
 ) -> Iterator[Tally]:
     """The tally of each column, one after another; `n_of_class` is how many rows each class has."""
     looked_at = [Column(table, name, target, classes) for name in columns]
-    sides = ranges([column for column in looked_at if column.kind in ("number", "date")])
+    sides = ranges([column for column in looked_at if ">=" in column.kind.operators])
     together = {column.name: bundle for bundle in bundles(looked_at, sides) for column in bundle}
     counted: dict[str, Stretches] = {}
     for column in looked_at:
-        if column.kind == "text":
+        if column.kind.is_nominal:
             yield _of_text(column, n_of_class)
             continue
         if column.name not in counted:
@@ -398,12 +394,12 @@ def _of_numbers(column: Column, stretches: Stretches, n_of_class: NDArray[np.flo
     """Numbers, dates and truth values: the bins of `Histogram.of`, to the last row."""
     missing = n_of_class - stretches.counts.sum(axis=0)
     histogram, loose = stretches.histogram()
-    whole = column.kind == "number" and (
+    whole = column.kind is NUMBER and (
         column.type.is_integer() or (bool(missing.any()) and _is_whole(column, stretches))
     )
     return Tally(
         column.name,
-        column.kind,
+        column.kind.name,
         missing[None],
         int(stretches.counts.sum()),
         _n_values(column, stretches, whole),
@@ -447,7 +443,7 @@ def _of_text(column: Column, n_of_class: NDArray[np.float64]) -> Tally:
         known = _known_of_class(column)
     return Tally(
         column.name,
-        column.kind,
+        column.kind.name,
         (n_of_class - known)[None],
         found["n_rows"][0] if order else 0,
         found["n_values"][0] if order else 0,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from logiclens.engine.failures import failed, stop
 from logiclens.errors import LogicLensError
-from logiclens.tables.frames import PLURAL, Kind
+from logiclens.formula.column_kinds import KINDS, Kind, kind_of_ibis
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -30,15 +30,10 @@ def is_engine_table(table: Any) -> bool:
 def kind_of(table: ir.Table, name: str) -> Kind:
     """What the values of a column are, by the type that the engine gives it."""
     given = table.schema()[name]
-    if given.is_boolean():
-        return "boolean"
-    if given.is_numeric():
-        return "number"
-    if given.is_string():
-        return "text"
-    if given.is_date() or given.is_timestamp():
-        return "date"
-    raise LogicLensError(f"the column {name!r} holds {given}, which cannot be compared: leave it out.")
+    kind = kind_of_ibis(given, table.get_backend().name)
+    if kind is None:
+        raise LogicLensError(f"the column {name!r} holds {given}, which cannot be compared: leave it out.")
+    return kind.name
 
 
 def there(column: Any) -> Any:
@@ -52,21 +47,16 @@ def there(column: Any) -> Any:
 
 def fitted(table: ir.Table, kinds: Mapping[str, Kind]) -> ir.Table:
     """The table with columns of the kinds that they had in training; of another kind may be what has no values."""
-    for column, kind in kinds.items():
-        now = kind_of(table, column)
-        if kind == now or {kind, now} == {"number", "boolean"}:
-            continue
-        if fetched(table.agg(n=there(table[column]).cast("int64").sum()))["n"][0].as_py():
-            raise LogicLensError(f"the column {column!r} held {PLURAL[kind]} in training and holds {PLURAL[now]} now.")
-        table = table.mutate(**{column: _nothing(kind)})
-    return table
-
-
-def _nothing(kind: Kind) -> Any:
-    """A missing value of a kind."""
     import ibis
 
-    return ibis.null({"number": "float64", "boolean": "boolean", "text": "string", "date": "timestamp"}[kind])
+    for column, kind in kinds.items():
+        before, now = KINDS[kind], KINDS[kind_of(table, column)]
+        if before is now or now.name in before.accepts:
+            continue
+        if fetched(table.agg(n=there(table[column]).cast("int64").sum()))["n"][0].as_py():
+            raise LogicLensError(f"the column {column!r} held {before.plural} in training and holds {now.plural} now.")
+        table = table.mutate(**{column: ibis.null(before.ibis_type)})
+    return table
 
 
 def as_double(number: float) -> Any:

@@ -18,6 +18,7 @@ from logiclens.engine.lake import FILE, files_of, in_engine, short_names
 from logiclens.engine.query import fetched, fitted, is_engine_table, kind_of
 from logiclens.errors import LogicLensError
 from logiclens.export.sql import to_sql
+from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE
 from logiclens.formula.counted_rows import CountedRows
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
@@ -177,9 +178,10 @@ def predict_into(
     for predicate in map(rules.predicate, rules.concepts):
         if predicate.column not in table.columns:
             raise LogicLensError(f"the table lacks the column {predicate.column!r} that the rules are about.")
-        text = isinstance(predicate.value, str) and not predicate.is_date
-        if predicate.operator != "missing" and text != (kind_of(table, predicate.column) == "text"):
-            table = fitted(table, {predicate.column: "text" if text else "date" if predicate.is_date else "number"})
+        kind = NUMBER if predicate.kind is TRUTH_VALUE else predicate.kind
+        nominal_now = KINDS[kind_of(table, predicate.column)].is_nominal
+        if predicate.operator != "missing" and kind.is_nominal != nominal_now:
+            table = fitted(table, {predicate.column: kind.name})
     boolean = [column for column in rules.columns if table.schema()[column].is_boolean()]
     rows = f"logiclens_rows_{os.urandom(6).hex()}"
     select = to_sql(rules, table=rows, dialect=_dialect(engine), name=name, boolean=boolean)

@@ -144,7 +144,7 @@ def cuts_of(names: Sequence[str], predicates: Mapping[str, Predicate]) -> dict[s
     for name in names:
         meant = predicates.get(name)
         if meant is not None and meant.operator not in ("==", "missing"):
-            columns.setdefault((meant.column, meant.operator), []).append((meant.value, name))
+            columns.setdefault((meant.column, meant.operator), []).append((meant.kind.point(meant.value), name))
     for column, thresholds in columns.items():
         cuts |= {name: (column, place) for place, (_, name) in enumerate(sorted(thresholds))}
     return cuts

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from logiclens.errors import LogicLensError
 from logiclens.export.source import rules_of
 from logiclens.formula import record
+from logiclens.formula.column_kinds import TEXT_FORMS
 from logiclens.formula.record import shown
 from logiclens.formula.rule_set import RuleSet
 
@@ -59,6 +60,12 @@ def from_json(text: str) -> RuleSet:
 def rules_schema() -> dict[str, Any]:
     """The JSON schema (draft 2020-12) of what `to_json` writes."""
     schema: dict[str, Any] = json.loads(resources.files(__package__).joinpath("ruleset.schema.json").read_text("utf-8"))
+    compared = schema["$defs"]["predicate"]["allOf"][1]["then"]["properties"]["value"]["anyOf"]
+    forms = ", or ".join(kind.json_words for kind in TEXT_FORMS)
+    schema["$defs"]["predicate"]["properties"]["value"]["description"] = f"A text that is compared by order is {forms}."
+    for kind in TEXT_FORMS:
+        schema["$defs"][kind.name] = {"type": "string", "pattern": kind.json_form}
+        compared.append({"$ref": f"#/$defs/{kind.name}"})
     return schema
 
 

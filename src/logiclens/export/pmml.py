@@ -10,8 +10,9 @@ from typing import Any
 
 from logiclens.errors import LogicLensError
 from logiclens.export.source import rules_of
+from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.predicate import Predicate, Scalar, labels_of_one_kind, moment
+from logiclens.formula.predicate import Predicate, labels_of_one_kind
 from logiclens.formula.rule_set import RuleSet
 
 MIDNIGHT = "0000-00-00 00:00:00.0000000"
@@ -52,7 +53,7 @@ def date_comparison(predicate: Predicate, positive: bool, columns: Collection[st
     """A comparison with a date, or its negation; a missing date fails the one and satisfies the other."""
     operator = predicate.operator if positive else _OPPOSITE[predicate.operator]
     day, time = (derived_name(predicate.column, part, columns) for part in ("day", "time"))
-    point = moment(str(predicate.value))
+    point = predicate.kind.point(predicate.value)
     on_day, at_time = f"{point:%Y%m%d}".zfill(8), f"{point:%H%M%S.%f}"
     if at_time == "000000.000000" and operator in (">=", "<"):
         compared = _simple(day, _WITHIN[operator], on_day)
@@ -141,7 +142,13 @@ def to_pmml(rules: Any, *, target: str = "prediction") -> str:
             "a RuleSetModel of PMML answers with one class, but these rules give several labels to a row. "
             "Export them by to_sql or to_python."
         )
-    dates = [p.column for p in map(rules.predicate, rules.concepts) if p.is_date]
+    asked = [rules.predicate(concept) for concept in rules.concepts]
+    if refused := [p for p in asked if p.kind.pmml_form is None]:
+        raise LogicLensError(
+            f"PMML has no type for {refused[0].kind.plural}, which {refused[0].column!r} holds. "
+            "Export the rules by to_sql or to_python."
+        )
+    dates = [p.column for p in asked if p.kind.pmml_form == "iso text"]
     derived = [field for column in dict.fromkeys(dates) for field in derived_fields(_sayable(column), rules.columns)]
     if target in (*rules.columns, *(field.get("name") for field in derived)):
         raise LogicLensError(f"the table has a column {target!r} already: pass another target=.")
@@ -261,7 +268,7 @@ def _literal(concept: str, positive: bool, rules: RuleSet) -> ET.Element:
     predicate = rules.predicate(concept)
     if predicate.operator == "missing":
         return _missing(predicate.column, positive, rules)
-    if predicate.is_date:
+    if predicate.kind.pmml_form == "iso text":
         return date_comparison(predicate, positive, rules.columns)
     field, (holds, fails) = _sayable(predicate.column), _OPERATORS[predicate.operator]
     compared = {"field": field, "operator": holds if positive else fails, "value": _score(predicate.value)}

@@ -6,19 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from logiclens.export.source import rules_of
+from logiclens.formula.column_kinds import NUMBER, TEXT_FORMS
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.predicate import Predicate, moment, plain_label
+from logiclens.formula.predicate import Predicate, plain_label
 from logiclens.formula.rule_set import RuleSet
 
 _HEAD = """\
 def predict(row):
     # row: a dictionary of the raw columns, in which None and NaN are missing values.
-"""
-_NUMBER = """\
-    def number(column):
-        # A missing value becomes NaN, with which every comparison is false.
-        return float("nan") if row[column] is None else float(row[column])
-
 """
 _MISSING = """\
     def missing(column):
@@ -27,22 +22,10 @@ _MISSING = """\
         return cell is None or type(cell).__name__ == "NAType" or bool(cell != cell)
 
 """
-_MOMENT = """\
-    def moment(column):
-        # A date, with or without a time, as a text of which the later one is the larger one; in universal time.
-        cell = row[column]
-        if getattr(cell, "tzinfo", None) is not None:
-            cell = cell.replace(tzinfo=None) - cell.utcoffset()
-        text = str(cell).strip().replace("T", " ")
-        if len(text) < 10 or text[4:8:3] != "--":
-            raise ValueError(column + " holds " + str(cell) + " where a date such as 2021-03-01 is needed")
-        return (text + " 00:00:00.000000"[len(text) - 10:])[:26]
-
-"""
 
 
 def to_python(rules: Any) -> str:
-    """The source of a function `predict(row)` that imports nothing and answers as the rules do.
+    """The source of a function `predict(row)` that answers as the rules do. It needs nothing beside Python itself.
 
     `row` is a dictionary of the raw columns; None and NaN are missing values. A date is one of Python's, of NumPy's or
     of pandas', or a text in ISO form. The answer is the class, or None where nobody decides; with several labels a row,
@@ -80,12 +63,12 @@ def to_python(rules: Any) -> str:
     lines += [f"    {line}" for line in _answer(rules)]
     asked = predicates.values()
     head = _HEAD
-    if any(predicate.operator != "missing" and not isinstance(predicate.value, str) for predicate in asked):
-        head += _NUMBER
-    if any(predicate.operator == "missing" or predicate.is_date for predicate in asked):
+    helpers = list(dict.fromkeys(p.kind.python_helper for p in asked if p.operator != "missing"))
+    if NUMBER.python_helper in helpers:
+        head += NUMBER.python_helper
+    if any(predicate.operator == "missing" or predicate.has_text_form for predicate in asked):
         head += _MISSING
-    if any(predicate.is_date for predicate in asked):
-        head += _MOMENT
+    head += "".join(kind.python_helper for kind in TEXT_FORMS if kind.python_helper in helpers)
     return head + "\n".join(lines) + "\n"
 
 
@@ -123,12 +106,7 @@ def _comparison(predicate: Predicate) -> str:
     column = _text(predicate.column)
     if predicate.operator == "missing":
         return f"missing({column})"
-    if predicate.is_date:
-        bound = moment(str(predicate.value)).isoformat(" ", timespec="microseconds")
-        return f"not missing({column}) and moment({column}) {predicate.operator} {bound!r}"
-    if isinstance(predicate.value, str):
-        return f"row[{column}] == {_text(predicate.value)}"
-    return f"number({column}) {predicate.operator} {predicate.value!r}"
+    return predicate.kind.python_condition(column, predicate.operator, predicate.value)
 
 
 def _formula(formula: DNF | Complement) -> str:

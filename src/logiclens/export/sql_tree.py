@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from fractions import Fraction
 
 import numpy as np
@@ -12,8 +11,9 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
 from logiclens.errors import LogicLensError
+from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.predicate import Predicate, Scalar, labels_of_one_kind, moment
+from logiclens.formula.predicate import Predicate, labels_of_one_kind
 from logiclens.formula.rule_set import RuleSet
 
 NAN_IS_LARGEST = {
@@ -146,8 +146,8 @@ class Writer:
         column = self.column(predicate.column)
         if self.boolean is not None and predicate.column in self.boolean:
             return [self.on_boolean(predicate, column)]
-        if predicate.is_date:
-            return [self.on_date(predicate, column)]
+        if predicate.has_text_form:
+            return [self.on_text_form(predicate, column)]
         value = predicate.value
         if self.boolean is not None and isinstance(value, bool):
             value = int(value)
@@ -156,19 +156,13 @@ class Writer:
             return [compared, exp.LT(this=column.copy(), expression=_nan())]
         return [compared]
 
-    def on_date(self, predicate: Predicate, column: exp.Expr) -> exp.Expr:
-        """A comparison with a date. SQLite has none: its dates are texts, of which those in ISO form sort as dates."""
-        point, compared = moment(str(predicate.value)), _COMPARISONS[predicate.operator]
-        is_day = point == datetime(point.year, point.month, point.day)
-        if self.dialect != "sqlite":
-            kind = exp.DataType.Type.DATE if is_day else exp.DataType.Type.TIMESTAMP
-            text = point.date().isoformat() if is_day else point.isoformat(" ")
-            return compared(this=column, expression=exp.cast(exp.Literal.string(text), kind))
-        if is_day and predicate.operator in (">=", "<"):
-            # However its time is written, a text of that day comes behind the day alone.
-            return compared(this=column, expression=exp.Literal.string(point.date().isoformat()))
-        return compared(
-            this=_in_full(column), expression=exp.Literal.string(point.isoformat(" ", timespec="microseconds"))
+    def on_text_form(self, predicate: Predicate, column: exp.Expr) -> exp.Expr:
+        """A comparison with a value that is written as a text, such as a date."""
+        bound = predicate.kind.sql_bound(predicate.value, predicate.operator, self.dialect)
+        text: exp.Expr = exp.Literal.string(bound.text)
+        return _COMPARISONS[predicate.operator](
+            this=_in_full(column) if bound.padded else column,
+            expression=text if bound.type is None else exp.cast(text, bound.type),
         )
 
     def on_boolean(self, predicate: Predicate, column: exp.Expr) -> exp.Expr:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
 from logiclens.errors import LogicLensError
+from logiclens.formula.column_kinds import (
+    CATEGORY,
+    NUMBER,
+    ColumnKind,
+    Scalar,
+    is_missing,
+    kind_of_cell,
+    kind_of_dtype,
+)
 from logiclens.formula.dnf import Literal
 from logiclens.formula.packed_rows import PackedRows
-from logiclens.formula.predicate import Predicate, Scalar, is_missing, moment, times_of
+from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules
-
-Point = TypeVar("Point", float, datetime)
 
 
 @dataclass(frozen=True)
@@ -30,25 +35,17 @@ class State:
 
 
 @dataclass(frozen=True)
-class _Pieces(ABC, Generic[Point]):
-    """A line cut at points: piece 2i lies below the i-th cut, piece 2i + 1 is that cut."""
+class Line:
+    """The line of a kind of column, cut at points: piece 2i lies below the i-th cut, piece 2i + 1 is that cut.
+
+    >>> low, high = Line("age", NUMBER, [60.0]).states([Predicate("age", ">=", 60)])[0]
+    >>> low.words, high.words
+    ('age below 60', 'age at least 60')
+    """
 
     column: str
-    cuts: Sequence[Point]
-
-    from_, above, up_to, below = "", "", "", ""
-
-    @abstractmethod
-    def inside(self, low: Point | None, high: Point | None) -> Point | None:
-        """A point between two, or beyond one of them; None where there is none."""
-
-    @abstractmethod
-    def written(self, point: Point) -> Scalar:
-        """A point as a cell of the column."""
-
-    @abstractmethod
-    def shown(self, point: Point) -> str:
-        """A point as it is printed."""
+    kind: ColumnKind
+    cuts: Sequence[Any]
 
     def states(self, predicates: Sequence[Predicate]) -> tuple[tuple[State, ...], tuple[State, ...]]:
         """The patterns, each once, and the steps from low to high."""
@@ -74,110 +71,38 @@ class _Pieces(ABC, Generic[Point]):
         point = self.point(pieces[len(pieces) // 2])
         if point is None:
             raise RuntimeError("a state was made of a piece that holds no value; this is a defect of logiclens.")
-        return State(pattern, self.written(point), self.words(pieces))
+        return State(pattern, self.kind.written(point), self.words(pieces))
 
-    def point(self, piece: int) -> Point | None:
+    def point(self, piece: int) -> Any:
         """A point in the piece; None between two cuts that are neighbours among those a machine has."""
         i, is_cut = divmod(piece, 2)
         if is_cut:
             return self.cuts[i]
-        return self.inside(self.cuts[i - 1] if i else None, self.cuts[i] if i < len(self.cuts) else None)
+        return self.kind.inside(self.cuts[i - 1] if i else None, self.cuts[i] if i < len(self.cuts) else None)
 
     def words(self, pieces: list[int]) -> str:
         """How values in these pieces are told. Gaps are single cuts: a threshold passed is not passed back."""
         (first, at_first), (last, at_last) = divmod(pieces[0], 2), divmod(pieces[-1], 2)
         if at_first and pieces[0] == pieces[-1]:
-            return f"{self.column} equal to {self.shown(self.cuts[first])}"
-        told = []
+            return f"{self.column} equal to {self.kind.shown_cell(self.cuts[first])}"
+        told, words = [], {operator: holds for operator, (holds, _) in self.kind.words.items()}
         if at_first:
-            told.append(f"{self.from_} {self.shown(self.cuts[first])}")
+            told.append(f"{words['>=']} {self.kind.shown_cell(self.cuts[first])}")
         elif first > 0:
-            told.append(f"{self.above} {self.shown(self.cuts[first - 1])}")
+            told.append(f"{words['>']} {self.kind.shown_cell(self.cuts[first - 1])}")
         if at_last:
-            told.append(f"{self.up_to} {self.shown(self.cuts[last])}")
+            told.append(f"{words['<=']} {self.kind.shown_cell(self.cuts[last])}")
         elif last < len(self.cuts):
-            told.append(f"{self.below} {self.shown(self.cuts[last])}")
+            told.append(f"{words['<']} {self.kind.shown_cell(self.cuts[last])}")
         left_out = [self.cuts[p // 2] for p in range(pieces[0], pieces[-1]) if p % 2 and p not in pieces]
         if left_out:
-            told.append(f"other than {listed([self.shown(cut) for cut in left_out])}")
+            told.append(f"other than {listed([self.kind.shown_cell(cut) for cut in left_out])}")
         return f"{self.column} {' and '.join(told) or 'any value'}"
 
 
-class Numbers(_Pieces[float]):
-    """The number line.
-
-    >>> low, high = Numbers("age", [60.0]).states([Predicate("age", ">=", 60)])[0]
-    >>> low.words, high.words
-    ('age below 60', 'age at least 60')
-    """
-
-    from_, above, up_to, below = "at least", "above", "at most", "below"
-
-    def inside(self, low: float | None, high: float | None) -> float | None:
-        """Halfway, or one beyond."""
-        if low is None or high is None:
-            near, toward = (high or 0.0, -math.inf) if low is None else (low, math.inf)
-            far = near + math.copysign(1, toward)
-            return far if far != near else math.nextafter(near, toward)
-        middle = low / 2 + high / 2
-        if not low < middle < high:
-            middle = math.nextafter(low, high)
-        return middle if middle < high else None
-
-    def written(self, point: float) -> Scalar:
-        """The number itself."""
-        return point
-
-    def shown(self, point: float) -> str:
-        """The shortest text that reads back as the same number."""
-        return Predicate(self.column, "==", point).shown_value
-
-
-class Dates(_Pieces[datetime]):
-    """The line of time, to the microsecond.
-
-    >>> early, late = Dates("admitted", [datetime(2021, 3, 1)]).states([Predicate("admitted", ">", "2021-03-01")])[0]
-    >>> early.words, late.words
-    ('admitted up to 2021-03-01', 'admitted after 2021-03-01')
-    """
-
-    from_, above, up_to, below = "from", "after", "up to", "before"
-    _DAY: ClassVar[timedelta] = timedelta(days=1)
-
-    def inside(self, low: datetime | None, high: datetime | None) -> datetime | None:
-        """Halfway, or a day beyond; time begins with the year 1 and ends with the year 9999."""
-        if low is not None and high is not None:
-            middle = low + (high - low) // 2
-            return middle if low < middle else None
-        try:
-            return low + self._DAY if low is not None else high - self._DAY if high is not None else None
-        except OverflowError:
-            end = datetime.min if low is None else datetime.max
-            return end if end not in (low, high) else None
-
-    def written(self, point: datetime) -> Scalar:
-        """The date as a text."""
-        return shown_time(point)
-
-    def shown(self, point: datetime) -> str:
-        """The day, and the time where there is one."""
-        return shown_time(point)
-
-
-def pattern_of(predicates: Sequence[Predicate], value: Scalar | datetime) -> tuple[bool, ...]:
+def pattern_of(predicates: Sequence[Predicate], value: Any) -> tuple[bool, ...]:
     """Which predicates are true of a value."""
     return tuple(bool(predicate.holds([value])[0]) for predicate in predicates)
-
-
-def shown_time(point: datetime) -> str:
-    """A point in time, as short as it can be written.
-
-    >>> shown_time(datetime(2021, 3, 1)), shown_time(datetime(2021, 3, 1, 12, 30))
-    ('2021-03-01', '2021-03-01 12:30')
-    """
-    if (point.hour, point.minute, point.second, point.microsecond) == (0, 0, 0, 0) and point.tzinfo is None:
-        return point.date().isoformat()
-    return point.isoformat(" ", timespec="auto" if point.second or point.microsecond else "minutes")
 
 
 def listed(items: Sequence[Scalar]) -> str:
@@ -272,13 +197,8 @@ def shown(value: Any) -> str:
     """A cell as it is printed."""
     if is_missing(value):
         return "missing"
-    if isinstance(value, float | np.floating) and math.isfinite(value):
-        return Predicate("value", "==", float(value)).shown_value
-    if isinstance(value, np.datetime64):
-        value = times_of([value], "value")[0].item()
-    if isinstance(value, datetime):
-        return shown_time(value)
-    return value.isoformat() if isinstance(value, date) else str(value)
+    kind = kind_of_dtype(value.dtype.kind) if isinstance(value, np.generic) else kind_of_cell(value)
+    return str(value) if kind is None else kind.shown_cell(value)
 
 
 def now(rules: DecisionRules, concept: str, cells: Mapping[str, Any]) -> str:
@@ -354,13 +274,15 @@ def _states(
 ) -> tuple[tuple[State, ...], tuple[State, ...]]:
     """The patterns that values of a column make, and its steps."""
     compared = [p for p in predicates if p.operator != "missing"]
-    dates = sorted({moment(str(p.value)) for p in compared if p.is_date})
-    texts = list(dict.fromkeys(str(p.value) for p in compared if isinstance(p.value, str) and not p.is_date))
+    texts = list(dict.fromkeys(str(p.value) for p in compared if p.kind is CATEGORY))
     numbers = [p.value for p in compared if not isinstance(p.value, str)]
-    if dates and numbers:
-        raise LogicLensError(f"the column {column!r} is compared with dates and with numbers: no value is both.")
-    if dates:
-        states, steps = Dates(column, dates).states(predicates)
+    lines = list(dict.fromkeys(p.kind for p in compared if p.has_text_form))
+    if len(lines) + bool(numbers) > 1:
+        both = " and with ".join(kind.plural for kind in [*lines, *([NUMBER] if numbers else [])][:2])
+        raise LogicLensError(f"the column {column!r} is compared with {both}: no value is both.")
+    if lines:
+        points = sorted({lines[0].point(p.value) for p in compared if p.has_text_form})
+        states, steps = Line(column, lines[0], points).states(predicates)
         # A text that is compared as such may be written in many ways, so that there is no telling what a step is.
         return (states, steps) if not texts else (_with_texts(states, column, predicates, texts), ())
     if not compared:
@@ -374,7 +296,7 @@ def _states(
     if all(isinstance(number, bool) for number in numbers) or column not in _meant(rules):
         steps = _told_apart(predicates, [False, True], [f"{column} not true", f"{column} true"])
         return steps, steps
-    return Numbers(column, sorted({float(number) for number in numbers})).states(predicates)
+    return Line(column, NUMBER, sorted({float(number) for number in numbers})).states(predicates)
 
 
 def _meant(rules: DecisionRules) -> set[str]:

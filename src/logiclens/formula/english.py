@@ -14,13 +14,6 @@ RECURS = 0.5
 _WORD = re.compile(r"[^\W\d][\w-]*")
 _TAKEN = ("true", "false", "missing", "not", "and", "or", "if", "is")
 
-_DATES = {
-    ">=": ("{} or later", "before {}"),
-    ">": ("after {}", "{} or earlier"),
-    "<=": ("{} or earlier", "after {}"),
-    "<": ("before {}", "{} or later"),
-}
-
 
 def english(
     formula: DNF | Complement | Cube | Literal,
@@ -72,10 +65,11 @@ def literal_words(literal: Literal, predicates: Mapping[str, Predicate], gaps: C
     if predicate.operator == "==":
         # "is not" is said of a missing value too, so that nothing need be added.
         return f"{predicate.column} is {'' if literal.positive else 'not '}{_value(predicate)}"
-    if predicate.is_date:
-        comparison = _DATES[predicate.operator][not literal.positive].format(predicate.value)
+    if predicate.operator == "missing":
+        comparison = "missing" if literal.positive else "not missing"
     else:
-        comparison = predicate.words(literal.positive).removeprefix(f"{predicate.column} ")
+        form = predicate.kind.sentences[predicate.operator][not literal.positive]
+        comparison = form.format(predicate.shown_value)
     # A negated comparison holds of a missing value too, which one would not expect.
     unexpected = not literal.positive and predicate.operator != "missing"
     unexpected = unexpected and (gaps is None or predicate.column in gaps)

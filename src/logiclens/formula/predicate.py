@@ -3,45 +3,36 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from numbers import Real
-from typing import Any, TypeAlias
-from typing import Literal as OneOf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
+from logiclens.formula.column_kinds import (
+    NUMBER,
+    ORDERS,
+    ColumnKind,
+    kind_of_value,
+    missing_of,
+    text_forms_called,
+)
+from logiclens.formula.column_kinds import Operator as Operator
+from logiclens.formula.column_kinds import Scalar as Scalar
 
-Operator: TypeAlias = OneOf[">=", ">", "<=", "<", "==", "missing"]
-Scalar: TypeAlias = float | int | bool | str
-
-OPERATORS: tuple[Operator, ...] = (">=", ">", "<=", "<", "==", "missing")
-_WORDS: dict[str, tuple[str, str]] = {
-    ">=": ("at least", "below"),
-    ">": ("above", "at most"),
-    "<=": ("at most", "above"),
-    "<": ("below", "at least"),
-    "==": ("equal to", "other than"),
-}
-_DATE_WORDS: dict[str, tuple[str, str]] = {
-    ">=": ("from", "before"),
-    ">": ("after", "up to"),
-    "<=": ("up to", "after"),
-    "<": ("before", "from"),
-}
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?", re.ASCII)
+OPERATORS: tuple[Operator, ...] = (*ORDERS, "==", "missing")
 
 
 @dataclass(frozen=True)
 class Predicate:
     """A question about one raw column: a comparison with a value, or whether there is a value at all.
 
-    A missing value makes every comparison false, and its negation true. Text compared by order is a date, as in
-    `Predicate("admitted", ">=", "2021-03-01")`; `Predicate("bmi", "missing")` asks for missing values.
+    A missing value makes every comparison false, and its negation true. A text compared by order is a value of a kind
+    that is written as text, such as a date: `Predicate("admitted", ">=", "2021-03-01")`. `Predicate("bmi", "missing")`
+    asks for missing values.
 
     >>> old = Predicate("age", ">=", 72.5)
     >>> old.holds([80, 60, None, float("nan")]).tolist()
@@ -72,31 +63,30 @@ class Predicate:
             object.__setattr__(self, "value", exact)
         elif not isinstance(self.value, bool | np.bool_ | str):
             raise LogicLensError(f"the predicate on {self.column!r} needs a number or a text, got {self.value!r}.")
-        elif self.operator not in ("==", "missing") and not (isinstance(self.value, str) and _is_date(self.value)):
+        elif self.operator != "missing" and kind_of_value(self.value, self.operator) is None:
             raise LogicLensError(
-                f"{self.value!r} can only be compared by '==' (a date such as '2021-03-01' also by order), "
+                f"{self.value!r} can only be compared by '==' ({text_forms_called()} also by order), "
                 f"got {self.operator!r}."
             )
         else:
             object.__setattr__(self, "value", str(self.value) if isinstance(self.value, str) else bool(self.value))
 
     @property
-    def is_date(self) -> bool:
-        """Whether dates are compared."""
-        return isinstance(self.value, str) and self.operator not in ("==", "missing")
+    def kind(self) -> ColumnKind:
+        """The kind of column that is compared; numbers where it is only asked whether there is a value."""
+        return kind_of_value(self.value, self.operator) or NUMBER
+
+    @property
+    def has_text_form(self) -> bool:
+        """Whether the value is a text that is compared by order, such as a date."""
+        return isinstance(self.value, str) and self.operator in ORDERS
 
     def holds(self, values: Any) -> NDArray[np.bool_]:
         """On which values of the column the predicate is true."""
         if self.operator == "missing":
             return missing_of(values, self.column)
-        if self.is_date:
-            # A comparison with NaT is false, as one with NaN.
-            return self._compared(times_of(values, self.column), np.datetime64(str(self.value), "us"))
-        if isinstance(self.value, str):
-            cells = _column(np.asarray(values, dtype=object), self.column)
-            return np.fromiter((isinstance(c, str) and c == self.value for c in cells), np.bool_, len(cells))
-        # A comparison with NaN is false, which is what a missing value means.
-        return self._compared(numbers_of(values, self.column), self.value)
+        # A comparison with NaN or NaT is false, which is what a missing value means.
+        return self._compared(self.kind.array(values, self.column), self.kind.bound(self.value))
 
     def _compared(self, values: NDArray[Any], bound: Any) -> NDArray[np.bool_]:
         held: NDArray[np.bool_]
@@ -113,10 +103,7 @@ class Predicate:
     @property
     def shown_value(self) -> str:
         """The value as it is printed: the shortest text that reads back as the same number."""
-        if isinstance(self.value, float):
-            texts = (f"{self.value:g}", repr(self.value))
-            return min((text for text in texts if float(text) == self.value), key=len)
-        return str(self.value)
+        return self.kind.shown(self.value)
 
     def words(self, positive: bool = True) -> str:
         """The comparison, or its negation, as one would say it."""
@@ -124,8 +111,7 @@ class Predicate:
             return f"{self.column} missing" if positive else f"{self.column} not missing"
         if self.value is True:
             return f"{self.column} true" if positive else f"{self.column} not true"
-        words = _DATE_WORDS if self.is_date else _WORDS
-        return f"{self.column} {words[self.operator][not positive]} {self.shown_value}"
+        return f"{self.column} {self.kind.words[self.operator][not positive]} {self.shown_value}"
 
     def __str__(self) -> str:
         """The comparison as it is written."""
@@ -137,75 +123,6 @@ class Predicate:
         return f"{self.column} is {repr(self.value) if quoted else self.shown_value}"
 
 
-def times_of(values: Any, column: str) -> NDArray[np.datetime64]:
-    """The values of a column as points in time, missing ones as NaT; with a time zone, in universal time."""
-    if getattr(getattr(values, "dtype", None), "tz", None) is not None and hasattr(values, "dt"):
-        # A column of pandas with a time zone would become objects, to be looked at one by one.
-        values = values.dt.tz_convert(None)
-    array = _column(_cells(values), column)
-    if array.dtype.kind == "M":
-        return array.astype("datetime64[us]")
-    # Days repeat: each text is read once.
-    read: dict[str, np.datetime64] = {}
-    times = []
-    for cell in array.tolist():
-        if not isinstance(cell, str):
-            times.append(_time(cell, column))
-            continue
-        if cell not in read:
-            read[cell] = _time(cell, column)
-        times.append(read[cell])
-    return np.array(times, dtype="datetime64[us]")
-
-
-def missing_of(values: Any, column: str) -> NDArray[np.bool_]:
-    """On which rows a column has no value."""
-    array = _column(_cells(values), column)
-    if array.dtype.kind == "O":
-        return np.fromiter(map(is_missing, array), np.bool_, len(array))
-    missing: NDArray[np.bool_] = np.zeros(len(array), dtype=np.bool_)
-    if array.dtype.kind in "fmM":
-        # Nothing but NaN and NaT is unequal to itself.
-        missing = array != array
-    return missing
-
-
-def moment(text: str) -> datetime:
-    """The point in time that the value of a date predicate stands for.
-
-    >>> moment("2021-03-01 12:30")
-    datetime.datetime(2021, 3, 1, 12, 30)
-    """
-    return datetime.fromisoformat(text)
-
-
-def _time(cell: Any, column: str) -> np.datetime64:
-    if is_missing(cell):
-        return np.datetime64("NaT")
-    if isinstance(cell, str) and _is_date(cell.strip()):
-        return np.datetime64(cell.strip(), "us")
-    if isinstance(cell, np.datetime64):
-        time: np.datetime64 = cell.astype("datetime64[us]")
-        return time
-    if isinstance(cell, datetime):
-        if cell.tzinfo is not None:
-            cell = cell.astimezone(UTC).replace(tzinfo=None)
-        return np.datetime64(cell.isoformat(timespec="microseconds"), "us")
-    if isinstance(cell, date):
-        return np.datetime64(cell.isoformat(), "us")
-    raise LogicLensError(f"the column {column!r} holds {cell!r} where a date such as '2021-03-01' is needed.")
-
-
-def _is_date(text: str) -> bool:
-    if not _DATE.fullmatch(text):
-        return False
-    try:
-        moment(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _is_mistakable(text: str) -> bool:
     """Whether a text would be taken for a missing value, a truth value, a number, or a text in quotes."""
     if text in ("", "missing", "True", "False") or text[0] in "'\"" or text != text.strip() or not text.isprintable():
@@ -215,49 +132,6 @@ def _is_mistakable(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def numbers_of(values: Any, column: str) -> NDArray[np.float64]:
-    """The values of a column as numbers, missing ones as NaN."""
-    try:
-        if hasattr(values, "isna") and not isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
-            # The nullable columns of pandas would become objects, to be looked at one by one.
-            values = values.to_numpy(dtype=np.float64, na_value=math.nan)
-        array = _column(np.asarray(values), column)
-        if array.dtype.kind in "cmM":
-            # NumPy would take a date for the count of its days, and drop the imaginary part of a complex number.
-            raise TypeError
-        return np.array([math.nan if is_missing(v) else v for v in array] if array.dtype == object else array, float)
-    except LogicLensError:
-        raise
-    except (TypeError, ValueError):
-        raise LogicLensError(f"the column {column!r} is not numeric.") from None
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a single value stands for none: None, NaN, or the markers of pandas.
-
-    >>> is_missing(None), is_missing(float("nan")), is_missing(0), is_missing("")
-    (True, True, False, False)
-    """
-    # The markers of pandas are known by name, since nothing here imports it; comparing NA gives NA, not an answer.
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return bool(np.isnat(value))
-    return isinstance(value, Real) and bool(value != value)
-
-
-def _cells(values: Any) -> NDArray[Any]:
-    """The values as an array. In a list with texts NumPy would make a text of NaN too."""
-    array = np.asarray(values)
-    return array if array.dtype.kind not in "US" else np.asarray(values, dtype=object)
-
-
-def _column(array: NDArray[Any], column: str) -> NDArray[Any]:
-    if array.ndim != 1:
-        raise LogicLensError(f"the column {column!r} needs a list of values, got {array.ndim} dimension(s).")
-    return array
 
 
 def _is_finite(value: Any) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 
 from logiclens.formula import record
 from logiclens.formula.check import Check, Property, check
+from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.flip import Flip, flip
-from logiclens.formula.predicate import Scalar
 from logiclens.formula.rules import Decision as Decision
 from logiclens.formula.rules import DecisionRules
 from logiclens.formula.rules import Firing as Firing

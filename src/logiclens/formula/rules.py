@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
+from logiclens.formula.column_kinds import Scalar, numbers_of
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.english import recurrence_words
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, pack_columns, places, unknown_concept
-from logiclens.formula.predicate import Predicate, Scalar, numbers_of
+from logiclens.formula.predicate import Predicate
 
 Resolve: TypeAlias = OneOf["order", "confidence", "none"]
 

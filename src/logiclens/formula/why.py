@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from logiclens.formula.column_kinds import Scalar, is_missing
 from logiclens.formula.column_states import cells_of, concepts_of, now, packed_row, said
 from logiclens.formula.dnf import Cube, Literal
-from logiclens.formula.predicate import Scalar, is_missing
 from logiclens.formula.rules import DecisionRules, Rule, no_class
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
+from logiclens.formula.column_kinds import Scalar, is_missing, kind_of_dtype
 from logiclens.formula.counted_rows import counting_weight, row_weights
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, boolean_matrix
-from logiclens.formula.predicate import Scalar, is_missing
 from logiclens.formula.rule_set import RuleSet, no_class
 from logiclens.formula.text import format_formula
 
@@ -609,9 +609,9 @@ def _coded(values: ArrayLike, n_rows: int, what: str) -> tuple[list[Any], NDArra
         raise lists from None
     if array.shape != (n_rows,):
         raise LogicLensError(f"one {what} is needed for each of the {n_rows} rows, got shape {array.shape}.")
-    if array.dtype.kind == "M":
+    if array.dtype.kind in "mM" and (kind := kind_of_dtype(array.dtype.kind)) is not None:
         # Nanoseconds would come out as plain numbers.
-        array = array.astype("datetime64[us]")
+        array = kind.array(array, what)
     if array.dtype.kind not in "OUST":
         distinct, codes = np.unique(array, return_inverse=True)
         return distinct.tolist(), codes

@@ -6,9 +6,8 @@ import itertools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
-from numbers import Integral, Real
-from typing import Any, Literal, TypeAlias
+from numbers import Integral
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -16,11 +15,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError, no_column
-from logiclens.formula.predicate import Predicate, Scalar, is_missing, times_of
-
-Kind: TypeAlias = Literal["number", "boolean", "text", "date"]
-PLURAL: Mapping[str, str] = {"number": "numbers", "boolean": "truth values", "text": "text", "date": "dates"}
-"""What the kinds of columns are called."""
+from logiclens.formula.column_kinds import (
+    CATEGORY,
+    KINDS,
+    NUMBER,
+    TRUTH_VALUE,
+    ColumnKind,
+    Kind,
+    Scalar,
+    is_missing,
+    kind_of_cell,
+    kind_of_dtype,
+    kind_of_narwhals,
+)
+from logiclens.formula.predicate import Predicate
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,29 +58,24 @@ class Column:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """On which rows there is no value."""
-        if self.kind == "text":
-            return np.asarray(self.values < 0)
-        return np.asarray(np.isnat(self.values) if self.kind == "date" else np.isnan(self.values))
+        return KINDS[self.kind].missing(self.values)
 
     @property
     def is_nominal(self) -> bool:
         """Whether the values are categories, without an order."""
-        return self.kind == "text" or bool(self.categories)
+        return KINDS[self.kind].is_nominal or bool(self.categories)
 
     @property
     def places(self) -> NDArray[np.intp]:
         """The place of each value among the categories, −1 where missing."""
-        if self.kind == "text":
+        if KINDS[self.kind].is_nominal:
             return self.values
         return np.where(self.missing, -1, np.searchsorted(np.asarray(self.categories), self.values))
 
     @property
     def numbers(self) -> NDArray[np.float64]:
         """The values as numbers that keep their order: seconds for dates. Text has none."""
-        if self.kind == "date":
-            seconds = self.values.astype("datetime64[us]").astype(np.int64) / 1e6
-            return np.where(self.missing, np.nan, seconds)
-        return self.values
+        return KINDS[self.kind].numbers(self.values)
 
     def take(self, rows: NDArray[Any]) -> Column:
         """Some of the rows."""
@@ -80,34 +83,32 @@ class Column:
 
     def as_kind(self, kind: Kind) -> Column:
         """The column as the kind that it had in training; refused where its values are of another."""
-        if self.kind == kind or {self.kind, kind} == {"number", "boolean"}:
+        before, now = KINDS[kind], KINDS[self.kind]
+        if before is now or now.name in before.accepts:
             return self
         if self.missing.all():
-            empty = {"text": np.full(len(self), -1), "date": np.full(len(self), "NaT", "datetime64[us]")}
-            return Column(self.name, kind, empty.get(kind, np.full(len(self), np.nan)))
-        if kind == "date" and self.kind == "text":
-            known = times_of([None if is_missing(c) else c for c in self.categories], self.name)
-            return Column(self.name, kind, np.append(known, np.datetime64("NaT"))[self.values])
+            return Column(self.name, kind, before.nothing(len(self)))
+        if before.reads_text and now is CATEGORY:
+            known = before.array([None if is_missing(c) else c for c in self.categories], self.name)
+            return Column(self.name, kind, np.append(known, before.nothing(1))[self.values])
         row = int(np.flatnonzero(~self.missing)[0])
         raise LogicLensError(
-            f"the column {self.name!r} held {PLURAL[kind]} in training and holds {PLURAL[self.kind]} now "
+            f"the column {self.name!r} held {before.plural} in training and holds {now.plural} now "
             f"({self.cell(row)!r} in row {row})."
         )
 
     def cell(self, row: int) -> Scalar:
         """One value, which must not be missing."""
-        if self.kind == "text":
+        if KINDS[self.kind].is_nominal:
             return self.categories[int(self.values[row])]
-        if self.kind == "date":
-            return str(self.values[row].astype("datetime64[s]"))
-        number = float(self.values[row])
-        return bool(number) if self.kind == "boolean" else int(number) if self.whole else number
+        value = KINDS[self.kind].plain(self.values[row])
+        return int(value) if self.whole else value
 
     def holds(self, predicate: Predicate) -> NDArray[np.bool_]:
         """On which rows a predicate is true."""
         if predicate.operator == "missing":
             return self.missing
-        if self.kind != "text":
+        if not KINDS[self.kind].is_nominal:
             return predicate.holds(self.values)
         if predicate.operator != "==" or predicate.value not in self.categories:
             return np.zeros(len(self), dtype=np.bool_)
@@ -115,7 +116,7 @@ class Column:
 
     def is_among(self, values: Sequence[Scalar]) -> NDArray[np.bool_]:
         """On which rows a column of categories, or of numbers, holds one of some values."""
-        if self.kind != "text":
+        if not KINDS[self.kind].is_nominal:
             return np.asarray(np.isin(self.values, np.asarray(values, dtype=np.float64)))
         among = set(values)
         # The place −1 of a missing value finds the last entry.
@@ -209,25 +210,13 @@ def _of_frame(table: Any) -> tuple[Column, ...]:
 
 
 def _of_series(name: str, series: Any) -> Column:
-    kind = series.dtype
-    if kind == nw.Boolean:
-        return Column(name, "boolean", series.cast(nw.Float64).to_numpy().astype(np.float64))
-    if kind.is_numeric():
-        try:
-            values = series.cast(nw.Float64).to_numpy().astype(np.float64)
-        except ValueError:
-            # Arrow refuses whole numbers that a float does not hold to the last digit.
-            values = np.array([np.nan if cell is None else float(cell) for cell in series.to_list()], dtype=np.float64)
-        return _number(name, values, whole=kind.is_integer())
-    if isinstance(kind, nw.Datetime) or kind in (nw.Date, nw.Datetime):
-        if getattr(kind, "time_zone", None) is not None:
-            series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        cells = series.to_numpy()
-        return Column(name, "date", times_of(cells, name))
-    if kind == nw.String:
+    kind = kind_of_narwhals(series.dtype)
+    if kind is CATEGORY:
         return _text(name, np.asarray(series.to_numpy(), dtype=object))
+    if kind is not None:
+        return _ordered(name, kind, kind.series_array(series, name), whole=series.dtype.is_integer())
     column = _of_cells(name, _objects(series.to_list()))
-    if column.kind == "number" and kind == nw.Categorical:
+    if column.kind == NUMBER.name and series.dtype == nw.Categorical:
         # Numbers that only name something, such as the code of a hospital. (Where they are ordered it is an Enum.)
         known = np.unique(column.values[~column.missing])
         whole = bool((known == np.round(known)).all())
@@ -236,12 +225,8 @@ def _of_series(name: str, series: Any) -> Column:
 
 
 def _of_array(name: str, values: NDArray[Any]) -> Column:
-    if values.dtype.kind == "b":
-        return Column(name, "boolean", values.astype(np.float64))
-    if values.dtype.kind in "iuf":
-        return _number(name, values.astype(np.float64), whole=values.dtype.kind in "iu")
-    if values.dtype.kind == "M":
-        return Column(name, "date", times_of(values, name))
+    if (kind := kind_of_dtype(values.dtype.kind)) is not None:
+        return _ordered(name, kind, kind.array(values, name), whole=values.dtype.kind in "iu")
     if values.dtype.kind not in "OUS":
         raise LogicLensError(f"the column {name!r} holds {values.dtype}, which cannot be compared.")
     return _of_cells(name, _objects(values))
@@ -250,48 +235,35 @@ def _of_array(name: str, values: NDArray[Any]) -> Column:
 def _of_cells(name: str, cells: NDArray[np.object_]) -> Column:
     """A column of Python values: all of one kind, or missing."""
     known = [(row, cell) for row, cell in enumerate(cells.tolist()) if not is_missing(cell)]
-    kinds: dict[Kind, int] = {}
+    kinds: dict[ColumnKind, int] = {}
     for row, cell in known:
-        kinds.setdefault(_kind_of(name, row, cell), row)
-    if kinds.keys() == {"boolean", "number"}:
-        kinds.pop("boolean")
+        if (found := kind_of_cell(cell)) is None:
+            raise LogicLensError(
+                f"the column {name!r} holds a {type(cell).__name__} in row {row}, which cannot be compared."
+            )
+        kinds.setdefault(found, row)
+    if kinds.keys() == {TRUTH_VALUE, NUMBER}:
+        kinds.pop(TRUTH_VALUE)
     if len(kinds) > 1:
         first, second = itertools.islice(kinds.items(), 2)
         raise LogicLensError(
-            f"the column {name!r} mixes {PLURAL[first[0]]} and {PLURAL[second[0]]}: row {first[1]} holds "
+            f"the column {name!r} mixes {first[0].plural} and {second[0].plural}: row {first[1]} holds "
             f"{cells[first[1]]!r}, row {second[1]} {cells[second[1]]!r}."
         )
-    kind: Kind = next(iter(kinds), "number")
-    if kind == "text":
+    kind = next(iter(kinds), NUMBER)
+    if kind is CATEGORY:
         return _text(name, cells)
-    if kind == "date":
-        return Column(name, "date", times_of(cells, name))
-    values = np.array([np.nan if is_missing(cell) else float(cell) for cell in cells.tolist()], dtype=np.float64)
-    if kind == "boolean":
-        return Column(name, "boolean", values)
-    return _number(name, values, whole=all(isinstance(cell, Integral) for _, cell in known) and bool(known))
+    whole = kind is NUMBER and all(isinstance(cell, Integral) for _, cell in known) and bool(known)
+    return _ordered(name, kind, kind.array(cells, name), whole=whole)
 
 
-def _kind_of(name: str, row: int, cell: Any) -> Kind:
-    if isinstance(cell, bool | np.bool_):
-        return "boolean"
-    if isinstance(cell, str):
-        return "text"
-    if isinstance(cell, Real) or type(cell).__name__ == "Decimal":
-        return "number"
-    if isinstance(cell, date):
-        return "date"
-    raise LogicLensError(f"the column {name!r} holds a {type(cell).__name__} in row {row}, which cannot be compared.")
-
-
-def _number(name: str, values: NDArray[np.float64], *, whole: bool) -> Column:
-    infinite = np.isinf(values)
-    if infinite.any():
+def _ordered(name: str, kind: ColumnKind, values: NDArray[Any], *, whole: bool) -> Column:
+    if values.dtype.kind == "f" and (infinite := np.isinf(values)).any():
         row = int(np.flatnonzero(infinite)[0])
         raise LogicLensError(
             f"the column {name!r} is infinite (inf) in row {row}: put the largest sensible number or a missing value."
         )
-    return Column(name, "number", values, whole=whole)
+    return Column(name, kind.name, values, whole=whole)
 
 
 def _text(name: str, cells: NDArray[np.object_]) -> Column:
@@ -302,7 +274,7 @@ def _text(name: str, cells: NDArray[np.object_]) -> Column:
     rank[order] = np.arange(len(order))
     # The code −1 finds the last entry.
     rank[-1] = -1
-    return Column(name, "text", rank[codes], tuple(str(found[place]) for place in order))
+    return Column(name, CATEGORY.name, rank[codes], tuple(str(found[place]) for place in order))
 
 
 def _checked_lists(rows: Sequence[Any]) -> Sequence[Any]:

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import pandas as pd
 
 from logiclens.errors import LogicLensError
+from logiclens.formula.column_kinds import NUMBER, kind_of_cell
 from logiclens.storage import open_whole
 from logiclens.tables.dtypes import checked_names
 from logiclens.tables.formats import JSON, PARQUET, WRITTEN, pyarrow_module, sentence, suffix_of
@@ -67,6 +68,4 @@ def _write(frame: pd.DataFrame, out: Any, suffix: str) -> None:
 
 def _json_value(value: Any) -> Any:
     """A date as its ISO text; what else json does not know as the number or text it stands for."""
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    return value.item() if hasattr(value, "item") else str(value)
+    return (kind_of_cell(value) or NUMBER).json_cell(value)

@@ -1,7 +1,8 @@
 """What two predicates on one column say about each other, as far as it can be proved without the data.
 
-A predicate is true of the numbers or moments from one end to another, of one text, or of no value at all; a missing
-value makes every comparison false. A text may be read as a number or as a date by another predicate of its column.
+A predicate is true of the numbers, moments or durations from one end to another, of one text, or of no value at all; a
+missing value makes every comparison false. A text may be read as a number, a date or a duration by another predicate of
+its column.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from .records import ORDERS, Predicate, as_moment
+from .records import ORDERS, Predicate, as_point
 
-Point = int | float | datetime
+Point = int | float | datetime | timedelta
 
 
 @dataclass(frozen=True)
@@ -82,19 +83,23 @@ def _span(predicate: Predicate, beside: Predicate) -> _Span | None:
     """What a comparison is true of; a text is read as the predicate beside it reads it, None where it cannot be."""
     point: Point | None
     if _text(predicate) is not None:
-        point = as_moment(str(predicate.value)) if isinstance(beside.value, str) else _as_number(str(predicate.value))
+        point = as_point(str(predicate.value)) if isinstance(beside.value, str) else _as_number(str(predicate.value))
     elif isinstance(predicate.value, str):
-        point = as_moment(predicate.value)
+        point = as_point(predicate.value)
     else:
         point = predicate.value
     if point is None:
         return None
     end = _End(point, predicate.operator in (">", "<"))
     return _Span(
-        "moment" if isinstance(point, datetime) else "number",
+        _kind(point),
         None if predicate.operator in ("<=", "<") else end,
         None if predicate.operator in (">=", ">") else end,
     )
+
+
+def _kind(point: Point) -> str:
+    return "moment" if isinstance(point, datetime) else "duration" if isinstance(point, timedelta) else "number"
 
 
 def _as_number(text: str) -> float | None:
@@ -127,12 +132,15 @@ def _apart(end: _End | None, start: _End | None) -> bool:
 def _above(high: Point, low: Point) -> bool:
     if isinstance(high, datetime) or isinstance(low, datetime):
         return isinstance(high, datetime) and isinstance(low, datetime) and high > low
+    if isinstance(high, timedelta) or isinstance(low, timedelta):
+        return isinstance(high, timedelta) and isinstance(low, timedelta) and high > low
     return high > low
 
 
 _NUMBER = r"[+-]?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.]+)?"
-_COMPARISON = re.compile(rf"(.+) (>=|>|<=|<) ({_NUMBER}|{_DATE})", re.DOTALL)
+_DURATION = r"-?[0-9]+ days?(?: [+]?[0-9:.]+)?"
+_COMPARISON = re.compile(rf"(.+) (>=|>|<=|<) ({_NUMBER}|{_DATE}|{_DURATION})", re.DOTALL)
 
 
 def misleads(name: str, predicate: Predicate, columns: Collection[str]) -> bool:
@@ -165,7 +173,7 @@ def _says(asks: str, predicate: Predicate) -> bool:
         return value == str(predicate.value)
     if isinstance(predicate.value, str):
         if predicate.operator in ORDERS:
-            return as_moment(value) == as_moment(predicate.value)
+            return as_point(value) == as_point(predicate.value)
         # A text that would be misread stands in quotes, and so does one that has quotes itself.
         bare = value != "missing" and not value.startswith(("'", '"'))
         return value == repr(predicate.value) or (bare and value == predicate.value)

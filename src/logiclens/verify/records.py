@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from .files import AGAIN, Fields, Unusable, finite, shown
 
@@ -35,7 +35,7 @@ Groups = tuple[tuple[str, ...], ...]
 class Predicate:
     """What a concept means on the raw table: a comparison with a value, or that there is none.
 
-    A text that is compared by order is a date. The value beside `missing` is true, and says nothing.
+    A text that is compared by order is a date or a duration. The value beside `missing` is true, and says nothing.
     """
 
     column: str
@@ -232,8 +232,9 @@ def _read_predicate(fields: Fields) -> Predicate:
     # Whole numbers stay whole: beyond 2^53 two of them can be one float.
     if isinstance(value, int | float) and not isinstance(value, bool) and finite(value) is None:
         raise fields.refuse("value", "a finite number")
-    if operator in ORDERS and (isinstance(value, bool) or (isinstance(value, str) and as_moment(value) is None)):
-        raise fields.refuse("value", f"a number or a date such as '2021-03-01' beside the operator {operator}")
+    if operator in ORDERS and (isinstance(value, bool) or (isinstance(value, str) and as_point(value) is None)):
+        text = "a date such as '2021-03-01' or a duration such as '2 days'"
+        raise fields.refuse("value", f"a number or {text} beside the operator {operator}")
     return Predicate(column, operator, value)
 
 
@@ -252,6 +253,28 @@ def as_moment(text: str) -> datetime | None:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
+
+
+_DURATION = re.compile(r"(-?[0-9]{1,8}) days?(?: [+]?([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6}))?)?")
+
+
+def as_duration(text: str) -> timedelta | None:
+    """The duration that a text such as 2 days 06:00:00 states, the time added to the days; None where it states none.
+
+    >>> as_duration("2 days 06:00:00") == as_duration("2 days 06:00:00.0"), as_duration("-1 days +18:00:00")
+    (True, datetime.timedelta(days=-1, seconds=64800))
+    """
+    if (parts := _DURATION.fullmatch(text)) is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in parts.group(1, 2, 3, 4))
+    fraction = int((parts[5] or "0").ljust(6, "0"))
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, microseconds=fraction)
+
+
+def as_point(text: str) -> datetime | timedelta | None:
+    """The date or the duration that a text states; None where it states neither."""
+    moment = as_moment(text)
+    return as_duration(text) if moment is None else moment
 
 
 def _read_groups(fields: Fields, key: str, known: frozenset[str]) -> Groups:
