@@ -12,13 +12,9 @@ import pytest
 
 distributed = pytest.importorskip("distributed")
 
-from logiclens.bench.runs import workers as dask  # noqa: E402
-from logiclens.bench.runs.workers import (  # noqa: E402
-    active_backend,
-    capacity,
-    run_jobs,
-)
+from logiclens.bench.runs.workers import active_backend, capacity, run_jobs  # noqa: E402
 from logiclens.errors import LogicLensError  # noqa: E402
+from logiclens.estimator import cluster as dask  # noqa: E402
 from tests import bench_jobs  # noqa: E402
 
 
