@@ -35,7 +35,7 @@ from logiclens.estimator.inputs import RecordedAnswers
 from logiclens.estimator.persistence import checked_target
 from logiclens.formula.folder import open_result
 from logiclens.formula.rule_set import RuleSet
-from logiclens.progress import Progress, silence
+from logiclens.progress import Progress
 from logiclens.report.page import render, require_report
 from logiclens.report.result import Source, result_of
 from logiclens.tables.demo import breast_cancer
@@ -73,8 +73,6 @@ BUNDLED_FOLDS = 5
 
 def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wanted, *, quiet: bool) -> None:
     """Train, explain, measure on rows that were set aside, write what was asked for, and print the rule sheet."""
-    if quiet:
-        silence()
     n_folds = wanted.folds or (BUNDLED_FOLDS if problem is None else 0)
     if problem is None:
         problem = bundled()
@@ -92,8 +90,6 @@ def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wan
 
 def explain_lake(lake: Lake, model: EntropyClassifier, wanted: Wanted, *, quiet: bool) -> None:
     """The same for a table in an engine, whose rows are counted there."""
-    if quiet:
-        silence()
     _check(wanted)
     printer = Printer(quiet=quiet or wanted.takes_standard_output, notes=not quiet)
     begun = time.perf_counter()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -39,15 +38,16 @@ class Files:
     read: Callable[[Any, str], object]
 
 
-_files: dict[str, Files] = {}
-
-
 def remember(table: ir.Table, files: Sequence[str], read: Callable[[Any, str], object]) -> ir.Table:
-    """The table; should it fail later, its files can be looked at."""
-    name = table.get_name()
-    _files[name] = Files(tuple(files), read)
-    weakref.finalize(table.get_backend(), _files.pop, name, None)
+    """Note the files of a table on its connection, so that `failed` can name a broken one, and return the table."""
+    _known(table)[table.get_name()] = Files(tuple(files), read)
     return table
+
+
+def _known(table: ir.Table) -> dict[str, Files]:
+    """The files of the tables of a connection, by the name of the table."""
+    known: dict[str, Files] = vars(table.get_backend()).setdefault("logiclens_files", {})
+    return known
 
 
 def in_a_line(error: BaseException) -> str:
@@ -109,9 +109,10 @@ def _message(exception: str) -> str:
 def _of(table: ir.Table) -> Iterator[Files]:
     import ibis.expr.operations as ops
 
+    known = _known(table)
     for node in table.op().find(ops.DatabaseTable):
-        if node.name in _files:
-            yield _files[node.name]
+        if node.name in known:
+            yield known[node.name]
 
 
 def _broken(files: Files, error: Exception, table: ir.Table) -> str | None:
