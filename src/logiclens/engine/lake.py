@@ -116,7 +116,8 @@ class Reader:
 
     def _frame(self, connection: Any, files: list[str]) -> Any:
         """Files as a frame of Spark, which is to refuse rows that it cannot read and not to take them for gaps."""
-        read = connection._session.read.option("mode", "FAILFAST").option("mergeSchema", self.unite)
+        session = connection.raw_sql("SELECT 1").sparkSession
+        read = session.read.option("mode", "FAILFAST").option("mergeSchema", self.unite)
         # A server has another folder than we.
         files = [os.path.abspath(file) for file in files]
         parts = Path(files[0]).parts

@@ -214,7 +214,7 @@ def _written(engine: Any, answered: Any, path: Path) -> None:
     aside = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     try:
         if engine.name == "pyspark":
-            engine._session.sql(answered.compile()).write.parquet(str(aside.absolute()))
+            engine.raw_sql(answered.compile()).write.parquet(str(aside.absolute()))
         else:
             answered.to_parquet(aside)
         os.replace(aside, path)

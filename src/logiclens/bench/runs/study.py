@@ -1,4 +1,9 @@
-"""A search for settings: temperature, penalty, hidden widths and cuts, judged by validation rows in three ways."""
+"""A search for settings: temperature, penalty, hidden widths and cuts, judged by validation rows in three ways.
+
+Optuna's storage keeps the heartbeats of running trials, and its callback puts a lost trial back in the queue. Two parts
+are ours: Optuna records heartbeats only inside `Study.optimize`, which cannot draw trials in rounds; and a process of
+this machine that has ended is noticed at once, since after a grace period other trials would have been drawn first.
+"""
 
 from __future__ import annotations
 
@@ -79,12 +84,14 @@ class SharedStudy:
         """Open the study, or begin it."""
         self.optuna = _optuna()
         self.seed, self.name = seed, name
-        self.open: dict[int, Any] = {}
+        self.open: dict[int, int] = {}
         self.ended = threading.Event()
         self.states = self.optuna.trial.TrialState
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", self.optuna.exceptions.ExperimentalWarning)
+            self.retry = self.optuna.storages.RetryHeartbeatStaleTrialCallback()
             self.storage, self.study = self._opened(url, directions)
+        self.id = self.storage.get_study_id_from_name(name)
         there = self.study.user_attrs.get(_HEADER)
         if there is None:
             self.study.set_user_attr(_HEADER, dict(header))
@@ -105,8 +112,8 @@ class SharedStudy:
         """Give back what was not ended."""
         self.ended.set()
         self.beating.join()
-        for trial in list(self.open.values()):
-            self._lost(trial.number)
+        for number in list(self.open):
+            self._lost(number)
 
     def ask(self, total: int, suggest: Callable[[Any], None]) -> Asked | None:
         """The next trial, its parameters drawn by `suggest`; None where `total` are done or being done."""
@@ -117,9 +124,10 @@ class SharedStudy:
             # Signs of life are meant for a loop of Optuna's; ours gives them too.
             warnings.filterwarnings("ignore", "Heartbeat of storage")
             trial = self.study.ask()
-        self.open[trial.number] = trial
-        self.storage.record_heartbeat(trial._trial_id)
-        trial.set_user_attr(_WORKER, _this_process())
+        trial_id = self.storage.get_trial_id_from_study_id_trial_number(self.id, trial.number)
+        self.open[trial.number] = trial_id
+        self.storage.record_heartbeat(trial_id)
+        trial.set_user_attr(_WORKER, {**_this_process(), "trial": trial.number})
         counted = sorted(one.number for one in self._counted())
         if counted.index(trial.number) >= total:
             # Another worker took the last one at the same time.
@@ -167,7 +175,7 @@ class SharedStudy:
                     engine_kwargs={"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None,
                     heartbeat_interval=BEAT,
                     grace_period=SILENCE,
-                    heartbeat_stale_trial_callback=_again,
+                    heartbeat_stale_trial_callback=self._again,
                 )
                 study = self.optuna.create_study(
                     storage=storage, study_name=self.name, directions=list(directions), load_if_exists=True
@@ -197,7 +205,9 @@ class SharedStudy:
     def _bury(self) -> None:
         """Trials whose worker is gone are lost, and tried again: at once where it was on this machine."""
         for one in self._trials():
-            if one.state == self.states.RUNNING and _is_gone(one.user_attrs.get(_WORKER)):
+            worker = one.user_attrs.get(_WORKER)
+            # A trial that is tried again has the worker of the lost one until its own is noted.
+            if one.state == self.states.RUNNING and worker and worker.get("trial") == one.number and _is_gone(worker):
                 self._lost(one.number)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", self.optuna.exceptions.ExperimentalWarning)
@@ -205,7 +215,12 @@ class SharedStudy:
 
     def _lost(self, number: int) -> None:
         if self._told(number, state=self.states.FAIL):
-            _again(self.study, next(one for one in self._trials() if one.number == number))
+            self._again(self.study, next(one for one in self._trials() if one.number == number))
+
+    def _again(self, study: Any, trial: Any) -> None:
+        """Put a lost trial back in the queue; one without all its parameters is drawn anew instead."""
+        if trial.user_attrs.get(_READY):
+            self.retry(study, trial)
 
     def _told(self, number: int, **what: Any) -> bool:
         """Whether it was ours to tell: a trial that was silent for long may have been given to another worker."""
@@ -218,16 +233,10 @@ class SharedStudy:
 
     def _beat(self) -> None:
         while not self.ended.wait(BEAT):
-            for trial in list(self.open.values()):
+            for trial_id in list(self.open.values()):
                 # A database that does not answer now may at the next beat.
                 with suppress(Exception):
-                    self.storage.record_heartbeat(trial._trial_id)
-
-
-def _again(study: Any, trial: Any) -> None:
-    """Put a lost trial back in the queue; one without all its parameters is simply drawn anew."""
-    if trial.user_attrs.get(_READY):
-        study.enqueue_trial(trial.params)
+                    self.storage.record_heartbeat(trial_id)
 
 
 def _tried(trial: Any) -> Tried:
@@ -281,9 +290,9 @@ def _this_process() -> dict[str, Any]:
     return {"machine": _machine(), "pid": pid, "started": _started(pid)}
 
 
-def _is_gone(worker: Mapping[str, Any] | None) -> bool:
+def _is_gone(worker: Mapping[str, Any]) -> bool:
     """Whether a worker was a process of this machine that is no more; of another machine nothing is known."""
-    if worker is None or worker["machine"] is None or worker["machine"] != _machine():
+    if worker["machine"] is None or worker["machine"] != _machine():
         return False
     return bool(_started(worker["pid"]) != worker["started"])
 
