@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from logiclens.bench.datasets.dataset import Dataset
+from logiclens.bench.datasets.dataset import SOURCES, Dataset, checked
 from logiclens.bench.datasets.images import cub, mnist
-from logiclens.bench.datasets.provenance import SOURCES, checked
 from logiclens.bench.datasets.synthetic import parity, random_dnf, xor
 from logiclens.bench.datasets.tabular import breast_cancer, digits_parity, iris, mimic2, mimic2_early, vdem, wine
 from logiclens.errors import LogicLensError, unknown

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.bench.datasets.dataset import Dataset, GivenConcepts, identifier
-from logiclens.bench.datasets.provenance import checked
+from logiclens.bench.datasets.dataset import Dataset, GivenConcepts, checked, identifier
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from logiclens.bench.datasets.dataset import BinnedConcepts, Dataset, GivenConcepts, identifier
-from logiclens.bench.datasets.provenance import checked
+from logiclens.bench.datasets.dataset import BinnedConcepts, Dataset, GivenConcepts, checked, identifier
 from logiclens.concepts.concept_table import ConceptTable
 
 INK = 8

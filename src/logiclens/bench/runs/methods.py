@@ -14,13 +14,11 @@ from logiclens.bench.baselines.column_generation import ColumnGeneration
 from logiclens.bench.baselines.exhaustive import BestShortDNF
 from logiclens.bench.baselines.learner import Learned, Learner
 from logiclens.bench.baselines.psi import Psi
-from logiclens.bench.baselines.ripper import Ripper
 from logiclens.bench.baselines.rrl import RRL
-from logiclens.bench.baselines.rule_lists import BRL, Figs, GreedyRuleList
+from logiclens.bench.baselines.rule_learners import BRL, Figs, GreedyRuleList, Ripper
 from logiclens.bench.baselines.simple_rules import SMALL_TREES, OneR, Stump, Tree
 from logiclens.bench.baselines.torch_explain import TorchExplain
-from logiclens.bench.runs.encoding import predicted_classes
-from logiclens.bench.runs.fold_data import FoldData
+from logiclens.bench.runs.fold_data import FoldData, predicted_classes
 from logiclens.bench.runs.ours import Authors, Exact, Joint, Ours
 from logiclens.bench.runs.tasks import Task
 from logiclens.concepts.concept_table import ConceptTable

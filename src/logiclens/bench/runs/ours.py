@@ -18,8 +18,7 @@ from torch import nn
 from logiclens.bench.baselines.black_box import plain_network
 from logiclens.bench.baselines.learner import Learned
 from logiclens.bench.runs.authors import Aggregation, aggregate_as_authors, train_as_authors
-from logiclens.bench.runs.encoding import HIDDEN, prepared_inputs
-from logiclens.bench.runs.fold_data import FoldData
+from logiclens.bench.runs.fold_data import HIDDEN, FoldData, prepared_inputs
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimator.classifier import EntropyClassifier

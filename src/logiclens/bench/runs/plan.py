@@ -1,23 +1,37 @@
-"""Every method on every fold: planned, run in processes of their own, and written down run by run."""
+"""Every method on every fold: planned, run in processes of their own, measured, and written down run by run.
+
+A sweep is a grid of temperature τ and penalty λ instead of methods.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 
+import numpy as np
+
+from logiclens.bench.baselines.learner import Learned
 from logiclens.bench.datasets.catalogue import check
-from logiclens.bench.runs.encoding import predicted_classes, predicted_concepts
-from logiclens.bench.runs.fold_data import Source, encoded_rows, fold_data
-from logiclens.bench.runs.measurement import measured, stated
+from logiclens.bench.runs.fold_data import (
+    FoldData,
+    Source,
+    encoded_rows,
+    fold_data,
+    predicted_classes,
+    predicted_concepts,
+)
 from logiclens.bench.runs.methods import METHODS, Method
-from logiclens.bench.runs.ours import device_name
+from logiclens.bench.runs.ours import Authors, Ours, device_name, with_settings
 from logiclens.bench.runs.results import (
+    FORMULA,
+    NOTE,
     OK,
     SWEEP,
     TOY,
@@ -31,11 +45,15 @@ from logiclens.bench.runs.results import (
     read_results,
     write_results,
 )
-from logiclens.bench.runs.sweep import sweep_run
 from logiclens.bench.runs.tasks import TASKS, Protocol, Task, has_protocol
 from logiclens.bench.runs.toy import TOY_MODELS, toy_run
 from logiclens.bench.runs.workers import Outcome, capacity, run_jobs
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
+from logiclens.estimator.cross_validation import fires
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.text import format_formula
+from logiclens.metrics.scores import accuracy, complexity, explanation_accuracy, fidelity
 
 Metrics = list[tuple[str, str]]
 LAST_TEST = ("model_accuracy", "explanation_accuracy", "fidelity")
@@ -289,3 +307,91 @@ class Pace:
         alike = alike or [s for (_, method), all_s in self.seconds.items() if method == run.method for s in all_s]
         alike = alike or [s for all_s in self.seconds.values() for s in all_s]
         return sum(alike) / len(alike)
+
+
+def measured(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
+    """The metrics as name and text; shares lie in [0, 1].
+
+    A method that explains a sample of the classes is scored on these alone, and as a model not at all.
+    """
+    if test.labels is None or test.labels.ndim != 1:
+        raise LogicLensError("a method is measured on rows that have one class each.")
+    said = learned.predict(test)
+    if learned.classes is None:
+        yield "model_accuracy", _number(accuracy(test.labels, said))
+    if learned.formulas is None:
+        return
+    chosen = list(range(len(test.class_names))) if learned.classes is None else list(learned.classes)
+    fired = fires(learned.formulas, PackedRows.of(test.boolean(), test.names))
+    answers = said[:, None] == np.array(chosen) if learned.answers is None else learned.answers(test)
+    yield "explanation_accuracy", _number(explanation_accuracy(fired, test.targets()[:, chosen], test.weight))
+    yield "complexity", _number(complexity(learned.formulas))
+    agreement = fidelity(learned.formulas, fired, answers, test.weight)
+    if learned.classes is None:
+        yield "fidelity", _number(agreement.accuracy)
+        yield "fidelity_macro_f1", _number(agreement.macro_f1)
+        yield "fidelity_constant_false", _number(agreement.constant_false)
+    else:
+        yield "classes", str(len(chosen))
+    yield "constant_formulas", str(agreement.constant_formulas)
+
+
+def stated(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
+    """The formulas and notes, as text."""
+    names = test.class_names if learned.classes is None else [test.class_names[k] for k in learned.classes]
+    for name, formula in zip(names, learned.formulas or (), strict=False):
+        yield f"{FORMULA}{name}", format_formula(formula)
+    if learned.notes:
+        yield NOTE, " ".join(learned.notes)
+
+
+def _number(value: float) -> str:
+    return f"{value:.6f}"
+
+
+TEMPERATURES = (4.0, 5.0, 6.0)
+PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3)
+"""The paper's grid for V-Dem."""
+_SETTING = re.compile(r"tau=(\S+) lambda=(\S+)")
+
+
+def sweep_runs(
+    task: Task, protocols: Sequence[Protocol], n_folds: int, temperatures: Sequence[float], penalties: Sequence[float]
+) -> tuple[Run, ...]:
+    """One run for each setting and fold."""
+    return tuple(
+        Run(f"{SWEEP}{task.name}", protocol, f"tau={tau:g} lambda={penalty:g}", fold)
+        for protocol, tau, penalty, fold in product(protocols, temperatures, penalties, range(n_folds))
+        if has_protocol(task, protocol)
+    )
+
+
+def sweep_run(fold: FoldData, setting: str, grid: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """Train with a setting, and measure on validation rows, which choose the setting, and on test rows.
+
+    The networks of all settings in `grid`, on all folds, are trained in one pass, which the first run of them does.
+    """
+    changed = _set(fold, setting)
+    family = partial(_family, fold, tuple(dict.fromkeys([setting, *grid])))
+    begun, cpu = time.perf_counter(), time.process_time()
+    learned = (Authors(top_k=10) if fold.protocol == "paper" else Ours("search"))(replace(changed, family=family))
+    seconds, cpu_seconds = learned.elsewhere
+    yield "seconds", f"{time.perf_counter() - begun + seconds:.4f}"
+    yield "cpu_seconds", f"{time.process_time() - cpu + cpu_seconds:.4f}"
+    yield from measured(learned, fold.test)
+    chosen_by = dict(measured(learned, fold.validation))
+    yield "validation_accuracy", chosen_by["model_accuracy"]
+    yield "validation_explanation_accuracy", chosen_by["explanation_accuracy"]
+    yield from stated(learned, fold.test)
+
+
+def _set(fold: FoldData, setting: str) -> FoldData:
+    read = _SETTING.fullmatch(setting)
+    if read is None:
+        raise LogicLensError(f"a setting of a sweep is written 'tau=5 lambda=1e-05', got {setting!r}.")
+    return with_settings(fold, temperature=float(read[1]), penalty_weight=float(read[2]))
+
+
+def _family(fold: FoldData, grid: Sequence[str]) -> list[FoldData]:
+    """Every fold with every setting."""
+    return [_set(one, setting) for one in fold.siblings() for setting in grid]

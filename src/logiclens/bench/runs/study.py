@@ -26,9 +26,8 @@ import pandas as pd
 from logiclens import __version__
 from logiclens.bench.datasets.dataset import BinnedConcepts
 from logiclens.bench.runs.fold_data import FoldData, Source, all_folds, dataset_of
-from logiclens.bench.runs.measurement import measured
 from logiclens.bench.runs.ours import Authors, Ours, forget, with_settings
-from logiclens.bench.runs.plan import Step, prepare_all
+from logiclens.bench.runs.plan import Step, measured, prepare_all
 from logiclens.bench.runs.tasks import TASKS, Protocol, Task
 from logiclens.bench.runs.workers import capacity, sentence, workers
 from logiclens.concepts.booleaniser import Booleaniser

@@ -192,9 +192,7 @@ class _Slot:
 class LocalWorkers(AbstractContextManager["LocalWorkers[Any]"], Generic[Job]):
     """Processes on this machine, each with one job at a time; they are kept for further jobs until the block ends."""
 
-    def __init__(
-        self, work: Callable[[Job], Any], *, n_workers: int | None = None, limit: float | None = None
-    ) -> None:
+    def __init__(self, work: Callable[[Job], Any], *, n_workers: int | None = None, limit: float | None = None) -> None:
         """Start no process yet."""
         self.work, self.limit = work, limit
         self.slots = [_Slot() for _ in range(n_workers or os.cpu_count() or 1)]
