@@ -1,6 +1,6 @@
-"""A data set: its rows, how its columns become concepts, and the files it is read from, with their terms.
+"""A data set: its rows, how its columns become concepts, and the files it is read from, with their terms of use.
 
-Nothing is ever downloaded: files are read from the folder that the user names.
+Nothing is downloaded: files are read from the folder that the user names.
 """
 
 from __future__ import annotations
@@ -32,17 +32,16 @@ class Dataset:
 
     Args:
         name: the name it is loaded by.
-        title: one line that says what is asked.
-        inputs: what was measured: a table, or images `[rows, channels, height, width]` of bytes.
+        title: one line that states the question.
+        inputs: the measurements: a table, or images `[rows, channels, height, width]` of bytes.
         labels: the class number of each row.
         class_names: the classes.
-        concepts: gives the concepts of all rows, with labels; what has to be fitted (means, ranges, cuts) is fitted on
-            the rows it is given, and on nothing else.
-        annotated: whether `concepts` are annotations that an encoder has to predict from `inputs`, for images say.
-        groups: for each row, what it must not be torn from (a country, a patient); None where rows stand alone.
-        truth: the true formula of each class, where the data were made from one.
-        final: rows that no fold may use, kept for a last test.
-        remarks: what must be said wherever figures on these rows are shown.
+        concepts: returns the concepts of all rows, with labels; means, ranges and cuts are fitted on the given rows.
+        annotated: whether `concepts` are annotations that an encoder has to predict from `inputs`, such as images.
+        groups: the group of each row that folds keep together (a country, a patient); None if rows are independent.
+        truth: the true formula of each class, if the data were made from one.
+        final: rows that no fold may use, for a final test.
+        remarks: notes to show with every figure on these rows.
     """
 
     name: str
@@ -58,12 +57,12 @@ class Dataset:
     remarks: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return len(self.labels)
 
     @property
     def all_rows(self) -> Rows:
-        """Every row number: what the paper's own experiments fitted their preprocessing on."""
+        """Return every row number: the paper's own experiments fitted their preprocessing on all rows."""
         return np.arange(len(self))
 
 
@@ -72,7 +71,7 @@ LEVELS = ("LOW", "NORMAL", "HIGH")
 
 
 def identifier(text: str) -> str:
-    """A name that a formula shows without quotes: letters, digits and single underscores.
+    """Return a name that a formula shows without quotes: letters, digits and single underscores.
 
     >>> identifier("bill_shape::curved_(up_or_down)")
     'bill_shape_curved_up_or_down'
@@ -103,7 +102,7 @@ class Bins:
 
     @classmethod
     def fit(cls, frame: pd.DataFrame, *, edges: Edges = "uniform") -> Bins:
-        """Find the cuts on these rows: three bins of equal width, or with `"quantile"` of equal size."""
+        """Fit the cuts on these rows: three bins of equal width, or of equal size with `"quantile"`."""
         if edges not in ("uniform", "quantile"):
             raise LogicLensError(f"edges must be 'uniform' or 'quantile', got {edges!r}.")
         if len(frame) == 0:
@@ -117,20 +116,20 @@ class Bins:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The concepts: three for each column."""
+        """Return the names of the concepts, three per column."""
         return tuple(name for group in self.exclusive for name in group)
 
     @property
     def exclusive(self) -> tuple[tuple[str, ...], ...]:
-        """The three concepts of each column."""
+        """Return the groups of the three concepts of each column."""
         return tuple(tuple(f"{column}_{level}" for level in LEVELS) for column in self.columns)
 
     def transform(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
-        """The concepts of rows, `[rows, 3 * columns]`, by the cuts that were fitted."""
+        """Return the concepts of rows, `[rows, 3 * columns]`, by the fitted cuts."""
         made = np.zeros((len(frame), len(self.columns), len(LEVELS)), dtype=np.bool_)
         for place, column in enumerate(_numbers(frame, self.columns).T):
             filled = np.where(np.isnan(column), self.means[place], column)
-            # A cut belongs to the bin above it. What is still missing, because no value was ever seen, is in no bin.
+            # A cut belongs to the bin above it. A value that is still missing (the column has none) is in no bin.
             level = np.searchsorted(np.asarray(self.cuts[place], dtype=np.float64), filled, side="right")
             rows = np.flatnonzero(~np.isnan(filled))
             made[rows, place, level[rows]] = True
@@ -139,9 +138,9 @@ class Bins:
 
 @dataclass(frozen=True, eq=False)
 class BinnedConcepts:
-    """Gives the concepts of a table of flags and numbers, binned by what the given rows show.
+    """Returns the concepts of a table of flags and numbers, with bins fitted on the given rows.
 
-    A class, not a closure, so that data sets can be sent to other processes.
+    This is a class and not a closure, so that data sets can be pickled.
     """
 
     frame: pd.DataFrame
@@ -151,11 +150,11 @@ class BinnedConcepts:
     edges: Edges = "uniform"
 
     def __call__(self, rows: Rows) -> ConceptTable:
-        """The concepts of all rows: the flags, then LOW, NORMAL and HIGH of each number."""
+        """Return the concepts of all rows: the flags, then LOW, NORMAL and HIGH of each number."""
         numbers = self.frame.drop(columns=list(self.flags))
         bins = Bins.fit(numbers.iloc[rows], edges=self.edges)
         flags = _numbers(self.frame, self.flags)
-        # A missing flag, too, is taken for the mean, which is then cut: for what most of the rows have.
+        # A missing flag is replaced by the mean, too, which is then cut: it becomes what most rows have.
         means = np.array([_mean(column) for column in flags[rows].T])
         values = np.hstack([np.where(np.isnan(flags), means, flags) >= THRESHOLD, bins.transform(numbers)])
         return ConceptTable(values, (*self.flags, *bins.names), self.labels, self.class_names, bins.exclusive)
@@ -163,25 +162,25 @@ class BinnedConcepts:
 
 @dataclass(frozen=True, eq=False)
 class GivenConcepts:
-    """Gives concepts that are known for every row: there is nothing to fit."""
+    """Returns concepts that are known for every row: there is nothing to fit."""
 
     table: ConceptTable
 
     def __call__(self, rows: Rows) -> ConceptTable:
-        """The concepts of all rows, whichever rows are given."""
+        """Return the concepts of all rows, whichever rows are given."""
         return self.table
 
 
 def _mean(column: NDArray[np.float64]) -> float:
-    """The mean of what is there; NaN where nothing is."""
+    """Return the mean of the values that are not missing, or NaN if there are none."""
     present = column[~np.isnan(column)]
     return float(present.mean()) if len(present) else float("nan")
 
 
 def _cuts(present: NDArray[np.float64], edges: Edges) -> tuple[float, ...]:
-    """The inner edges of three bins over the values of a column.
+    """Return the inner edges of three bins over the values of a column.
 
-    They are edges of the values themselves: on values rescaled to [0, 1], rounding moves those that lie on an edge.
+    The edges are computed on the values themselves: on values rescaled to [0, 1], rounding moves those on an edge.
     """
     if len(present) == 0 or present.min() == present.max():
         return ()
@@ -193,7 +192,7 @@ def _cuts(present: NDArray[np.float64], edges: Edges) -> tuple[float, ...]:
 
 
 def _numbers(frame: pd.DataFrame, columns: tuple[str, ...]) -> NDArray[np.float64]:
-    """The columns as numbers, NaN where missing."""
+    """Return the columns as numbers, with NaN for missing values."""
     found = np.empty((len(frame), len(columns)))
     for place, name in enumerate(columns):
         if name not in frame.columns:
@@ -212,9 +211,9 @@ class DataFile:
     """A file that a data set is read from.
 
     Args:
-        path: where it lies in the folder that the user names.
-        sha256: of the file as it lies there, in hex.
-        unpacked: of what is in it, where its source publishes it unpacked: programs pack the same bytes differently.
+        path: its path in the folder that the user names.
+        sha256: the hash of the file, in hex.
+        unpacked: the hash of its content, if the source publishes it uncompressed: compressors differ.
     """
 
     path: str
@@ -224,7 +223,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where files come from: where to get them, and what one may do with them, in words."""
+    """Where files come from and their terms of use, in words."""
 
     where: str
     terms: str
@@ -296,11 +295,11 @@ SOURCES: dict[str, Origin] = {
         ),
     ),
 }
-"""By the folder their files lie in. Only files that are read are listed."""
+"""The origins by folder. Only files that are read are listed."""
 
 
 def checked(folder: Path, path: str) -> Path:
-    """The file `path` in a folder, if it is there and is the one that is known."""
+    """Return the path of a file in a folder if it is there and unaltered; raise otherwise."""
     source = SOURCES[path.split("/")[0]]
     known = next(file for file in source.files if file.path == path)
     here = folder / path
@@ -320,7 +319,7 @@ def checked(folder: Path, path: str) -> Path:
 
 
 def _sha256_unpacked(path: Path) -> str | None:
-    """The sha256 of what a gzip file holds; None where it is not one, or is cut short."""
+    """Return the sha256 of the content of a gzip file, or None if it is not one, or truncated."""
     with gzip.open(path, "rb") as file:
         try:
             return hashlib.sha256(file.read()).hexdigest()

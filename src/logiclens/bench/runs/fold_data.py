@@ -1,8 +1,8 @@
-"""The tables of one fold: its concepts, given or predicted by an encoder g: X → C that did not see their rows.
+"""The tables of one fold, with concepts that are given or predicted by an encoder g: X → C that did not see their rows.
 
 Under `clean`, per outer fold: the concepts of training and validation rows come from inner folds, those of test rows
-from an encoder that saw all of the outer training part and nothing else. Under `paper` one encoder, as the scripts have
-it, predicts the rows it was trained on as well. Predictions are kept by the hash of everything they depend on.
+from an encoder trained on the outer training part only. Under `paper` one encoder, as in the authors' scripts, also
+predicts its own training rows. Predictions are cached by the hash of everything they depend on.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from logiclens.nn.encoders import ResNet10
 from logiclens.train.encoder import EncoderConfig, encode, fit_encoder
 
 VERSION = 1
-"""Changes when predictions of the same settings would come out otherwise."""
+"""Increase this if predictions with the same settings would change."""
 INNER_FOLDS = 5
 HIDDEN = (100, 50)
-"""Of the network from low-level indicators to concepts (V-Dem)."""
+"""Widths of the network from low-level indicators to concepts (V-Dem)."""
 SCRIPT_CUT = 0.5
-"""Where the scripts cut the logits of predicted concepts."""
+"""The threshold of the scripts for the logits of predicted concepts."""
 SCRIPT_SHARE = 0.8
-"""The share of the images that the scripts' CUB encoder was trained on."""
+"""The share of the images on which the scripts' CUB encoder was trained."""
 
 
 @dataclass(frozen=True)
 class EncoderSpec:
-    """An encoder and how it is trained."""
+    """An encoder and its training settings."""
 
     kind: Literal["resnet10", "layers", "authors"]
     config: EncoderConfig
@@ -64,13 +64,15 @@ SPECS: dict[tuple[str, Protocol], EncoderSpec] = {
     ),
     ("cub", "paper"): EncoderSpec("resnet10", EncoderConfig(60, 128, 5e-3, 1e-1, precision="bfloat16")),
 }
-"""MNIST's is a quarter as wide as usual: on validation rows it is as good, and a CPU trains it in minutes. CUB's
-learning rate and weight decay were chosen on the validation rows of the first fold, among four settings."""
+"""MNIST's encoder has a quarter of the usual width: on validation rows it is as good, and a CPU trains it in minutes.
+
+CUB's learning rate and weight decay were chosen on the validation rows of the first fold, among four settings.
+"""
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """Whose concepts are predicted, under which protocol, and where predictions are kept."""
+    """Which concepts are predicted, under which protocol, and where predictions are cached."""
 
     task: Task
     protocol: Protocol
@@ -80,7 +82,7 @@ class Encoding:
 
     @property
     def spec(self) -> EncoderSpec:
-        """The encoder of the task."""
+        """Return the encoder of the task."""
         found = SPECS[self.task.dataset, self.protocol]
         if self.epochs is None or found.kind != "resnet10":
             return found
@@ -96,7 +98,7 @@ class Part:
 
 
 def predicted_concepts(encoding: Encoding, dataset: Dataset, rows: Fold) -> ConceptTable:
-    """The table of all rows with predicted concepts in place of the annotated ones."""
+    """Return the table of all rows with predicted concepts instead of annotated ones."""
     annotated = dataset.concepts(dataset.all_rows)
     values = np.full(annotated.values.shape, np.nan, dtype=np.float32)
     for part in concept_parts(encoding, dataset, rows):
@@ -105,13 +107,13 @@ def predicted_concepts(encoding: Encoding, dataset: Dataset, rows: Fold) -> Conc
 
 
 def predicted_classes(encoding: Encoding, dataset: Dataset, rows: Fold) -> Said:
-    """g: X → Y: the probabilities of the classes on the test rows, by an encoder trained straight to the classes."""
+    """Return the class probabilities of the test rows from an encoder g: X → Y, trained on the classes directly."""
     part = Part(np.unique(np.concatenate([rows.train, rows.validation])), rows.test)
     return _said(encoding, dataset, part, "classes")
 
 
 def final_concepts(encoding: Encoding, dataset: Dataset, rows: Fold) -> ConceptTable:
-    """The concepts of the rows kept for a last test, by the encoder that saw the outer training part."""
+    """Return the concepts of the final test rows, from the encoder that saw the outer training part."""
     if dataset.final is None:
         raise LogicLensError(f"{dataset.name} keeps no rows for a last test.")
     outer = list(concept_parts(encoding, dataset, rows))[-1]
@@ -119,7 +121,7 @@ def final_concepts(encoding: Encoding, dataset: Dataset, rows: Fold) -> ConceptT
 
 
 def concept_parts(encoding: Encoding, dataset: Dataset, rows: Fold) -> Iterator[Part]:
-    """The encoders of a fold; the last one is that of the test rows."""
+    """Return the encoders of a fold; the last one is that of the test rows."""
     if encoding.protocol == "paper":
         yield Part(_script_rows(encoding, dataset, rows), dataset.all_rows)
         return
@@ -131,7 +133,7 @@ def concept_parts(encoding: Encoding, dataset: Dataset, rows: Fold) -> Iterator[
 
 
 def _script_rows(encoding: Encoding, dataset: Dataset, rows: Fold) -> Rows:
-    """What the scripts' encoder was trained on: a fold's training rows, or one part of the images for all seeds."""
+    """Return the training rows of the scripts' encoder: those of the fold, or one part of the images for all seeds."""
     scripts = encoding.task.scripts
     if scripts is None or not scripts.one_split:
         return np.sort(rows.train)
@@ -143,14 +145,14 @@ def _script_rows(encoding: Encoding, dataset: Dataset, rows: Fold) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """What an encoder predicted: on the rows it was asked about, and on those kept for a last test (if any)."""
+    """The predictions of an encoder on the rows it was asked about, and on the rows of a final test, if any."""
 
     asked: NDArray[np.float32]
     final: NDArray[np.float32]
 
 
 def _said(encoding: Encoding, dataset: Dataset, part: Part, what: Literal["concepts", "classes"]) -> Said:
-    """Train an encoder and ask it, or read what it said when it was asked before."""
+    """Train an encoder and predict, or read its predictions from the cache."""
     spec = encoding.spec
     # One encoder serves all seeds of the scripts.
     seed = 0 if encoding.protocol == "paper" and spec.kind == "resnet10" else encoding.seed
@@ -189,7 +191,7 @@ def _asked(
 def _asked_as_authors(
     inputs: NDArray[np.float32], part: Part, targets: NDArray[np.float32], spec: EncoderSpec, seed: int
 ) -> Said:
-    """The scripts cut the logits of concepts at 0.5: where their network says so, ours is to say "true" at 0.5 too."""
+    """Shift logits so that the scripts' threshold of 0.5 on logits becomes our threshold of 0.5 on probabilities."""
     encoder = encoder_as_authors(inputs[part.train], targets[part.train], epochs=spec.config.epochs, seed=seed)
     with torch.no_grad():
         logits = encoder(torch.tensor(inputs[part.asked]))
@@ -198,7 +200,7 @@ def _asked_as_authors(
 
 
 def prepared_inputs(dataset: Dataset, train: Rows | None) -> NDArray[np.generic]:
-    """Images as they are; columns with their gaps filled and standardised by the training rows."""
+    """Return images as they are, and columns imputed and standardised by the training rows."""
     if not isinstance(dataset.inputs, pd.DataFrame):
         return dataset.inputs
     frame = dataset.inputs.to_numpy(dtype=np.float64)
@@ -241,14 +243,14 @@ def _keep(path: Path, said: Said) -> None:
 
 @dataclass(frozen=True)
 class Source:
-    """Where the rows of a comparison come from, and how they are split: the same for every run of it.
+    """Where the rows of a comparison come from and how they are split; the same for all of its runs.
 
     Args:
-        data: the folder of the data files; None where no task needs one.
-        cache: where predicted concepts are kept.
-        n_folds: folds, or seeds where the protocol has one split.
-        seed: of the folds; the networks of fold k start from `seed + k`.
-        encoder_epochs: passes of image encoders over their images, where other than their own.
+        data: the folder of the data files; None if no task needs one.
+        cache: the folder of predicted concepts.
+        n_folds: number of folds, or of seeds if the protocol has one split. Default: 5.
+        seed: random seed of the folds; the networks of fold k use `seed + k`. Default: 42.
+        encoder_epochs: epochs of image encoders; default: those of their settings.
     """
 
     data: Path | None
@@ -258,7 +260,7 @@ class Source:
     encoder_epochs: int | None = None
 
     def absolute(self) -> Source:
-        """The same folders for a worker that runs elsewhere."""
+        """Return the source with absolute paths, for a worker with another working directory."""
         return replace(self, data=None if self.data is None else self.data.absolute(), cache=self.cache.absolute())
 
 
@@ -266,8 +268,8 @@ class Source:
 class FoldData:
     """One fold of a task under a protocol.
 
-    `final` are rows that no fold uses, seen by the encoder of the test rows. `family` gives the folds that belong with
-    this one: their networks can be trained in one pass.
+    `final` are rows that no fold uses, predicted by the encoder of the test rows. `family` returns the folds whose
+    networks can be trained in one pass with this one.
     """
 
     task: Task
@@ -284,18 +286,18 @@ class FoldData:
     family: Callable[[], Sequence[FoldData]] | None = None
 
     def siblings(self) -> Sequence[FoldData]:
-        """The folds that belong with this one, itself among them."""
+        """Return the folds of the family, which includes this one."""
         return [self] if self.family is None else self.family()
 
     @property
     def both(self) -> ConceptTable:
-        """Training and validation rows: what rules are chosen on."""
+        """Return training and validation rows together, on which rules are chosen."""
         return self.train.append(self.validation)
 
 
 @lru_cache(maxsize=20)
 def fold_data(source: Source, task_name: str, protocol: Protocol, number: int) -> FoldData:
-    """The tables of one fold; predicted concepts are made where the cache does not have them."""
+    """Return the tables of one fold; concepts that are not in the cache are predicted."""
     task = TASKS[task_name]
     dataset, rows, encoding = encoded_rows(source, task, protocol, number)
     if task.encoded:
@@ -311,17 +313,17 @@ def fold_data(source: Source, task_name: str, protocol: Protocol, number: int) -
 
 @lru_cache(maxsize=2)
 def dataset_of(name: str, folder: Path | None) -> Dataset:
-    """A data set, kept for the next run on it."""
+    """Load a data set and keep it for the next run."""
     return load(name, folder)
 
 
 def encoded_rows(source: Source, task: Task, protocol: Protocol, number: int) -> tuple[Dataset, Fold, Encoding]:
-    """The rows of one fold, before any concept is predicted."""
+    """Return the rows of one fold before concepts are predicted."""
     dataset = dataset_of(task.dataset, source.data)
     rows = folds_of(task, dataset, protocol, source.n_folds, source.seed)[number]
     return dataset, rows, Encoding(task, protocol, source.cache, source.seed + number, source.encoder_epochs)
 
 
 def all_folds(source: Source, task_name: str, protocol: Protocol) -> list[FoldData]:
-    """Every fold of a task."""
+    """Return every fold of a task."""
     return [fold_data(source, task_name, protocol, number) for number in range(source.n_folds)]

@@ -1,4 +1,4 @@
-"""Every method on every fold: planned, run in processes of their own, measured, and written down run by run.
+"""Run every method on every fold: plan the runs, run them in processes, measure, and record each run.
 
 A sweep is a grid of temperature τ and penalty λ instead of methods.
 """
@@ -57,7 +57,7 @@ from logiclens.metrics.scores import accuracy, complexity, explanation_accuracy,
 
 Metrics = list[tuple[str, str]]
 LAST_TEST = ("model_accuracy", "explanation_accuracy", "fidelity")
-"""What is measured on rows kept for a last test too."""
+"""The metrics that are also measured on the rows of a final test."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ class Plan:
     Args:
         runs: every run, in the order of the table.
         source: where rows come from.
-        protocols: those of the folder.
-        n_workers: how many runs at a time; None for one on each core, or as many as a cluster takes.
-        limit: seconds a run may take; None for as long as it takes.
-        retry: whether runs that failed, were stopped or skipped before are run again.
+        protocols: the protocols of the results folder.
+        n_workers: runs at a time; None: one per core, or as many as a cluster takes.
+        limit: maximum seconds per run; default: none.
+        retry: whether runs that failed, or were stopped or skipped, are run again.
     """
 
     runs: tuple[Run, ...]
@@ -82,19 +82,19 @@ class Plan:
 
     @property
     def grid(self) -> tuple[str, ...]:
-        """The settings of a sweep, whose networks are trained in one pass."""
+        """Return the settings of a sweep, whose networks are trained in one pass."""
         return tuple(dict.fromkeys(run.method for run in self.runs if run.task.startswith(SWEEP)))
 
     @property
     def header(self) -> Header:
-        """What all results of a folder have in common."""
+        """Return the settings that all results of a folder share."""
         source = self.source
         return Header(self.protocols, source.n_folds, source.seed, source.encoder_epochs)
 
 
 @dataclass(frozen=True)
 class Step:
-    """How far a bench has come: what ended last, how many are done, and the seconds that are left, as far as known."""
+    """Progress of a bench: the last run, the number of runs done, and the estimated seconds left, if known."""
 
     label: str
     status: str
@@ -105,7 +105,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Preparation:
-    """The predicted concepts of one fold or, with `classes`, the classes that an encoder predicts straight away."""
+    """The concepts of a fold to predict or, with `classes`, the classes that an encoder predicts directly."""
 
     task: str
     protocol: Protocol
@@ -114,14 +114,14 @@ class Preparation:
 
     @property
     def label(self) -> str:
-        """What it is, in words."""
+        """Return a description of this preparation."""
         return f"{'classes' if self.classes else 'concepts'} of {self.task}, {self.protocol}, fold {self.fold}"
 
 
 def runs_of(
     tasks: Sequence[Task], methods: Sequence[Method], protocols: Sequence[Protocol], n_folds: int
 ) -> tuple[Run, ...]:
-    """Every run of these, fold by fold, leaving out what a task or protocol does not have."""
+    """Return every run of these, fold by fold, without what a task or protocol does not have."""
     found = []
     for protocol, task, fold, method in product(protocols, tasks, range(n_folds), methods):
         if method.suits(task) and has_protocol(task, protocol) and not (fold and _is_one(task, protocol, method)):
@@ -130,19 +130,19 @@ def runs_of(
 
 
 def _is_one(task: Task, protocol: Protocol, method: Method) -> bool:
-    """Whether all folds would be one and the same run: one split, and one encoder for all seeds."""
+    """Test whether all folds are the same run: there is one split, and one encoder for all seeds."""
     return method.name == "direct" and protocol == "paper" and task.scripts is not None and task.scripts.one_split
 
 
 def toy_runs(n_seeds: int) -> tuple[Run, ...]:
-    """The toy comparison: model C with every seed, the others with the first."""
+    """Return the runs of the toy comparison: model C with every seed, the others with the first."""
     return tuple(
         Run(TOY, "paper", model, seed) for seed in range(n_seeds) for model in TOY_MODELS if model == "C" or not seed
     )
 
 
 def bench(plan: Plan, folder: Path, tell: Callable[[Step], None] = lambda _step: None) -> Results:
-    """Do what is not done yet and return the whole table. A kill loses the runs in progress and nothing else."""
+    """Run what is missing and return the whole table. If the process is killed, only the current runs are lost."""
     if begun(folder):
         open_folder(folder, plan.header)
     for name in dict.fromkeys(TASKS[run.task.removeprefix(SWEEP)].dataset for run in plan.runs if run.task != TOY):
@@ -160,7 +160,7 @@ def _carry_out(plan: Plan, folder: Path, tell: Callable[[Step], None]) -> Result
         return run not in asked or status == OK or not (plan.retry or status.startswith("skipped"))
 
     kept = before.only(stays)
-    # Also drops lines of a run that a kill cut off.
+    # This also drops the lines of a run that was killed while writing.
     write_results(folder, kept)
     waiting = [run for run in plan.runs if run not in kept.runs]
     failed = _prepare(plan, waiting, tell)
@@ -177,9 +177,9 @@ def _carry_out(plan: Plan, folder: Path, tell: Callable[[Step], None]) -> Result
 
 
 def _prepare(plan: Plan, waiting: Sequence[Run], tell: Callable[[Step], None]) -> dict[Preparation | None, str]:
-    """Predict concepts first, each fold once: runs then read them, and their time is that of the method alone.
+    """Predict concepts first, once per fold, so that the time of a run is the time of its method.
 
-    Returns what could not be predicted, with the reason.
+    Return the preparations that failed, with the reason.
     """
     wanted = [needed for run in waiting if (needed := _needs(run)) is not None]
     failed: dict[Preparation | None, str] = {}
@@ -190,7 +190,7 @@ def _prepare(plan: Plan, waiting: Sequence[Run], tell: Callable[[Step], None]) -
 
 
 def _needs(run: Run) -> Preparation | None:
-    """What has to be predicted before a run; None where concepts are given."""
+    """Return what must be predicted before a run, or None if its concepts are given."""
     name = run.task.removeprefix(SWEEP)
     if name not in TASKS or not TASKS[name].encoded:
         return None
@@ -207,7 +207,7 @@ def prepare_all(
     *,
     classes: bool = True,
 ) -> None:
-    """Predict the concepts of every fold and, for images, their classes, unless these are not wanted."""
+    """Predict the concepts of every fold and, for images and unless `classes` is False, their classes."""
     jobs = [
         _preparation(task, protocol, fold, classes=direct)
         for task, protocol, fold, direct in product(tasks, protocols, range(source.n_folds), (False, True))
@@ -219,7 +219,7 @@ def prepare_all(
 
 
 def _preparation(task: Task, protocol: Protocol, fold: int, *, classes: bool) -> Preparation:
-    # Where the scripts have one split, one encoder serves all seeds.
+    # If the scripts have one split, one encoder serves all seeds.
     shared = protocol == "paper" and task.scripts is not None and task.scripts.one_split
     return Preparation(task.name, protocol, 0 if shared else fold, classes)
 
@@ -234,7 +234,7 @@ def _predict(
 
 
 def prepare(source: Source, n_workers: int | None, job: Preparation) -> None:
-    """Make the predicted concepts and classes of a fold, or find that they are there."""
+    """Predict the concepts or classes of a fold, unless they are in the cache."""
     if n_workers != 1:
         _use_one_thread()
     dataset, rows, encoding = encoded_rows(source, TASKS[job.task], job.protocol, job.fold)
@@ -242,7 +242,7 @@ def prepare(source: Source, n_workers: int | None, job: Preparation) -> None:
 
 
 def work(source: Source, run: Run, grid: Sequence[str] = ()) -> Metrics:
-    """One run: learn from the fold, measure on its test rows. `grid` are the settings of the sweep it belongs to."""
+    """Do one run: learn from the fold and measure on its test rows. `grid` are the settings of its sweep."""
     _use_one_thread()
     if run.task == TOY:
         return list(toy_run(run))
@@ -266,7 +266,7 @@ def work(source: Source, run: Run, grid: Sequence[str] = ()) -> Metrics:
     if fold.final is not None:
         found += [(f"final_{metric}", value) for metric, value in measured(learned, fold.final) if metric in LAST_TEST]
     if fold.task.encoded:
-        # Trained jointly, concepts may drift away from what their names say.
+        # With joint training, concepts may drift away from the meaning of their names.
         annotated = fold.dataset.concepts(fold.rows.train).take(fold.rows.test)
         found.append(("concept_accuracy", f"{(test.boolean() == annotated.boolean()).mean():.6f}"))
     found += [("device", device_name())] if METHODS[run.method].kind == "ours" else []
@@ -276,21 +276,21 @@ def work(source: Source, run: Run, grid: Sequence[str] = ()) -> Metrics:
 def _use_one_thread() -> None:
     import torch
 
-    # Runs side by side share the cores; small networks gain nothing from more.
+    # Runs in parallel share the cores; small networks gain nothing from more threads.
     torch.set_num_threads(1)
 
 
 class Pace:
-    """Guesses the time that is left from how long runs like those to come have taken."""
+    """Estimates the remaining time from the duration of similar runs."""
 
     def __init__(self, total: int, n_workers: int) -> None:
-        """Begin with no run done."""
+        """Start with no run done."""
         self.total, self.n_workers = total, n_workers
         self.seconds: dict[tuple[str, str], list[float]] = {}
         self.ended: set[Run] = set()
 
     def step(self, outcome: Outcome[Run], runs: Sequence[Run]) -> Step:
-        """Note that a run has ended."""
+        """Record that a run has ended."""
         run = outcome.job
         self.ended.add(run)
         self.seconds.setdefault((run.task, run.method), []).append(outcome.seconds)
@@ -298,11 +298,11 @@ class Pace:
         return Step(label, outcome.status, len(self.ended), self.total, self.left(runs))
 
     def left(self, runs: Sequence[Run]) -> float:
-        """Seconds that the runs still to come will take together, over all workers."""
+        """Return the estimated seconds for the remaining runs, over all workers."""
         return sum(self._guess(run) for run in runs if run not in self.ended) / self.n_workers
 
     def _guess(self, run: Run) -> float:
-        """The mean of the same method on the same task, else of the method, else of everything."""
+        """Return the mean duration of the same method on the same task, else of the method, else of all runs."""
         alike = self.seconds.get((run.task, run.method))
         alike = alike or [s for (_, method), all_s in self.seconds.items() if method == run.method for s in all_s]
         alike = alike or [s for all_s in self.seconds.values() for s in all_s]
@@ -310,9 +310,9 @@ class Pace:
 
 
 def measured(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
-    """The metrics as name and text; shares lie in [0, 1].
+    """Yield the metrics as name and text; shares are in [0, 1].
 
-    A method that explains a sample of the classes is scored on these alone, and as a model not at all.
+    A method that explains a sample of the classes is scored on these only, and not as a model.
     """
     if test.labels is None or test.labels.ndim != 1:
         raise LogicLensError("a method is measured on rows that have one class each.")
@@ -337,7 +337,7 @@ def measured(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
 
 
 def stated(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
-    """The formulas and notes, as text."""
+    """Yield the formulas and notes as text."""
     names = test.class_names if learned.classes is None else [test.class_names[k] for k in learned.classes]
     for name, formula in zip(names, learned.formulas or (), strict=False):
         yield f"{FORMULA}{name}", format_formula(formula)
@@ -358,7 +358,7 @@ _SETTING = re.compile(r"tau=(\S+) lambda=(\S+)")
 def sweep_runs(
     task: Task, protocols: Sequence[Protocol], n_folds: int, temperatures: Sequence[float], penalties: Sequence[float]
 ) -> tuple[Run, ...]:
-    """One run for each setting and fold."""
+    """Return one run per setting and fold."""
     return tuple(
         Run(f"{SWEEP}{task.name}", protocol, f"tau={tau:g} lambda={penalty:g}", fold)
         for protocol, tau, penalty, fold in product(protocols, temperatures, penalties, range(n_folds))
@@ -367,9 +367,9 @@ def sweep_runs(
 
 
 def sweep_run(fold: FoldData, setting: str, grid: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
-    """Train with a setting, and measure on validation rows, which choose the setting, and on test rows.
+    """Train with a setting and measure on validation rows, which choose the setting, and on test rows.
 
-    The networks of all settings in `grid`, on all folds, are trained in one pass, which the first run of them does.
+    The first run trains the networks of all settings in `grid`, on all folds, in one pass.
     """
     changed = _set(fold, setting)
     family = partial(_family, fold, tuple(dict.fromkeys([setting, *grid])))
@@ -393,5 +393,5 @@ def _set(fold: FoldData, setting: str) -> FoldData:
 
 
 def _family(fold: FoldData, grid: Sequence[str]) -> list[FoldData]:
-    """Every fold with every setting."""
+    """Return every fold with every setting."""
     return [_set(one, setting) for one in fold.siblings() for setting in grid]

@@ -1,8 +1,7 @@
-"""Jobs of the bench: in processes of this machine, or wherever the active joblib backend sends them.
+"""Run jobs in processes of this machine, or where the active joblib backend sends them.
 
 Each local process has an executor of its own, because a process that dies breaks its executor with all its jobs. Loky
-and Pebble were tried for this: loky stops no single job, and Pebble loses other jobs, or waits for ever, when a process
-ends at once or with code 0.
+cannot stop a single job, and Pebble loses other jobs, or waits for ever, if a process ends at once or with code 0.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Job = TypeVar("Job")
 
 @dataclass(frozen=True)
 class Outcome(Generic[Job]):
-    """What became of a job: its value where the status is "ok", and else the reason in words."""
+    """The outcome of a job: its value if the status is "ok"; otherwise the status contains the reason."""
 
     job: Job
     status: str
@@ -42,7 +41,7 @@ class Outcome(Generic[Job]):
 
 
 def answered(work: Callable[[Job], Any], job: Job) -> tuple[str, Any]:
-    """Do a job: "ok" and its value, or "skipped" or "failed" and the reason."""
+    """Do a job and return "ok" and its value, or "skipped" or "failed" and the reason."""
     try:
         return OK, work(job)
     except MissingPackage as error:
@@ -52,13 +51,13 @@ def answered(work: Callable[[Job], Any], job: Job) -> tuple[str, Any]:
 
 
 def outcome_of(job: Job, answer: tuple[str, Any], seconds: float) -> Outcome[Job]:
-    """The outcome of a job that gave an answer."""
+    """Return the outcome of a job from its answer."""
     kind, value = answer
     return Outcome(job, OK, value, seconds) if kind == OK else Outcome(job, f"{kind}: {value}", None, seconds)
 
 
 def sentence(error: BaseException) -> str:
-    """One line: results are read in tables."""
+    """Return an error as one line, because results are read in tables."""
     text = " ".join(str(error).split()) or "no message"
     return text if isinstance(error, MissingPackage) else f"{type(error).__name__}: {text}"
 
@@ -68,7 +67,7 @@ _Answer: TypeAlias = tuple[int, tuple[str, Any], float]
 
 
 def active_backend() -> str | None:
-    """The name of the active joblib backend; None where it is local processes, which we start ourselves.
+    """Return the name of the active joblib backend, or None for local processes, which we start ourselves.
 
     >>> with joblib.parallel_config("threading"):
     ...     active_backend()
@@ -83,20 +82,20 @@ def active_backend() -> str | None:
 
 
 def capacity() -> int | None:
-    """How many jobs the active backend takes at a time just now; None for local processes."""
+    """Return how many jobs the active backend runs at a time now, or None for local processes."""
     return None if active_backend() is None else max(1, joblib.effective_n_jobs(-1))
 
 
 class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
-    """Whoever the active joblib backend sends jobs to.
+    """The workers of the active joblib backend.
 
-    A worker that dies is the backend's to replace: Dask gives its jobs to another. What it gives up is told as failed.
+    The backend replaces a worker that dies; Dask gives its jobs to another one. A job that it gives up is failed.
     """
 
     def __init__(
         self, work: Callable[[Job], Any], name: str, *, n_workers: int | None = None, limit: float | None = None
     ) -> None:
-        """Begin with no job sent."""
+        """Raise if there is a limit, which a backend cannot enforce."""
         if limit is not None:
             raise LogicLensError(
                 f"a limit of seconds for each run can be kept in local processes only, and the backend is {name}: "
@@ -105,8 +104,8 @@ class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
         self.work, self.name, self.n_workers = work, name, n_workers
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome[Job]]:
-        """Yield what became of each job as it ends."""
-        # Not at the top: the estimator loads torch, and a process that only waits for a job needs it not.
+        """Yield the outcome of each job when it ends."""
+        # Imported here because the estimator loads torch, which a process that waits for a job does not need.
         from logiclens.estimator.cluster import DIED
 
         died = []
@@ -115,7 +114,7 @@ class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
                 died.append(place)
             else:
                 yield outcome_of(jobs[place], answer, seconds)
-        # Who dies of a job takes those that wait beside it along: alone, each shows whether it is the one.
+        # A job that kills its worker also loses the jobs queued there; run alone, each shows whether it is the cause.
         for one in died:
             for place, answer, seconds in self._answers([one], jobs):
                 yield outcome_of(jobs[place], answer, seconds)
@@ -128,7 +127,7 @@ class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
         backend, _ = get_active_backend()
         if self.name == "dask":
             backend = reporting(backend)
-        # One job a batch, so that each is written down, and lost, by itself.
+        # One job per batch, so that each is recorded, or lost, by itself.
         parallel = joblib.Parallel(
             n_jobs=-1,
             backend=backend,
@@ -144,11 +143,11 @@ class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
             ) from error
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is held: the workers are the backend's."""
+        """Stop nothing: the workers belong to the backend."""
 
 
 def _answer(work: Callable[[Job], Any], place: int, job: Job) -> _Answer:
-    """On a worker: one job at a time in a process, because networks that were trained are kept for the next one."""
+    """Run a job on a worker, one at a time per process, because trained networks are kept for the next job."""
     with _turn, joblib.parallel_config("sequential"):
         begun = time.monotonic()
         answer = answered(work, job)
@@ -156,7 +155,7 @@ def _answer(work: Callable[[Job], Any], place: int, job: Job) -> _Answer:
 
 
 class _Slot:
-    """One process in an executor of its own, started when a job comes and replaced when it has ended."""
+    """One process in an executor of its own; it starts with the first job, and is replaced after it ends."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -165,7 +164,7 @@ class _Slot:
         self.closed = False
 
     def submit(self, work: Callable[[Job], Any], job: Job) -> Future[tuple[str, Any]]:
-        """Begin with a job; the process has loaded what `work` needs by then."""
+        """Start a job; by then the process has imported the module of `work`."""
         with self.lock:
             if self.closed:
                 raise BrokenExecutor
@@ -176,7 +175,7 @@ class _Slot:
             return self.executor.submit(answered, work, job)
 
     def stop(self, *, close: bool = False) -> int | None:
-        """End the process and its children, and return its exit code; with `close`, take no further job."""
+        """Kill the process with its children and return its exit code; `close` refuses further jobs."""
         with self.lock:
             self.closed = self.closed or close
             if self.process is not None and self.process.pid is not None and self.process.is_alive():
@@ -190,7 +189,7 @@ class _Slot:
 
 
 class LocalWorkers(AbstractContextManager["LocalWorkers[Any]"], Generic[Job]):
-    """Processes on this machine, each with one job at a time; they are kept for further jobs until the block ends."""
+    """Processes on this machine that run one job at a time each, and are kept until the `with` block ends."""
 
     def __init__(self, work: Callable[[Job], Any], *, n_workers: int | None = None, limit: float | None = None) -> None:
         """Start no process yet."""
@@ -207,7 +206,7 @@ class LocalWorkers(AbstractContextManager["LocalWorkers[Any]"], Generic[Job]):
             yield ended.result()
 
     def __exit__(self, *_: object) -> None:
-        """Stop every process, also in the middle of a job."""
+        """Kill all processes, even in the middle of a job."""
         self.threads.shutdown(wait=False, cancel_futures=True)
         for slot in self.slots:
             slot.stop(close=True)
@@ -240,7 +239,7 @@ def workers(
     n_workers: int | None = None,
     limit: float | None = None,
 ) -> LocalWorkers[Job] | JoblibWorkers[Job]:
-    """Those who do `work`: processes of this machine or, inside a `joblib.parallel_config`, what that names."""
+    """Return local workers or, inside a `joblib.parallel_config`, the workers of that backend."""
     if (name := active_backend()) is None:
         return LocalWorkers(work, n_workers=n_workers, limit=limit)
     return JoblibWorkers(work, name, n_workers=n_workers, limit=limit)
@@ -253,11 +252,11 @@ def run_jobs(
     n_workers: int | None = None,
     limit: float | None = None,
 ) -> Iterator[Outcome[Job]]:
-    """Do `work` on every job, `n_workers` at a time, and yield what became of each as it ends.
+    """Do `work` on every job, `n_workers` at a time, and yield the outcome of each when it ends.
 
-    `work` and the jobs are sent to other processes, so they must be picklable. Without a number there is a process for
-    each core, or as many jobs at a time as a cluster takes. The limit in seconds counts from when a process begins with
-    the job, not from when that process was started. Closing the iterator stops everything.
+    `work` and the jobs must be picklable. The default of `n_workers` is one process per core, or as many jobs at a time
+    as the cluster takes. The limit in seconds counts from the start of the job, not of the process. Closing the
+    iterator stops everything.
     """
     with workers(work, n_workers=n_workers, limit=limit) as crew:
         yield from crew.run(jobs)
@@ -270,24 +269,24 @@ def _end(code: int | None) -> str:
 
 
 def _loaded(_work: Callable[[Job], Any]) -> int:
-    """Return the id of this process; to get here it has imported the module of `work`."""
+    """Return the id of this process, which has imported the module of `work` to get here."""
     return os.getpid()
 
 
 def _alone() -> None:
-    """Prepare a process for jobs: its children end with it, it ends with its parent, and it prints nothing."""
-    # In a group of its own a stop reaches its children; Ctrl-C is for the parent.
+    """Prepare a new process: its children end with it, it ends with its parent, and it prints nothing."""
+    # A kill of its process group reaches its children. Ctrl-C is handled by the parent.
     os.setpgrp()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with open(os.devnull, "w") as nothing:
-        # The output of a compared library is no part of the results.
+        # The output of a compared library is not part of the results.
         os.dup2(nothing.fileno(), 1)
         os.dup2(nothing.fileno(), 2)
 
 
 def _end_with_parent() -> None:
-    """Wait for the end of the parent, however it ends, then end this process and its children."""
+    """Wait until the parent ends, for whatever reason, then kill this process and its children."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
