@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from logiclens.bench.datasets.catalogue import load
-from logiclens.bench.runs.encoding import SPECS
+from logiclens.bench.runs.fold_data import SPECS
 from logiclens.nn.encoders import ResNet10
 from logiclens.train.encoder import encode, fit_encoder
 from tables import data_folder

@@ -30,10 +30,9 @@ from logiclens.bench.baselines.learner import Learned, MissingPackage
 from logiclens.bench.baselines.torch_explain import TorchExplain
 from logiclens.bench.runs import ours as networks
 from logiclens.bench.runs.fold_data import FoldData, Source, all_folds, fold_data
-from logiclens.bench.runs.measurement import measured
 from logiclens.bench.runs.methods import METHODS
 from logiclens.bench.runs.ours import with_settings
-from logiclens.bench.runs.sweep import PENALTIES, TEMPERATURES
+from logiclens.bench.runs.plan import PENALTIES, TEMPERATURES, measured
 from logiclens.bench.runs.tasks import TASKS, Protocol
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError

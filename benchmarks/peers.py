@@ -29,8 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 from logiclens import EntropyClassifier
 from logiclens.bench.baselines.column_generation import ColumnGeneration
 from logiclens.bench.baselines.learner import global_seed, require
-from logiclens.bench.baselines.ripper import Ripper
-from logiclens.bench.baselines.rule_lists import Figs
+from logiclens.bench.baselines.rule_learners import Figs, Ripper
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.candidates import best_literal

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from logiclens.bench.baselines.psi import Psi
 from logiclens.bench.runs.fold_data import Source, fold_data
-from logiclens.bench.runs.measurement import measured
+from logiclens.bench.runs.plan import measured
 from logiclens.metrics.scores import standard_error
 from tables import data_folder
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import TextIO
 
-_silent = False
+_silent = ContextVar("silent", default=False)
 
 
-def silence() -> None:
-    """Draw no bars for the rest of this process, unless one is asked for."""
-    global _silent
-    _silent = True
+@contextmanager
+def silence(silent: bool = True) -> Iterator[None]:
+    """Draw no bar in this block, unless it has `shown=True`; other threads are not affected."""
+    token = _silent.set(silent)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
 
 
 class Progress:
@@ -34,7 +40,7 @@ class Progress:
     ) -> None:
         """Draw on `stream` (standard error) where it is a terminal, or as `shown` says."""
         self.stream = sys.stderr if stream is None else stream
-        self.shown = (self.stream.isatty() and not _silent) if shown is None else shown
+        self.shown = (self.stream.isatty() and not _silent.get()) if shown is None else shown
         self.total, self.label, self.clock, self._next = total, label, clock, 0.0
 
     def update(self, done: int, note: str = "") -> None:

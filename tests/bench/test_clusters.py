@@ -12,13 +12,9 @@ import pytest
 
 distributed = pytest.importorskip("distributed")
 
-from logiclens.bench.runs import workers as dask  # noqa: E402
-from logiclens.bench.runs.workers import (  # noqa: E402
-    active_backend,
-    capacity,
-    run_jobs,
-)
+from logiclens.bench.runs.workers import active_backend, capacity, run_jobs  # noqa: E402
 from logiclens.errors import LogicLensError  # noqa: E402
+from logiclens.estimator import cluster as dask  # noqa: E402
 from tests import bench_jobs  # noqa: E402
 
 
@@ -89,6 +85,8 @@ def test_a_job_that_kills_every_worker_is_told_and_the_others_go_on(cluster) -> 
 
 
 def test_jobs_are_done_by_the_cluster_found_by_its_address(cluster) -> None:
+    # The test before has killed them.
+    cluster.wait_for_workers(2, timeout=300)
     with dask.dask_cluster(cluster.scheduler_address):
         assert active_backend() == "dask"
         pids = {one.value for one in run_jobs(range(6), bench_jobs.pid, n_workers=1)}
@@ -113,6 +111,7 @@ def test_a_cluster_that_is_not_there_is_told_in_one_sentence(monkeypatch: pytest
 
 
 def test_workers_of_another_version_are_refused(cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.wait_for_workers(2, timeout=300)
     monkeypatch.setattr(dask, "__version__", "9.9")
     with pytest.raises(LogicLensError, match=r"this is logiclens 9.9, and Dask workers have 0.1.0: install the same"):
         enter(cluster.scheduler_address)

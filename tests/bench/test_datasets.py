@@ -22,10 +22,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler
 
 from logiclens.bench.datasets import catalogue as datasets
-from logiclens.bench.datasets import images, provenance
-from logiclens.bench.datasets.dataset import LEVELS, BinnedConcepts, Bins, identifier
+from logiclens.bench.datasets import dataset as dataset_module
+from logiclens.bench.datasets import images
+from logiclens.bench.datasets.dataset import LEVELS, BinnedConcepts, Bins, DataFile, Origin, identifier
 from logiclens.bench.datasets.images import read_idx
-from logiclens.bench.datasets.provenance import DataFile, Source
 from logiclens.bench.datasets.synthetic import random_dnf
 from logiclens.bench.datasets.tabular import CONCEPTS, FLAGS, LATE, NUMBERS
 from logiclens.errors import LogicLensError
@@ -48,7 +48,7 @@ def known(monkeypatch, tmp_path):
             (tmp_path / path).write_bytes(content)
             listed.append(DataFile(path, hashlib.sha256(content).hexdigest()))
         name = next(iter(files)).split("/")[0]
-        monkeypatch.setitem(provenance.SOURCES, name, Source("the attic", "free", tuple(listed)))
+        monkeypatch.setitem(dataset_module.SOURCES, name, Origin("the attic", "free", tuple(listed)))
         return tmp_path
 
     return write
@@ -161,24 +161,24 @@ def test_an_altered_file_is_named_with_what_was_expected_and_found(tmp_path):
 def test_a_file_packed_by_another_program_is_known_by_what_is_in_it(monkeypatch, tmp_path):
     content = b"a,b\r1,2\r"
     file = DataFile("attic/table.csv.gz", "0" * 64, unpacked=hashlib.sha256(content).hexdigest())
-    monkeypatch.setitem(provenance.SOURCES, "attic", Source("the attic", "free", (file,)))
+    monkeypatch.setitem(dataset_module.SOURCES, "attic", Origin("the attic", "free", (file,)))
     path = tmp_path / "attic" / "table.csv.gz"
     path.parent.mkdir()
     for level in (1, 9):
         path.write_bytes(gzip.compress(content, level))
-        assert provenance.checked(tmp_path, "attic/table.csv.gz") == path
+        assert dataset_module.checked(tmp_path, "attic/table.csv.gz") == path
     whole = gzip.compress(content)
     damaged = whole[:10] + b"\xff" + whole[11:]
     for bad in (gzip.compress(b"a,b\r1,3\r"), content, whole[:-9], damaged, b""):
         path.write_bytes(bad)
         with pytest.raises(LogicLensError, match=f"altered: .* found {hashlib.sha256(bad).hexdigest()}. Get it anew"):
-            provenance.checked(tmp_path, "attic/table.csv.gz")
+            dataset_module.checked(tmp_path, "attic/table.csv.gz")
     with pytest.raises(zlib.error):
         gzip.decompress(damaged)
 
 
 def test_every_source_lists_its_files_in_its_own_folder_with_a_sha256():
-    for name, source in provenance.SOURCES.items():
+    for name, source in dataset_module.SOURCES.items():
         for file in source.files:
             assert file.path.startswith(name + "/")
             assert len(bytes.fromhex(file.sha256)) == 32
@@ -675,7 +675,7 @@ def test_a_formula_that_cannot_be_drawn_is_refused(asked, message):
 
 @pytest.mark.data
 def test_every_known_file_is_the_real_one(data_folder):
-    for source in provenance.SOURCES.values():
+    for source in dataset_module.SOURCES.values():
         for file in source.files:
             content = (data_folder / file.path).read_bytes()
             assert hashlib.sha256(content).hexdigest() == file.sha256

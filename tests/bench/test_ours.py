@@ -14,20 +14,18 @@ from torch.nn import functional as F
 
 from logiclens.bench.baselines.learner import Learned
 from logiclens.bench.datasets.dataset import Dataset
-from logiclens.bench.runs import encoding as encoding_module
+from logiclens.bench.runs import fold_data as fold_data_module
 from logiclens.bench.runs import methods as methods_module
 from logiclens.bench.runs import ours as networks_module
 from logiclens.bench.runs import ours as ours_module
 from logiclens.bench.runs import plan as bench_module
-from logiclens.bench.runs import sweep as sweep_module
+from logiclens.bench.runs import plan as plan_module
 from logiclens.bench.runs.authors import ENCODER_HIDDEN, ENCODER_TEMPERATURE, encoder_as_authors, untrained
-from logiclens.bench.runs.encoding import Encoding, predicted_concepts
-from logiclens.bench.runs.fold_data import FoldData, Source, fold_data
+from logiclens.bench.runs.fold_data import Encoding, FoldData, Source, fold_data, predicted_concepts
 from logiclens.bench.runs.methods import METHODS
 from logiclens.bench.runs.ours import Authors, Exact, Joint, Ours, trained, with_settings
-from logiclens.bench.runs.plan import work
+from logiclens.bench.runs.plan import sweep_run, work
 from logiclens.bench.runs.results import Run
-from logiclens.bench.runs.sweep import sweep_run
 from logiclens.bench.runs.tasks import TASKS, ScriptSettings, folds_of
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
@@ -109,8 +107,8 @@ def test_the_scripts_first_network_learns_in_two_halves_in_the_order_of_the_rows
 def test_the_scripts_cut_the_outputs_of_their_first_network_at_a_half(tmp_path: Path, monkeypatch) -> None:
     outputs = np.linspace(-1, 2, 300)[:, None] * [1.0, -1.0]
     problem = replace(encoded_problem(), inputs=pd.DataFrame(outputs, columns=["u", "v"]))
-    monkeypatch.setattr(encoding_module, "encoder_as_authors", lambda *_, **__: nn.Identity())
-    monkeypatch.setattr(encoding_module, "prepared_inputs", lambda *_: outputs)
+    monkeypatch.setattr(fold_data_module, "encoder_as_authors", lambda *_, **__: nn.Identity())
+    monkeypatch.setattr(fold_data_module, "prepared_inputs", lambda *_: outputs)
     rows = folds_of(TASKS["vdem"], problem, "paper", 3, 42)[0]
     found = predicted_concepts(Encoding(TASKS["vdem"], "paper", tmp_path, 42), problem, rows)
     assert (found.boolean() == (outputs > 0.5)).all()
@@ -131,7 +129,7 @@ def test_classes_predicted_straight_are_those_of_the_rows_asked_about(tmp_path: 
     fold = encoded_fold(encoded_problem(), tmp_path)
     final = fold.test.take([2, 0, 1])
     asked, last = np.eye(2)[fold.test.labels], np.eye(2)[1 - final.labels]
-    monkeypatch.setattr(methods_module, "predicted_classes", lambda *_: encoding_module.Said(asked, last))
+    monkeypatch.setattr(methods_module, "predicted_classes", lambda *_: fold_data_module.Said(asked, last))
     predict = METHODS["direct"].learn(replace(fold, final=final)).predict
     assert (predict(fold.test) == fold.test.labels).all()
     assert (predict(final) == 1 - final.labels).all()
@@ -167,7 +165,7 @@ def test_a_sweep_takes_each_number_for_what_it_is(source: Source, monkeypatch) -
         seen.append((given.task.network.temperature, given.task.network.penalty_weight))
         return METHODS["tree"].learn(given)
 
-    monkeypatch.setattr(sweep_module, "Ours", lambda *_: learn)
+    monkeypatch.setattr(plan_module, "Ours", lambda *_: learn)
     found = dict(sweep_run(fold, "tau=4 lambda=1e-05"))
     assert seen == [(4.0, 1e-5)]
     predict = METHODS["tree"].learn(fold).predict

@@ -13,11 +13,21 @@ from sklearn.metrics import accuracy_score, f1_score
 from logiclens.bench.baselines.learner import Learned
 from logiclens.bench.runs import plan as bench_module
 from logiclens.bench.runs.fold_data import Source, fold_data
-from logiclens.bench.runs.measurement import measured, stated
 from logiclens.bench.runs.methods import GROUPS, METHODS, named_methods
-from logiclens.bench.runs.plan import Pace, Plan, Step, bench, runs_of, toy_runs, work
+from logiclens.bench.runs.plan import (
+    Pace,
+    Plan,
+    Step,
+    bench,
+    measured,
+    runs_of,
+    stated,
+    sweep_run,
+    sweep_runs,
+    toy_runs,
+    work,
+)
 from logiclens.bench.runs.results import Header, Run, append_run, locked, open_folder, read_results
-from logiclens.bench.runs.sweep import sweep_run, sweep_runs
 from logiclens.bench.runs.tasks import TASKS, named_tasks
 from logiclens.bench.runs.workers import Outcome
 from logiclens.concepts.concept_table import ConceptTable

@@ -26,14 +26,14 @@ from logiclens.bench.baselines.column_generation import (
     rule_sets,
 )
 from logiclens.bench.baselines.learner import ClassRule, YesNo, global_seed, one_against_rest
-from logiclens.bench.baselines.ripper import Ripper, rule_formula
-from logiclens.bench.baselines.rule_lists import (
+from logiclens.bench.baselines.rule_learners import (
     BRL,
     BRLSettings,
     DecisionList,
     Figs,
     GreedyRuleList,
     ListRule,
+    Ripper,
     SampledList,
     answer_formula,
     bayesian_list,
@@ -42,6 +42,7 @@ from logiclens.bench.baselines.rule_lists import (
     greedy_list,
     mined,
     point_estimate,
+    rule_formula,
     sampled,
 )
 from logiclens.concepts.concept_table import ConceptTable

@@ -9,8 +9,14 @@ import pytest
 from sklearn.model_selection import StratifiedKFold
 
 from logiclens.bench.datasets.dataset import Dataset
-from logiclens.bench.runs import encoding as encoding_module
-from logiclens.bench.runs.encoding import Encoding, concept_parts, final_concepts, predicted_classes, predicted_concepts
+from logiclens.bench.runs import fold_data as fold_data_module
+from logiclens.bench.runs.fold_data import (
+    Encoding,
+    concept_parts,
+    final_concepts,
+    predicted_classes,
+    predicted_concepts,
+)
 from logiclens.bench.runs.tasks import TASKS, Task, folds_of
 from logiclens.errors import LogicLensError
 from tests.encoded_problem import N, encoded_problem
@@ -92,7 +98,7 @@ def test_predicted_concepts_follow_the_inputs_and_are_kept(problem: Dataset, tmp
     assert (found.labels == truth.labels).all()
     files = sorted((tmp_path / "cache").iterdir())
     assert len(files) == 6
-    monkeypatch.setattr(encoding_module, "fit_encoder", None)
+    monkeypatch.setattr(fold_data_module, "fit_encoder", None)
     again = predicted_concepts(how, problem, rows)
     assert (again.values == found.values).all()
     other = Encoding(how.task, how.protocol, how.cache, seed=8)
@@ -139,11 +145,11 @@ def test_classes_are_predicted_straight_and_the_last_test_needs_rows(problem: Da
 def test_the_last_test_is_seen_by_the_encoder_of_the_test_rows(problem: Dataset, tmp_path: Path, monkeypatch) -> None:
     asked_of: list[int] = []
 
-    def said(_how: Encoding, dataset: Dataset, part: encoding_module.Part, _what: str) -> encoding_module.Said:
+    def said(_how: Encoding, dataset: Dataset, part: fold_data_module.Part, _what: str) -> fold_data_module.Said:
         asked_of.append(len(part.train))
-        return encoding_module.Said(np.zeros((len(part.asked), 2)), np.full((len(dataset.final), 2), 0.75))
+        return fold_data_module.Said(np.zeros((len(part.asked), 2)), np.full((len(dataset.final), 2), 0.75))
 
-    monkeypatch.setattr(encoding_module, "_said", said)
+    monkeypatch.setattr(fold_data_module, "_said", said)
     rows = folds_of(TASKS["vdem"], problem, "clean", 3, 42)[0]
     with_final = Dataset(**{**vars(problem), "final": encoded_problem(seed=1)})
     found = final_concepts(encoding("vdem", "clean", tmp_path), with_final, rows)

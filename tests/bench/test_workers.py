@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -28,8 +29,9 @@ def test_processes_are_kept_and_no_more_than_asked_for() -> None:
 
 
 def test_a_job_may_crash_hang_raise_or_lack_a_package_and_the_others_go_on(capfd: pytest.CaptureFixture[str]) -> None:
-    jobs = ["a", "crashes", "b", "hangs", "exits", "raises", "lacks", "prints", "c"]
+    jobs = ["a", "crashes", "b", "hangs", "exits", "leaves", "raises", "unpicklable", "lacks", "prints", "c"]
     found = {outcome.job: outcome for outcome in run_jobs(jobs, bench_jobs.behaves, n_workers=2, limit=3)}
+    assert "pickle" in found.pop("unpicklable").status
     assert {job: outcome.status for job, outcome in found.items()} == {
         "a": "ok",
         "b": "ok",
@@ -37,6 +39,7 @@ def test_a_job_may_crash_hang_raise_or_lack_a_package_and_the_others_go_on(capfd
         "prints": "ok",
         "crashes": "failed: the process was ended by SIGSEGV",
         "exits": "failed: the process ended by itself, with code 3",
+        "leaves": "failed: the process ended by itself, with code 0",
         "hangs": "stopped: after 3 s",
         "raises": "failed: RuntimeError: singular matrix",
         "lacks": "skipped: package 'nothing' is not installed.",
@@ -44,6 +47,21 @@ def test_a_job_may_crash_hang_raise_or_lack_a_package_and_the_others_go_on(capfd
     assert found["c"].value == "c"
     assert 3 <= found["hangs"].seconds < 30
     assert "noise" not in "".join(capfd.readouterr())
+
+
+def test_jobs_that_kill_their_process_at_once_cost_no_other() -> None:
+    """Pebble 5 gives up all jobs here."""
+    jobs = ["crashes"] * 12 + ["a"]
+    found = Counter(outcome.status for outcome in run_jobs(jobs, bench_jobs.behaves, n_workers=2))
+    assert found == {"failed: the process was ended by SIGSEGV": 12, "ok": 1}
+
+
+def test_closing_at_once_ends_cleanly(tmp_path: Path) -> None:
+    """Also while processes are being started for the next jobs."""
+    outcomes = run_jobs(["a", *["hangs"] * 6], bench_jobs.behaves, n_workers=3)
+    assert next(outcomes).status == "ok"
+    outcomes.close()
+    assert not multiprocessing.active_children()
 
 
 def test_closing_stops_what_is_running_and_its_children(tmp_path) -> None:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,7 +24,7 @@ import pytest
 
 from logiclens import EntropyClassifier
 from logiclens.engine.count import fetched
-from logiclens.engine.lake import PREFIX, in_engine
+from logiclens.engine.lake import PREFIX, Reader, in_engine
 from logiclens.errors import LogicLensError
 from tests.cli_runs import COMMAND, ENVIRONMENT, Terminal, logiclens, refused
 from tests.engine.test_count import frame
@@ -276,6 +277,29 @@ def test_a_file_that_is_damaged_in_the_middle_is_named(tmp_path, kind, how, opti
     assert said.startswith((f"{name} cannot be read: ", f"duckdb cannot read {name}: "))
     assert "part0" not in said
     assert "part2" not in said
+
+
+def test_threads_name_the_broken_file_of_their_own_table(tmp_path, monkeypatch):
+    """Tables of the same name, in two connections."""
+    monkeypatch.setattr(Reader, "_name", lambda _: "logiclens_rows")
+    both, told = threading.Barrier(2, timeout=60), {}
+
+    def read(place: str) -> None:
+        files = write_lake(tmp_path / place, n=30_000)
+        table = in_engine(tmp_path / place)
+        damage(files[1], "page")
+        both.wait()
+        try:
+            fetched(table.group_by("unit").agg(n=table.count()))
+        except LogicLensError as error:
+            told[place] = str(error).startswith(f"{files[1]} cannot be read")
+
+    threads = [threading.Thread(target=read, args=(place,)) for place in ("one", "other")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told == {"one": True, "other": True}
 
 
 def test_where_the_engine_fails_no_file_is_blamed(tmp_path):

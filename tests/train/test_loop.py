@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import math
+import threading
 import warnings
 from collections.abc import Sequence
 
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning, NoEntropyLayer
 from logiclens.nn import EntropyNet
-from logiclens.progress import Progress
+from logiclens.progress import Progress, silence
 from logiclens.train import History, TrainConfig, TrainResult, fit
 from tests.oracles import paper_layer
 
@@ -560,6 +561,28 @@ def test_the_line_is_cleared_when_training_breaks_off(monkeypatch, error):
         fit(net, ConceptTable(XOR, labels=[0, 1, 1, 0]), TrainConfig(epochs=9))
     assert "training [" in out.getvalue()
     assert out.getvalue().endswith(CLEAR)
+
+
+def test_a_silent_thread_does_not_silence_another():
+    both, drawn = threading.Barrier(2, timeout=30), {}
+
+    def draw(silent: bool) -> None:
+        out = Terminal()
+        with silence(silent):
+            both.wait()
+            with Progress(1, "work", stream=out) as progress:
+                progress.update(1)
+            both.wait()
+        drawn[silent] = out.getvalue()
+
+    threads = [threading.Thread(target=draw, args=(silent,)) for silent in (True, False)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert drawn[True] == ""
+    assert "1/1" in drawn[False]
+    assert Progress(1, "work", stream=Terminal()).shown
 
 
 def test_the_bar_fills_and_is_drawn_ten_times_a_second_at_most():

@@ -113,7 +113,7 @@ def run_sweep(
     asked: Asked, task: str, temperatures: Sequence[float], penalties: Sequence[float], *, quiet: bool
 ) -> None:
     """The grid of one task."""
-    from logiclens.bench.runs.sweep import sweep_runs
+    from logiclens.bench.runs.plan import sweep_runs
     from logiclens.bench.runs.tasks import named_tasks
 
     (chosen,) = named_tasks([task])

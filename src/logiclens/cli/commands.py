@@ -34,6 +34,7 @@ from logiclens.cli.options import (
     cluster,
 )
 from logiclens.errors import LogicLensError
+from logiclens.progress import silence
 
 
 def explain(
@@ -224,7 +225,7 @@ def explain(
         set_aside=set_aside,
         random_state=seed,
     )
-    with cluster(backend, scheduler, jobs):
+    with cluster(backend, scheduler, jobs), silence(quiet):
         if lake is not None:
             explain_lake(lake, model, wanted, quiet=quiet)
         else:

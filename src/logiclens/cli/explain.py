@@ -30,7 +30,7 @@ from logiclens.estimator.classifier import EntropyClassifier
 from logiclens.estimator.cross_validation import CrossValidation, FoldResult, cross_validate, summarise
 from logiclens.estimator.inputs import RecordedAnswers
 from logiclens.formula.rule_set import RuleSet
-from logiclens.progress import Progress, silence
+from logiclens.progress import Progress
 from logiclens.report.page import render, require_report
 from logiclens.report.result import Source, result_of
 from logiclens.storage import check_model_target, open_result
@@ -42,8 +42,6 @@ BUNDLED_FOLDS = 5
 
 def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wanted, *, quiet: bool) -> None:
     """Train, explain, measure on rows that were set aside, write what was asked for, and print the rule sheet."""
-    if quiet:
-        silence()
     n_folds = wanted.folds or (BUNDLED_FOLDS if problem is None else 0)
     if problem is None:
         problem = bundled()
@@ -61,8 +59,6 @@ def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wan
 
 def explain_lake(lake: Lake, model: EntropyClassifier, wanted: Wanted, *, quiet: bool) -> None:
     """The same for a table in an engine, whose rows are counted there."""
-    if quiet:
-        silence()
     _check(wanted)
     printer = Printer(quiet=quiet or wanted.takes_standard_output, notes=not quiet)
     begun = time.perf_counter()

@@ -1,1 +1,1 @@
-"""Tables that are too large to read: counted where they are, by DuckDB, Spark or a database."""
+"""Tables that are too large to load: DuckDB, Spark or a database counts them where they are."""

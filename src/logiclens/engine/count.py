@@ -1,7 +1,7 @@
-"""Counting rows where the data live: a table of Ibis becomes counted rows, and only these travel.
+"""Count rows where the data are: the engine of an Ibis table groups its rows, and only the counts are transferred.
 
-The concepts of a row are packed into a few whole numbers by the engine that holds the table, whichever that is, and it
-groups by them: what comes back are distinct rows with their counts.
+The engine packs the concepts of a row into a few integers and groups by them. The result is the distinct rows with
+their counts.
 """
 
 from __future__ import annotations
@@ -38,13 +38,16 @@ if TYPE_CHECKING:
     from logiclens.concepts.booleaniser import Booleaniser
 
 BITS = 62
-"""Concepts that are packed into one whole number of the engine; its highest bits stay free of the sign."""
+"""Number of concepts packed into one 64-bit integer; the sign bit and one more stay free."""
 MOST_CLASSES = 1_000
-"""A target with more values than this is no class."""
+"""A target with more distinct values than this is not accepted as a class."""
 
 
 def classes_of(table: ir.Table, target: str, least: int = 2) -> tuple[list[Any], NDArray[np.float64]]:
-    """The classes of a target, in order, and how many rows each has; rows without one, and too few, are refused."""
+    """Return the sorted classes of a target and the number of rows of each.
+
+    Raise LogicLensError if the target is missing in some row, or has too few or too many values.
+    """
     if target not in table.columns:
         raise no_column(target, list(table.columns), "the table")
     if table.schema()[target].is_decimal() or not KINDS[kind_of(table, target)].can_be_target:
@@ -77,15 +80,15 @@ def count_rows(
     concepts: Sequence[str] | None = None,
     at_most: int | None = None,
 ) -> CountedRows:
-    """The distinct rows of concepts in a table, with how many rows of each class fell on each.
+    """Return the distinct rows of concepts in a table, with the number of rows of each class.
 
     Args:
-        table: of Ibis; nothing of it travels but the counts.
-        booleaniser: fitted; or what each concept means, its `cutting_`.
-        target: the column of classes; without one rows are only counted.
-        classes: in the order of the counts; those of the target in their own order if not said.
-        concepts: those to look at, all of the cutting if not said.
-        at_most: the most distinct rows that may travel; `TooManyRows` where there are more.
+        table: the Ibis table; only counts leave the engine.
+        booleaniser: a fitted booleaniser, or its `cutting_`, which defines each concept.
+        target: the column of classes; None counts rows without classes.
+        classes: the order of the classes in the counts; default: the sorted values of the target.
+        concepts: the concepts to count; default: all concepts of the cutting.
+        at_most: the maximum number of distinct rows; more raise `TooManyRows`.
     """
     cutting: Cutting = getattr(booleaniser, "cutting_", booleaniser)
     names = cutting.names if concepts is None else tuple(concepts)
@@ -96,7 +99,7 @@ def count_rows(
 
 
 class TooManyRows(LogicLensError):
-    """More distinct rows than may travel."""
+    """The table has more distinct rows than the caller allows."""
 
 
 def count_groups(
@@ -109,7 +112,7 @@ def count_groups(
     by: str | None = None,
     at_most: int | None = None,
 ) -> list[tuple[Any, CountedRows]]:
-    """Counted rows for each value of a column `by`, in its order; without one, a single entry for None."""
+    """Return counted rows for each value of the column `by`, sorted; without `by`, one entry with the value None."""
     table = _with_columns(table, cutting, concepts)
     if by is not None and by not in table.columns:
         raise no_column(by, list(table.columns), "the table")
@@ -118,7 +121,7 @@ def count_groups(
         table = condensed(table, list(dict.fromkeys(columns)))
     query = grouped(table, cutting, concepts, target, by)
     if at_most is not None:
-        # A row of concepts comes once for each class that it has.
+        # The query returns a row of concepts once for each class that it has.
         query = query.limit(at_most * max(1, len(classes)) + 1)
     found = fetched(query)
     if len(found) == 0:
@@ -137,7 +140,7 @@ def count_groups(
 
 
 def _places(values: Iterable[Any]) -> list[tuple[Any, list[int]]]:
-    """Where each value stands, in the order of the values, the missing one last."""
+    """Return the positions of each value, sorted by value, with the missing value last."""
     places: dict[Any, list[int]] = {}
     for place, value in enumerate(values):
         places.setdefault(value, []).append(place)
@@ -159,9 +162,9 @@ def grouped(
     target: str | None = None,
     by: str | None = None,
 ) -> ir.Table:
-    """The GROUP BY that counts rows: packed concepts w0, w1, …, the target y, the subgroup g, and their count n.
+    """Build the GROUP BY that counts rows: packed concepts w0, w1, …, the target y, the subgroup g, and the count n.
 
-    A column of dates tells rows apart by month.
+    A date column groups rows by month.
     """
     import ibis
 
@@ -185,7 +188,7 @@ def grouped(
 
 
 def _code(table: ir.Table, kinds: Mapping[str, Kind], bits: Sequence[tuple[int, Predicate]]) -> Any:
-    """The bits of all concepts of one column, as one CASE: an engine then looks at each value once."""
+    """Return the bits of all concepts of one column as one CASE expression, so that each value is read once."""
     import ibis
 
     column = table[bits[0][1].column]
@@ -193,7 +196,7 @@ def _code(table: ir.Table, kinds: Mapping[str, Kind], bits: Sequence[tuple[int, 
     others = [(bit, predicate) for bit, predicate in bits if predicate.operator != "missing"]
     operators = {predicate.operator for _, predicate in others}
     if operators == {">="}:
-        # From the highest cut down: a value that reaches one reaches all below it.
+        # From the highest threshold down: a value that reaches one threshold reaches all lower ones.
         others.sort(key=lambda one: one[1].kind.point(one[1].value), reverse=True)
         cases = [(predicate, sum(bit for bit, _ in others[place:])) for place, (_, predicate) in enumerate(others)]
     elif operators <= {"=="}:
@@ -202,13 +205,13 @@ def _code(table: ir.Table, kinds: Mapping[str, Kind], bits: Sequence[tuple[int, 
         each = [ibis.ifelse(holds(table, one, kinds), _whole(bit), _whole(0)) for bit, one in bits]
         return functools.reduce(operator.add, each)
     branches = [(holds(table, predicate, kinds, guarded=True), _whole(mask)) for predicate, mask in cases]
-    # Some engines take NaN for the largest number.
+    # Some engines sort NaN as the largest number.
     guard = [(~there(column), _whole(gone))] if gone or column.type().is_floating() else []
     return ibis.cases(*guard, *branches, else_=_whole(0))
 
 
 def _is_among(table: ir.Table, membership: Membership) -> Any:
-    """Whether a column holds one of some categories; null where it is missing, which a CASE takes for false."""
+    """Test whether a column holds one of some categories; null if it is missing, which a CASE treats as false."""
     column = table[membership.column]
     if isinstance(membership.values[0], str):
         return column.isin(membership.values)
@@ -224,9 +227,9 @@ def _whole(number: int) -> Any:
 def holds(
     table: ir.Table, predicate: Predicate, kinds: Mapping[str, Kind], *, guarded: bool = False
 ) -> ir.BooleanValue:
-    """A predicate as an expression; where the value is missing it is false or null, which a CASE takes for false.
+    """Return a predicate as an Ibis expression; for a missing value it is false or null, which a CASE treats as false.
 
-    With `guarded` it is not asked where the value is NaN.
+    `guarded` means that the caller has already excluded NaN.
     """
     column, kind = table[predicate.column], KINDS[kinds[predicate.column]]
     if predicate.operator == "missing":
@@ -238,7 +241,7 @@ def holds(
         return column if value is True else ~column
     number = float(value)
     if column.type().is_integer() and column.type().nbytes < 8 and number == round(number) and abs(number) < 2**53:
-        # What a float holds exactly need not become one.
+        # Compare integers as integers where a float would hold the same number exactly.
         return _COMPARE[predicate.operator](column, int(number))
     held = _COMPARE[predicate.operator](column.cast("float64"), as_double(number))
     return held & there(column) if column.type().is_floating() and not guarded else held
@@ -250,7 +253,7 @@ _COMPARE: dict[str, Any] = {
 
 
 def period(table: ir.Table, by: str) -> Any:
-    """What rows are told apart by: the values of a column, the months of dates."""
+    """Return the expression that defines subgroups: the values of a column, or the months of a date column."""
     if by not in table.columns:
         raise no_column(by, list(table.columns), "the table")
     column = table[by]
@@ -259,7 +262,7 @@ def period(table: ir.Table, by: str) -> Any:
 
 
 def _with_columns(table: ir.Table, cutting: Cutting, names: Iterable[str]) -> ir.Table:
-    """The table with the columns that concepts are about, of the kinds that they had in training."""
+    """Return the table with the columns of these concepts, converted to the kinds that they had in training."""
     kinds = {}
     for name in names:
         column = cutting.column_of(name)
@@ -270,7 +273,7 @@ def _with_columns(table: ir.Table, cutting: Cutting, names: Iterable[str]) -> ir
 
 
 def _unpacked(words: Sequence[NDArray[np.int64]], n_concepts: int) -> NDArray[np.bool_]:
-    """The concepts that the engine packed into whole numbers."""
+    """Unpack the integers of the engine into one column of bits per concept."""
     bits = np.empty((len(words[0]), n_concepts), dtype=np.bool_)
     for place in range(n_concepts):
         bits[:, place] = words[place // BITS] >> (place % BITS) & 1

@@ -1,14 +1,13 @@
-"""What goes wrong in an engine, told in a sentence: by the name of the file where one is broken.
+"""Turn failures of an engine into one sentence that names the broken file, if there is one.
 
-An engine tells some failures in pages, and not of every broken file which one it is. Files are then read one by one,
-and the first that cannot be read is named.
+Engines report some failures over many lines, and do not always name the broken file. In that case the files are read
+one by one, and the message names the first that cannot be read.
 """
 
 from __future__ import annotations
 
 import re
 import tempfile
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 LONGEST = 400
-"""Letters of what an engine says that are told."""
+"""Maximum number of characters of an engine's message that are shown."""
 _NAMES_FILE = (
     r'[Ff]ile:? "([^"\n]+)"',
     r"Current file: ([^\n]+)",
@@ -33,34 +32,35 @@ _NO_FILE = ("out of memory", "outofmemory", "no space left", "cannot open file",
 
 @dataclass(frozen=True, eq=False)
 class Files:
-    """The files of a table, and how a connection reads all of one."""
+    """The files of a table, and a function that reads one of them completely through a connection."""
 
     names: tuple[str, ...]
     read: Callable[[Any, str], object]
 
 
-_files: dict[str, Files] = {}
-
-
 def remember(table: ir.Table, files: Sequence[str], read: Callable[[Any, str], object]) -> ir.Table:
-    """The table; should it fail later, its files can be looked at."""
-    name = table.get_name()
-    _files[name] = Files(tuple(files), read)
-    weakref.finalize(table.get_backend(), _files.pop, name, None)
+    """Store the files of a table on its connection, so that `failed` can name a broken one; return the table."""
+    _known(table)[table.get_name()] = Files(tuple(files), read)
     return table
 
 
+def _known(table: ir.Table) -> dict[str, Files]:
+    """Return the files of all tables of a connection, by table name."""
+    known: dict[str, Files] = vars(table.get_backend()).setdefault("logiclens_files", {})
+    return known
+
+
 def in_a_line(error: BaseException) -> str:
-    """What an engine says of a failure, which may be pages."""
+    """Return the message of an engine as one line."""
     said = _cause(str(error)) or type(error).__name__
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in said).split())[:LONGEST]
     return line if line.endswith(".") else line + "."
 
 
 def failed(table: ir.Table, error: Exception, what: str) -> LogicLensError:
-    """The sentence for a query that failed: which file cannot be read, or else what could not be done and why.
+    """Return the error for a query that failed: it names the broken file, or says what failed and why.
 
-    A query that was stopped by Ctrl-C or by a request to end raises what stopped it.
+    If Ctrl-C or a request to exit stopped the query, raise that instead.
     """
     stop(error)
     for files in _of(table):
@@ -75,14 +75,14 @@ def failed(table: ir.Table, error: Exception, what: str) -> LogicLensError:
 
 
 def cannot_read(engine: str, files: Sequence[str], error: Exception, read: Callable[[str], object]) -> LogicLensError:
-    """The sentence for files that cannot be opened."""
+    """Return the error for files that cannot be opened."""
     stop(error)
     file = _told(files, error) or next((file for file in files if _fails(read, file)), files[0])
     return LogicLensError(f"{engine} cannot read {file}: {in_a_line(error)}")
 
 
 def stop(error: BaseException) -> None:
-    """Raise the Ctrl-C, or the request to end, that an engine took for an error of its own."""
+    """Raise the KeyboardInterrupt or SystemExit that an engine wrapped in an error of its own."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, KeyboardInterrupt | SystemExit):
@@ -91,31 +91,32 @@ def stop(error: BaseException) -> None:
 
 
 def _cause(said: str) -> str:
-    """What lies behind a failure; an engine written in Java tells one exception after another, with their stacks."""
+    """Return the root cause of a failure; an engine in Java prints a chain of exceptions with their stack traces."""
     if causes := re.findall(r"^Caused by: (.+)$", said, flags=re.MULTILINE):
         return _message(causes[-1])
     lines = [line for line in said.strip().split("\n") if not line.startswith("\tat ")]
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
         return _message(lines[1].removeprefix(": "))
-    # What follows is the query, which names all files, and advice.
+    # The text after this is the query, which names all files, and advice.
     return re.split(r"\n\s*(?:LINE \d+:|The search space|Possible|Potential|JVM stacktrace:)", "\n".join(lines))[0]
 
 
 def _message(exception: str) -> str:
-    """An exception of Java without its class, if it says anything else."""
+    """Return the message of a Java exception without the class name, unless there is nothing else."""
     return re.sub(r"^[\w.$]+: (?=.)", "", exception)
 
 
 def _of(table: ir.Table) -> Iterator[Files]:
     import ibis.expr.operations as ops
 
+    known = _known(table)
     for node in table.op().find(ops.DatabaseTable):
-        if node.name in _files:
-            yield _files[node.name]
+        if node.name in known:
+            yield known[node.name]
 
 
 def _broken(files: Files, error: Exception, table: ir.Table) -> str | None:
-    """The file that an error is about: as the engine tells, or else the first that it cannot read by itself."""
+    """Return the file that an error is about: the one the engine names, or else the first that it cannot read alone."""
     if file := _told(files.names, error):
         return file
     if any(words in str(error).lower() for words in _NO_FILE) or not _answers(table):
@@ -136,7 +137,7 @@ def _told(files: Sequence[str], error: Exception) -> str | None:
 
 
 def _answers(table: ir.Table) -> bool:
-    """Whether the engine still answers: where it does not, no file is to blame."""
+    """Test whether the engine still answers; if it does not, no file is the cause."""
     try:
         table.get_backend().sql("SELECT 1 AS one").to_pyarrow()
     except Exception as error:

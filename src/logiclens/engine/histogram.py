@@ -1,4 +1,4 @@
-"""Histograms of columns in an engine, by class: each is one GROUP BY, and only counts travel."""
+"""Histograms of the columns of an engine table, by class: each is one GROUP BY, and only counts are transferred."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 PARTS = 131_072
-"""The parts of a column that are counted in one look."""
+"""Number of intervals into which one query splits the range of a column."""
 LOOKS = 16
-"""How often parts are parted at most, before what is left is looked at value by value."""
+"""Maximum number of refinements before the remaining intervals are counted value by value."""
 FEW_VALUES = 1_048_576
-"""As many values, or rows, may be looked at one by one."""
+"""Maximum number of values, or rows, that are counted one by one."""
 
 
 @dataclass(frozen=True, eq=False)
-class Stretches:
-    """Neighbouring stretches of the values of a column, none of them empty, in ascending order.
+class Intervals:
+    """Adjacent intervals of the values of a column, none of them empty, in ascending order.
 
     Attributes:
-        key: what the engine calls each stretch.
-        low: its smallest value.
-        high: its largest.
-        counts: how many of its rows have each class, `[stretches, classes]`.
+        key: the number that the engine gives each interval.
+        low: the smallest value in it.
+        high: the largest value in it.
+        counts: the number of its rows of each class, `[intervals, classes]`.
     """
 
     key: NDArray[np.int64]
@@ -44,12 +44,12 @@ class Stretches:
     counts: NDArray[np.float64]
 
     def __len__(self) -> int:
-        """The number of stretches."""
+        """Return the number of intervals."""
         return len(self.low)
 
     @classmethod
-    def none(cls, n_classes: int) -> Stretches:
-        """Of a column that has no values."""
+    def none(cls, n_classes: int) -> Intervals:
+        """Return the intervals of a column without values."""
         nothing = np.zeros(0)
         return cls(nothing.astype(np.int64), nothing, nothing, np.zeros((0, n_classes)))
 
@@ -62,8 +62,8 @@ class Stretches:
         codes: NDArray[np.intp],
         n: NDArray[np.float64],
         n_classes: int,
-    ) -> Stretches:
-        """From what an engine counts: an entry for each stretch and class."""
+    ) -> Intervals:
+        """Build intervals from the counts of an engine, which has one row per interval and class."""
         keys, place = np.unique(key, return_inverse=True)
         lows, highs = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
         np.minimum.at(lows, place, low)
@@ -73,44 +73,44 @@ class Stretches:
 
     @property
     def rows(self) -> NDArray[np.float64]:
-        """The rows of each stretch."""
+        """Return the number of rows in each interval."""
         return np.asarray(self.counts.sum(axis=1))
 
     @property
     def has_several(self) -> NDArray[np.bool_]:
-        """Which stretches have more than one value."""
+        """Return a mask of the intervals with more than one value."""
         return self.low < self.high
 
     @property
     def least_values(self) -> int:
-        """As many values there are at least: all of them, where no stretch has several."""
+        """Return a lower bound of the number of values; it is exact if each interval has one value."""
         return len(self) + int(self.has_several.sum())
 
     def borders(self) -> NDArray[np.intp]:
-        """How many borders of bins run through each stretch."""
+        """Return how many bin edges fall inside each interval."""
         rows = self.rows
         before = np.cumsum(rows) - rows
         return np.where(self.has_several, bins_of(before + rows - 1, rows.sum()) - bins_of(before, rows.sum()), 0)
 
     def unsettled(self) -> NDArray[np.bool_]:
-        """Which stretches have to be looked at again."""
+        """Return a mask of the intervals that must be refined."""
         return self.borders() > 0 if self.least_values > MOST_BINS else self.has_several
 
-    def take(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Stretches:
-        """Some of the stretches."""
-        return Stretches(self.key[which], self.low[which], self.high[which], self.counts[which])
+    def take(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Intervals:
+        """Return some of the intervals."""
+        return Intervals(self.key[which], self.low[which], self.high[which], self.counts[which])
 
-    def replaced(self, which: NDArray[np.bool_], smaller: Stretches) -> Stretches:
-        """With smaller stretches in the place of some."""
+    def replaced(self, which: NDArray[np.bool_], smaller: Intervals) -> Intervals:
+        """Return the intervals with smaller ones in place of some."""
         kept = self.take(~which)
         both = (
             np.concatenate([getattr(one, name) for one in (kept, smaller)]) for name in ("key", "low", "high", "counts")
         )
-        merged = Stretches(*both)
+        merged = Intervals(*both)
         return merged.take(np.argsort(merged.low, kind="stable"))
 
     def histogram(self) -> tuple[Histogram, NDArray[np.float64]]:
-        """The bins, and how many rows the lower border of each may be off; 0 where stretches are settled."""
+        """Return the bins, and the maximum error of each lower edge in rows; it is 0 if no interval must be refined."""
         rows = self.rows
         if len(self) <= MOST_BINS and not self.has_several.any():
             return Histogram(self.low, self.high, self.counts[:, None, :]), np.zeros(len(self))
@@ -123,16 +123,16 @@ class Stretches:
 
 
 def refined(
-    first: Stretches,
-    part: Callable[[Stretches, NDArray[np.int64]], Stretches],
-    each_value: Callable[[Stretches], Stretches | None],
-) -> Stretches:
-    """Look again where it matters, until the bins are those of all values.
+    first: Intervals,
+    part: Callable[[Intervals, NDArray[np.int64]], Intervals],
+    each_value: Callable[[Intervals], Intervals | None],
+) -> Intervals:
+    """Refine intervals that contain bin edges until the bins are exact.
 
     Args:
-        first: the parts of the whole range.
-        part: counts stretches in so many parts each.
-        each_value: counts stretches value by value; None where they have too many.
+        first: intervals of the whole range.
+        part: splits intervals into the given number of parts each, and counts them.
+        each_value: counts intervals value by value; returns None if they have too many values.
     """
     found = first
     for _ in range(LOOKS - 1):
@@ -140,7 +140,7 @@ def refined(
         opened = found.take(again)
         if opened.rows.sum() <= FEW_VALUES:
             break
-        # Where more borders run, parts are smaller.
+        # Intervals with more bin edges are split into smaller parts.
         share = np.maximum(found.borders()[again], 1)
         found = found.replaced(again, part(opened, np.maximum(2, PARTS * share // share.sum()).astype(np.int64)))
     again = found.unsettled()
@@ -151,13 +151,13 @@ def refined(
 
 
 NARROW = 65_536
-"""Columns that together have room for so many rows are counted together, value by value."""
+"""Columns whose values need at most this many rows together are counted together, value by value."""
 DAY = 86_400.0
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table in an engine, beside the target."""
+    """A column of an engine table, together with the target."""
 
     table: ir.Table
     name: str
@@ -166,16 +166,16 @@ class Column:
 
     @property
     def kind(self) -> ColumnKind:
-        """What the values are."""
+        """Return the kind of the column."""
         return KINDS[kind_of(self.table, self.name)]
 
     @property
     def type(self) -> Any:
-        """The type that the engine gives them."""
+        """Return the engine's type of the column."""
         return self.table.schema()[self.name]
 
     def room(self, side: tuple[float, float] | None) -> float:
-        """How many values there can be from the smallest to the largest, and a gap."""
+        """Return an upper bound of the number of distinct values, including the missing one."""
         if self.type.is_boolean():
             return 3
         if side is None or not (self.type.is_integer() or self.type.is_date()):
@@ -183,17 +183,17 @@ class Column:
         return (side[1] - side[0]) / (DAY if self.type.is_date() else 1.0) + 2
 
     def rows(self) -> ir.Table:
-        """The rows with a value v, as the engine holds it, and their class y."""
+        """Return the rows that have a value: the value v as the engine stores it, and the class y."""
         column = self.table[self.name]
         return self.table.filter(there(column)).select(v=column, y=self.table[self.target], **counting(self.table))
 
     def comparable(self) -> ir.Table:
-        """The same with values as they are compared: numbers as floats, as they are in memory."""
+        """Like `rows`, but with values as they are compared: numbers as floats, as in memory."""
         rows = self.rows()
         return rows.mutate(v=self.kind.ibis_comparable(rows.v))
 
-    def stretches(self, found: Any) -> Stretches:
-        """What an engine counted: for each class y how many rows n have a value v, or one from low to high."""
+    def intervals(self, found: Any) -> Intervals:
+        """Read what an engine counted: for each class y, the number n of rows with a value v, or from low to high."""
         if "v" in found.column_names:
             low = high = _as_floats(found["v"])
             key = np.unique(low, return_inverse=True)[1]
@@ -201,76 +201,76 @@ class Column:
             low, high = _as_floats(found["low"]), _as_floats(found["high"])
             key = found["p"].to_numpy()
         n = found["n"].to_numpy().astype(np.float64)
-        return Stretches.of(key, low, high, codes_of(found["y"], self.classes), n, len(self.classes))
+        return Intervals.of(key, low, high, codes_of(found["y"], self.classes), n, len(self.classes))
 
     def n_values(self) -> int:
-        """How many different values there are."""
+        """Return the number of distinct values."""
         rows = self.comparable()
         return int(fetched(rows.agg(n=rows.v.nunique()))["n"][0].as_py())
 
     def is_whole(self) -> bool:
-        """Whether all numbers are whole, whatever their type."""
+        """Test whether all numbers are integers, whatever their type."""
         rows = self.comparable()
         return not fetched(rows.agg(uneven=(rows.v % 1.0 != 0.0).any()))["uneven"][0].as_py()
 
 
 @dataclass
 class Parting:
-    """A column of many values, from `low` to `high`, that is counted in parts, and parts of parts."""
+    """A column with many values from `low` to `high`, which is counted in intervals that are refined where needed."""
 
     column: Column
     low: float
     high: float
     levels: list[Any] = field(default_factory=list)
-    """For each look after the first: which stretches were parted, and how."""
+    """For each query after the first: the intervals that were split, and how."""
 
     @property
     def unit(self) -> float:
-        """What values are multiplied with, so that the range is finite."""
+        """Return the factor by which values are multiplied so that the range is finite."""
         return 1.0 if np.isfinite(self.high - self.low) else 0.5
 
-    def stretches(self) -> Stretches:
-        """As many looks as it takes."""
+    def intervals(self) -> Intervals:
+        """Run as many queries as the exact bins need."""
         return refined(self._counted(), self._again, self._by_value)
 
-    def _again(self, opened: Stretches, n_parts: NDArray[np.int64]) -> Stretches:
-        """Count some stretches in so many parts each."""
+    def _again(self, opened: Intervals, n_parts: NDArray[np.int64]) -> Intervals:
+        """Split some intervals into the given number of parts each, and count them."""
         self.levels.append(self._level(opened, n_parts))
         return self._counted()
 
-    def _by_value(self, opened: Stretches) -> Stretches | None:
-        """Count some stretches value by value; None where they have too many."""
+    def _by_value(self, opened: Intervals) -> Intervals | None:
+        """Count some intervals value by value; return None if they have too many values."""
         self.levels.append(self._level(opened, np.ones(len(opened), dtype=np.int64)))
         rows = self._placed()
         found = fetched(rows.group_by(["v", "y"]).agg(n=how_many(rows)).limit(FEW_VALUES + 1))
-        return None if len(found) > FEW_VALUES else self.column.stretches(found)
+        return None if len(found) > FEW_VALUES else self.column.intervals(found)
 
-    def _level(self, opened: Stretches, n_parts: NDArray[np.int64]) -> Any:
+    def _level(self, opened: Intervals, n_parts: NDArray[np.int64]) -> Any:
         import ibis
 
-        start, width = self._stretch(opened.low, opened.high)
+        start, width = self._interval(opened.low, opened.high)
         told = {"key": opened.key, "start": start, "width": width, "parts": n_parts.astype(np.float64),
                 "offset": np.cumsum(n_parts + 1) - n_parts}  # fmt: skip
         return ibis.memtable(pyarrow_module("pyarrow").table(told))
 
-    def _stretch(self, low: Any, high: Any) -> tuple[Any, Any]:
-        """Where stretches start, among what is parted, and how wide they are."""
+    def _interval(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """Return the start and the width of intervals, in the unit that is split."""
         start = self.column.kind.bin_start(low * self.unit)
         width = high * self.unit - start
-        # A column of one value is not parted.
+        # A column with one value is not split.
         return start, np.where(width > 0, width, 1.0)
 
-    def _counted(self) -> Stretches:
+    def _counted(self) -> Intervals:
         rows = self._placed()
         told = {"low": rows.v.min(), "high": rows.v.max(), "n": how_many(rows)}
-        return self.column.stretches(fetched(rows.group_by(["p", "y"]).agg(**told)))
+        return self.column.intervals(fetched(rows.group_by(["p", "y"]).agg(**told)))
 
     def _placed(self) -> ir.Table:
-        """The rows of the stretches that are looked at, with the number p of the part that each value is in."""
+        """Return the rows of the intervals to count, with the number p of the part that each value falls into."""
         rows = self.column.comparable()
         place = self.column.kind.ibis_position(rows.v)
         rows = rows.mutate(k=place if self.unit == 1.0 else place * self.unit)
-        start, width = map(float, self._stretch(np.float64(self.low), np.float64(self.high)))
+        start, width = map(float, self._interval(np.float64(self.low), np.float64(self.high)))
         rows = rows.mutate(p=_part((rows.k - as_double(start)) / as_double(width), float(PARTS)))
         for level in self.levels:
             kept = ["v", "y", "k", *counting(rows)]
@@ -280,8 +280,8 @@ class Parting:
         return rows
 
 
-def by_value(columns: Sequence[Column]) -> list[Stretches]:
-    """Count columns that have few values each, all of them in one look."""
+def by_value(columns: Sequence[Column]) -> list[Intervals]:
+    """Count columns with few values each in one query."""
     table = columns[0].table
     names = [f"v{place}" for place in range(len(columns))]
     each = {name: table[column.name] for name, column in zip(names, columns, strict=True)}
@@ -290,12 +290,12 @@ def by_value(columns: Sequence[Column]) -> list[Stretches]:
     counted = []
     for name, column in zip(names, columns, strict=True):
         known = found.filter(found[name].is_valid())
-        counted.append(column.stretches(known.select([name, "y", "n"]).rename_columns(["v", "y", "n"])))
+        counted.append(column.intervals(known.select([name, "y", "n"]).rename_columns(["v", "y", "n"])))
     return counted
 
 
 def bundles(columns: Sequence[Column], sides: Mapping[str, tuple[float, float]]) -> list[list[Column]]:
-    """Columns of few values, those together that have few together."""
+    """Group columns with few values, so that each group has few values together."""
     made: list[list[Column]] = []
     left = 0.0
     for column in columns:
@@ -311,9 +311,9 @@ def bundles(columns: Sequence[Column], sides: Mapping[str, tuple[float, float]])
 
 
 def ranges(columns: Sequence[Column]) -> dict[str, tuple[float, float]]:
-    """The smallest and the largest value of each column that has values, in one look; infinite ones are refused."""
+    """Return the smallest and largest value of each column that has values, in one query; raise for infinite values."""
     found = _sides(columns, known=False)
-    # Some engines take NaN for the largest number, and looking for it takes its time.
+    # Some engines sort NaN as the largest number, and looking for it takes time.
     if unclear := [column for column in columns if np.isnan(found.get(column.name, (0.0, 0.0))).any()]:
         for column in unclear:
             del found[column.name]
@@ -328,7 +328,7 @@ def ranges(columns: Sequence[Column]) -> dict[str, tuple[float, float]]:
 
 
 def _sides(columns: Sequence[Column], *, known: bool) -> dict[str, tuple[float, float]]:
-    """The smallest and the largest value of each column that has any; with `known` among those that are no NaN."""
+    """Return the smallest and largest value of each column that has any; `known` ignores NaN."""
     if not columns:
         return {}
     told: dict[str, Any] = {}
@@ -346,12 +346,12 @@ def _sides(columns: Sequence[Column], *, known: bool) -> dict[str, tuple[float, 
 
 
 def _part(share: Any, parts: Any) -> Any:
-    """Which of so many parts of a stretch a value is in, by its share of the way through it; the largest is alone."""
+    """Return the part that a value falls into, by its position; the largest value is a part of its own."""
     return (share * parts).floor().cast("int64")
 
 
 def _as_floats(values: Any) -> NDArray[np.float64]:
-    """A column of Arrow as the numbers that a histogram holds: seconds for dates."""
+    """Convert an Arrow column to the numbers of a histogram; dates become seconds."""
     pa = pyarrow_module("pyarrow")
     given = values.type
     if pa.types.is_date(given) or pa.types.is_timestamp(given):
@@ -363,17 +363,17 @@ def _as_floats(values: Any) -> NDArray[np.float64]:
 
 
 MOST_CATEGORIES = 10_000
-"""Of a column with more categories than this the most frequent ones are looked at."""
+"""For a column with more categories than this, only the most frequent ones are counted."""
 
 
 def tallies(
     table: ir.Table, columns: Sequence[str], target: str, classes: Sequence[Any], n_of_class: NDArray[np.float64]
 ) -> Iterator[Tally]:
-    """The tally of each column, one after another; `n_of_class` is how many rows each class has."""
+    """Yield the tally of each column; `n_of_class` is the number of rows of each class."""
     looked_at = [Column(table, name, target, classes) for name in columns]
     sides = ranges([column for column in looked_at if ">=" in column.kind.operators])
     together = {column.name: bundle for bundle in bundles(looked_at, sides) for column in bundle}
-    counted: dict[str, Stretches] = {}
+    counted: dict[str, Intervals] = {}
     for column in looked_at:
         if column.kind.is_nominal:
             yield _of_text(column, n_of_class)
@@ -383,50 +383,50 @@ def tallies(
         yield _of_numbers(column, counted.pop(column.name), n_of_class)
 
 
-def _counted(column: Column, bundle: Sequence[Column] | None, side: tuple[float, float] | None) -> dict[str, Stretches]:
-    """A column, and those that are counted together with it."""
+def _counted(column: Column, bundle: Sequence[Column] | None, side: tuple[float, float] | None) -> dict[str, Intervals]:
+    """A column, and the columns that are counted together with it."""
     if bundle is not None:
         return dict(zip([one.name for one in bundle], by_value(bundle), strict=True))
-    return {column.name: Stretches.none(len(column.classes)) if side is None else Parting(column, *side).stretches()}
+    return {column.name: Intervals.none(len(column.classes)) if side is None else Parting(column, *side).intervals()}
 
 
-def _of_numbers(column: Column, stretches: Stretches, n_of_class: NDArray[np.float64]) -> Tally:
-    """Numbers, dates and truth values: the bins of `Histogram.of`, to the last row."""
-    missing = n_of_class - stretches.counts.sum(axis=0)
-    histogram, loose = stretches.histogram()
+def _of_numbers(column: Column, intervals: Intervals, n_of_class: NDArray[np.float64]) -> Tally:
+    """Tally numbers, dates, durations and truth values: the bins equal those of `Histogram.of`."""
+    missing = n_of_class - intervals.counts.sum(axis=0)
+    histogram, loose = intervals.histogram()
     whole = column.kind is NUMBER and (
-        column.type.is_integer() or (bool(missing.any()) and _is_whole(column, stretches))
+        column.type.is_integer() or (bool(missing.any()) and _is_whole(column, intervals))
     )
     return Tally(
         column.name,
         column.kind.name,
         missing[None],
-        int(stretches.counts.sum()),
-        _n_values(column, stretches, whole),
+        int(intervals.counts.sum()),
+        _n_values(column, intervals, whole),
         histogram,
         whole=whole,
         loose=loose if loose.any() else None,
     )
 
 
-def _is_whole(column: Column, stretches: Stretches) -> bool:
-    """Whether numbers with gaps are whole ones, which a gap makes floats."""
-    ends = np.concatenate([stretches.low, stretches.high])
+def _is_whole(column: Column, intervals: Intervals) -> bool:
+    """Test whether numbers with missing values are integers, which the missing values turned into floats."""
+    ends = np.concatenate([intervals.low, intervals.high])
     if (ends != np.round(ends)).any():
         return False
-    return not stretches.has_several.any() or column.is_whole()
+    return not intervals.has_several.any() or column.is_whole()
 
 
-def _n_values(column: Column, stretches: Stretches, whole: bool) -> int:
-    """How many values there are; at least so many, where they are certainly fewer than the rows or no whole numbers."""
-    room = stretches.high - stretches.low + 1
-    if not stretches.has_several.any() or not whole or (stretches.rows > room).any():
-        return stretches.least_values
+def _n_values(column: Column, intervals: Intervals, whole: bool) -> int:
+    """Return the number of values; only a lower bound if they are fewer than the rows, or not integers."""
+    room = intervals.high - intervals.low + 1
+    if not intervals.has_several.any() or not whole or (intervals.rows > room).any():
+        return intervals.least_values
     return column.n_values()
 
 
 def _of_text(column: Column, n_of_class: NDArray[np.float64]) -> Tally:
-    """Categories, the most frequent ones where there are very many."""
+    """Tally categories; only the most frequent ones if there are very many."""
     import ibis
 
     rows = column.rows()
@@ -453,7 +453,7 @@ def _of_text(column: Column, n_of_class: NDArray[np.float64]) -> Tally:
 
 
 def _known_of_class(column: Column) -> NDArray[np.float64]:
-    """How many rows of each class have a value."""
+    """Return the number of rows of each class that have a value."""
     rows = column.rows()
     found = fetched(rows.group_by("y").agg(n=how_many(rows)))
     known = np.zeros(len(column.classes))

@@ -1,4 +1,4 @@
-"""Lakes: many or large files as a table of an engine (DuckDB or Spark), which reads them in place."""
+"""Lakes: many or large files opened as one table of an engine (DuckDB or Spark), which reads them in place."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ MISSING = (
     "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL",
     "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
-"""What a text file writes for a missing value, as pandas knows it, beside nothing at all."""
+"""Texts that mean a missing value in a text file, as in pandas; the empty text is one too."""
 TRUTH_VALUES = ("true", "True", "TRUE", "false", "False", "FALSE")
-"""What a text file writes for truth values, as pandas knows them; DuckDB would take yes and no for these too."""
+"""Texts that mean a truth value in a text file, as in pandas; DuckDB would also accept yes and no."""
 LOOKED_AT = 20_480
-"""Rows that tell what the texts of a column are, as many as DuckDB looks at to tell its type."""
+"""Number of rows from which the kind of a text column is detected; DuckDB samples as many for its types."""
 FILE = "__logiclens_file__"
-"""The column that says which file a row came from, in a table that was opened with `per_file`."""
+"""Name of the column with the file of each row, in a table opened with `per_file`."""
 _PACKED = (".gz", ".zst")
 
 
@@ -46,10 +46,10 @@ class Reader:
     """How an engine reads files of one format.
 
     Attributes:
-        engine: which one.
-        format: of all files.
+        engine: the engine.
+        format: the format of all files.
         per_file: whether rows keep the name of their file.
-        unite: whether the types of columns are told by all files together, and not by the first alone.
+        unite: whether column types are inferred from all files instead of the first one.
     """
 
     engine: Engine
@@ -58,7 +58,7 @@ class Reader:
     unite: bool = False
 
     def table(self, connection: Any, files: list[str]) -> ir.Table:
-        """All files as one table; what fails now or later is told with the name of its file."""
+        """Open all files as one table; errors, now or later, name the broken file."""
         try:
             table = self._opened(connection, files)
         except Exception as error:
@@ -66,7 +66,7 @@ class Reader:
         return remember(table, files, self.scan)
 
     def scan(self, connection: Any, file: str) -> None:
-        """Read every value of a file, and keep none."""
+        """Read every value of a file and discard it."""
         if self.engine == "spark":
             self._frame(connection, [file]).write.format("noop").mode("overwrite").save()
             return
@@ -81,7 +81,7 @@ class Reader:
         return f"{'logiclens_' if self.format == 'parquet' else TEXT_TABLE}{os.urandom(6).hex()}"
 
     def _in_duckdb(self, connection: Any, files: list[str]) -> ir.Table:
-        # Names are patterns to DuckDB.
+        # DuckDB treats file names as patterns.
         named = [glob.escape(file) for file in files]
         options: dict[str, Any] = {"filename": FILE} if self.per_file else {}
         if self.unite:
@@ -92,7 +92,7 @@ class Reader:
         return read(named, table_name=self._name(), **options)
 
     def _csv_in_duckdb(self, connection: Any, files: list[str], options: Mapping[str, Any]) -> ir.Table:
-        """Columns have the kinds that they have in memory, where yes and no are texts, and hours."""
+        """Read CSV with the column kinds that the file has in memory, where yes, no and times of day are text."""
         table = connection.read_csv(files, table_name=self._name(), **options)
         kinds = table.schema()
         texts = {name: "VARCHAR" for name in table.columns if kinds[name].is_boolean() or kinds[name].is_time()}
@@ -115,16 +115,17 @@ class Reader:
         return connection.table(name)
 
     def _frame(self, connection: Any, files: list[str]) -> Any:
-        """Files as a frame of Spark, which is to refuse rows that it cannot read and not to take them for gaps."""
-        read = connection._session.read.option("mode", "FAILFAST").option("mergeSchema", self.unite)
-        # A server has another folder than we.
+        """Return the files as a Spark DataFrame that fails on rows it cannot parse instead of returning nulls."""
+        session = connection.raw_sql("SELECT 1").sparkSession
+        read = session.read.option("mode", "FAILFAST").option("mergeSchema", self.unite)
+        # A server has another working directory.
         files = [os.path.abspath(file) for file in files]
         parts = Path(files[0]).parts
         keyed = [place for place, part in enumerate(parts) if "=" in part]
         if keyed:
-            # Folders such as year=2026 hold a column.
+            # A folder such as year=2026 defines a column.
             read = read.option("basePath", str(Path(*parts[: keyed[0]])))
-        # Names are patterns to Spark too, with other escapes.
+        # Spark treats file names as patterns, too, with other escapes.
         named = [re.sub(r"([][{}*?\\])", r"\\\1", file) for file in files]
         if self.format == "csv":
             separator = "\t" if kind_of_file(files[0]) == ".tsv" else ","
@@ -135,7 +136,7 @@ class Reader:
 
 
 def kind_of_file(file: str) -> str:
-    """How the name of a file ends, without how it is packed."""
+    """Return the file extension without the extension of a compression."""
     path = Path(file)
     return (Path(path.stem) if path.suffix in _PACKED else path).suffix.lower()
 
@@ -145,7 +146,7 @@ _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 
 
 def spark_session() -> Any:
-    """The session that a program or `spark-submit` has started, or else a new one."""
+    """Return the Spark session that a program or `spark-submit` has started, or start one."""
     from pyspark.sql import SparkSession
 
     remote = os.environ.get("SPARK_REMOTE", "")
@@ -153,15 +154,15 @@ def spark_session() -> Any:
     try:
         if active := SparkSession.getActiveSession():
             return active
-        # Whoever submits a program has started the part in Java already.
+        # `spark-submit` has already started the Java process.
         if remote or "PYSPARK_GATEWAY_PORT" in os.environ:
             return SparkSession.builder.getOrCreate()
         _check_java()
         local = SparkSession.builder.appName("logiclens").config("spark.ui.showConsoleProgress", "false").getOrCreate()
-        # What fails is told by us, in a sentence.
+        # Errors are reported by us, in one sentence.
         local.sparkContext.setLogLevel("OFF")
         if str(local.sparkContext.master).startswith("local") and local.conf.get(_PARTITIONS) == "200":
-            # Spark's own choice is for clusters: on one machine most of its time went there.
+            # Spark's default is made for clusters; on one machine most of the time went there.
             local.conf.set(_PARTITIONS, str(4 * local.sparkContext.defaultParallelism))
         return local
     except LogicLensError:
@@ -181,7 +182,7 @@ def _check_java() -> None:
 
 
 def _check_remote(remote: str) -> None:
-    """Refuse a server where nobody answers: Spark itself would try for minutes, without a word."""
+    """Raise if no server answers; Spark itself would retry for minutes without a message."""
     if not remote.startswith("sc://") or any(name in os.environ for name in (*_PROXIES, *map(str.upper, _PROXIES))):
         return
     try:
@@ -196,9 +197,9 @@ _LOCK = "lock"
 
 
 def connected(connect: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
-    """A connection with a folder that goes when it goes, at the end of the process at the latest.
+    """Connect with a temporary folder that is removed with the connection, or at exit at the latest.
 
-    What processes have left there that were killed is taken away. Where no folder can be made, DuckDB chooses.
+    Folders left by killed processes are removed, too. If no folder can be created, DuckDB chooses one.
     """
     try:
         _sweep(Path(tempfile.gettempdir()))
@@ -215,13 +216,13 @@ def connected(connect: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
 
 
 def _made() -> tuple[Path, int | None]:
-    """A new folder, and the lock on it."""
+    """Create a temporary folder and lock it."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         try:
             return folder, _locked(folder / _LOCK, create=True)
         except BlockingIOError:
-            # Another process took it for one that was left behind, and removes it.
+            # Another process took the folder for an abandoned one and removes it.
             continue
         except OSError:
             return folder, None
@@ -229,7 +230,7 @@ def _made() -> tuple[Path, int | None]:
 
 def _remove(folder: Path, held: int | None, process: int) -> None:
     if os.getpid() != process:
-        # A fork has no say in it.
+        # A forked process must not remove the folder of its parent.
         return
     shutil.rmtree(folder, ignore_errors=True)
     if held is not None:
@@ -237,7 +238,7 @@ def _remove(folder: Path, held: int | None, process: int) -> None:
 
 
 def _sweep(place: Path) -> None:
-    """Remove folders whose process is gone: however it ended, the system has then given its lock free."""
+    """Remove folders whose process has ended: the operating system has released their lock."""
     for folder in place.glob(f"{PREFIX}*"):
         try:
             held = _locked(folder / _LOCK, create=False)
@@ -248,7 +249,7 @@ def _sweep(place: Path) -> None:
 
 
 def _locked(path: Path, *, create: bool) -> int | None:
-    """A lock on a file, an OSError where another process has it; None where the system knows no such locks."""
+    """Lock a file; raise OSError if another process holds the lock; return None if the system has no such locks."""
     try:
         import fcntl
     except ImportError:
@@ -270,9 +271,9 @@ _FORMATS: dict[str, Format] = {
 
 
 def is_lake(source: Any) -> bool:
-    """Whether rows are to be counted where they are: a table of Ibis, a folder, or a pattern such as `2026/*.parquet`.
+    """Test whether a source is counted in an engine: an Ibis table, a folder, or a pattern such as `2026/*.parquet`.
 
-    A single file is read.
+    A single file is loaded into memory instead.
     """
     if is_engine_table(source):
         return True
@@ -287,15 +288,15 @@ def in_engine(
     threads: int | None = None,
     per_file: bool = False,
 ) -> Any:
-    """A source as a table of Ibis; one that is a table already stays where it is.
+    """Open a source as an Ibis table; an Ibis table is returned as it is.
 
     Args:
-        source: the name of a file, a pattern, a folder of files of one kind, or a table of Ibis.
-        engine: `"duckdb"`, in this process, or `"spark"`: the session that is there, or that `SPARK_REMOTE` names, or
-            a local one.
-        memory: the most that DuckDB may take before it uses the disk, such as `"4GB"`.
-        threads: of DuckDB; one for each core if not said.
-        per_file: whether rows keep the name of their file, which `statistics(table, target, per_file=True)` asks for.
+        source: a file name, a pattern, a folder with files of one kind, or an Ibis table.
+        engine: `"duckdb"`, which runs in this process, or `"spark"`: the active session, else the server in
+            `SPARK_REMOTE`, else a local session.
+        memory: the memory that DuckDB may use before it writes to disk, such as `"4GB"`.
+        threads: number of DuckDB threads; default: one per core.
+        per_file: whether rows keep the name of their file, as `statistics(table, target, per_file=True)` requires.
     """
     if is_engine_table(source):
         return source
@@ -316,9 +317,9 @@ def in_engine(
 
 
 def check_parquet(files: list[str]) -> bool:
-    """Refuse a file that is no Parquet, or in which a column has another type than in the first, by its name.
+    """Raise for a file that is not Parquet, or whose columns differ from those of the first file.
 
-    Returns whether some columns have no type in some files, because they have no values there.
+    Return whether some columns have no type in some files because they have no values there.
     """
     parquet = importlib.import_module("pyarrow.parquet")
     first: dict[str, str] = {}
@@ -351,17 +352,17 @@ def check_parquet(files: list[str]) -> bool:
 
 
 def _plain(kind: Any) -> str:
-    """A type of Arrow, whichever way its values are laid out."""
+    """Return an Arrow type as text, independent of its memory layout."""
     return str(kind.value_type if str(kind).startswith("dictionary") else kind).removeprefix("large_")
 
 
 def files_of(source: str | os.PathLike[str]) -> list[str]:
-    """The files of a source, in order."""
+    """Return the files of a source, sorted."""
     return _files(os.fspath(source))[0]
 
 
 def _files(source: str) -> tuple[list[str], str]:
-    """The files of a source, in order, and what kind they are."""
+    """Return the files of a source, sorted, and their extension."""
     path = Path(source)
     if path.is_dir():
         found = [str(file) for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)]
@@ -387,12 +388,12 @@ def _files(source: str) -> tuple[list[str], str]:
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:
-    """Whether a file, or a folder that it is in, is no part of the data, as the names of notebooks' and logs' say."""
+    """Test whether a file or one of its folders has a name that marks it as not data, such as `_logs` or `.cache`."""
     return any(part[0] in "._" for part in file.relative_to(folder).parts)
 
 
 def short_names(files: Sequence[str]) -> dict[str, str]:
-    """What files are called in the folder that they have in common; an engine may name them as addresses.
+    """Return the name of each file relative to their common folder; an engine may report files as URLs.
 
     >>> short_names(["/lake/2026/01.parquet", "/lake/2027/01.parquet"])
     {'/lake/2026/01.parquet': '2026/01.parquet', '/lake/2027/01.parquet': '2027/01.parquet'}
@@ -416,7 +417,7 @@ def _of_sqlite(file: str) -> ir.Table:
 def _duckdb(memory: str | None, threads: int | None) -> Any:
     ibis = _imported("ibis", "scale", "counting in DuckDB")
     _imported("duckdb", "scale", "counting in DuckDB")
-    # Files are not kept in memory once they are read: the system does that, and takes it back.
+    # DuckDB does not cache files: the operating system does, and frees that memory when needed.
     settings: dict[str, Any] = {"enable_external_file_cache": False}
     if threads is not None:
         settings["threads"] = threads

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 COUNT = f"logiclens_{os.urandom(6).hex()}"
-"""The column of a table of distinct rows that tells how often each is there; no table has one of this name."""
+"""The column with the count of each distinct row; no table of a user has a column of this name."""
 
 
 def is_engine_table(table: Any) -> bool:
-    """Whether a table is one of Ibis; nothing is imported to find out."""
+    """Test whether a table is an Ibis table, without importing Ibis."""
     return type(table).__module__.startswith("ibis.") and type(table).__name__ in ("Table", "CachedTable")
 
 
 def kind_of(table: ir.Table, name: str) -> Kind:
-    """What the values of a column are, by the type that the engine gives it."""
+    """Return the kind of a column, from the type that the engine gives it."""
     given = table.schema()[name]
     kind = kind_of_ibis(given, table.get_backend().name)
     if kind is None:
@@ -37,7 +37,7 @@ def kind_of(table: ir.Table, name: str) -> Kind:
 
 
 def there(column: Any) -> Any:
-    """Where a column has a value: not null, and no NaN, which some engines do not know."""
+    """Return the condition that a column has a value: it is not null and not NaN, which some engines do not know."""
     import ibis.expr.operations as ops
 
     if column.type().is_floating() and column.get_backend().has_operation(ops.IsNan):
@@ -46,7 +46,7 @@ def there(column: Any) -> Any:
 
 
 def fitted(table: ir.Table, kinds: Mapping[str, Kind]) -> ir.Table:
-    """The table with columns of the kinds that they had in training; of another kind may be what has no values."""
+    """Return the table with columns of the kinds that they had in training; only an empty one may differ."""
     import ibis
 
     for column, kind in kinds.items():
@@ -60,9 +60,9 @@ def fitted(table: ir.Table, kinds: Mapping[str, Kind]) -> ir.Table:
 
 
 def as_double(number: float) -> Any:
-    """A number of an expression, to its last bit.
+    """Return a number as an expression that keeps its last bit.
 
-    Engines read decimals with up to 15 digits as the nearest double, and longer ones only where they are text.
+    Engines read decimals of up to 15 digits as the nearest double, and longer ones only if they are text.
     """
     import ibis
 
@@ -70,17 +70,17 @@ def as_double(number: float) -> Any:
 
 
 def counting(table: ir.Table) -> dict[str, Any]:
-    """The column that tells how often a row is there, where there is one; for selecting it beside others."""
+    """Return the count column of a table as a selection, or nothing if there is none."""
     return {COUNT: table[COUNT]} if COUNT in table.columns else {}
 
 
 def how_many(table: ir.Table) -> Any:
-    """The number of rows, also of a table in which each stands for several."""
+    """Return the number of rows, weighted by the count column if there is one."""
     return table[COUNT].sum() if COUNT in table.columns else table.count()
 
 
 def fetched(query: ir.Table) -> Any:
-    """What a query finds, as a table of Arrow; where the engine fails, what it says in one line."""
+    """Run a query and return an Arrow table; if the engine fails, raise an error of one line."""
     try:
         return query.to_pyarrow()
     except Exception as error:
@@ -88,7 +88,7 @@ def fetched(query: ir.Table) -> Any:
 
 
 def codes_of(labels: Any, classes: Sequence[Any]) -> NDArray[np.intp]:
-    """The numbers of the classes in a column of Arrow."""
+    """Return the class numbers of a column of Arrow."""
     encoded = labels.combine_chunks().dictionary_encode("encode")
     places = {value: place for place, value in enumerate(classes)}
     found = encoded.dictionary.to_pylist()
@@ -101,15 +101,15 @@ def codes_of(labels: Any, classes: Sequence[Any]) -> NDArray[np.intp]:
 
 TEXT_TABLE = "logiclens_text_"
 LOOKED_AT = 100_000
-"""The first rows, by which it is judged whether rows repeat."""
+"""Number of leading rows from which `condensed` estimates whether rows repeat."""
 NEW = 0.1
-"""The most rows that may be the first of their kind."""
+"""Maximum share of rows seen once for which rows are taken to repeat."""
 
 
 def condensed(table: ir.Table, columns: Sequence[str]) -> ir.Table:
-    """The distinct rows of some columns with their counts; where hardly a row repeats, the columns themselves.
+    """Return the distinct rows of some columns with their counts; if rows hardly repeat, return the columns.
 
-    It is one GROUP BY, which nothing has done yet: see `kept`.
+    The result is a query that has not run yet; see `kept`.
     """
     rows = table.select(*columns)
     if not _repeats(rows):
@@ -119,7 +119,7 @@ def condensed(table: ir.Table, columns: Sequence[str]) -> ir.Table:
 
 @contextmanager
 def kept(table: ir.Table, columns: Sequence[str]) -> Iterator[ir.Table]:
-    """The same for several looks: the engine keeps distinct rows, and what it read from text, until they are done."""
+    """Like `condensed`, but cached for the `with` block because several queries follow; so are rows of text files."""
     rows = condensed(table, columns)
     if COUNT not in rows.columns and not is_text(rows):
         yield rows
@@ -128,7 +128,7 @@ def kept(table: ir.Table, columns: Sequence[str]) -> Iterator[ir.Table]:
         there = rows.cache()
     except Exception as error:
         stop(error)
-        # Whoever may read a table may not always make one; should something else be wrong, it is told at the next look.
+        # Not every user may create a table; if something else is wrong, the next query reports it.
         yield table.select(*columns)
         return
     with there as cached:
@@ -136,14 +136,14 @@ def kept(table: ir.Table, columns: Sequence[str]) -> Iterator[ir.Table]:
 
 
 def is_text(table: ir.Table) -> bool:
-    """Whether each look at a table reads text files from their beginning."""
+    """Test whether each query on a table reads text files from the beginning."""
     import ibis.expr.operations as ops
 
     return any(node.name.startswith(TEXT_TABLE) for node in table.op().find(ops.DatabaseTable))
 
 
 def _repeats(rows: ir.Table) -> bool:
-    """Whether the next row has probably been seen before: by how many of the first ones are there once (Good, 1953)."""
+    """Estimate whether the next row repeats an earlier one, from the share of rows seen once (Good, 1953)."""
     first = rows.limit(LOOKED_AT)
     each = first.group_by(list(rows.columns)).agg(**{COUNT: first.count()}).select(n=COUNT)
     found = fetched(each.agg(once=(each.n == 1).sum(), n=each.n.sum())).to_pydict()

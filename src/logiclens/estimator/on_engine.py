@@ -215,6 +215,6 @@ def _written(engine: Any, answered: Any, path: Path) -> None:
     """Write Parquet: a file, or the folder of files that Spark makes."""
     with replacing(path) as part:
         if engine.name == "pyspark":
-            engine._session.sql(answered.compile()).write.parquet(str(part))
+            engine.raw_sql(answered.compile()).write.parquet(str(part.absolute()))
         else:
             answered.to_parquet(part)

@@ -1,1 +1,1 @@
-"""Other learners of rules, and black boxes, behind one protocol: concepts in, predictions and one DNF a class out."""
+"""Compared rule learners and black boxes behind one protocol: concepts in, predictions and one DNF per class out."""

@@ -1,4 +1,4 @@
-"""Black boxes, for what can be reached without formulas: a forest, logistic regression, a plain network, an EBM."""
+"""Black boxes, which show what is possible without formulas: forest, logistic regression, plain network, EBM."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from logiclens.train.loop import fit
 
 @dataclass(frozen=True)
 class Forest:
-    """scikit-learn's random forest on the uncut concepts of the training and validation rows together."""
+    """scikit-learn's random forest on the uncut concepts of training and validation rows together."""
 
     n_trees: int = 100
 
@@ -44,18 +44,18 @@ class Forest:
 
 @dataclass(frozen=True)
 class Logistic:
-    """scikit-learn's logistic regression on the uncut concepts of the training and validation rows together.
+    """scikit-learn's logistic regression on the uncut concepts of training and validation rows together.
 
     Args:
-        strength: what the squared coefficients are weighed by, scikit-learn's `1 / C`.
-        max_iter: the most steps of the solver; a note says where they were not enough.
+        strength: weight of the squared coefficients, scikit-learn's `1 / C`.
+        max_iter: maximum number of solver steps; a note reports if they were not enough.
     """
 
     strength: float = 1.0
     max_iter: int = 10_000
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Solve; nothing is drawn."""
+        """Fit; nothing is random."""
         rows = together(train, validation)
         labels = class_numbers(rows)
         if len(np.unique(labels)) < 2:
@@ -66,7 +66,7 @@ class Logistic:
             model.fit(rows.values, labels, sample_weight=rows.weight)
         settled = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
         for warning in caught:
-            # The one on convergence becomes a note; any other is not ours to hold back.
+            # The convergence warning becomes a note; other warnings are shown.
             if not issubclass(warning.category, ConvergenceWarning):
                 warnings.warn(warning.message, stacklevel=2)
         note = f"logistic regression had not settled after at most {self.max_iter:,} steps."
@@ -82,12 +82,12 @@ class Logistic:
 class EBM:
     """The Explainable Boosting Machine of interpret-core on the uncut concepts of training and validation rows.
 
-    A sum of curves of one or two concepts each: it can be drawn, but gives no formulas, so here it is a black box.
+    It is a sum of curves of one or two concepts each. It can be drawn but gives no formulas, so here it is a black box.
 
     Args:
-        n_bags: models that are averaged, each trained and stopped on another split of the rows.
-        max_rounds: the most rounds of boosting. On rows that can be told apart without error the loss falls for ever,
-            and the package's own limit of 50,000 takes minutes on a hundred rows.
+        n_bags: number of averaged models, each trained and stopped on another split of the rows.
+        max_rounds: maximum number of boosting rounds. On separable rows the loss falls for ever, and the package's own
+            limit of 50,000 takes minutes on a hundred rows.
     """
 
     n_bags: int = 14
@@ -101,7 +101,7 @@ class EBM:
             raise LogicLensError("all training rows have one class: at least two are needed to learn a difference.")
         model = require("interpret.glassbox").ExplainableBoostingClassifier(
             feature_names=list(rows.names),
-            # Else it takes 0 and 1 for categories, and a probability for a category that it does not know.
+            # Without this it treats 0 and 1 as categories, and a probability as an unknown category.
             feature_types=["continuous"] * rows.n_concepts,
             outer_bags=self.n_bags,
             max_rounds=self.max_rounds,
@@ -109,7 +109,7 @@ class EBM:
             random_state=seed,
         )
         with global_seed(seed), warnings.catch_warnings():
-            # It warns of what it does not do for several classes, or for few rows.
+            # It warns about features that it does not offer for several classes, or for few rows.
             warnings.simplefilter("ignore")
             model.fit(np.array(rows.values, dtype=np.float64), labels, sample_weight=np.array(rows.weight))
 
@@ -123,16 +123,16 @@ class EBM:
 
 @dataclass(frozen=True)
 class PlainNetwork:
-    """A network without an entropy layer, of the widths an entropy network would have: ReLU, AdamW, cross-entropy.
+    """A network without an entropy layer, with the widths of an entropy network: ReLU, AdamW, cross-entropy.
 
-    It trains on the uncut concepts of the training rows; the epoch with the best validation accuracy is restored.
+    It is trained on the uncut concepts of the training rows; the epoch with the best validation accuracy is restored.
 
     Args:
         hidden: widths of the hidden layers.
-        epochs: passes over the data.
-        learning_rate: of AdamW.
-        weight_decay: of AdamW.
-        batch_size: None trains on the full batch.
+        epochs: number of epochs.
+        learning_rate: learning rate of AdamW.
+        weight_decay: weight decay of AdamW.
+        batch_size: rows per step; None: the full batch.
     """
 
     hidden: tuple[int, ...] = (20,)
@@ -142,7 +142,7 @@ class PlainNetwork:
     batch_size: int | None = None
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Draw the first weights, and the order of mini-batches, from `seed`."""
+        """Draw the initial weights, and the order of mini-batches, from `seed`."""
         class_numbers(train)
         class_numbers(validation)
         generator = torch.Generator().manual_seed(seed)
@@ -151,7 +151,7 @@ class PlainNetwork:
             self.epochs, self.learning_rate, self.weight_decay, penalty=None, batch_size=self.batch_size, progress=False
         )
         with warnings.catch_warnings():
-            # What it warns of is in its notes, which travel with the result.
+            # The warnings are also in its notes, which are part of the result.
             warnings.simplefilter("ignore", LogicLensWarning)
             result = fit(network, train, config, generator, validation=validation)
         names = train.names
@@ -167,7 +167,7 @@ class PlainNetwork:
 
 
 def plain_network(widths: Sequence[int], generator: torch.Generator) -> nn.Sequential:
-    """Linear layers of these widths, the first one being the inputs, with ReLU between them.
+    """Return linear layers of these widths, starting with the inputs, with ReLU between them.
 
     >>> plain_network((90, 20, 2), torch.Generator().manual_seed(0))(torch.rand(5, 90)).shape
     torch.Size([5, 2])

@@ -29,22 +29,22 @@ from logiclens.formula.dnf import DNF
 from logiclens.metrics.scores import macro_f1
 
 BEAM = 50
-"""How many cubes of one width the quick search extends."""
+"""Number of cubes of one width that the quick search extends."""
 
 HELPS = 1e-6
-"""A cube that changes the linear program by less helps by rounding errors only."""
+"""A cube that improves the linear program by less only exploits rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cubes:
-    """Columns of the program: numbered literals, and which rows they cover, `[rows, cubes]`."""
+    """Columns of the program: numbered literals, and the rows they cover, `[rows, cubes]`."""
 
     items: tuple[Items, ...]
     covers: NDArray[np.bool_]
 
     @classmethod
     def of(cls, items: Iterable[Items], literals: NDArray[np.bool_]) -> Cubes:
-        """These cubes on rows of literals."""
+        """Return these cubes on rows of literals."""
         listed = tuple(items)
         covers = np.ones((len(literals), len(listed)), dtype=np.bool_)
         for k, each in enumerate(listed):
@@ -52,20 +52,20 @@ class Cubes:
         return cls(listed, covers)
 
     def __len__(self) -> int:
-        """The number of cubes."""
+        """Return the number of cubes."""
         return len(self.items)
 
     @property
     def sizes(self) -> NDArray[np.intp]:
-        """1 for the cube and 1 for each literal."""
+        """Return the size of each cube: 1 plus 1 per literal."""
         return np.array([1 + len(items) for items in self.items], dtype=np.intp)
 
     def take(self, chosen: NDArray[np.intp]) -> Cubes:
-        """Some of the cubes."""
+        """Return some of the cubes."""
         return Cubes(tuple(self.items[k] for k in chosen), self.covers[:, chosen])
 
     def join(self, other: Cubes) -> Cubes:
-        """These cubes, and behind them the others that are not among them."""
+        """Return these cubes, followed by the others that are not among them."""
         known = set(self.items)
         new = [k for k, items in enumerate(other.items) if items not in known]
         return Cubes((*self.items, *(other.items[k] for k in new)), np.hstack([self.covers, other.covers[:, new]]))
@@ -73,11 +73,11 @@ class Cubes:
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """What a solved linear program says of cubes that it does not have.
+    """The dual prices of a solved linear program, which rate cubes that it does not have.
 
     Args:
-        value: for each row, what covering it costs; negative where it is worth more.
-        size: what each cube and each literal costs.
+        value: the cost of covering each row; negative if covering it is a gain.
+        size: the cost of each cube and each literal.
         least: the value of the linear program.
     """
 
@@ -86,14 +86,14 @@ class Prices:
     least: float
 
     def of(self, cubes: Cubes) -> NDArray[np.float64]:
-        """What each cube costs: by how much one of it changes the linear program, at first."""
+        """Return the reduced cost of each cube: how much it changes the linear program at first."""
         cost: NDArray[np.float64] = self.value @ cubes.covers + self.size * cubes.sizes
         return cost
 
 
 @dataclass(frozen=True)
 class Search:
-    """How far to look: the widest cube, the most cubes to extend in a search with proof, and the most cubes wanted."""
+    """Limits of a search: the width of a cube, the cubes to extend in an exact search, and the cubes to return."""
 
     max_width: int
     nodes: int
@@ -101,7 +101,7 @@ class Search:
 
 
 def best_cubes(literals: NDArray[np.bool_], prices: Prices, search: Search) -> list[Items]:
-    """Cubes that help the linear program, by a beam search: quick, and without a proof where it finds none."""
+    """Find cubes that improve the linear program by a beam search: fast, but no proof if it finds none."""
     columns, n_literals = literals.astype(np.float64), literals.shape[1]
     beam: list[Items] = [()]
     covers, found = np.ones((1, len(literals))), dict[Items, float]()
@@ -122,10 +122,10 @@ def best_cubes(literals: NDArray[np.bool_], prices: Prices, search: Search) -> l
 
 
 def cubes_below(literals: NDArray[np.bool_], prices: Prices, limit: float, search: Search) -> tuple[list[Items], bool]:
-    """Cubes that cost less than `limit`, and whether these are all there are: the search met neither of its limits.
+    """Return cubes that cost less than `limit`, and whether these are all: the search met neither of its limits.
 
-    A literal is added only where it takes rows away: otherwise the cube without it covers the same rows and is smaller,
-    so every cube left out has a smaller twin that is found. A cube is extended only where some extension can cost less
+    A literal is only added if it removes rows: otherwise the cube without it covers the same rows and is smaller, so
+    every cube left out has a smaller equivalent that is found. A cube is only extended if some extension can cost less
     than the limit: at best it keeps every row worth covering and loses every other.
     """
     columns, worth = literals.astype(np.float64), np.minimum(prices.value, 0)
@@ -135,7 +135,7 @@ def cubes_below(literals: NDArray[np.bool_], prices: Prices, limit: float, searc
         if not waiting:
             return found, True
         items, covered = waiting.pop()
-        # Literals in rising order: every cube is met once.
+        # Literals in ascending order, so that every cube is visited once.
         start = items[-1] + 1 if items else 0
         part, size = columns[covered, start:], 2 + len(items)
         count, cost, at_best = part.sum(axis=0), prices.value[covered] @ part, worth[covered] @ part
@@ -145,26 +145,26 @@ def cubes_below(literals: NDArray[np.bool_], prices: Prices, limit: float, searc
             return found[: search.at_most], False
         if len(items) + 1 < search.max_width:
             extended = np.flatnonzero(changes & (at_best + prices.size * (size + 1) < limit))
-            # The most promising is put last, and so taken first.
+            # The most promising is last, and so taken first.
             for j in extended[np.argsort(-at_best[extended], kind="stable")].tolist():
                 waiting.append(((*items, start + j), covered[literals[covered, start + j]]))
     return found, not waiting
 
 
 AT_ONCE = 20
-"""The most cubes that are added in one round."""
+"""Maximum number of cubes added in one round."""
 
 ACTIVE = 150
-"""The cubes that the linear program keeps after a round; the others come back when they help."""
+"""Number of cubes that the linear program keeps after a round; the others may return when they help."""
 
 OFFERED = 150
-"""The most cubes among which the integer program chooses: those that cost least."""
+"""Maximum number of cubes in the integer program: those that cost least."""
 
 GAP_CUBES = 5_000
-"""The most cubes that are added at once to prove a rule set the best."""
+"""Maximum number of cubes added at once to prove a rule set optimal."""
 
 TOLERANCE = 1e-6
-"""What the solvers may be off by; errors are whole numbers."""
+"""Numerical tolerance of the solvers; errors are integers."""
 
 
 @dataclass(frozen=True)
@@ -172,13 +172,13 @@ class ColumnGeneration:
     """A rule set by column generation, one class against the rest; its bound is chosen on the validation rows.
 
     Args:
-        bounds: sizes C to try, from small to large; the one with the highest macro-F1 on the validation rows is taken,
-            the smaller where two are equal.
-        max_width: the most literals in a cube.
-        rounds: how often cubes are added for one bound.
-        search_nodes: cubes that one search for helpful cubes may extend.
-        solver_nodes: nodes of one integer program.
-        sample: the classes to learn, where not all (see `one_against_rest`).
+        bounds: sizes C to try, ascending; the one with the highest macro-F1 on the validation rows is taken, the
+            smaller of two equals.
+        max_width: maximum number of literals in a cube.
+        rounds: maximum number of rounds that add cubes, per bound.
+        search_nodes: maximum number of cubes that one search may extend.
+        solver_nodes: maximum number of nodes of one integer program.
+        sample: the classes to learn; default: all (see `one_against_rest`).
     """
 
     bounds: tuple[int, ...] = (5, 10, 20, 40)
@@ -189,7 +189,7 @@ class ColumnGeneration:
     sample: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what leaves nothing to search."""
+        """Raise for settings that leave nothing to search."""
         if not self.bounds or self.bounds[0] < 1 or any(a >= b for a, b in pairwise(self.bounds)):
             raise LogicLensError(f"bounds must be rising sizes from 1 on, got {self.bounds}.")
         for name in ("max_width", "rounds", "search_nodes", "solver_nodes"):
@@ -197,11 +197,11 @@ class ColumnGeneration:
                 raise LogicLensError(f"{name} must be at least 1, got {getattr(self, name)}.")
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Learn on the training rows and choose the bound on the validation rows; nothing is drawn."""
+        """Learn on the training rows and choose the bound on the validation rows; nothing is random."""
         return one_against_rest(self._learn, train, validation, sample=self.sample)
 
     def search(self, at_most: int) -> Search:
-        """How far to look for at most so many cubes."""
+        """Return the limits of a search for at most this many cubes."""
         return Search(self.max_width, self.search_nodes, at_most)
 
     def _learn(self, rows: YesNo, held: YesNo) -> ClassRule:
@@ -219,9 +219,9 @@ class RuleSearch:
 
     Args:
         formula: the rule set.
-        bound: the size C that it keeps to.
+        bound: the maximum size C.
         errors: its errors on the training rows, as counted in this module.
-        proved: whether no rule set of this size has fewer errors.
+        proved: whether it is proved that no rule set of this size has fewer errors.
     """
 
     formula: DNF
@@ -231,13 +231,13 @@ class RuleSearch:
 
     @property
     def note(self) -> str:
-        """How the search ended, in a sentence."""
+        """Return a sentence about how the search ended."""
         end = "proved to be the fewest" if self.proved else "not proved to be the fewest"
         return f"size at most {self.bound}: {self.errors} errors on the training rows, {end}."
 
 
 def rule_sets(rows: YesNo, limits: ColumnGeneration) -> tuple[RuleSearch, ...]:
-    """The rule set of each bound, in order; each starts with the cubes of the one before."""
+    """Return the rule set of each bound, in order; each starts with the cubes of the one before."""
     first, inverse = distinct(rows.bits)
     yes, no = (np.bincount(inverse[side], minlength=len(first)).astype(np.float64) for side in (rows.yes, ~rows.yes))
     literals = rows.literals[first]
@@ -249,8 +249,8 @@ def rule_sets(rows: YesNo, limits: ColumnGeneration) -> tuple[RuleSearch, ...]:
         chosen, proved = master.best_of(pool, prices, chosen)
         gap = master.errors(pool, chosen) - 1 - prices.least + TOLERANCE
         if complete and proved and gap > 0:
-            # A rule set with fewer errors has no cube that costs more than the gap: with all cubes that cost less at
-            # hand, the integer program finds the best there is.
+            # A rule set with fewer errors has no cube that costs more than the gap: with all cubes that cost less, the
+            # integer program finds the optimum.
             more, ended = cubes_below(literals, prices, gap, limits.search(GAP_CUBES))
             pool = pool.join(Cubes.of(more, literals))
             chosen, proved = master.best_of(pool, prices, chosen)
@@ -262,7 +262,7 @@ def rule_sets(rows: YesNo, limits: ColumnGeneration) -> tuple[RuleSearch, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Master:
-    """The program that chooses among cubes: distinct rows with how many are of the class (`yes`) and not (`no`)."""
+    """The program that chooses cubes: distinct rows with the number of rows of the class (`yes`) and others (`no`)."""
 
     literals: NDArray[np.bool_]
     yes: NDArray[np.float64]
@@ -271,7 +271,7 @@ class Master:
     limits: ColumnGeneration
 
     def relaxed(self, pool: Cubes) -> tuple[Cubes, Prices, bool]:
-        """Add cubes until none helps: the cubes, the last prices, and whether it is proved that no cube helps."""
+        """Add cubes until none helps; return the cubes, the last prices, and whether it is proved that none helps."""
         search, active, least = self.limits.search(AT_ONCE), np.arange(len(pool)), np.inf
         for _ in range(self.limits.rounds):
             prices = self.prices(pool.take(active))
@@ -292,7 +292,7 @@ class Master:
         return pool, self.prices(pool), False
 
     def prices(self, pool: Cubes) -> Prices:
-        """Solve the linear program, and read what covering a row and what size are worth."""
+        """Solve the linear program and return its prices."""
         from scipy.optimize import linprog
 
         positive = np.flatnonzero(self.yes)
@@ -305,7 +305,7 @@ class Master:
         return Prices(value, float(-answer.ineqlin.marginals[-1]), float(answer.fun))
 
     def best_of(self, pool: Cubes, prices: Prices, known: NDArray[np.intp]) -> tuple[NDArray[np.intp], bool]:
-        """The best rule set of these cubes, and whether the integer program proved that; never worse than the known."""
+        """Return the best rule set of these cubes, never worse than the known one, and whether it is proved optimal."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         known = min(known, self.greedy(pool), key=lambda chosen: self.errors(pool, chosen))
@@ -315,18 +315,18 @@ class Master:
         offered, all_of_them = offered[np.argsort(costs[offered], kind="stable")][:OFFERED], len(offered) <= OFFERED
         positive = np.flatnonzero(self.yes)
         cost, matrix, room = self._program(pool.take(offered), positive)
-        # Of rule sets with as few errors a small one: all sizes together weigh less than one error.
+        # Among rule sets with as few errors prefer a small one: all sizes together weigh less than one error.
         cost[: len(offered)] += pool.sizes[offered] / (2 * self.bound)
         answer = milp(
             cost,
             constraints=LinearConstraint(matrix, ub=room),
             bounds=Bounds(0, 1),
-            # Once the cubes are chosen, the uncovered rows follow: only the choice must be whole.
+            # The chosen cubes determine the uncovered rows, so only the choice must be integer.
             integrality=np.arange(len(cost)) < len(offered),
             options={"node_limit": self.limits.solver_nodes, "mip_rel_gap": 0.0},
         )
-        # Status 1 is the limit of nodes: there may be a solution by then, or none. SciPy does not know all of the
-        # solver's limits and then gives status 4, with the limit in words.
+        # Status 1 is the node limit: there may be a solution or none. SciPy does not know all limits of the solver and
+        # then returns status 4 with the limit in words.
         if answer.status not in (0, 1) and "limit reached" not in answer.message:
             raise LogicLensError(f"the integer program was not solved: {answer.message}")
         if answer.x is None:
@@ -336,7 +336,7 @@ class Master:
         return (chosen if better else known), all_of_them and answer.status == 0
 
     def greedy(self, pool: Cubes) -> NDArray[np.intp]:
-        """A rule set by adding, while there is room, the cube that saves the most errors, the smaller of two equals."""
+        """Build a rule set greedily: within the bound, add the cube that saves the most errors, smaller if equal."""
         chosen, room, open_rows = list[int](), self.bound, self.yes.copy()
         wrong, sizes = self.no @ pool.covers, pool.sizes
         while True:
@@ -348,14 +348,14 @@ class Master:
             room, open_rows = room - int(sizes[best]), open_rows * ~pool.covers[:, best]
 
     def errors(self, pool: Cubes, chosen: NDArray[np.intp]) -> int:
-        """Positive rows that no chosen cube covers, and negative rows once for each that does."""
+        """Return the number of positive rows that no cube covers, plus negative rows once per cube that covers them."""
         covered = pool.covers[:, chosen]
         return round(float(self.yes @ ~covered.any(axis=1) + self.no @ covered.sum(axis=1)))
 
     def _program(
         self, pool: Cubes, positive: NDArray[np.intp]
     ) -> tuple[NDArray[np.float64], object, NDArray[np.float64]]:
-        """Costs, constraints and their right sides: cover each positive row or pay for it, and keep to the bound."""
+        """Return costs, constraints and right-hand sides: cover each positive row or pay for it; keep to the bound."""
         from scipy.sparse import block_array, csr_array, eye_array
 
         cost = np.concatenate([self.no @ pool.covers, self.yes[positive]])

@@ -1,4 +1,4 @@
-"""The best of all formulas of at most three literals: the limit of what so few literals can do."""
+"""The best of all formulas with at most three literals, which is the limit of what so few literals can do."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from logiclens.metrics.scores import macro_f1_of_counts
 
 Floats = NDArray[np.float64]
 Form = tuple[tuple[tuple[int, bool], ...], ...]
-"""A formula without names: cubes of (place among the chosen concepts, positive)."""
+"""A formula without names: cubes of (position among the chosen concepts, positive)."""
 
-# With three literals a concept that stands twice makes the formula equal to a shorter one, so each stands once.
+# With three literals, a concept that occurs twice makes the formula equal to a shorter one, so each occurs once.
 PARTITIONS: dict[int, tuple[tuple[tuple[int, ...], ...], ...]] = {
     0: ((), ((),)),
     1: (((0,),),),
     2: (((0, 1),), ((0,), (1,))),
     3: (((0, 1, 2),), ((0, 1), (2,)), ((0, 2), (1,)), ((1, 2), (0,)), ((0,), (1,), (2,))),
 }
-"""How so many literals can be put into cubes."""
+"""All ways to arrange this many literals in cubes."""
 
 
 @dataclass(frozen=True)
 class BestShortDNF:
-    """For each class the formula of at most `max_literals` literals with the highest macro-F1 on the training rows.
+    """For each class, the formula of at most `max_literals` literals with the highest macro-F1 on the training rows.
 
-    All of them are looked at: True and False, single literals, a & b, a | b, a & b & c, a & b | c and a | b | c over
-    concepts and negations. Ties go to fewer literals, then to the higher macro-F1 on the validation rows, then to
-    the first: by concepts in the order of the table, then in the order just given, positive before negative. Scores
-    that differ only from the 12th digit on are tied. Classes are predicted as `decide` says, from the training rows.
+    All are tried: True and False, single literals, a & b, a | b, a & b & c, a & b | c and a | b | c over concepts and
+    negations. Ties go to fewer literals, then to the higher macro-F1 on the validation rows, then to the first: by
+    concepts in the order of the table, then in the order above, positive before negative. Scores that differ only from
+    the 12th digit on are ties. Classes are predicted by `decide` on the training rows.
 
-    The work grows with the third power of the concepts, and with the classes.
+    The cost grows with the third power of the number of concepts, and with the number of classes.
     """
 
     max_literals: int = 3
 
     def __post_init__(self) -> None:
-        """Refuse lengths that the list of shapes does not hold."""
+        """Raise for lengths without a list of shapes."""
         if self.max_literals not in (1, 2, 3):
             raise LogicLensError(f"max_literals must be 1, 2 or 3, got {self.max_literals!r}.")
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Look at all; nothing is drawn."""
+        """Try all formulas; nothing is random."""
         rows, held = train.weighing(train.weight), validation.with_columns(train.names)
         formulas = tuple(found.formula(rows.names) for found in best_short(rows, held, max_literals=self.max_literals))
         return Learned(decide(formulas, rows), formulas, unlearned(rows))
@@ -58,7 +58,7 @@ class BestShortDNF:
 
 @dataclass(frozen=True)
 class Short:
-    """A short formula and what it scores: its form on these concepts, macro-F1 on training and on validation rows."""
+    """A short formula and its scores: its form on these concepts, macro-F1 on training and on validation rows."""
 
     form: Form
     concepts: tuple[int, ...]
@@ -66,21 +66,21 @@ class Short:
     validation_score: float
 
     def formula(self, names: Sequence[str]) -> DNF:
-        """With the names of the concepts."""
+        """Return the formula with the names of the concepts."""
         return DNF(
             Cube(Literal(names[self.concepts[place]], positive) for place, positive in cube) for cube in self.form
         )
 
     @property
     def rank(self) -> tuple[float, int, float]:
-        """What is compared first, second and third."""
+        """Return the sort key: what is compared first, second and third."""
         return self.score, -len(self.concepts), self.validation_score
 
 
 def best_short(train: ConceptTable, validation: ConceptTable, *, max_literals: int = 3) -> tuple[Short, ...]:
-    """For each class the best formula of at most so many literals."""
+    """Return the best formula of at most this many literals for each class."""
     counts, held = TripleCounts.of(train), TripleCounts.of(validation)
-    # Any formula beats these: a macro-F1 is not below 0.
+    # Any formula beats these: macro-F1 is not below 0.
     best = [Short((), (), score=-1.0, validation_score=-1.0) for _ in train.class_names]
     for choices in _all_choices(train.n_concepts, max_literals):
         cells, held_cells = counts.cells(choices), None
@@ -88,29 +88,29 @@ def best_short(train: ConceptTable, validation: ConceptTable, *, max_literals: i
             scores = counts.scores(cells, target)
             if (scores.max(), -choices.size) < found.rank[:2]:
                 continue
-            # Few choices come this far, so validation rows are counted for these alone.
+            # Few choices come this far, so validation rows are only counted for these.
             held_cells = held.cells(choices) if held_cells is None else held_cells
             candidate = _best_of(choices, scores, held.scores(held_cells, target))
-            # Not >= : the earlier of equals stays.
+            # Not >=: the first of equals stays.
             best[target] = candidate if candidate.rank > found.rank else found
     return tuple(best)
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Choices of concepts with the first in common: none or one, and the others `[others, choices]`."""
+    """Choices of concepts that share the first: none or one, and the others `[others, choices]`."""
 
     first: tuple[int, ...]
     others: NDArray[np.intp]
 
     @property
     def size(self) -> int:
-        """How many concepts are chosen."""
+        """Return the number of chosen concepts."""
         return len(self.first) + len(self.others)
 
 
 def _all_choices(n_concepts: int, max_size: int) -> Iterator[Choices]:
-    """All choices of at most so many concepts: few before many, then in the order of the concepts."""
+    """Yield all choices of at most this many concepts: fewer first, then in the order of the concepts."""
     alone = np.zeros((0, 1), dtype=np.intp)
     yield Choices((), alone)
     yield from (Choices((first,), alone) for first in range(n_concepts))
@@ -123,7 +123,7 @@ def _all_choices(n_concepts: int, max_size: int) -> Iterator[Choices]:
 
 
 def _best_of(choices: Choices, scores: Floats, held_scores: Floats) -> Short:
-    """The first of those with the highest score that have the highest score on the validation rows."""
+    """Return the first of those with the highest score and then the highest score on the validation rows."""
     tied = np.flatnonzero(scores == scores.max())
     place = int(tied[held_scores.ravel()[tied].argmax()])
     choice, form = np.unravel_index(place, scores.shape)
@@ -133,7 +133,7 @@ def _best_of(choices: Choices, scores: Floats, held_scores: Floats) -> Short:
 
 @cache
 def forms(size: int) -> tuple[Form, ...]:
-    """All formulas of so many literals on so many concepts, each used once.
+    """Return all formulas with this many literals on this many concepts, each used once.
 
     >>> [len(forms(size)) for size in (0, 1, 2, 3)]
     [2, 2, 8, 40]
@@ -147,7 +147,7 @@ def forms(size: int) -> tuple[Form, ...]:
 
 @cache
 def _truth(size: int) -> Floats:
-    """On which of the 2^size cells each form holds: `[cells, forms]`, the cells from all false to all true."""
+    """Return on which of the 2^size cells each form holds: `[cells, forms]`, from all false to all true."""
     return np.array(
         [
             [any(all(cell[place] == positive for place, positive in cube) for cube in form) for form in forms(size)]
@@ -159,9 +159,9 @@ def _truth(size: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class TripleCounts:
-    """How much of each class has given values of up to three concepts.
+    """The weight of each class for given values of up to three concepts.
 
-    Only rows on which concepts are all true are counted, by matrix products; the other signs follow by inclusion and
+    Only rows on which concepts are all true are counted, by matrix products; other signs follow by inclusion and
     exclusion. Column 0 of `rows` is always true, so that singles and pairs are triples too.
     """
 
@@ -179,9 +179,9 @@ class TripleCounts:
         return cls(rows, weights, _both_true(rows, weights))
 
     def cells(self, choices: Choices) -> Floats:
-        """The weight of each class on each of the 2^size cells of the chosen concepts: `[class, choice, cell]`.
+        """Return the weight of each class in each of the 2^size cells of the chosen concepts: `[class, choice, cell]`.
 
-        Behind the classes stands the weight of all of them.
+        The last entry of the class axis is the weight of all classes.
         """
         required = [self.pairs]
         for first in choices.first:
@@ -195,22 +195,22 @@ class TripleCounts:
         counted = []
         for matrix in required:
             for signs in product((0, 1), repeat=len(choices.others)):
-                # Column 0, which is always true, stands for a concept that is not required.
+                # Column 0, which is always true, stands for a concept without a condition.
                 columns = np.zeros((2, n_choices), dtype=np.intp)
                 columns[: len(signs)] = (choices.others + 1) * np.array(signs, dtype=np.intp)[:, None]
                 counted.append(matrix[:, columns[0], columns[1]])
         cells = np.stack(counted).reshape((2,) * choices.size + (n_classes, n_choices))
         for axis in range(choices.size):
-            # What is not required so far less what is true is what is false.
+            # The weight without a condition minus the weight where it is true is the weight where it is false.
             free, true = np.moveaxis(cells, axis, 0)
             free -= true
-        # Differences of fractional weights leave traces where there are no rows.
+        # Differences of fractional weights leave rounding errors in empty cells.
         cells[cells < 1e-12 * self.pairs[:, 0, 0].sum()] = 0
         of_class = cells.reshape(-1, n_classes, n_choices).transpose(1, 2, 0)
         return np.concatenate([of_class, of_class.sum(axis=0, keepdims=True)])
 
     def scores(self, cells: Floats, target: int) -> Floats:
-        """The macro-F1 of every form on every choice, `[choice, form]`, to 12 digits."""
+        """Return the macro-F1 of every form on every choice, `[choice, form]`, to 12 digits."""
         size = int(cells.shape[2]).bit_length() - 1
         of_class = self.pairs[:, 0, 0]
         yes, everyone = of_class[target], of_class.sum()
@@ -220,5 +220,5 @@ class TripleCounts:
 
 
 def _both_true(rows: Sequence[Floats], weights: Sequence[Floats]) -> Floats:
-    """The weight of rows on which two columns are true, for each class: `[class, column, column]`."""
+    """Return the weight of rows on which two columns are true, per class: `[class, column, column]`."""
     return np.stack([(of * weight[:, None]).T @ of for of, weight in zip(rows, weights, strict=True)])

@@ -1,4 +1,4 @@
-"""The protocol of a baseline: what it is given, what it returns, and how classes are decided from its formulas."""
+"""The protocol of a baseline: its input, its result, and how its formulas predict classes."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Predict = Callable[[ConceptTable], NDArray[np.intp]]
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What a method made of the training rows.
+    """What a method learned from the training rows.
 
     Args:
-        predict: the class number of each row of a table.
-        formulas: one for each class, in the order of the classes; None for a black box.
-        notes: what a reader of the results must know, in sentences.
-        classes: the class numbers that `formulas` are for, where a method explains a sample of them; None is all.
-        seconds: the time that counts, where it is not all that passed (a peer that had to be started first).
-        cpu_seconds: the same of the processor's time.
-        elsewhere: seconds and CPU seconds to add to those that passed: the share of what was done for several at once.
-        test: the test rows as the method sees them, where it predicts concepts of its own.
-        answers: on which row the method says yes to which class `[rows, classes]`, where that is not simply the class
-            it predicts: heads that each answer for themselves may say yes to several classes, or to none.
+        predict: returns the class number of each row of a table.
+        formulas: one per class, in the order of the classes; None for a black box.
+        notes: sentences that a reader of the results must know.
+        classes: the class numbers of `formulas`, if a method explains only a sample of them; None: all.
+        seconds: the time that counts, if it is not the elapsed time (a peer that had to be started first).
+        cpu_seconds: the CPU time that counts, likewise.
+        elsewhere: seconds and CPU seconds to add to the elapsed ones: the share of work done for several runs at once.
+        test: the test rows as the method sees them, if it predicts concepts of its own.
+        answers: on which row the method says yes to which class `[rows, classes]`, if that differs from the predicted
+            class: independent heads may say yes to several classes, or to none.
     """
 
     predict: Predict
@@ -50,7 +50,7 @@ class Learned:
 
 
 class Learner(Protocol):
-    """A method: it fits on the training rows, and may choose on the validation rows; test rows it never sees."""
+    """A method: it fits on the training rows, may choose on the validation rows, and never sees test rows."""
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
         """Learn from rows with one class number each."""
@@ -59,26 +59,26 @@ class Learner(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class MostPrecise:
-    """The class of a row from formulas: of the classes whose formula fires the first in `order`, else `default`."""
+    """Predicts a class from formulas: the first class in `order` whose formula fires, else `default`."""
 
     formulas: tuple[DNF, ...]
     order: tuple[int, ...]
     default: int
 
     def __call__(self, table: ConceptTable) -> NDArray[np.intp]:
-        """The class number of each row of a table."""
+        """Return the class number of each row of a table."""
         order = np.array(self.order, dtype=np.intp)
         fires = firing(self.formulas, table)[:, order]
         return np.where(fires.any(axis=1), order[fires.argmax(axis=1)], self.default)
 
 
 def decide(formulas: Sequence[DNF], train: ConceptTable) -> MostPrecise:
-    """How formulas, one for each class, predict: by their precision on training rows, with a class for the rest.
+    """Return the rule by which formulas, one per class, predict: by their precision on training rows.
 
-    Where several formulas fire, the class whose formula has the higher precision is predicted (0 where it fires on no
-    training row); ties go to the formula that is right on more training rows, then to the first class. Where none
-    fires, the class that most of the training rows have on which none fires; where there are no such rows, the class
-    that most training rows have. Rows count by their weight.
+    If several formulas fire, the class whose formula has the highest precision is predicted (0 if it fires on no
+    training row); ties go to the formula that is right on more training rows, then to the first class. If none fires,
+    the majority class of the training rows on which none fires is predicted; if there are no such rows, the majority
+    class of all training rows. Rows count by their weight.
 
     >>> from logiclens.formula import Literal
     >>> train = ConceptTable([[1, 0], [1, 1], [0, 1], [0, 1], [0, 0]], names=["a", "b"], labels=[0, 0, 1, 1, 1])
@@ -102,7 +102,7 @@ def decide(formulas: Sequence[DNF], train: ConceptTable) -> MostPrecise:
 
 
 def firing(formulas: Sequence[DNF], table: ConceptTable) -> NDArray[np.bool_]:
-    """Which formula fires on which row, `[rows, formulas]`; concepts are cut at 0.5."""
+    """Return which formula fires on which row, `[rows, formulas]`; concepts are cut at 0.5."""
     packed = PackedRows.of(table.boolean(), table.names)
     fires = np.zeros((len(table), len(formulas)), dtype=np.bool_)
     for column, formula in enumerate(formulas):
@@ -111,7 +111,7 @@ def firing(formulas: Sequence[DNF], table: ConceptTable) -> NDArray[np.bool_]:
 
 
 def class_numbers(table: ConceptTable) -> NDArray[np.int64]:
-    """The class number of each row; tables with several labels a row, or none, are refused."""
+    """Return the class number of each row; raise for tables with several labels per row, or none."""
     if table.labels is None or table.labels.ndim != 1:
         found = "no labels" if table.labels is None else "several labels a row"
         raise LogicLensError(f"a compared method needs one class number a row, got {found}: pass labels=[0, 1, ...].")
@@ -119,14 +119,14 @@ def class_numbers(table: ConceptTable) -> NDArray[np.int64]:
 
 
 def class_weights_of_rows(table: ConceptTable) -> NDArray[np.float64]:
-    """What each row weighs, in the column of its class: `[rows, classes]`."""
+    """Return the weight of each row in the column of its class: `[rows, classes]`."""
     class_numbers(table)
     weights: NDArray[np.float64] = table.targets() * table.weight[:, None]
     return weights
 
 
 def together(train: ConceptTable, validation: ConceptTable) -> ConceptTable:
-    """All rows that weigh something: what a method learns from that has nothing to choose on validation rows."""
+    """Return all rows with a weight, for a method that chooses nothing on validation rows."""
     class_numbers(train)
     class_numbers(validation)
     rows = train.append(validation)
@@ -134,7 +134,7 @@ def together(train: ConceptTable, validation: ConceptTable) -> ConceptTable:
 
 
 def unlearned(table: ConceptTable) -> tuple[str, ...]:
-    """A sentence on the classes without rows, whose formula is False; none where every class has rows."""
+    """Return a sentence about classes without rows, whose formula is False; nothing if every class has rows."""
     empty = table.empty_classes()
     if not empty:
         return ()
@@ -143,7 +143,7 @@ def unlearned(table: ConceptTable) -> tuple[str, ...]:
 
 
 def require(module: str) -> ModuleType:
-    """The module, or a sentence that says how to install it.
+    """Import a module, or raise `MissingPackage` with the command that installs it.
 
     >>> require("math").sqrt(4)
     2.0
@@ -155,7 +155,7 @@ def require(module: str) -> ModuleType:
 
 @contextmanager
 def global_seed(seed: int) -> Iterator[None]:
-    """Seed the generators of `random` and NumPy inside, for packages that take no other; outside they go on as before.
+    """Seed the global generators of `random` and NumPy in this block, for packages that take no other seed.
 
     >>> before = random.getstate()
     >>> with global_seed(0):
@@ -180,12 +180,12 @@ def _kept_generators() -> Iterator[None]:
 
 
 Items = tuple[int, ...]
-"""Literals by number, rising: j for concept j, n + j for the negation of concept j of n."""
+"""Literals by number, ascending: j for concept j, n + j for the negation of concept j of n."""
 
 
 @dataclass(frozen=True, eq=False)
 class YesNo:
-    """Boolean rows `[rows, concepts]`, and which of them are of the class in question."""
+    """Boolean rows `[rows, concepts]`, and which of them are in the class."""
 
     bits: NDArray[np.bool_]
     names: tuple[str, ...]
@@ -193,18 +193,18 @@ class YesNo:
 
     @property
     def literals(self) -> NDArray[np.bool_]:
-        """The concepts, and behind them their negations: `[rows, 2 * concepts]`."""
+        """Return the concepts followed by their negations: `[rows, 2 * concepts]`."""
         return np.concatenate([self.bits, ~self.bits], axis=1)
 
     def cube(self, items: Iterable[int]) -> Cube:
-        """The conjunction of some columns of `literals`."""
+        """Return the conjunction of some columns of `literals`."""
         n = len(self.names)
         return Cube(Literal(self.names[item % n], item < n) for item in items)
 
 
 @dataclass(frozen=True)
 class ClassRule:
-    """The formula of one class, with sentences about how it came about."""
+    """The formula of one class, with sentences about how it was found."""
 
     formula: DNF
     notes: tuple[str, ...] = ()
@@ -213,16 +213,16 @@ class ClassRule:
 def one_against_rest(
     learn: Callable[..., ClassRule], *tables: ConceptTable, sample: Sequence[int] | None = None
 ) -> Learned:
-    """One formula for each class, learned on its own; two classes are two questions, like any other number.
+    """Learn one formula per class, each against the rest; two classes are two problems.
 
-    A class without rows gets `DNF.false`, and one that has them all `DNF.true`. Classes are predicted as `decide` says.
+    A class without rows gets `DNF.false`, and one with all rows `DNF.true`. Classes are predicted by `decide`.
 
     Args:
         learn: learns one class; it is called with a `YesNo` for each table.
-        tables: the rows to learn from, and then those to choose on, if any; concepts are cut at 0.5, and a row that
-            counts n times comes n times.
-        sample: the class numbers to learn, where all would take too long; formulas are given for these alone. Since no
-            row is ever given another class, the accuracy of `predict` says nothing about the method then.
+        tables: the rows to learn from, and then those to choose on, if any; concepts are cut at 0.5, and a row with
+            weight n is repeated n times.
+        sample: the class numbers to learn, if all would take too long; only these get formulas. Other classes are then
+            never predicted, so the accuracy of `predict` says nothing about the method.
     """
     first, n_classes = tables[0], len(tables[0].class_names)
     wanted = _checked_sample(sample, n_classes)
@@ -244,7 +244,7 @@ def one_against_rest(
 
 
 def _repeated(table: ConceptTable) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """The cut rows with their class numbers, each as often as it counts."""
+    """Return the cut rows with their class numbers, each repeated by its weight."""
     labels = class_numbers(table)
     if not (table.weight == np.round(table.weight)).all():
         raise LogicLensError("this method cannot weigh rows: give weights that are whole numbers, which repeat a row.")

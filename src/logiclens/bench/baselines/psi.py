@@ -1,9 +1,9 @@
 """Psi networks (Ciravegna et al. 2020): small sigmoid networks, pruned until each neuron can be read as a truth table.
 
-One network for each class, from n concepts over 10 and 5 neurons to 1, sigmoids all through, an L1 penalty on all
-weights. Half-way through training each neuron is pruned to its few strongest inputs; then training goes on. Read as
-Boolean functions (inputs 0 or 1, true where the output is above one half), the neurons compose to a formula. It says
-what these Boolean functions say; the network itself computes with numbers between 0 and 1, and may answer otherwise.
+There is one network per class, from n concepts over 10 and 5 neurons to 1, with sigmoids throughout and an L1 penalty
+on all weights. After half of the training each neuron is pruned to its strongest inputs; then training continues. Read
+as Boolean functions (inputs 0 or 1, true if the output is above one half), the neurons compose to a formula. The
+formula equals these Boolean functions; the network computes with numbers between 0 and 1, and may answer otherwise.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ Layers = tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]
 
 @dataclass(frozen=True)
 class Psi:
-    """One psi network for each class; the class with the largest output is predicted.
+    """One psi network per class; the class with the largest output is predicted.
 
-    All networks train side by side, full batch, on concepts cut at 0.5; nothing is shared between them. Of the epochs
-    after pruning, each network keeps the one with its highest validation accuracy, then the lowest loss.
+    All networks are trained side by side, full batch, on concepts cut at 0.5, and share nothing. Of the epochs after
+    pruning, each network keeps the one with its highest validation accuracy, then the lowest loss.
 
     Args:
-        fan_in: the inputs that each neuron keeps: 3 in the paper for MIMIC-II and V-Dem, 4 for MNIST and CUB.
-        hidden: neurons in the hidden layers.
-        epochs: passes over the rows; pruning is done after half of them.
-        learning_rate: of AdamW.
-        l1: what the absolute weights of a network weigh in its loss.
-        table_concepts: up to this many concepts a formula is made from all rows there can be.
+        fan_in: number of inputs that each neuron keeps: in the paper 3 for MIMIC-II and V-Dem, 4 for MNIST and CUB.
+        hidden: widths of the hidden layers.
+        epochs: number of epochs; pruning follows after half of them.
+        learning_rate: learning rate of AdamW.
+        l1: weight of the L1 penalty in the loss.
+        table_concepts: up to this many concepts a formula is read from the complete truth table.
     """
 
     fan_in: int = 3
@@ -53,7 +53,7 @@ class Psi:
     table_concepts: int = 14
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be trained or read."""
+        """Raise for settings that cannot be trained or read."""
         for name, least in {"fan_in": 1, "epochs": 2, "table_concepts": 1}.items():
             if getattr(self, name) < least:
                 raise LogicLensError(f"{name} must be at least {least}, got {getattr(self, name)}.")
@@ -87,13 +87,13 @@ class Psi:
 
 @dataclass(frozen=True, eq=False)
 class PsiNetworks:
-    """The weights `[classes, out, in]` and biases `[classes, 1, out]` of one small network for each class."""
+    """The weights `[classes, out, in]` and biases `[classes, 1, out]` of one small network per class."""
 
     weights: tuple[Tensor, ...]
     biases: tuple[Tensor, ...]
 
     def __call__(self, rows: Tensor) -> Tensor:
-        """The logits `[rows, classes]`: the last sigmoid is left to whoever needs it, as it changes no comparison."""
+        """Return the logits `[rows, classes]`, without the last sigmoid, which changes no comparison."""
         signal = rows.expand(len(self.weights[0]), *rows.shape)
         for weight, bias in zip(self.weights, self.biases, strict=True):
             logits = torch.baddbmm(bias, signal, weight.transpose(1, 2))
@@ -101,7 +101,7 @@ class PsiNetworks:
         return logits[..., 0].T
 
     def layers(self, klass: int) -> Layers:
-        """The network of one class."""
+        """Return the network of one class."""
         return tuple(
             (weight[klass].detach().double().numpy(), bias[klass, 0].detach().double().numpy())
             for weight, bias in zip(self.weights, self.biases, strict=True)
@@ -109,7 +109,7 @@ class PsiNetworks:
 
 
 def trained(train: ConceptTable, validation: ConceptTable, settings: Psi, *, seed: int) -> PsiNetworks:
-    """The networks of all classes, each at its best epoch after pruning."""
+    """Return the networks of all classes, each at its best epoch after pruning."""
     generator = torch.Generator().manual_seed(seed)
     sizes = (train.n_concepts, *settings.hidden, 1)
     weights = [
@@ -142,13 +142,13 @@ def trained(train: ConceptTable, validation: ConceptTable, settings: Psi, *, see
 
 
 def strongest(weight: Tensor, fan_in: int) -> Tensor:
-    """1 for the strongest inputs of each neuron and 0 for the others; of equals the first."""
+    """Return 1 for the strongest inputs of each neuron and 0 for the others; of equals the first."""
     order = weight.abs().argsort(dim=-1, descending=True, stable=True)
     return torch.zeros_like(weight).scatter(-1, order[..., :fan_in], 1.0)
 
 
 def used_concepts(layers: Layers) -> list[int]:
-    """The concepts on which some path of Boolean functions depends."""
+    """Return the concepts on which the composed Boolean functions can depend."""
     needed = [0]
     for weight, bias in reversed(layers):
         needed = sorted({int(j) for neuron in needed for j in _depends_on(weight[neuron], float(bias[neuron]))})
@@ -156,17 +156,17 @@ def used_concepts(layers: Layers) -> list[int]:
 
 
 def boolean_answers(layers: Layers, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The composed Boolean functions on rows of all concepts: a neuron is true where its output is above one half."""
+    """Evaluate the composed Boolean functions on rows of all concepts: a neuron is true if its output is above 0.5."""
     for weight, bias in layers:
-        # Summed one input after another, so that equal inputs give equal answers in tables of any number of rows.
+        # Summed input by input, so that equal inputs give equal answers in tables of any size.
         rows = np.stack([_neuron(weight[neuron], float(bias[neuron]), rows) for neuron in range(len(weight))], axis=1)
     return rows[:, 0]
 
 
 def network_formula(layers: Layers, observed: ConceptTable, *, table_concepts: int) -> DNF:
-    """The formula of the composed Boolean functions.
+    """Return the formula of the composed Boolean functions.
 
-    Up to so many concepts it says the same as they do on every row; beyond, on the observed rows.
+    Up to `table_concepts` concepts it equals them on every row; with more, on the observed rows.
     """
     used = used_concepts(layers)
     names = [observed.names[j] for j in used]
@@ -179,7 +179,7 @@ def network_formula(layers: Layers, observed: ConceptTable, *, table_concepts: i
 
 
 def _depends_on(weight: NDArray[np.float64], bias: float) -> list[int]:
-    """The inputs that change the truth table of one neuron."""
+    """Return the inputs that change the truth table of one neuron."""
     inputs = np.flatnonzero(weight)
     table = np.zeros((1 << len(inputs), len(weight)), dtype=np.bool_)
     table[:, inputs] = row_bits(np.arange(1 << len(inputs)), len(inputs))
@@ -191,7 +191,7 @@ def _neuron(weight: NDArray[np.float64], bias: float, rows: NDArray[np.bool_]) -
     total = np.full(len(rows), bias)
     for j in np.flatnonzero(weight):
         total += weight[j] * rows[:, j]
-    # A sigmoid is above one half where its argument is above 0.
+    # A sigmoid is above one half if its argument is above 0.
     return total > 0
 
 
@@ -222,7 +222,7 @@ def _uniform(shape: tuple[int, int, int], n_inputs: int, generator: torch.Genera
 
 
 def _losses(logits: Tensor, answers: Tensor, share: Tensor) -> Tensor:
-    """The binary cross-entropy of each network, averaged over the rows by what they weigh."""
+    """Return the binary cross-entropy of each network, as a weighted mean over the rows."""
     return share @ F.binary_cross_entropy_with_logits(logits, answers, reduction="none")
 
 

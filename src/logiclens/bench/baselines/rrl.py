@@ -1,17 +1,17 @@
 """RRL, the Rule-based Representation Learner (Wang, Zhang, Liu and Wang, NeurIPS 2021), written from the paper.
 
-Numbers are compared with random bounds (the binarisation layer); logical layers join inputs to conjunctions and
-disjunctions; a linear layer weighs these rules. A logical weight w in [0, 1] says how far an input belongs to a node,
-and the model that predicts is the discrete one, with the weights above one half. Its continuous twin only lends its
-gradient. With an input u:
+Numbers are compared with random bounds (the binarisation layer), logical layers join inputs to conjunctions and
+disjunctions, and a linear layer weighs these rules. A logical weight w in [0, 1] is the degree to which an input
+belongs to a node. The model that predicts is discrete: it uses the weights above one half. Its continuous twin only
+provides the gradient. With an input u:
 
     conjunction   P(∏ (1 − w (1 − u) + ε))          disjunction   1 − P(∏ (1 − w u + ε))          P(v) = 1 / (1 − log v)
 
-P keeps the gradient of long products alive. Gradient grafting takes the gradient of the loss at the discrete model's
-output and passes it down through the continuous model: θ ← θ − η · ∂L(Ȳ)/∂Ȳ · ∂Ŷ/∂θ.
+P keeps the gradient of long products from vanishing. Gradient grafting takes the gradient of the loss at the output of
+the discrete model and passes it through the continuous model: θ ← θ − η · ∂L(Ȳ)/∂Ȳ · ∂Ŷ/∂θ.
 
-RRL has weighted rules, not one formula for each class. So its answer is read as a formula like that of a psi network:
-from all rows of the concepts it uses where these are few, else from the training rows.
+RRL has weighted rules, not one formula per class. So its answer is read as a formula like that of a psi network: from
+all rows of the concepts it uses if these are few, else from the training rows.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ from logiclens.formula.truth_table import TruthTable
 from logiclens.train.config import threads_for
 
 EPSILON = 1e-10
-"""ε: what a factor of 0 becomes, so that its logarithm exists."""
+"""ε: the value of a factor of 0, so that its logarithm exists."""
 MEMBER = 0.5
-"""An input belongs to a node of the discrete model where its weight is above this."""
+"""An input belongs to a node of the discrete model if its weight is above this."""
 
 
 @dataclass(frozen=True)
 class RRL:
-    """RRL on concepts: those that are 0 or 1 with their negations, others compared with random bounds.
+    """RRL on concepts: 0/1 concepts with their negations, others compared with random bounds.
 
-    One model is trained for each penalty. Of its epochs and of the penalties the one with the highest validation
-    accuracy of the discrete model is kept; ties go to the larger penalty, then to the lower validation loss.
+    One model is trained per penalty. The epoch and penalty with the highest validation accuracy of the discrete model
+    are kept; ties go to the larger penalty, then to the lower validation loss.
 
     Args:
-        nodes: nodes of each logical layer, half of them conjunctions and half disjunctions. A layer behind the first
-            reads the layer before it and the inputs of that layer; the linear layer reads all of them.
-        bounds: how many lower and how many upper bounds a number is compared with, drawn from its range.
-        penalties: weights of the squared logical weights in the loss, from large to small; the paper tunes this, too.
-        epochs: passes over the rows; the learning rate falls to three quarters after each quarter of them.
-        learning_rate: of Adam.
-        batch_size: rows in a step.
-        table_concepts: up to this many concepts a formula is made from all rows there can be.
+        nodes: nodes of each logical layer, half conjunctions and half disjunctions. A layer after the first reads the
+            layer before it and the inputs of that layer; the linear layer reads all of them.
+        bounds: number of lower and of upper bounds per number, drawn from its range.
+        penalties: weights of the squared logical weights in the loss, descending; the paper tunes this, too.
+        epochs: number of epochs; the learning rate falls to three quarters after each quarter of them.
+        learning_rate: learning rate of Adam.
+        batch_size: rows per step.
+        table_concepts: up to this many concepts a formula is read from the complete truth table.
     """
 
     nodes: tuple[int, ...] = (64,)
@@ -68,7 +68,7 @@ class RRL:
     table_concepts: int = 12
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be trained or read."""
+        """Raise for settings that cannot be trained or read."""
         for name in ("bounds", "epochs", "batch_size", "table_concepts"):
             if getattr(self, name) < 1:
                 raise LogicLensError(f"{name} must be at least 1, got {getattr(self, name)}.")
@@ -109,9 +109,9 @@ class Binarisation:
     """The first layer: for 0/1 columns the column and its negation, for others `c > bound` and `c < bound`.
 
     Args:
-        columns: the column that each input is about.
-        thresholds: what it is compared with; one half for a 0/1 column.
-        above: whether it asks for larger values.
+        columns: the column of each input.
+        thresholds: the bound of each input; one half for a 0/1 column.
+        above: whether the input is `c > bound`.
         is_boolean: whether every column is 0/1.
     """
 
@@ -122,7 +122,7 @@ class Binarisation:
 
     @classmethod
     def of(cls, table: ConceptTable, n_bounds: int, *, seed: int) -> Binarisation:
-        """The inputs of a table's columns; bounds are drawn evenly from the range of a column on its rows."""
+        """Make the inputs for a table's columns; bounds are uniform in the range of a column."""
         random = np.random.default_rng(seed)
         columns, thresholds, above, boolean = [], list[float](), list[bool](), True
         for column, values in enumerate(table.values.T.astype(np.float64)):
@@ -137,41 +137,41 @@ class Binarisation:
         return cls(np.array(columns, np.intp), np.array(thresholds), np.array(above, np.bool_), boolean)
 
     def __call__(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """The inputs of each row `[rows, inputs]`."""
+        """Return the inputs of each row `[rows, inputs]`."""
         asked = values[:, self.columns].astype(np.float64)
         held: NDArray[np.bool_] = np.where(self.above, asked > self.thresholds, asked < self.thresholds)
         return held
 
 
 def conjunctions(inputs: Tensor, weight: Tensor) -> Tensor:
-    """The continuous conjunctions `[rows, nodes]` of inputs `[rows, inputs]` by weights `[nodes, inputs]`."""
+    """Return the continuous conjunctions `[rows, nodes]` of inputs `[rows, inputs]` by weights `[nodes, inputs]`."""
     factors = 1 - weight * (1 - inputs[:, None, :])
     return projected(torch.log(factors + EPSILON).sum(-1))
 
 
 def disjunctions(inputs: Tensor, weight: Tensor) -> Tensor:
-    """The continuous disjunctions: the conjunction of the negated inputs, negated."""
+    """Return the continuous disjunctions: the negated conjunction of the negated inputs."""
     return 1 - conjunctions(1 - inputs, weight)
 
 
 def bit_conjunctions(inputs: Tensor, weight: Tensor) -> Tensor:
-    """`conjunctions` of inputs that are 0 or 1, as one matrix product: an input of 1 leaves a factor of 1."""
+    """Return `conjunctions` of 0/1 inputs as one matrix product: an input of 1 leaves a factor of 1."""
     return projected((1 - inputs) @ torch.log(1 - weight + EPSILON).T)
 
 
 def bit_disjunctions(inputs: Tensor, weight: Tensor) -> Tensor:
-    """`disjunctions` of inputs that are 0 or 1."""
+    """Return `disjunctions` of 0/1 inputs."""
     return 1 - bit_conjunctions(1 - inputs, weight)
 
 
 def projected(log_product: Tensor) -> Tensor:
-    """P(v) = 1 / (1 − log v), from log v. It maps (0, 1] to (0, 1], and log v only reaches it as a fraction."""
+    """Return P(v) = 1 / (1 − log v) from log v. It maps (0, 1] to (0, 1]."""
     return 1 / (1 - log_product)
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """The parameters: for each logical layer the weights of its conjunctions and disjunctions, and the linear layer."""
+    """The parameters: the weights of the conjunctions and disjunctions of each logical layer, and the linear layer."""
 
     conjunction: tuple[Tensor, ...]
     disjunction: tuple[Tensor, ...]
@@ -180,7 +180,7 @@ class Weights:
 
     @classmethod
     def drawn(cls, n_inputs: int, nodes: tuple[int, ...], n_classes: int, generator: torch.Generator) -> Weights:
-        """Logical weights below one half, so that the discrete model begins with empty nodes."""
+        """Draw logical weights below one half, so that the discrete model starts with empty nodes."""
         layers: list[list[Tensor]] = [[], []]
         before, width = 0, n_inputs
         for size in nodes:
@@ -194,11 +194,11 @@ class Weights:
 
     @property
     def logical(self) -> list[Tensor]:
-        """The weights that lie in [0, 1]."""
+        """Return the weights that lie in [0, 1]."""
         return [*self.conjunction, *self.disjunction]
 
     def continuous(self, inputs: Tensor) -> Tensor:
-        """Ŷ: the scores `[rows, classes]` of the continuous model."""
+        """Return Ŷ: the scores `[rows, classes]` of the continuous model."""
         before, layer, rules = inputs[:, :0], inputs, []
         for depth, (both, either) in enumerate(zip(self.conjunction, self.disjunction, strict=True)):
             read = torch.cat([before, layer], dim=1)
@@ -208,7 +208,7 @@ class Weights:
         return torch.cat(rules, dim=1) @ self.linear.T + self.bias
 
     def discrete(self) -> DiscreteRRL:
-        """The model that predicts, as it is now."""
+        """Return the current discrete model."""
         conjunction, disjunction = (
             tuple((weight.detach() > MEMBER).numpy() for weight in kind)
             for kind in (self.conjunction, self.disjunction)
@@ -218,7 +218,7 @@ class Weights:
         )
 
     def grafted_step(self, inputs: Tensor, labels: Tensor, weight: Tensor) -> None:
-        """Add to the gradients: that of the loss at the discrete output, through the continuous model."""
+        """Add the gradient of the loss at the discrete output, passed through the continuous model."""
         discrete = torch.from_numpy(self.discrete().scores(inputs.numpy() > MEMBER).astype(np.float32)).requires_grad_()
         loss = weight @ F.cross_entropy(discrete, labels, reduction="none")
         (at_output,) = torch.autograd.grad(loss, discrete)
@@ -227,7 +227,7 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class DiscreteRRL:
-    """The model that predicts: which inputs belong to which node, and how rules are weighed `[classes, rules]`."""
+    """The discrete model: which inputs belong to which node, and the weights of the rules `[classes, rules]`."""
 
     conjunction: tuple[NDArray[np.bool_], ...]
     disjunction: tuple[NDArray[np.bool_], ...]
@@ -235,7 +235,7 @@ class DiscreteRRL:
     bias: NDArray[np.float64]
 
     def rules(self, inputs: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """On which row which node of any layer is true `[rows, rules]`; a conjunction of nothing is, always."""
+        """Return on which row which node of any layer is true `[rows, rules]`; an empty conjunction is always true."""
         before, layer, rules = inputs[:, :0], inputs, []
         for both, either in zip(self.conjunction, self.disjunction, strict=True):
             read = np.concatenate([before, layer], axis=1)
@@ -246,28 +246,28 @@ class DiscreteRRL:
         return np.concatenate(rules, axis=1)
 
     def scores(self, inputs: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Ȳ: the scores `[rows, classes]`."""
+        """Return Ȳ: the scores `[rows, classes]`."""
         scores: NDArray[np.float64] = self.rules(inputs) @ self.linear.T + self.bias
         return scores
 
     def classes(self, inputs: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """The class with the highest score."""
+        """Return the class with the highest score."""
         highest: NDArray[np.intp] = self.scores(inputs).argmax(axis=1)
         return highest
 
     def without_constants(self, inputs: NDArray[np.bool_]) -> DiscreteRRL:
-        """Move rules that are the same on all of these rows into the bias: they tell nothing apart."""
+        """Move rules that are constant on these rows into the bias: they separate nothing."""
         fired = self.rules(inputs)
         always, never = fired.all(axis=0), ~fired.any(axis=0)
         linear = np.where(always | never, 0.0, self.linear)
         return replace(self, linear=linear, bias=self.bias + self.linear[:, always].sum(axis=1))
 
     def never(self, classes: NDArray[np.bool_]) -> DiscreteRRL:
-        """The same model, but never answering these classes."""
+        """Return the same model without the possibility to predict these classes."""
         return replace(self, bias=np.where(classes, -np.inf, self.bias))
 
     def used_inputs(self) -> NDArray[np.intp]:
-        """The inputs that reach a class through some rule."""
+        """Return the inputs that reach a class through some rule."""
         needed = (self.linear != 0).any(axis=0)
         sizes = [len(both) + len(either) for both, either in zip(self.conjunction, self.disjunction, strict=True)]
         layers = np.split(needed, np.cumsum(sizes)[:-1])
@@ -283,7 +283,7 @@ class DiscreteRRL:
 
     @property
     def summary(self) -> str:
-        """A sentence on the length that the paper counts: rules and the inputs in them."""
+        """Return a sentence about the length that the paper counts: rules and their inputs."""
         pairs = zip(self.conjunction, self.disjunction, strict=True)
         members = np.concatenate([kind.sum(axis=1) for pair in pairs for kind in pair])
         used = (self.linear != 0).any(axis=0)
@@ -294,7 +294,7 @@ class DiscreteRRL:
 def trained(
     inputs: Binarisation, train: ConceptTable, validation: ConceptTable, settings: RRL, *, seed: int
 ) -> DiscreteRRL:
-    """The best discrete model over penalties and epochs."""
+    """Return the best discrete model over penalties and epochs."""
     held, held_labels = inputs(validation.values), class_numbers(validation)
     share = validation.weight / validation.weight.sum()
     best, best_score = None, (-1.0, 0, 0.0)
@@ -314,7 +314,7 @@ def trained(
 def _epochs(
     inputs: Binarisation, train: ConceptTable, settings: RRL, penalty: float, seed: int
 ) -> Iterator[DiscreteRRL]:
-    """Train with one penalty, and give the discrete model after each epoch."""
+    """Train with one penalty and yield the discrete model after each epoch."""
     generator = torch.Generator().manual_seed(seed)
     rows = torch.from_numpy(inputs(train.values).astype(np.float32))
     labels = torch.from_numpy(np.array(class_numbers(train), dtype=np.int64))
@@ -339,14 +339,14 @@ def _epochs(
 
 
 def used_concepts(inputs: Binarisation, model: DiscreteRRL) -> NDArray[np.intp]:
-    """The columns that reach a class through some rule."""
+    """Return the columns that reach a class through some rule."""
     return np.unique(inputs.columns[model.used_inputs()])
 
 
 def _formulas(
     inputs: Binarisation, model: DiscreteRRL, train: ConceptTable, table_concepts: int
 ) -> tuple[tuple[DNF, ...], bool]:
-    """For each class when the model answers it, and whether that holds on every row and not only on training rows."""
+    """Return for each class when the model predicts it, and whether that is exact or holds on training rows only."""
     used = used_concepts(inputs, model)
     names = [train.names[column] for column in used]
     if len(used) > table_concepts:

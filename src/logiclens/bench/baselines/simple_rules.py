@@ -24,15 +24,14 @@ from logiclens.train.loss import class_factors
 class Tree:
     """scikit-learn's decision tree on concepts cut at 0.5.
 
-    It is fitted on the training and the validation rows together, as the paper's trees are: it chooses nothing on
-    validation rows. The formula of a class has one cube for each leaf that predicts it, as the tree has them: nothing
-    is minimised, because that is how the complexity of a tree is counted. So the formulas say what the tree predicts,
-    on every row.
+    It is fitted on training and validation rows together, as the paper's trees are, because it chooses nothing on
+    validation rows. The formula of a class has one cube per leaf that predicts it. Nothing is minimised, because the
+    complexity of a tree is counted in this way. So the formulas equal the tree on every row.
 
     Args:
-        max_depth: the most concepts on a path; None for no limit.
-        max_leaf_nodes: the most leaves, grown best first; None for no limit.
-        class_weight: one factor for each class, or `"balanced"` for factors against the weight of the classes.
+        max_depth: maximum number of concepts on a path; None: no limit.
+        max_leaf_nodes: maximum number of leaves, grown best first; None: no limit.
+        class_weight: one factor per class, or `"balanced"` for factors inverse to the weight of the classes.
     """
 
     max_depth: int | None = 5
@@ -40,17 +39,17 @@ class Tree:
     class_weight: Sequence[float] | OneOf["balanced"] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a tree that cannot split."""
+        """Raise for a tree that cannot split."""
         for name, least in {"max_depth": 1, "max_leaf_nodes": 2}.items():
             value = getattr(self, name)
             if value is not None and (not isinstance(value, Integral) or value < least):
                 raise LogicLensError(f"{name} must be None or a whole number from {least}, got {value!r}.")
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Grow the tree; `seed` orders the concepts that split equally well."""
+        """Grow the tree; `seed` orders concepts that split equally well."""
         rows = together(train, validation)
         labels = class_numbers(rows)
-        # Not scikit-learn's own balance: it counts rows, whatever the rows weigh.
+        # Not scikit-learn's "balanced", which counts rows and ignores their weight.
         factor = np.ones(len(rows)) if self.class_weight is None else class_factors(self.class_weight, rows)[labels]
         tree = DecisionTreeClassifier(
             max_depth=self.max_depth, max_leaf_nodes=self.max_leaf_nodes, random_state=seed
@@ -65,9 +64,9 @@ class Tree:
 
 
 def summable_weight(weight: NDArray[np.float64], factor: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The products, rounded so that their sums and differences are exact in any order; a part in 10^14 is lost.
+    """Return the products, rounded so that their sums and differences are exact in any order; the error is 1 in 10^14.
 
-    Else scikit-learn splits pure nodes on traces of rounding, and a tree has more leaves than it needs.
+    Otherwise scikit-learn splits pure nodes on rounding errors, and a tree has more leaves than it needs.
 
     >>> 0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1
     False
@@ -76,13 +75,13 @@ def summable_weight(weight: NDArray[np.float64], factor: NDArray[np.float64]) ->
     True
     """
     unit = 2.0 ** (np.ceil(np.log2(weight.sum() * factor.max())) - 50)
-    # Factors first: then a row that weighs 3 is exactly three rows.
+    # Factors first: then a row of weight 3 equals three rows exactly.
     rounded: NDArray[np.float64] = np.round(weight * (np.round(factor / unit) * unit) / unit) * unit
     return rounded
 
 
 def leaf_formulas(tree: Any, names: Sequence[str], n_classes: int) -> tuple[DNF, ...]:
-    """For each class number the leaves that predict it, a cube each, of a fitted scikit-learn tree on 0/1 columns.
+    """Return for each class the leaves that predict it, one cube each, of a fitted scikit-learn tree on 0/1 columns.
 
     >>> tree = DecisionTreeClassifier().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
     >>> [formula.n_literals for formula in leaf_formulas(tree, ["a", "b"], 2)]
@@ -90,7 +89,7 @@ def leaf_formulas(tree: Any, names: Sequence[str], n_classes: int) -> tuple[DNF,
     """
     nodes = tree.tree_
     false, true, feature = nodes.children_left, nodes.children_right, nodes.feature
-    # The first of the largest, as scikit-learn's predict takes it.
+    # The first of the largest, as in scikit-learn's predict.
     predicted = tree.classes_[nodes.value[:, 0, :].argmax(axis=1)]
     literals = [(Literal(name, positive=False), Literal(name)) for name in names]
     cubes: list[list[Cube]] = [[] for _ in range(n_classes)]
@@ -106,27 +105,27 @@ def leaf_formulas(tree: Any, names: Sequence[str], n_classes: int) -> tuple[DNF,
 
 
 def _leafless(formulas: Sequence[DNF], rows: ConceptTable) -> tuple[str, ...]:
-    """A sentence on classes with rows that no leaf predicts."""
+    """Return a sentence about classes with rows that no leaf predicts."""
     weights = np.bincount(class_numbers(rows), rows.weight, minlength=len(formulas))
     count = sum(formula == DNF.false and weight > 0 for formula, weight in zip(formulas, weights, strict=True))
     return (f"no leaf predicts {count} of the {len(formulas)} classes: their formula is False.",) if count else ()
 
 
 SMALL_TREES = tuple(Tree(None, leaves, "balanced") for leaves in range(2, 9))
-"""Trees of at most 2 to 8 leaves, of any depth, in which every class weighs the same."""
+"""Trees of at most 2 to 8 leaves, of any depth, in which every class has the same weight."""
 
 
 @dataclass(frozen=True)
 class OneR:
-    """One concept: each of its two values predicts the class that most rows with this value have.
+    """One concept: each of its two values predicts the majority class of its rows.
 
-    The concept is the one that is right most often on the rows learned from: training and validation rows together,
-    as there is nothing to choose on the latter. Ties go to the first concept and to the first class. The formulas say
-    what is predicted: the concept for one class and its negation for another, or True for the only class predicted.
+    The concept is the one that is right most often on training and validation rows together, as there is nothing to
+    choose on the latter. Ties go to the first concept and to the first class. The formulas equal the prediction: the
+    concept for one class and its negation for another, or True for the only class predicted.
     """
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Count; nothing is drawn."""
+        """Count; nothing is random."""
         rows = together(train, validation)
         of_class, bits = class_weights_of_rows(rows), rows.boolean()
         true = bits.T @ of_class
@@ -134,7 +133,7 @@ class OneR:
         concept = int(np.argmax(_rounded((true.max(axis=1) + false.max(axis=1)) / rows.weight.sum())))
         most = np.argmax(of_class.sum(axis=0))
         column = bits[:, concept]
-        # A value that no row has predicts what most rows are.
+        # A value without rows predicts the majority class.
         when_true = int(true[concept].argmax() if column.any() else most)
         when_false = int(false[concept].argmax() if not column.all() else most)
         name, n_classes = rows.names[concept], len(rows.class_names)
@@ -152,14 +151,14 @@ class OneR:
 
 @dataclass(frozen=True)
 class Stump:
-    """For each class the single literal with the highest macro-F1 on the training and validation rows together.
+    """For each class the single literal with the highest macro-F1 on training and validation rows together.
 
-    `predict` is not made from these literals: it is a decision tree with one split, fitted on the same rows, so that
-    the accuracy is that of the best single question and the formulas are the best single answers for each class.
+    `predict` does not use these literals: it is a decision tree with one split, fitted on the same rows. So the
+    accuracy is that of the best single question, and the formulas are the best single answers for each class.
     """
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Look at every literal for every class, and grow the tree of one split with `seed`."""
+        """Try every literal for every class, and grow the tree of one split with `seed`."""
         rows = together(train, validation)
         weights = np.bincount(class_numbers(rows), rows.weight, minlength=len(rows.class_names))
         formulas = tuple(
@@ -175,5 +174,5 @@ def _single(concept: str, positive: bool) -> DNF:
 
 
 def _rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    # Equal but for the order of summation is equal: the first must win then.
+    # Scores that differ only by the order of summation are equal: then the first must win.
     return np.round(scores, 12)

@@ -1,7 +1,7 @@
 """`torch_explain` 1.5.1 as a compared method, in an interpreter of its own.
 
-The package pins nothing and brings sympy; it is not installed beside logiclens. Rows travel through a temporary file,
-formulas come back as text that our own parser reads, and weights come back so that predictions are made here.
+The package pins nothing and depends on sympy, so it is not installed beside logiclens. Rows are passed in a temporary
+file. Formulas come back as text that our parser reads, and weights come back so that predictions are made here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ USUAL = Path(".venv-reference/bin/python")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PeerLearned(Learned):
-    """What was learned in another interpreter, and how long it took there, by the clock and of the processor.
+    """What was learned in the other interpreter, and the elapsed and CPU time it took there.
 
     `seconds` and `cpu_seconds` are the sums, without the start of that interpreter.
     """
@@ -48,9 +48,9 @@ class PeerLearned(Learned):
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """What the other interpreter found: texts in its own names, its outputs on all rows, its weights as a network.
+    """The answer of the other interpreter: texts in its own names, outputs on all rows, and its weights as a network.
 
-    Times are in seconds by the clock, and of the processor.
+    Times are elapsed seconds and CPU seconds.
     """
 
     texts: tuple[str, ...]
@@ -62,22 +62,22 @@ class Answered:
 
 @dataclass(frozen=True)
 class TorchExplain:
-    """The package's own layer trained as its README does, explained by its own `explain_class`.
+    """The package's own layer trained as in its README, explained by its own `explain_class`.
 
     Args:
-        python: the interpreter that has the package; None for the one that $LOGICLENS_TORCH_EXPLAIN names, or that of
-            `.venv-reference` in the current folder.
+        python: the interpreter that has the package; default: $LOGICLENS_TORCH_EXPLAIN, or that of `.venv-reference` in
+            the current folder.
         hidden: widths of the hidden layers; the first is the entropy layer's.
         temperature: τ of the entropy layer.
         penalty_weight: λ of the entropy loss.
-        epochs: passes over the training rows; the last one is kept.
-        batch_size: rows in a step, shuffled; None for all of them.
-        learning_rate: of AdamW.
-        loss: a binary question for each class, as in the README, or cross-entropy over classes, as in the paper.
-        top_k: how many local rules are looked at.
+        epochs: number of epochs; the last one is kept.
+        batch_size: rows per step, shuffled; None: all rows.
+        learning_rate: learning rate of AdamW.
+        loss: binary cross-entropy per class, as in the README, or cross-entropy over classes, as in the paper.
+        top_k: number of local rules to consider.
         exact_only: its `max_accuracy`.
         max_minterm: its `max_minterm_complexity`.
-        timeout: seconds after which the other interpreter is ended; its simplification has no bound of its own.
+        timeout: seconds after which the other interpreter is stopped; its simplification has no limit.
     """
 
     python: Path | None = None
@@ -94,7 +94,7 @@ class TorchExplain:
     timeout: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what the other side would misread."""
+        """Raise for settings that the other side would misread."""
         if self.loss not in ("binary", "cross_entropy"):
             raise LogicLensError(f"loss must be 'binary' or 'cross_entropy', got {self.loss!r}.")
         if (
@@ -104,7 +104,7 @@ class TorchExplain:
             raise LogicLensError("hidden, epochs, batch_size, top_k and max_minterm must be at least 1.")
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> PeerLearned:
-        """Rules come from the training rows and are chosen on the validation rows."""
+        """Learn: rules come from the training rows and are chosen on the validation rows."""
         python, rows = self._interpreter(), train.append(validation)
         with tempfile.TemporaryDirectory(prefix="logiclens-") as folder:
             source, destination = Path(folder, "given.npz"), Path(folder, "found.npz")
@@ -130,7 +130,7 @@ class TorchExplain:
     def given(
         self, rows: ConceptTable, *, n_train: int, seed: int, network: EntropyNet | None = None
     ) -> dict[str, Any]:
-        """What the other interpreter is told; with a `network` of the same shape it does not train but takes that."""
+        """Return the input for the other interpreter; given a `network` of the same shape, it does not train."""
         if rows.labels is None or rows.is_multilabel:
             raise LogicLensError("torch_explain is compared on rows with one class number each.")
         weights = [] if network is None else [p.detach().cpu().numpy() for p in network.parameters()]
@@ -149,7 +149,7 @@ class TorchExplain:
         }
 
     def answered(self, path: Path, rows: ConceptTable) -> Answered:
-        """What the other interpreter wrote, with its network built again here from its weights."""
+        """Read the answer of the other interpreter, and rebuild its network from its weights."""
         with np.load(path, allow_pickle=False) as file:
             found = dict(file)
         if not np.isfinite(found["logits"]).all():
@@ -173,7 +173,7 @@ class TorchExplain:
         return python
 
     def _threads(self, n_train: int, rows: ConceptTable) -> int:
-        """One for small work, as our own training has; 0 leaves it to the other side."""
+        """Return one thread for small work, as in our own training; 0 leaves the choice to the other side."""
         weights = rows.n_concepts * self.hidden[0] * len(rows.class_names)
         return int(min(self.batch_size or n_train, n_train) * weights < SMALL_WORK)
 
@@ -195,14 +195,14 @@ class TorchExplain:
 
 PASSED_ON = ("temperature", "penalty_weight", "epochs", "learning_rate", "loss", "top_k", "exact_only")
 NOTHING = ("", "None")
-"""How the package writes that it found nothing; `True` and `False` are formulas."""
+"""The texts of the package for "nothing found"; `True` and `False` are formulas."""
 
 
 def run_peer(command: Sequence[str], folder: Path, timeout: float | None = None) -> None:
-    """Run another interpreter to its end; it ends when this process does, however that comes about."""
+    """Run another interpreter to its end; it also ends when this process does."""
     errors = folder / "errors.txt"
     with errors.open("wb") as file:
-        # Its standard input stays open as long as this process lives: that is how it knows.
+        # Its standard input stays open while this process lives: that is how it knows.
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=file)
         try:
             status = process.wait(timeout)
@@ -219,7 +219,7 @@ def run_peer(command: Sequence[str], folder: Path, timeout: float | None = None)
 
 
 def read_formula(text: str, names: Sequence[str]) -> DNF:
-    """The formula that the package wrote in its own names, `feature0000000007` for concept 7.
+    """Parse a formula in the names of the package, `feature0000000007` for concept 7.
 
     >>> read_formula("(~feature0000000000 & feature0000000001)", ["tall", "dark"])
     DNF('~tall & dark')

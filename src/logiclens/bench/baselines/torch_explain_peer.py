@@ -1,7 +1,7 @@
-"""What the interpreter with `torch_explain` 1.5.1 runs: train on the rows of one file, write what was found to another.
+"""The program of the interpreter with `torch_explain` 1.5.1: train on the rows of one file, write results to another.
 
-It stands alone: that interpreter knows nothing of logiclens. Start it with `-I`, or the file beside this one is taken
-for the package of its name.
+It must not import logiclens, which that interpreter does not have. Start it with `-I`, or it imports the file beside
+this one instead of the package of that name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def network(n_concepts: int, n_classes: int, hidden: list[int], temperature: flo
 
 
 def train(model: torch.nn.Sequential, concepts: torch.Tensor, labels: torch.Tensor, given: dict[str, Any]) -> None:
-    """AdamW on the loss asked for plus the package's entropy loss; shuffled batches; the last epoch is kept."""
+    """Train with AdamW on the loss plus the package's entropy loss, in shuffled batches; keep the last epoch."""
     from torch_explain.nn.functional import entropy_logic_loss  # type: ignore[import-not-found]
 
     n_classes, n_rows = int(given["n_classes"]), len(concepts)
@@ -54,7 +54,7 @@ def train(model: torch.nn.Sequential, concepts: torch.Tensor, labels: torch.Tens
 def extract(
     model: torch.nn.Sequential, concepts: torch.Tensor, labels: torch.Tensor, given: dict[str, Any]
 ) -> list[str]:
-    """The text of each class: rules from the training rows, scored on the others, which come behind them."""
+    """Return the text of each class: rules from the training rows, scored on the rows after them."""
     from torch_explain.logic.nn.entropy import explain_class  # type: ignore[import-not-found]
 
     n_classes, n_train = int(given["n_classes"]), int(given["n_train"])
@@ -79,7 +79,7 @@ def extract(
 
 
 def main(source: str, destination: str) -> None:
-    """Read settings and rows, train unless weights came with them, extract, write weights, texts and times."""
+    """Read settings and rows, train unless weights are given, extract, and write weights, texts and times."""
     with np.load(source, allow_pickle=False) as file:
         given = dict(file)
     if int(given["threads"]):
@@ -102,13 +102,13 @@ def main(source: str, destination: str) -> None:
         logits = model(concepts).squeeze(-1).numpy()
     found = {f"weight{i}": parameter.detach().numpy() for i, parameter in enumerate(model.parameters())}
     found |= {"texts": np.array(texts, dtype=np.str_), "logits": logits}
-    # Each by the clock, and of the processor.
+    # Each elapsed, and of the CPU.
     found |= {"seconds_training": np.subtract(trained, begun), "seconds_extracting": np.subtract(done, trained)}
     np.savez(destination, **found)  # type: ignore[arg-type]
 
 
 def leave_with_parent() -> None:
-    """End this process when the one that started it is gone, which closes the other end of standard input."""
+    """End this process when its parent is gone, which closes the other end of standard input."""
     sys.stdin.read()
     os._exit(1)
 

@@ -1,13 +1,12 @@
-"""The data sets by name: the four of the paper read from a folder, and small ones that need none."""
+"""The data sets by name: the four of the paper, read from a folder, and small ones that need no files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from logiclens.bench.datasets.dataset import Dataset
+from logiclens.bench.datasets.dataset import SOURCES, Dataset, checked
 from logiclens.bench.datasets.images import cub, mnist
-from logiclens.bench.datasets.provenance import SOURCES, checked
 from logiclens.bench.datasets.synthetic import parity, random_dnf, xor
 from logiclens.bench.datasets.tabular import breast_cancer, digits_parity, iris, mimic2, mimic2_early, vdem, wine
 from logiclens.errors import LogicLensError, unknown
@@ -31,12 +30,12 @@ _AT_HAND: dict[str, Callable[[], Dataset]] = {
 
 
 def names() -> tuple[str, ...]:
-    """The names of the data sets: first those that are read from a folder."""
+    """Return the names of the data sets, first those that are read from a folder."""
     return (*_FROM_FOLDER, *_AT_HAND)
 
 
 def load(name: str, folder: str | Path | None = None) -> Dataset:
-    """A data set by name; `folder` holds the files of those that need some, each checked to be the one that is known.
+    """Load a data set by name; `folder` holds the files of those that need some, which are checked by their hash.
 
     >>> iris = load("iris")
     >>> len(iris), iris.class_names
@@ -49,14 +48,14 @@ def load(name: str, folder: str | Path | None = None) -> Dataset:
 
 
 def check(name: str, folder: str | Path | None = None) -> None:
-    """Refuse, before any long work, a data set whose files are not all there as they are known."""
+    """Raise, before any long work, if a file of a data set is missing or altered."""
     place = _place(name, folder)
     for file in () if place is None else SOURCES[name.removesuffix("-early")].files:
         checked(Path(str(place)), file.path)
 
 
 def _place(name: str, folder: str | Path | None) -> Path | None:
-    """The folder that a data set is read from; None for one that needs none."""
+    """Return the folder that a data set is read from, or None if it needs none."""
     if name in _AT_HAND:
         return None
     if name not in _FROM_FOLDER:

@@ -1,4 +1,4 @@
-"""MNIST and CUB: images with annotated concepts, which an encoder has to see."""
+"""MNIST and CUB: images with annotated concepts, which an encoder predicts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.bench.datasets.dataset import Dataset, GivenConcepts, identifier
-from logiclens.bench.datasets.provenance import checked
+from logiclens.bench.datasets.dataset import Dataset, GivenConcepts, checked, identifier
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, require_extra
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 PRESENT = 50.0
-"""An attribute is one of a species where more than this percentage of people saw it."""
+"""A species has an attribute if more than this percentage of people saw it."""
 SPECIES = 10
-"""An attribute is kept where at least so many species have it."""
+"""An attribute is kept if at least this many species have it."""
 SIDE = 128
 MNIST_REMARKS = (
     "The digit decides the class, so formulas over the true digits are known beforehand: what is measured is how well "
@@ -39,7 +38,7 @@ CUB_REMARKS = (
 
 
 def mnist(folder: Path) -> Dataset:
-    """60,000 digits as images `[60000, 1, 28, 28]`, 10 concepts, odd or even; the official 10,000 are `final`."""
+    """Load 60,000 digits `[60000, 1, 28, 28]`, 10 concepts, odd or even; the official 10,000 test rows are `final`."""
     final = _digits(folder, "t10k", "mnist-final", None)
     return _digits(folder, "train", "mnist", final)
 
@@ -64,7 +63,7 @@ def _digits(folder: Path, part: str, name: str, final: Dataset | None) -> Datase
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """The array of bytes in a packed idx file: two zeros, the type, the number of axes, their lengths, the bytes."""
+    """Read the bytes of a compressed idx file: two zeros, the type, the number of axes, their lengths, the bytes."""
     with gzip.open(path, "rb") as file:
         content = file.read()
     if len(content) < 4 or content[:3] != b"\x00\x00\x08":
@@ -84,7 +83,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
 
 
 def cub(folder: Path) -> Dataset:
-    """11,788 photographs `[11788, 3, 128, 128]` of 200 species of birds, 108 concepts that people see in a species."""
+    """Load 11,788 photographs `[11788, 3, 128, 128]` of 200 bird species, with 108 concepts per species."""
     names, present = _attributes(folder)
     class_names = tuple(line.split(".", 1)[1] for line in _named_lines(checked(folder, "cub/classes.txt")))
     numbers = np.loadtxt(checked(folder, "cub/image_class_labels.txt.gz"), dtype=np.int64, ndmin=2)
@@ -102,7 +101,7 @@ def cub(folder: Path) -> Dataset:
 
 
 def _attributes(folder: Path) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
-    """The names of the attributes that are kept, and which species has which."""
+    """Return the names of the kept attributes, and which species has which."""
     shares = np.loadtxt(checked(folder, "cub/class_attribute_labels_continuous.txt.gz"), ndmin=2)
     present = shares > PRESENT
     kept = present.sum(axis=0) >= SPECIES
@@ -112,12 +111,12 @@ def _attributes(folder: Path) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
 
 
 def _named_lines(path: Path) -> list[str]:
-    """What follows the number in each line of a file."""
+    """Return the text after the number in each line of a file."""
     return [line.split(" ", 1)[1] for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _unzipped(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """The images of a zip file, in the order of their numbers."""
+    """Return the images of a zip file, in the order of their numbers."""
     with require_extra("images", "reading the images of cub"):
         from PIL import Image
 
@@ -128,7 +127,7 @@ def _unzipped(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.uint8]:
         with Image.open(content, formats=["WEBP"]) as image:
             images[place] = np.moveaxis(np.asarray(image.convert("RGB")), 2, 0)
 
-    # Pillow decodes outside of Python's lock, so threads share the work.
+    # Pillow decodes without the interpreter lock, so threads share the work.
     with zipfile.ZipFile(path) as archive, ThreadPoolExecutor(os.cpu_count()) as pool:
         for _ in pool.map(decode, range(len(numbers))):
             pass

@@ -1,4 +1,4 @@
-"""Data made from a known formula, to see whether a method finds it."""
+"""Data made from a known formula, to test whether a method finds it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CLASSES = ("no", "yes")
 
 
 def xor() -> Dataset:
-    """2,000 rows, 6 concepts; the class is whether one of the first two is true without the other."""
+    """Make 2,000 rows with 6 concepts; the class is whether exactly one of the first two is true."""
     return _made(
         "xor", "Exclusive or: is just one of x1 and x2 true?", _odd(2), _rows(np.random.default_rng(0), 2000, 6)
     )
 
 
 def parity() -> Dataset:
-    """2,000 rows, 10 concepts; the class is whether an odd number of the first four is true."""
+    """Make 2,000 rows with 10 concepts; the class is whether an odd number of the first four is true."""
     return _made(
         "parity",
         "Parity: is an odd number of x1, x2, x3 and x4 true?",
@@ -37,16 +37,16 @@ def parity() -> Dataset:
 def random_dnf(
     *, n_rows: int = 2000, n_concepts: int = 30, n_cubes: int = 4, width: int = 3, noise: float = 0.05, seed: int = 0
 ) -> Dataset:
-    """Rows labelled by a formula drawn at random, with a share of the labels flipped.
+    """Make rows labelled by a random formula, with a share of the labels flipped.
 
     Args:
-        n_rows: how many rows; each concept is true on half of them, whatever the others are.
-        n_concepts: how many concepts; those that the formula does not name are there to distract.
-        n_cubes: how many cubes the formula of `yes` has. That of `no` is its negation, which is refused where it has
-            more than 10,000 cubes.
-        width: how many literals a cube has.
-        noise: the probability that a label is flipped; `truth` is of the labels before.
-        seed: of everything that is drawn.
+        n_rows: number of rows; each concept is true on half of them, independent of the others.
+        n_concepts: number of concepts; those that the formula does not name are distractors.
+        n_cubes: number of cubes in the formula of `yes`. The formula of `no` is its negation, which is refused if
+            it has more than 10,000 cubes.
+        width: number of literals per cube.
+        noise: probability that a label is flipped; `truth` refers to the labels before.
+        seed: random seed.
 
     >>> made = random_dnf(n_cubes=2, width=2, seed=1)
     >>> made.truth[1]
@@ -65,7 +65,7 @@ def random_dnf(
             f"got {n_cubes}."
         )
     random = np.random.default_rng(seed)
-    # No two cubes over the same concepts: a & b and a & ~b would be a.
+    # No two cubes over the same concepts: a & b | a & ~b would be a.
     cubes: dict[frozenset[str], Cube] = {}
     while len(cubes) < n_cubes:
         chosen = random.choice(n_concepts, width, replace=False)
@@ -77,20 +77,20 @@ def random_dnf(
 
 
 def _odd(n: int) -> DNF:
-    """An odd number of the first concepts is true."""
+    """Return the formula that an odd number of the first concepts is true."""
     signs = [sign for sign in product((True, False), repeat=n) if sum(sign) % 2]
     return DNF(Cube(Literal(f"x{place + 1}", positive) for place, positive in enumerate(sign)) for sign in signs)
 
 
 def _rows(random: np.random.Generator, n_rows: int, n_concepts: int) -> NDArray[np.bool_]:
-    """Concepts that are true on half of the rows, whatever the others are."""
+    """Draw concepts that are true on half of the rows, independent of each other."""
     return random.integers(2, size=(n_rows, n_concepts)).astype(np.bool_)
 
 
 def _made(
     name: str, title: str, yes: DNF, bits: NDArray[np.bool_], flipped: NDArray[np.bool_] | None = None
 ) -> Dataset:
-    """The rows labelled by a formula, some of the labels flipped."""
+    """Label the rows by a formula and flip some of the labels."""
     n_rows, n_concepts = bits.shape
     names = tuple(f"x{place + 1}" for place in range(n_concepts))
     labels = yes.evaluate(bits, names).astype(np.int64)

@@ -9,32 +9,31 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from logiclens.bench.datasets.dataset import BinnedConcepts, Dataset, GivenConcepts, identifier
-from logiclens.bench.datasets.provenance import checked
+from logiclens.bench.datasets.dataset import BinnedConcepts, Dataset, GivenConcepts, checked, identifier
 from logiclens.concepts.concept_table import ConceptTable
 
 INK = 8
-"""A pixel, from 0 to 16, counts as inked from here on."""
+"""A pixel, from 0 to 16, counts as inked from this value on."""
 
 
 def breast_cancer() -> Dataset:
-    """569 tumours, 30 measurements of their cell nuclei."""
+    """Load 569 tumours with 30 measurements of their cell nuclei."""
     title = "Breast cancer, Wisconsin diagnostic: is a tumour malignant or benign?"
     return _binned("breast-cancer", title, load_breast_cancer(as_frame=True))
 
 
 def wine() -> Dataset:
-    """178 wines, 13 measurements."""
+    """Load 178 wines with 13 measurements."""
     return _binned("wine", "Wine: which of three growers made it?", load_wine(as_frame=True))
 
 
 def iris() -> Dataset:
-    """150 flowers, 4 measurements."""
+    """Load 150 flowers with 4 measurements."""
     return _binned("iris", "Iris: of which of three species is a flower?", load_iris(as_frame=True))
 
 
 def digits_parity() -> Dataset:
-    """1,797 handwritten digits of 8 x 8 pixels; whether a pixel is inked is a concept."""
+    """Load 1,797 handwritten digits of 8 x 8 pixels; each pixel is a concept: inked or not."""
     bunch = load_digits(as_frame=True)
     labels = bunch.target.to_numpy().astype(np.int64) % 2
     class_names = ("even", "odd")
@@ -50,7 +49,7 @@ def digits_parity() -> Dataset:
 
 
 def _binned(name: str, title: str, bunch: Any) -> Dataset:
-    """A table of numbers, each as LOW, NORMAL and HIGH with a third of the fitted rows in each."""
+    """Return a table of numbers, each as LOW, NORMAL and HIGH with a third of the fitted rows in each."""
     frame: pd.DataFrame = bunch.data.rename(columns=identifier)
     labels = bunch.target.to_numpy().astype(np.int64)
     class_names = tuple(str(klass) for klass in bunch.target_names)
@@ -68,27 +67,27 @@ NUMBERS = (
     "platelet_first", "sodium_first", "potassium_first", "tco2_first", "chloride_first", "bun_first",
     "creatinine_first", "po2_first", "pco2_first", "iv_day_1",
 )  # fmt: skip
-"""In the order of the file. `service_num` is binary, and binned all the same, as in the paper's experiments."""
+"""The numbers, in file order. `service_num` is binary and binned all the same, as in the paper's experiments."""
 LATE = ("icu_los_day", "iv_day_1", "abg_count")
-"""What may be known only after admission."""
+"""Columns that may be known only after admission."""
 DEATHS = ("day_28_flg", "hosp_exp_flg", "icu_exp_flg")
 
 
 def mimic2(folder: Path) -> Dataset:
-    """1,776 patients, 90 concepts: 12 flags, and 26 numbers as LOW, NORMAL and HIGH."""
+    """Load 1,776 patients with 90 concepts: 12 flags, and 26 numbers as LOW, NORMAL and HIGH."""
     late = f"{', '.join(LATE)} may be known only after admission; mimic2-early leaves them out."
     return _read(folder, "mimic2", NUMBERS, late)
 
 
 def mimic2_early(folder: Path) -> Dataset:
-    """The same patients without what may be known only after admission: 81 concepts."""
+    """Load the same patients without columns that may be known only after admission: 81 concepts."""
     late = f"{', '.join(LATE)}, which may be known only after admission, are left out."
     return _read(folder, "mimic2-early", tuple(name for name in NUMBERS if name not in LATE), late)
 
 
 def _read(folder: Path, name: str, numbers: tuple[str, ...], late: str) -> Dataset:
     table = pd.read_csv(checked(folder, "mimic2/full_cohort_data.csv.gz"))
-    # censor_flg is 0 where a death is on record, however long after the stay.
+    # censor_flg is 0 if a death is on record, however long after the stay.
     died = (table[list(DEATHS)] == 1).any(axis=1) | (table["censor_flg"] == 0)
     labels = died.to_numpy().astype(np.int64)
     inputs = table[[*FLAGS, *numbers]]
@@ -128,7 +127,7 @@ CONCEPTS = {
 TARGET = "v2x_polyarchy"
 CUT = 0.5
 MISSING = 0.05
-"""The largest share of rows on which an indicator may be missing."""
+"""The largest share of missing values of an indicator."""
 REMARKS = (
     "The target, polyarchy, is by definition half api plus half mpi, so the concepts all but define it.",
     "These are version 12 of V-Dem and its indicators on their continuous scale; the paper used version 10.",
@@ -138,7 +137,7 @@ REMARKS = (
 
 
 def vdem(folder: Path) -> Dataset:
-    """3,260 country-years from 2001 to 2021, 14 indices above 0.5; the inputs are low-level indicators, with gaps."""
+    """Load 3,260 country-years from 2001 to 2021: 14 indices cut at 0.5; inputs are low-level indicators with gaps."""
     indices = pd.read_csv(checked(folder, "vdem/vdem_concepts_2001_2021.csv.gz"))
     indices = indices.dropna(subset=[*CONCEPTS.values(), TARGET])
     labels = (indices[TARGET] > CUT).to_numpy().astype(np.int64)
@@ -158,10 +157,10 @@ def vdem(folder: Path) -> Dataset:
 
 
 def _indicators(everything: pd.DataFrame, indices: pd.DataFrame) -> pd.DataFrame:
-    """The low-level indicators of these country-years: V-Dem's own columns that are not indices."""
+    """Return the low-level indicators of these country-years: V-Dem's own columns that are not indices."""
     key = ["country_text_id", "year"]
     rows = indices[key].merge(everything, on=key, how="left", validate="one_to_one")
-    # Every index starts with v2x, every indicator with v2; the rest says which country and year, or was added later.
+    # Every index starts with v2x, every indicator with v2; the other columns identify rows or were added later.
     names = [name for name in rows.columns if name.startswith("v2") and not name.startswith("v2x")]
     numbers = rows[names].select_dtypes("number")
     return numbers.loc[:, numbers.isna().mean() <= MISSING]

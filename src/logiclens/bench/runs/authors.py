@@ -1,8 +1,8 @@
-"""Training and extraction as the authors' scripts do them, for comparison only.
+"""Training and extraction as in the authors' scripts, for comparison only.
 
-Only rows on which label and network agree give rules; a rule loses literals while a score does not fall; the best rules
-by score, not by support, are OR-ed while that improves the score. A class may end up without a formula. Written from a
-description of what the scripts do, without sympy: all scores are counts of bits in packed rows.
+Only rows on which label and network agree give rules. A rule drops literals while its score does not fall. The best
+rules by score, not by support, are OR-ed while that improves the score. A class may end without a formula. Written
+from a description of the scripts, without sympy: all scores are bit counts in packed rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from logiclens.train.config import threads_for
 LEARNING_RATE = 1e-2
 WEIGHT_DECAY = 1e-2
 ENCODER_HIDDEN, ENCODER_TEMPERATURE = (100, 50), 5_000.0
-"""Of the first network of a cascade."""
+"""Settings of the first network of a cascade."""
 
 
 def train_as_authors(
@@ -47,9 +47,9 @@ def train_as_authors(
     batch_size: int | None,
     seed: int,
 ) -> EntropyNet:
-    """A network trained on rows with one class each, soft or Boolean, every row counting once.
+    """Train a network on rows with one class each, soft or Boolean, all with the same weight.
 
-    `batch_size` is None for the full batch; the last batch may be smaller.
+    `batch_size` None means the full batch; the last batch may be smaller.
     """
     labels = single_labels(train)
     if epochs < 1 or (batch_size is not None and batch_size < 1):
@@ -69,7 +69,7 @@ def train_as_authors(
 def encoder_as_authors(
     inputs: NDArray[np.float32], concepts: NDArray[np.float32], *, epochs: int, seed: int
 ) -> EntropyNet:
-    """Their first network of a cascade (V-Dem): from standardised inputs to concepts, two unshuffled batches a pass."""
+    """Train the first network of a cascade (V-Dem), from standardised inputs to concepts, in two unshuffled batches."""
     network = untrained(
         inputs.shape[1], concepts.shape[1], ENCODER_HIDDEN, temperature=ENCODER_TEMPERATURE, generator=_seeded(seed)
     )
@@ -89,10 +89,10 @@ def untrained(
     temperature: float,
     generator: torch.Generator | None = None,
 ) -> EntropyNet:
-    """The authors' network before training.
+    """Return the authors' network before training.
 
-    Their rule of drawing weights takes all of the entropy layer's last two axes for its fan-in, so that the bound is
-    1/√(width · concepts), for the bias too; the layers behind it are drawn as usual.
+    Their initialisation takes the product of the entropy layer's last two axes as fan-in, so the bound is
+    1/√(width · concepts), also for the bias; later layers are initialised as usual.
     """
     network = EntropyNet(
         n_concepts,
@@ -111,7 +111,7 @@ def untrained(
 
 
 def single_labels(table: ConceptTable) -> NDArray[np.int64]:
-    """The class number of each row; refuses rows without one, and rows that do not count once."""
+    """Return the class number of each row; raise for rows without one, or with a weight other than 1."""
     if table.labels is None or table.is_multilabel:
         raise LogicLensError("the authors' method needs one class number a row: pass labels=[...] of one dimension.")
     if not (table.weight == 1).all():
@@ -122,7 +122,7 @@ def single_labels(table: ConceptTable) -> NDArray[np.int64]:
 def _train(
     network: EntropyNet, batches: Sequence[tuple[torch.Tensor, torch.Tensor]], penalty_weight: float, epochs: int
 ) -> None:
-    """On the GPU if there is one; the network comes back from it."""
+    """Train on the GPU if there is one, and return the network on the CPU."""
     device = device_of(None)
     network.to(device)
     batches = [(concepts.to(device), answers.to(device)) for concepts, answers in batches]
@@ -130,7 +130,7 @@ def _train(
     for epoch in range(epochs):
         for concepts, answers in batches:
             optimizer.zero_grad(set_to_none=True)
-            # A matrix of answers asks for several concepts at once, a row of them for one class.
+            # A matrix of targets means several concepts at once, a vector means one class.
             task_loss = F.binary_cross_entropy_with_logits if answers.ndim == 2 else F.cross_entropy
             loss = task_loss(network(concepts), answers) + penalty_weight * entropy_logic_loss(network)
             loss.backward()  # type: ignore[no-untyped-call]
@@ -148,23 +148,23 @@ Score = OneOf["macro_f1", "accuracy"]
 Words = NDArray[np.uint64]
 
 CUT = 0.5
-"""Concepts and relevance count above this, not from it on as in our own method."""
+"""Concepts and relevance count if strictly above this; our own method includes equality."""
 BLOCK = 2048
-"""Minterms that are evaluated at a time, so that many of them take no more memory than their scores."""
+"""Number of minterms evaluated at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True)
 class Aggregation:
-    """How rules are found and put together; as in the authors' scripts where nothing is said.
+    """How rules are found and combined; the defaults are those of the authors' scripts.
 
     Args:
-        top_k: how many minterms, the best first, are looked at.
-        exact_only: whether a literal goes only where the score without it is exactly 1 (their `max_accuracy`).
+        top_k: number of minterms to consider, best first.
+        exact_only: whether a literal is dropped only if the score without it is exactly 1 (their `max_accuracy`).
         score: macro-F1 over yes and no, or accuracy.
-        max_minterm: a minterm has so many concepts, those of the largest attention, whether relevant or not; written
-            from the largest attention down. None: the relevant concepts, from the smallest attention up.
-        logit_cut: the network says yes to a class where its output is above this.
-        reduced_on: the rows that literals are dropped on: those kept of the local rows, or the scored rows.
+        max_minterm: number of concepts in a minterm, those with the largest attention, relevant or not, written from
+            the largest attention down. None: the relevant concepts, from the smallest attention up.
+        logit_cut: the network says yes to a class if its output is above this.
+        reduced_on: the rows on which literals are dropped: the kept local rows, or the scored rows.
     """
 
     top_k: int = 10
@@ -175,7 +175,7 @@ class Aggregation:
     reduced_on: OneOf["kept", "scored"] = "kept"
 
     def __post_init__(self) -> None:
-        """Refuse what gives no rule at all."""
+        """Raise for settings that give no rule at all."""
         if self.top_k < 1 or (self.max_minterm is not None and self.max_minterm < 1):
             raise LogicLensError(f"top_k and max_minterm must be at least 1, got {self.top_k} and {self.max_minterm}.")
         if self.score not in ("macro_f1", "accuracy") or self.reduced_on not in ("kept", "scored"):
@@ -186,7 +186,7 @@ class Aggregation:
 
 
 TORCH_EXPLAIN = Aggregation(score="accuracy", logit_cut=0.0, reduced_on="scored")
-"""What `torch_explain` 1.5.1 does with `simplify=True, try_all=False`, seen from outside."""
+"""The behaviour of `torch_explain` 1.5.1 with `simplify=True, try_all=False`, observed from outside."""
 
 
 @dataclass(frozen=True)
@@ -196,9 +196,9 @@ class Step:
     Attributes:
         minterm: the concepts of a row, in written order.
         alone: its score on the scored rows.
-        reduced: what is left of it after literals were dropped.
-        together: the score of everything in the running list with it; None where that is constant, and skipped.
-        taken: whether that was better than all before.
+        reduced: the literals that remain after dropping.
+        together: the score of the running disjunction with it; None if that is constant, which is skipped.
+        taken: whether that score was better than all before.
     """
 
     minterm: Cube
@@ -210,10 +210,10 @@ class Step:
 
 @dataclass(frozen=True)
 class ClassRules:
-    """The formula of a class and how it came about.
+    """The formula of a class and how it was found.
 
-    Where nothing was found the formula is `DNF.false`; the authors' scripts count such a class 0 in accuracy, fidelity
-    and complexity, which is not what `False` would score.
+    If nothing was found the formula is `DNF.false`; the authors' scripts count such a class as 0 in accuracy, fidelity
+    and complexity, which differs from the scores of `False`.
     """
 
     formula: DNF
@@ -233,7 +233,7 @@ def explain_as_authors(
     score: Score = "macro_f1",
     max_minterm: int | None = None,
 ) -> tuple[DNF, ...]:
-    """One formula for each class, `DNF.false` where none was found; see `aggregate_as_authors` for which."""
+    """Return one formula per class, `DNF.false` if none was found; see `aggregate_as_authors`."""
     aggregation = Aggregation(top_k, exact_only, score, max_minterm)
     return tuple(rules.formula for rules in aggregate_as_authors(network, local_rows, scored_rows, aggregation))
 
@@ -241,7 +241,7 @@ def explain_as_authors(
 def aggregate_as_authors(
     network: nn.Module, local_rows: ConceptTable, scored_rows: ConceptTable, aggregation: Aggregation | None = None
 ) -> tuple[ClassRules, ...]:
-    """The rules of each class: minterms of local rows, chosen by their score against the labels of the scored rows."""
+    """Return the rules of each class: minterms of local rows, chosen by their score on the scored rows."""
     aggregation = Aggregation() if aggregation is None else aggregation
     labels, scored_labels = single_labels(local_rows), single_labels(scored_rows)
     if local_rows.names != scored_rows.names or local_rows.class_names != scored_rows.class_names:
@@ -265,7 +265,7 @@ def aggregate_as_authors(
 
 
 def _columns(relevance: NDArray[np.float64], max_minterm: int | None) -> NDArray[np.intp]:
-    """The concepts of a class's minterms, in the order in which they are written (and dropped)."""
+    """Return the concepts of a class's minterms, in the order in which they are written (and dropped)."""
     if max_minterm is not None:
         return np.argsort(-relevance, kind="stable")[:max_minterm]
     order = np.argsort(relevance, kind="stable")
@@ -280,7 +280,7 @@ def _rules(
     names: Sequence[str],
     aggregation: Aggregation,
 ) -> ClassRules:
-    """The rules of one class from the rows on which label and network agree."""
+    """Return the rules of one class from the rows on which label and network agree."""
     n_yes, n_no = int(yes.sum()), int((~yes).sum())
     if min(n_yes, n_no) < 2:
         reason = f"label and network agree on {n_yes} rows of the class and on {n_no} others: both must be at least 2."
@@ -292,7 +292,7 @@ def _rules(
     judged = scored
     if aggregation.reduced_on == "kept":
         judged = _Judged(pack_columns(bits.T), yes, aggregation.score)
-    # A rule is reduced whatever the others are, so only those that can be taken need to be.
+    # Reducing a rule does not depend on the others, so only rules that can be taken are reduced.
     kept = judged.reduced(minterms[best], columns, exact_only=aggregation.exact_only)
     everything = np.ones(len(columns), dtype=np.bool_)
     fires = scored.fires(minterms[best], columns, kept)
@@ -307,7 +307,7 @@ def _rules(
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
-    """A minterm with its score, what is left of it, and the scored rows on which that holds."""
+    """A minterm with its score, its remaining literals, and the scored rows on which these hold."""
 
     minterm: Cube
     alone: float
@@ -316,7 +316,7 @@ class _Candidate:
 
 
 def _aggregate(candidates: Sequence[_Candidate], scored: _Judged) -> ClassRules:
-    """OR rule after rule; what brings no gain stays in the running list all the same, as in the authors' scripts."""
+    """OR rule after rule; a rule without gain stays in the running disjunction, as in the authors' scripts."""
     running: list[Cube] = []
     fired = np.zeros_like(scored.valid)
     formula, best, constant = DNF.false, 0.0, False
@@ -324,7 +324,7 @@ def _aggregate(candidates: Sequence[_Candidate], scored: _Judged) -> ClassRules:
     for candidate in candidates:
         running.append(candidate.reduced)
         fired = fired | candidate.fires
-        # Nothing leaves the running list of a constant, so it stays one.
+        # Nothing is removed from a constant running disjunction, so it stays constant.
         constant = constant or (np.array_equal(fired, scored.valid) and simplified(DNF(running)) == DNF.true)
         together = None if constant else float(scored.scores(fired[None])[0])
         taken = together is not None and together > best
@@ -340,9 +340,9 @@ def _aggregate(candidates: Sequence[_Candidate], scored: _Judged) -> ClassRules:
 
 
 def simplified(formula: DNF) -> DNF:
-    """A short formula of the same meaning, but one cube, or a disjunction of single literals, is left as it is.
+    """Return a short formula of the same meaning; one cube, or a disjunction of single literals, is returned as it is.
 
-    So does sympy's `simplify_logic`: it returns `a | b | ~b` unseen, which is then scored, and taken for a formula.
+    sympy's `simplify_logic` does the same: it returns `a | b | ~b` unchanged, which is then scored as a formula.
     """
     if len(formula) == 1 or all(len(cube) == 1 for cube in formula):
         return formula
@@ -354,7 +354,7 @@ def simplified(formula: DNF) -> DNF:
 
 
 class _Judged:
-    """Packed Boolean rows with a yes or no each; evaluates and scores minterms, 64 rows to a word."""
+    """Packed Boolean rows with a yes or no each; evaluates and scores minterms, 64 rows per word."""
 
     def __init__(self, words: Words, yes: NDArray[np.bool_], score: Score) -> None:
         self.words, self.score = words, score
@@ -362,7 +362,7 @@ class _Judged:
         self.yes, self.valid = pack_columns(np.stack([yes, np.ones_like(yes)]))
 
     def scores(self, fires: Words) -> NDArray[np.float64]:
-        """The score of each row of `fires` `[formulas, words]`."""
+        """Return the score of each row of `fires` `[formulas, words]`."""
         said = np.bitwise_count(fires).sum(axis=-1, dtype=np.int64)
         both = np.bitwise_count(fires & self.yes).sum(axis=-1, dtype=np.int64)
         wrong, missed = said - both, self.n_yes - both
@@ -371,14 +371,14 @@ class _Judged:
         return macro_f1_of_counts(both, missed, wrong, self.n_rows - self.n_yes - wrong)
 
     def minterm_scores(self, minterms: NDArray[np.bool_], columns: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The score of each minterm `[minterms, columns]` alone."""
+        """Return the score of each minterm `[minterms, columns]` alone."""
         blocks = [minterms[first : first + BLOCK] for first in range(0, len(minterms), BLOCK)]
         return np.concatenate([self.scores(self.fires(block, columns)) for block in blocks])
 
     def fires(
         self, minterms: NDArray[np.bool_], columns: NDArray[np.intp], kept: NDArray[np.bool_] | None = None
     ) -> Words:
-        """On which rows each minterm holds, or what is kept of it."""
+        """Return on which rows each minterm, or its kept literals, holds."""
         fires = np.repeat(self.valid[None], len(minterms), axis=0)
         for i in range(len(columns)):
             holds = self._holds(minterms, columns, i)
@@ -386,7 +386,7 @@ class _Judged:
         return fires
 
     def reduced(self, minterms: NDArray[np.bool_], columns: NDArray[np.intp], *, exact_only: bool) -> NDArray[np.bool_]:
-        """Which literals stay when one after the other goes if the score does not fall; the last one always stays."""
+        """Drop each literal in turn if the score does not fall, and return which remain; the last one always does."""
         n, length = minterms.shape
         # later[i]: the rows on which the literals from the i-th on hold.
         later = np.repeat(self.valid[None, None], n, axis=1).repeat(length + 1, axis=0)
@@ -403,7 +403,7 @@ class _Judged:
         return kept
 
     def _holds(self, minterms: NDArray[np.bool_], columns: NDArray[np.intp], i: int) -> Words:
-        """On which rows the i-th literal of each minterm holds."""
+        """Return on which rows the i-th literal of each minterm holds."""
         flip = np.where(minterms[:, i], np.uint64(0), ~np.uint64(0))[:, None]
         holds: Words = self.words[columns[i]] ^ flip
         return holds

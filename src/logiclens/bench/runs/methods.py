@@ -1,4 +1,4 @@
-"""The methods that are compared: what each is called, and how it learns from a fold."""
+"""The registry of compared methods: the name of each, and how it learns from a fold."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from logiclens.bench.baselines.column_generation import ColumnGeneration
 from logiclens.bench.baselines.exhaustive import BestShortDNF
 from logiclens.bench.baselines.learner import Learned, Learner
 from logiclens.bench.baselines.psi import Psi
-from logiclens.bench.baselines.ripper import Ripper
 from logiclens.bench.baselines.rrl import RRL
-from logiclens.bench.baselines.rule_lists import BRL, Figs, GreedyRuleList
+from logiclens.bench.baselines.rule_learners import BRL, Figs, GreedyRuleList, Ripper
 from logiclens.bench.baselines.simple_rules import SMALL_TREES, OneR, Stump, Tree
 from logiclens.bench.baselines.torch_explain import TorchExplain
-from logiclens.bench.runs.encoding import predicted_classes
-from logiclens.bench.runs.fold_data import FoldData
+from logiclens.bench.runs.fold_data import FoldData, predicted_classes
 from logiclens.bench.runs.ours import Authors, Exact, Joint, Ours
 from logiclens.bench.runs.tasks import Task
 from logiclens.concepts.concept_table import ConceptTable
@@ -34,10 +32,10 @@ class Method:
     """One method.
 
     Args:
-        name: what tables and the command line know it by.
-        kind: ours, the simplest rules, other learners of rules, black boxes, or the reference implementation.
-        learn: from a fold to what was learned.
-        suits: which tasks it is for.
+        name: its name in tables and on the command line.
+        kind: ours, the simplest rules, other rule learners, black boxes, or the reference implementation.
+        learn: learns from a fold.
+        suits: tests whether it can be run on a task.
     """
 
     name: str
@@ -47,7 +45,7 @@ class Method:
 
 
 def _on(make: Callable[[Task], Learner]) -> Callable[[FoldData], Learned]:
-    """A learner of concept tables, on concepts cut at 0.5: it learns from such rows, and is asked about such rows."""
+    """Wrap a learner of concept tables so that it learns and predicts on concepts cut at 0.5."""
 
     def learn(fold: FoldData) -> Learned:
         learned = make(fold.task)(fold.train.hard(), fold.validation.hard(), seed=fold.seed)
@@ -57,7 +55,7 @@ def _on(make: Callable[[Task], Learner]) -> Callable[[FoldData], Learned]:
 
 
 def _uncut(make: Callable[[Task], Learner]) -> Callable[[FoldData], Learned]:
-    """A black box, on concepts as they are: a predicted one keeps its probability."""
+    """Wrap a black box, which sees concepts uncut: a predicted one keeps its probability."""
 
     def learn(fold: FoldData) -> Learned:
         return make(fold.task)(fold.train, fold.validation, seed=fold.seed)
@@ -70,7 +68,7 @@ def _same(learner: Learner) -> Callable[[FoldData], Learned]:
 
 
 def _direct(fold: FoldData) -> Learned:
-    """g: X → Y: the encoder trained straight to the classes."""
+    """Predict with g: X → Y, the encoder trained on the classes directly."""
     said = predicted_classes(fold.encoding, fold.dataset, fold.rows)
 
     def predict(table: ConceptTable) -> NDArray[np.intp]:
@@ -83,7 +81,7 @@ def _direct(fold: FoldData) -> Learned:
 
 
 def _torch_explain(task: Task) -> Learner:
-    """The reference implementation with the task's network; ten local rules, since more may take its sympy for ever."""
+    """The reference implementation with the task's network; ten local rules, since with more its sympy may not end."""
     network = task.network
     return TorchExplain(
         hidden=network.hidden, temperature=network.temperature, penalty_weight=network.penalty_weight,
@@ -92,7 +90,7 @@ def _torch_explain(task: Task) -> Learner:
 
 
 def _sample(task: Task) -> tuple[int, ...] | None:
-    """Of CUB's 200 species every twentieth, for those who learn one class against the rest for minutes."""
+    """Every twentieth of CUB's 200 species, for methods that learn one class against the rest in minutes."""
     return tuple(range(0, 200, 20)) if task.dataset == "cub" else None
 
 
@@ -126,7 +124,7 @@ METHODS: dict[str, Method] = {
         Method("direct", "black box", _direct, lambda task: task.dataset in ("mnist", "cub")),
     )
 }
-"""By name, in the order of tables."""
+"""The methods by name, in the order of tables."""
 GROUPS: dict[str, tuple[str, ...]] = {
     kind.replace(" ", "-"): tuple(name for name, method in METHODS.items() if method.kind == kind)
     for kind in dict.fromkeys(method.kind for method in METHODS.values())
@@ -135,7 +133,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def named_methods(names: Iterable[str]) -> tuple[Method, ...]:
-    """The methods of these names, or of the groups `ours`, `simplest`, `rules`, `reference`, `black-box`, `all`."""
+    """Return the methods of these names or groups: `ours`, `simplest`, `rules`, `reference`, `black-box`, `all`."""
     asked: dict[str, Method] = {}
     for name in names:
         if name != "all" and name not in METHODS and name not in GROUPS:

@@ -1,4 +1,4 @@
-"""Our own networks as methods of the comparison, trained together for all folds or settings."""
+"""Our own networks as methods of the comparison; the networks of all folds or settings are trained together."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from torch import nn
 from logiclens.bench.baselines.black_box import plain_network
 from logiclens.bench.baselines.learner import Learned
 from logiclens.bench.runs.authors import Aggregation, aggregate_as_authors, train_as_authors
-from logiclens.bench.runs.encoding import HIDDEN, prepared_inputs
-from logiclens.bench.runs.fold_data import FoldData
+from logiclens.bench.runs.fold_data import HIDDEN, FoldData, prepared_inputs
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimator.classifier import EntropyClassifier
@@ -37,14 +36,14 @@ from logiclens.train.encoder import EncoderConfig
 from logiclens.train.fit_many import fit_many
 
 SMALL = 1 << 24
-"""Folds are trained together where all of them have at most so many outputs of first layers."""
+"""Folds are trained together if each has at most this many first-layer outputs."""
 KEPT = 64
-"""Networks that are kept."""
+"""Maximum number of networks that are kept."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedNetwork:
-    """A network, its share of the time that training took, and how much of that time was spent just now."""
+    """A trained network, its share of the training time, and the part of that time that was spent in this run."""
 
     network: EntropyNet
     share: tuple[float, float]
@@ -52,7 +51,7 @@ class TrainedNetwork:
 
     @property
     def elsewhere(self) -> tuple[float, float]:
-        """Seconds and CPU seconds to add to what a clock shows."""
+        """Return the seconds and CPU seconds to add to the measured ones."""
         return self.share[0] - self.spent[0], self.share[1] - self.spent[1]
 
 
@@ -60,7 +59,7 @@ class TrainedNetwork:
 class _Kept:
     network: EntropyNet
     share: tuple[float, float]
-    # Keeps the tables alive that the key names by their identity.
+    # Keeps the tables alive, since the key contains their identity.
     fold: FoldData
 
 
@@ -68,9 +67,9 @@ _kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
 
 
 def trained(fold: FoldData, *, soft: bool = False) -> TrainedNetwork:
-    """The network of a fold, trained as the paper's text says; on the GPU if there is one.
+    """Return the network of a fold, trained as in the paper's text, on the GPU if there is one.
 
-    With `soft` it sees the values that an encoder gave, instead of these cut at 0.5.
+    With `soft` it sees the values of the encoder instead of these cut at 0.5.
     """
     spent = (0.0, 0.0)
     if _key(fold, soft) not in _kept:
@@ -78,7 +77,7 @@ def trained(fold: FoldData, *, soft: bool = False) -> TrainedNetwork:
         try:
             spent = _train(together, soft)
         except LogicLensError:
-            # One of them cannot be trained: if it is this one, it says so by itself.
+            # One of them cannot be trained; if it is this one, training it alone raises.
             if len(together) == 1:
                 raise
             spent = _train([fold], soft)
@@ -87,7 +86,7 @@ def trained(fold: FoldData, *, soft: bool = False) -> TrainedNetwork:
 
 
 def forget() -> None:
-    """Keep no network, so that the next run trains its own."""
+    """Forget all networks, so that the next run trains its own."""
     _kept.clear()
 
 
@@ -96,18 +95,18 @@ def _key(fold: FoldData, soft: bool) -> tuple[object, ...]:
 
 
 def _together(fold: FoldData) -> Sequence[FoldData]:
-    """The folds to train in one pass with this one: all that belong with it, if they are small."""
+    """Return the folds to train in one pass with this one: its family, if all are small."""
     settings = fold.task.network
     folds = fold.siblings()
     width = sum(settings.hidden) * len(fold.train.class_names)
     if sum(len(one.train) + len(one.validation) for one in folds) * width > SMALL:
         return [fold]
-    # A fold whose rows were changed does not belong with those it was made from.
+    # A fold whose rows were changed does not belong to the family of the original.
     return folds if any(_key(one, False) == _key(fold, False) for one in folds) else [fold]
 
 
 def _train(folds: Sequence[FoldData], soft: bool) -> tuple[float, float]:
-    """Train and keep the networks of folds; returns the time that took."""
+    """Train and keep the networks of folds; return the time that took."""
     wall, cpu = time.perf_counter(), time.process_time()
     cut: dict[int, ConceptTable] = {}
 
@@ -120,7 +119,7 @@ def _train(folds: Sequence[FoldData], soft: bool) -> tuple[float, float]:
         for one in (fold.task.network for fold in folds)
     ]
     with warnings.catch_warnings():
-        # A concept that is constant on the training part of a fold is nothing to act upon.
+        # A concept that is constant on the training part of a fold needs no action.
         warnings.simplefilter("ignore", LogicLensWarning)
         fit_many(
             networks,
@@ -150,12 +149,12 @@ def _fresh(fold: FoldData) -> EntropyNet:
 
 @dataclass(frozen=True)
 class Ours:
-    """Train as the paper's text says (best validation epoch, full batch, ReLU), and choose formulas by a method.
+    """Train as in the paper's text (best validation epoch, full batch, ReLU) and choose formulas by a method.
 
     Args:
         method: how formulas are chosen.
-        score_against: what formulas match, or candidates are scored against; the paper's text compares with labels.
-        soft: whether the network sees the values that an encoder gave, instead of these cut at 0.5.
+        score_against: what formulas are scored against; the paper's text compares with labels.
+        soft: whether the network sees the values of the encoder instead of these cut at 0.5.
     """
 
     method: Method = "search"
@@ -168,9 +167,9 @@ class Ours:
         learned = trained(fold, soft=self.soft)
         network = learned.network
         with warnings.catch_warnings():
-            # What such a warning says, a constant formula, is counted in the results.
+            # The results count the constant formulas that this warning reports.
             warnings.simplefilter("ignore", LogicLensWarning)
-            # The text lets validation rows decide; ours decides on all rows that are not for the test.
+            # The paper chooses on validation rows; our method on all rows except the test rows.
             rows, judges = (train, validation) if self.method == "paper" else (train.append(validation), None)
             explanation = explain_all(network, rows, judges, method=self.method, score_against=self.score_against)
         reasons = (f"{one.name}: {one.reason}" for one in explanation.classes if one.reason)
@@ -181,10 +180,10 @@ class Ours:
 
 @dataclass(frozen=True)
 class Exact:
-    """Rules that the search finds with a committee as teacher, compiled into a network that equals them.
+    """Rules found by the search with a committee as teacher, compiled into a network that equals them.
 
-    The validation rows stop the training of the networks and nothing else; length and share of the teacher are chosen
-    by cross-validation inside the training rows.
+    Validation rows are only used for early stopping; length and weight of the teacher are chosen by cross-validation
+    within the training rows.
     """
 
     def __call__(self, fold: FoldData) -> Learned:
@@ -203,11 +202,11 @@ class Exact:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LogicLensWarning)
             names = np.array(train.class_names)
-            # A class that no training row has cannot be learned, nor choose an epoch.
+            # A class without training rows cannot be learned, and must not influence early stopping.
             held = held.take(np.flatnonzero(np.isin(np.asarray(held.labels), np.asarray(train.labels))))
             held_out = (held, names[np.asarray(held.labels)]) if len(held) else None
             model.fit(train, names[np.asarray(train.labels)], held_out=held_out)
-        # The classifier sorts its classes; the task has an order of its own, and maybe more of them.
+        # The classifier sorts its classes; the task has its own order, and may have more classes.
         place = np.array([train.class_names.index(str(label)) for label in model.classes_])
         formulas: dict[int, DNF | Complement] = dict(zip(place.tolist(), model.learned_.formulas, strict=True))
 
@@ -225,10 +224,10 @@ class Exact:
 
 @dataclass(frozen=True)
 class Authors:
-    """Training and aggregation as the authors' scripts have them (see `logiclens.bench.runs.authors`).
+    """Training and aggregation as in the authors' scripts (see `logiclens.bench.runs.authors`).
 
     Args:
-        top_k: how many local rules are aggregated, where not as the script of the task has it.
+        top_k: number of local rules to aggregate; default: as in the script of the task.
     """
 
     top_k: int | None = None
@@ -238,7 +237,7 @@ class Authors:
         scripts, settings = fold.task.scripts, fold.task.network
         train, validation = fold.train.hard(), fold.validation.hard()
         if scripts is None:
-            # A task of ours: what most of their scripts do.
+            # This task is not theirs: do what most of their scripts do.
             top_k, exact_only, scored, halved = 10, False, train, True
         else:
             top_k, exact_only, halved = scripts.top_k, scripts.exact_only, scripts.halved
@@ -260,34 +259,34 @@ class Authors:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The class with the largest output, for each row."""
+    """Predicts the class with the largest output for each row."""
 
     network: nn.Module
     hard: bool
 
     def __call__(self, table: ConceptTable) -> NDArray[np.intp]:
-        """Predict."""
+        """Return the class number of each row."""
         reading = read(self.network, table.hard() if self.hard else table, "argmax")
         said: NDArray[np.intp] = reading.logits.argmax(axis=1)
         return said
 
 
 def device_name() -> str:
-    """What networks were trained on, for those who read their times."""
+    """Return the name of the device on which networks are trained."""
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
 def with_settings(fold: FoldData, **changes: Any) -> FoldData:
-    """The same fold with other settings of the network, for a grid; it belongs with no others."""
+    """Return the fold with other network settings, for a grid; it belongs to no family."""
     return replace(fold, task=replace(fold.task, network=replace(fold.task.network, **changes)), family=None)
 
 
 @dataclass(frozen=True)
 class Joint:
-    """Both networks at once: the loss of the classes plus that of the concepts, on concepts cut at 0.5.
+    """Both networks trained jointly: the loss of the classes plus that of the concepts, on concepts cut at 0.5.
 
-    The training rows shape the concepts they are explained by, so this is joint in the sense of concept bottlenecks;
-    test rows are seen by neither network. (In sequence, each row's concepts come from a network that did not see it.)
+    The training rows shape the concepts that explain them, as in joint concept bottlenecks; neither network sees test
+    rows. (In sequential training the concepts of each row come from a network that did not see it.)
     """
 
     def __call__(self, fold: FoldData) -> Learned:

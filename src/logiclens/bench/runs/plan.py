@@ -1,23 +1,37 @@
-"""Every method on every fold: planned, run in processes of their own, and written down run by run."""
+"""Run every method on every fold: plan the runs, run them in processes, measure, and record each run.
+
+A sweep is a grid of temperature τ and penalty λ instead of methods.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 
+import numpy as np
+
+from logiclens.bench.baselines.learner import Learned
 from logiclens.bench.datasets.catalogue import check
-from logiclens.bench.runs.encoding import predicted_classes, predicted_concepts
-from logiclens.bench.runs.fold_data import Source, encoded_rows, fold_data
-from logiclens.bench.runs.measurement import measured, stated
+from logiclens.bench.runs.fold_data import (
+    FoldData,
+    Source,
+    encoded_rows,
+    fold_data,
+    predicted_classes,
+    predicted_concepts,
+)
 from logiclens.bench.runs.methods import METHODS, Method
-from logiclens.bench.runs.ours import device_name
+from logiclens.bench.runs.ours import Authors, Ours, device_name, with_settings
 from logiclens.bench.runs.results import (
+    FORMULA,
+    NOTE,
     OK,
     SWEEP,
     TOY,
@@ -31,15 +45,19 @@ from logiclens.bench.runs.results import (
     read_results,
     write_results,
 )
-from logiclens.bench.runs.sweep import sweep_run
 from logiclens.bench.runs.tasks import TASKS, Protocol, Task, has_protocol
 from logiclens.bench.runs.toy import TOY_MODELS, toy_run
 from logiclens.bench.runs.workers import Outcome, capacity, run_jobs
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
+from logiclens.estimator.cross_validation import fires
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.text import format_formula
+from logiclens.metrics.scores import accuracy, complexity, explanation_accuracy, fidelity
 
 Metrics = list[tuple[str, str]]
 LAST_TEST = ("model_accuracy", "explanation_accuracy", "fidelity")
-"""What is measured on rows kept for a last test too."""
+"""The metrics that are also measured on the rows of a final test."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +67,10 @@ class Plan:
     Args:
         runs: every run, in the order of the table.
         source: where rows come from.
-        protocols: those of the folder.
-        n_workers: how many runs at a time; None for one on each core, or as many as a cluster takes.
-        limit: seconds a run may take; None for as long as it takes.
-        retry: whether runs that failed, were stopped or skipped before are run again.
+        protocols: the protocols of the results folder.
+        n_workers: runs at a time; None: one per core, or as many as a cluster takes.
+        limit: maximum seconds per run; default: none.
+        retry: whether runs that failed, or were stopped or skipped, are run again.
     """
 
     runs: tuple[Run, ...]
@@ -64,19 +82,19 @@ class Plan:
 
     @property
     def grid(self) -> tuple[str, ...]:
-        """The settings of a sweep, whose networks are trained in one pass."""
+        """Return the settings of a sweep, whose networks are trained in one pass."""
         return tuple(dict.fromkeys(run.method for run in self.runs if run.task.startswith(SWEEP)))
 
     @property
     def header(self) -> Header:
-        """What all results of a folder have in common."""
+        """Return the settings that all results of a folder share."""
         source = self.source
         return Header(self.protocols, source.n_folds, source.seed, source.encoder_epochs)
 
 
 @dataclass(frozen=True)
 class Step:
-    """How far a bench has come: what ended last, how many are done, and the seconds that are left, as far as known."""
+    """Progress of a bench: the last run, the number of runs done, and the estimated seconds left, if known."""
 
     label: str
     status: str
@@ -87,7 +105,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Preparation:
-    """The predicted concepts of one fold or, with `classes`, the classes that an encoder predicts straight away."""
+    """The concepts of a fold to predict or, with `classes`, the classes that an encoder predicts directly."""
 
     task: str
     protocol: Protocol
@@ -96,14 +114,14 @@ class Preparation:
 
     @property
     def label(self) -> str:
-        """What it is, in words."""
+        """Return a description of this preparation."""
         return f"{'classes' if self.classes else 'concepts'} of {self.task}, {self.protocol}, fold {self.fold}"
 
 
 def runs_of(
     tasks: Sequence[Task], methods: Sequence[Method], protocols: Sequence[Protocol], n_folds: int
 ) -> tuple[Run, ...]:
-    """Every run of these, fold by fold, leaving out what a task or protocol does not have."""
+    """Return every run of these, fold by fold, without what a task or protocol does not have."""
     found = []
     for protocol, task, fold, method in product(protocols, tasks, range(n_folds), methods):
         if method.suits(task) and has_protocol(task, protocol) and not (fold and _is_one(task, protocol, method)):
@@ -112,19 +130,19 @@ def runs_of(
 
 
 def _is_one(task: Task, protocol: Protocol, method: Method) -> bool:
-    """Whether all folds would be one and the same run: one split, and one encoder for all seeds."""
+    """Test whether all folds are the same run: there is one split, and one encoder for all seeds."""
     return method.name == "direct" and protocol == "paper" and task.scripts is not None and task.scripts.one_split
 
 
 def toy_runs(n_seeds: int) -> tuple[Run, ...]:
-    """The toy comparison: model C with every seed, the others with the first."""
+    """Return the runs of the toy comparison: model C with every seed, the others with the first."""
     return tuple(
         Run(TOY, "paper", model, seed) for seed in range(n_seeds) for model in TOY_MODELS if model == "C" or not seed
     )
 
 
 def bench(plan: Plan, folder: Path, tell: Callable[[Step], None] = lambda _step: None) -> Results:
-    """Do what is not done yet and return the whole table. A kill loses the runs in progress and nothing else."""
+    """Run what is missing and return the whole table. If the process is killed, only the current runs are lost."""
     if begun(folder):
         open_folder(folder, plan.header)
     for name in dict.fromkeys(TASKS[run.task.removeprefix(SWEEP)].dataset for run in plan.runs if run.task != TOY):
@@ -142,7 +160,7 @@ def _carry_out(plan: Plan, folder: Path, tell: Callable[[Step], None]) -> Result
         return run not in asked or status == OK or not (plan.retry or status.startswith("skipped"))
 
     kept = before.only(stays)
-    # Also drops lines of a run that a kill cut off.
+    # This also drops the lines of a run that was killed while writing.
     write_results(folder, kept)
     waiting = [run for run in plan.runs if run not in kept.runs]
     failed = _prepare(plan, waiting, tell)
@@ -159,9 +177,9 @@ def _carry_out(plan: Plan, folder: Path, tell: Callable[[Step], None]) -> Result
 
 
 def _prepare(plan: Plan, waiting: Sequence[Run], tell: Callable[[Step], None]) -> dict[Preparation | None, str]:
-    """Predict concepts first, each fold once: runs then read them, and their time is that of the method alone.
+    """Predict concepts first, once per fold, so that the time of a run is the time of its method.
 
-    Returns what could not be predicted, with the reason.
+    Return the preparations that failed, with the reason.
     """
     wanted = [needed for run in waiting if (needed := _needs(run)) is not None]
     failed: dict[Preparation | None, str] = {}
@@ -172,7 +190,7 @@ def _prepare(plan: Plan, waiting: Sequence[Run], tell: Callable[[Step], None]) -
 
 
 def _needs(run: Run) -> Preparation | None:
-    """What has to be predicted before a run; None where concepts are given."""
+    """Return what must be predicted before a run, or None if its concepts are given."""
     name = run.task.removeprefix(SWEEP)
     if name not in TASKS or not TASKS[name].encoded:
         return None
@@ -189,7 +207,7 @@ def prepare_all(
     *,
     classes: bool = True,
 ) -> None:
-    """Predict the concepts of every fold and, for images, their classes, unless these are not wanted."""
+    """Predict the concepts of every fold and, for images and unless `classes` is False, their classes."""
     jobs = [
         _preparation(task, protocol, fold, classes=direct)
         for task, protocol, fold, direct in product(tasks, protocols, range(source.n_folds), (False, True))
@@ -201,7 +219,7 @@ def prepare_all(
 
 
 def _preparation(task: Task, protocol: Protocol, fold: int, *, classes: bool) -> Preparation:
-    # Where the scripts have one split, one encoder serves all seeds.
+    # If the scripts have one split, one encoder serves all seeds.
     shared = protocol == "paper" and task.scripts is not None and task.scripts.one_split
     return Preparation(task.name, protocol, 0 if shared else fold, classes)
 
@@ -216,7 +234,7 @@ def _predict(
 
 
 def prepare(source: Source, n_workers: int | None, job: Preparation) -> None:
-    """Make the predicted concepts and classes of a fold, or find that they are there."""
+    """Predict the concepts or classes of a fold, unless they are in the cache."""
     if n_workers != 1:
         _use_one_thread()
     dataset, rows, encoding = encoded_rows(source, TASKS[job.task], job.protocol, job.fold)
@@ -224,7 +242,7 @@ def prepare(source: Source, n_workers: int | None, job: Preparation) -> None:
 
 
 def work(source: Source, run: Run, grid: Sequence[str] = ()) -> Metrics:
-    """One run: learn from the fold, measure on its test rows. `grid` are the settings of the sweep it belongs to."""
+    """Do one run: learn from the fold and measure on its test rows. `grid` are the settings of its sweep."""
     _use_one_thread()
     if run.task == TOY:
         return list(toy_run(run))
@@ -248,7 +266,7 @@ def work(source: Source, run: Run, grid: Sequence[str] = ()) -> Metrics:
     if fold.final is not None:
         found += [(f"final_{metric}", value) for metric, value in measured(learned, fold.final) if metric in LAST_TEST]
     if fold.task.encoded:
-        # Trained jointly, concepts may drift away from what their names say.
+        # With joint training, concepts may drift away from the meaning of their names.
         annotated = fold.dataset.concepts(fold.rows.train).take(fold.rows.test)
         found.append(("concept_accuracy", f"{(test.boolean() == annotated.boolean()).mean():.6f}"))
     found += [("device", device_name())] if METHODS[run.method].kind == "ours" else []
@@ -258,21 +276,21 @@ def work(source: Source, run: Run, grid: Sequence[str] = ()) -> Metrics:
 def _use_one_thread() -> None:
     import torch
 
-    # Runs side by side share the cores; small networks gain nothing from more.
+    # Runs in parallel share the cores; small networks gain nothing from more threads.
     torch.set_num_threads(1)
 
 
 class Pace:
-    """Guesses the time that is left from how long runs like those to come have taken."""
+    """Estimates the remaining time from the duration of similar runs."""
 
     def __init__(self, total: int, n_workers: int) -> None:
-        """Begin with no run done."""
+        """Start with no run done."""
         self.total, self.n_workers = total, n_workers
         self.seconds: dict[tuple[str, str], list[float]] = {}
         self.ended: set[Run] = set()
 
     def step(self, outcome: Outcome[Run], runs: Sequence[Run]) -> Step:
-        """Note that a run has ended."""
+        """Record that a run has ended."""
         run = outcome.job
         self.ended.add(run)
         self.seconds.setdefault((run.task, run.method), []).append(outcome.seconds)
@@ -280,12 +298,100 @@ class Pace:
         return Step(label, outcome.status, len(self.ended), self.total, self.left(runs))
 
     def left(self, runs: Sequence[Run]) -> float:
-        """Seconds that the runs still to come will take together, over all workers."""
+        """Return the estimated seconds for the remaining runs, over all workers."""
         return sum(self._guess(run) for run in runs if run not in self.ended) / self.n_workers
 
     def _guess(self, run: Run) -> float:
-        """The mean of the same method on the same task, else of the method, else of everything."""
+        """Return the mean duration of the same method on the same task, else of the method, else of all runs."""
         alike = self.seconds.get((run.task, run.method))
         alike = alike or [s for (_, method), all_s in self.seconds.items() if method == run.method for s in all_s]
         alike = alike or [s for all_s in self.seconds.values() for s in all_s]
         return sum(alike) / len(alike)
+
+
+def measured(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
+    """Yield the metrics as name and text; shares are in [0, 1].
+
+    A method that explains a sample of the classes is scored on these only, and not as a model.
+    """
+    if test.labels is None or test.labels.ndim != 1:
+        raise LogicLensError("a method is measured on rows that have one class each.")
+    said = learned.predict(test)
+    if learned.classes is None:
+        yield "model_accuracy", _number(accuracy(test.labels, said))
+    if learned.formulas is None:
+        return
+    chosen = list(range(len(test.class_names))) if learned.classes is None else list(learned.classes)
+    fired = fires(learned.formulas, PackedRows.of(test.boolean(), test.names))
+    answers = said[:, None] == np.array(chosen) if learned.answers is None else learned.answers(test)
+    yield "explanation_accuracy", _number(explanation_accuracy(fired, test.targets()[:, chosen], test.weight))
+    yield "complexity", _number(complexity(learned.formulas))
+    agreement = fidelity(learned.formulas, fired, answers, test.weight)
+    if learned.classes is None:
+        yield "fidelity", _number(agreement.accuracy)
+        yield "fidelity_macro_f1", _number(agreement.macro_f1)
+        yield "fidelity_constant_false", _number(agreement.constant_false)
+    else:
+        yield "classes", str(len(chosen))
+    yield "constant_formulas", str(agreement.constant_formulas)
+
+
+def stated(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
+    """Yield the formulas and notes as text."""
+    names = test.class_names if learned.classes is None else [test.class_names[k] for k in learned.classes]
+    for name, formula in zip(names, learned.formulas or (), strict=False):
+        yield f"{FORMULA}{name}", format_formula(formula)
+    if learned.notes:
+        yield NOTE, " ".join(learned.notes)
+
+
+def _number(value: float) -> str:
+    return f"{value:.6f}"
+
+
+TEMPERATURES = (4.0, 5.0, 6.0)
+PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3)
+"""The paper's grid for V-Dem."""
+_SETTING = re.compile(r"tau=(\S+) lambda=(\S+)")
+
+
+def sweep_runs(
+    task: Task, protocols: Sequence[Protocol], n_folds: int, temperatures: Sequence[float], penalties: Sequence[float]
+) -> tuple[Run, ...]:
+    """Return one run per setting and fold."""
+    return tuple(
+        Run(f"{SWEEP}{task.name}", protocol, f"tau={tau:g} lambda={penalty:g}", fold)
+        for protocol, tau, penalty, fold in product(protocols, temperatures, penalties, range(n_folds))
+        if has_protocol(task, protocol)
+    )
+
+
+def sweep_run(fold: FoldData, setting: str, grid: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """Train with a setting and measure on validation rows, which choose the setting, and on test rows.
+
+    The first run trains the networks of all settings in `grid`, on all folds, in one pass.
+    """
+    changed = _set(fold, setting)
+    family = partial(_family, fold, tuple(dict.fromkeys([setting, *grid])))
+    begun, cpu = time.perf_counter(), time.process_time()
+    learned = (Authors(top_k=10) if fold.protocol == "paper" else Ours("search"))(replace(changed, family=family))
+    seconds, cpu_seconds = learned.elsewhere
+    yield "seconds", f"{time.perf_counter() - begun + seconds:.4f}"
+    yield "cpu_seconds", f"{time.process_time() - cpu + cpu_seconds:.4f}"
+    yield from measured(learned, fold.test)
+    chosen_by = dict(measured(learned, fold.validation))
+    yield "validation_accuracy", chosen_by["model_accuracy"]
+    yield "validation_explanation_accuracy", chosen_by["explanation_accuracy"]
+    yield from stated(learned, fold.test)
+
+
+def _set(fold: FoldData, setting: str) -> FoldData:
+    read = _SETTING.fullmatch(setting)
+    if read is None:
+        raise LogicLensError(f"a setting of a sweep is written 'tau=5 lambda=1e-05', got {setting!r}.")
+    return with_settings(fold, temperature=float(read[1]), penalty_weight=float(read[2]))
+
+
+def _family(fold: FoldData, grid: Sequence[str]) -> list[FoldData]:
+    """Return every fold with every setting."""
+    return [_set(one, setting) for one in fold.siblings() for setting in grid]

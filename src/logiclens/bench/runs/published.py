@@ -1,4 +1,4 @@
-"""The figures that the paper prints, to be laid beside ours: copied from its tables, each with where it stands."""
+"""The figures that the paper prints, copied from its tables with their source, for comparison with ours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Column = str
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """A mean over five folds in the paper's unit, with its standard error where one is printed."""
+    """A mean over five folds in the paper's unit, with its standard error if one is printed."""
 
     mean: float
     standard_error: float | None
@@ -23,7 +23,7 @@ class PublishedFigure:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """One table of the paper: for each task a figure for each column."""
+    """One table of the paper: a figure per task and column."""
 
     source: str
     unit: str
@@ -53,7 +53,7 @@ class PaperFigures:
     sweep: tuple[PublishedSetting, ...]
 
     def figure(self, metric: str, task: str, column: Column) -> PublishedFigure | None:
-        """What the paper prints, or None where it prints nothing.
+        """Return the figure that the paper prints, or None.
 
         >>> paper_figures().figure("complexity", "mimic2", "entropy_net")
         PublishedFigure(mean=3.5, standard_error=0.88)
@@ -62,7 +62,7 @@ class PaperFigures:
         return table.rows.get(task, {}).get(column) if table else None
 
     def setting(self, task: str, temperature: float, penalty_weight: float) -> PublishedSetting | None:
-        """The line of the grid with these settings; None where the paper has none."""
+        """Return the line of the grid with these settings, or None."""
         wanted = (temperature, penalty_weight)
         lines = self.sweep if task == self.sweep_task else ()
         return next((line for line in lines if (line.temperature, line.penalty_weight) == wanted), None)
@@ -70,7 +70,7 @@ class PaperFigures:
 
 @cache
 def paper_figures() -> PaperFigures:
-    """The paper's figures, read once."""
+    """Read the paper's figures, once."""
     held = json.loads(resources.files(__package__).joinpath("published.json").read_text("utf-8"))
     tables = {
         metric: PublishedTable(

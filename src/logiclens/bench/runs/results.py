@@ -1,4 +1,4 @@
-"""The results of a folder: one measurement per line, and a header that says what they have in common."""
+"""The results of a folder: one measurement per line, and a header with the settings that all of them share."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from logiclens.storage import write_whole
 
 RESULTS_FILE = "results.csv"
 OK, FORMULA, NOTE = "ok", "formula:", "note"
-"""The status of a run that ended well; what the metric of a formula begins with, before its class; and of a remark."""
+"""The status of a successful run; the prefix of a formula's metric, before its class; and the metric of a remark."""
 TOY, SWEEP = "toy", "sweep:"
-"""Tasks that are none: the toy comparison, and what a grid of settings on a task begins with."""
+"""Names instead of a task: the toy comparison, and the prefix of a sweep."""
 STATUS = "status"
-"""The metric that closes a run: 'ok', or what came instead. Lines without it were cut off and do not count."""
+"""The metric that ends a run: 'ok' or the reason for its failure. Lines without it were cut off and are ignored."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One line. `fold` is the fold or seed; `value` is a number as text, or a formula, or a sentence."""
+    """One line. `fold` is the fold or seed; `value` is a number as text, a formula, or a sentence."""
 
     task: str
     protocol: str
@@ -42,13 +42,13 @@ class Measurement:
 
     @property
     def run(self) -> Run:
-        """The run it belongs to."""
+        """Return the run that this line belongs to."""
         return Run(self.task, self.protocol, self.method, self.fold)
 
 
 @dataclass(frozen=True, order=True)
 class Run:
-    """One method on one fold of a task: what is done whole or not at all."""
+    """One method on one fold of a task, which is done completely or not at all."""
 
     task: str
     protocol: str
@@ -61,30 +61,30 @@ COLUMNS = tuple(field.name for field in fields(Measurement))
 
 @dataclass(frozen=True)
 class Results:
-    """Measurements of finished runs, in the order they came."""
+    """Measurements of finished runs, in the order of recording."""
 
     lines: tuple[Measurement, ...]
 
     @property
     def runs(self) -> dict[Run, dict[str, str]]:
-        """For each run its metrics."""
+        """Return the metrics of each run."""
         found: dict[Run, dict[str, str]] = {}
         for line in self.lines:
             found.setdefault(line.run, {})[line.metric] = line.value
         return found
 
     def only(self, keeps: Callable[[Run, str], bool]) -> Results:
-        """The runs that are to be kept, judged by their status."""
+        """Return the runs that the predicate keeps, by their status."""
         kept = {line.run for line in self.lines if line.metric == STATUS and keeps(line.run, line.value)}
         return Results(tuple(line for line in self.lines if line.run in kept))
 
     def __iter__(self) -> Iterator[Measurement]:
-        """The lines, in order."""
+        """Return the lines, in order."""
         return iter(self.lines)
 
 
 def read_results(folder: Path) -> Results:
-    """The finished runs of a folder; none where there is no table yet."""
+    """Read the finished runs of a folder; there are none if there is no table yet."""
     path = folder / RESULTS_FILE
     if not path.exists():
         return Results(())
@@ -92,7 +92,7 @@ def read_results(folder: Path) -> Results:
     rows = list(csv.reader(io.StringIO(text, newline="")))
     if not rows or tuple(rows[0]) != COLUMNS:
         raise LogicLensError(f"{path} is not a table of results: its first line must be {','.join(COLUMNS)}.")
-    # A kill may have cut off the last line; a run without its last line, the status, does not count.
+    # A killed process may have left a partial last line; a run without its status does not count.
     whole = rows[1:] if text.endswith("\n") else rows[1:-1]
     for number, row in enumerate(whole[:-1], start=2):
         if not _is_whole(row):
@@ -109,7 +109,7 @@ def write_results(folder: Path, results: Results) -> None:
 
 
 def append_run(folder: Path, run: Run, metrics: Iterable[tuple[str, str]], status: str) -> None:
-    """Add one run: its measurements and its status, in one write that reaches the disk before this returns."""
+    """Append one run, its measurements and status, in one write that is on disk before this returns."""
     lines = [(*astuple(run), metric, value) for metric, value in metrics]
     with (folder / RESULTS_FILE).open("a", encoding="utf-8", newline="") as file:
         file.write(_text([*lines, (*astuple(run), STATUS, status)]))
@@ -134,14 +134,14 @@ def _text(rows: Iterable[Iterable[object]]) -> str:
 HEADER_FILE = "bench.json"
 LOCK = ".lock"
 STUDY = "search.db"
-"""Where a search in a folder is kept, if nothing else is said."""
+"""Return the default database of a search in a folder."""
 SCHEMA = 1
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "imodels", "wittgenstein", "mlxtend", "interpret-core")
 
 
 @dataclass(frozen=True)
 class Header:
-    """The settings that every run of a folder shares."""
+    """The settings that all runs of a folder share."""
 
     protocols: tuple[str, ...]
     folds: int
@@ -150,17 +150,17 @@ class Header:
 
 
 def begun(folder: Path) -> bool:
-    """Whether a bench was begun in a folder."""
+    """Test whether a folder has results."""
     return (folder / HEADER_FILE).exists()
 
 
 def open_folder(folder: Path, header: Header) -> None:
-    """Begin a folder of results, or see that one that is there was begun with the same settings."""
+    """Create a folder of results, or check that it was created with the same settings."""
     path = folder / HEADER_FILE
     if folder.exists() and not folder.is_dir():
         raise LogicLensError(f"{folder} is a file: name a folder for the results with --out.")
     if not path.exists():
-        # Concepts may have been predicted into it before, and settings searched for.
+        # It may already hold predicted concepts, or a search.
         if folder.exists() and any(entry.name not in ("concepts", STUDY) for entry in folder.iterdir()):
             raise LogicLensError(f"{folder} is not empty and holds no {HEADER_FILE} of a bench: name another folder.")
         try:
@@ -174,7 +174,7 @@ def open_folder(folder: Path, header: Header) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep a folder to one bench at a time: two would write each other's runs over."""
+    """Allow one bench at a time in a folder: two would overwrite each other's runs."""
     with (folder / LOCK).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -189,7 +189,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def read_header(folder: Path) -> dict[str, Any]:
-    """What a folder says of its results; nothing where it says nothing."""
+    """Read the header of a folder, which may be missing."""
     path = folder / HEADER_FILE
     if not path.exists():
         return {}
@@ -241,7 +241,7 @@ def _content(header: Header) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What the times were measured on, without a name."""
+    """Return a description of the machine on which times were measured, without its name."""
     import torch
 
     return {

@@ -1,4 +1,9 @@
-"""A search for settings: temperature, penalty, hidden widths and cuts, judged by validation rows in three ways."""
+"""A search for settings: temperature, penalty, hidden widths and cuts, judged by validation rows in three ways.
+
+Optuna's storage keeps the heartbeats of running trials, and its callback puts a lost trial back in the queue. Two parts
+are ours: Optuna records heartbeats only inside `Study.optimize`, which cannot draw trials in rounds; and a process of
+this machine that has ended is noticed at once, since after a grace period other trials would have been drawn first.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +26,8 @@ import pandas as pd
 from logiclens import __version__
 from logiclens.bench.datasets.dataset import BinnedConcepts
 from logiclens.bench.runs.fold_data import FoldData, Source, all_folds, dataset_of
-from logiclens.bench.runs.measurement import measured
 from logiclens.bench.runs.ours import Authors, Ours, forget, with_settings
-from logiclens.bench.runs.plan import Step, prepare_all
+from logiclens.bench.runs.plan import Step, measured, prepare_all
 from logiclens.bench.runs.tasks import TASKS, Protocol, Task
 from logiclens.bench.runs.workers import capacity, sentence, workers
 from logiclens.concepts.booleaniser import Booleaniser
@@ -31,15 +35,15 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning, require_extra
 
 BEAT, SILENCE = 10, 60
-"""Seconds between the signs of life of a trial, and without one until it counts as lost."""
+"""Seconds between two heartbeats of a trial, and seconds without a heartbeat after which a trial is lost."""
 TRIES = 10
-"""How often a study is opened: of several workers that make its tables at the same time, one succeeds."""
+"""Number of attempts to open a study: if several workers create its tables at the same time, one succeeds."""
 _HEADER, _READY, _REASON, _WORKER = "logiclens", "ready", "reason", "worker"
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A trial that ended well: what was set, and what that gave."""
+    """A completed trial: its parameters and values."""
 
     number: int
     params: dict[str, Any]
@@ -48,43 +52,45 @@ class Tried:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A trial to carry out. `place` is its number, not counting those that were lost."""
+    """A trial to run. `place` is its number without counting lost trials."""
 
     trial: Any
     place: int
 
     @property
     def number(self) -> int:
-        """As the study numbers it."""
+        """Return the number of the trial in the study."""
         return int(self.trial.number)
 
 
 class SharedStudy:
-    """Trials in a database that other processes and machines may work on too.
+    """Trials in a database that other processes and machines may share.
 
-    Each trial draws from a seed of its own, made of `seed` and its place. A trial that was lost with its worker is done
-    again with the same parameters, at the same place, so with one worker an interruption changes nothing.
+    Each trial is drawn from its own seed, which derives from `seed` and its place. A trial that was lost with its
+    worker is repeated with the same parameters at the same place, so with one worker an interruption changes nothing.
 
     Args:
-        url: of the database, `sqlite:///file.db` or `postgresql://user@host/name`.
-        name: of the study in it.
-        header: what all its trials have in common; a study that was begun with another is refused.
+        url: the database, `sqlite:///file.db` or `postgresql://user@host/name`.
+        name: the name of the study.
+        header: settings that all trials share; a study with other settings is refused.
         directions: "maximize" or "minimize" for each value.
-        seed: of what is tried.
+        seed: the random seed of the parameters.
     """
 
     def __init__(
         self, url: str, name: str, *, header: Mapping[str, Any], directions: Sequence[str], seed: int = 42
     ) -> None:
-        """Open the study, or begin it."""
+        """Open the study, or create it."""
         self.optuna = _optuna()
         self.seed, self.name = seed, name
-        self.open: dict[int, Any] = {}
+        self.open: dict[int, int] = {}
         self.ended = threading.Event()
         self.states = self.optuna.trial.TrialState
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", self.optuna.exceptions.ExperimentalWarning)
+            self.retry = self.optuna.storages.RetryHeartbeatStaleTrialCallback()
             self.storage, self.study = self._opened(url, directions)
+        self.id = self.storage.get_study_id_from_name(name)
         there = self.study.user_attrs.get(_HEADER)
         if there is None:
             self.study.set_user_attr(_HEADER, dict(header))
@@ -96,33 +102,34 @@ class SharedStudy:
                 )
 
     def __enter__(self) -> SharedStudy:
-        """Give signs of life from now on."""
+        """Start to send heartbeats."""
         self.beating = threading.Thread(target=self._beat, daemon=True)
         self.beating.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give back what was not ended."""
+        """Give unfinished trials back."""
         self.ended.set()
         self.beating.join()
-        for trial in list(self.open.values()):
-            self._lost(trial.number)
+        for number in list(self.open):
+            self._lost(number)
 
     def ask(self, total: int, suggest: Callable[[Any], None]) -> Asked | None:
-        """The next trial, its parameters drawn by `suggest`; None where `total` are done or being done."""
+        """Return the next trial with parameters from `suggest`, or None if `total` trials are done or running."""
         self._bury()
         if len(self._counted()) >= total:
             return None
         with warnings.catch_warnings():
-            # Signs of life are meant for a loop of Optuna's; ours gives them too.
+            # Optuna sends heartbeats only in its own loop; ours sends them as well.
             warnings.filterwarnings("ignore", "Heartbeat of storage")
             trial = self.study.ask()
-        self.open[trial.number] = trial
-        self.storage.record_heartbeat(trial._trial_id)
-        trial.set_user_attr(_WORKER, _this_process())
+        trial_id = self.storage.get_trial_id_from_study_id_trial_number(self.id, trial.number)
+        self.open[trial.number] = trial_id
+        self.storage.record_heartbeat(trial_id)
+        trial.set_user_attr(_WORKER, {**_this_process(), "trial": trial.number})
         counted = sorted(one.number for one in self._counted())
         if counted.index(trial.number) >= total:
-            # Another worker took the last one at the same time.
+            # Another worker took the last trial at the same time.
             self._told(trial.number, state=self.states.FAIL)
             return None
         lost = sum(one.number < trial.number for one in self._trials() if self._was_lost(one))
@@ -134,7 +141,7 @@ class SharedStudy:
         return Asked(trial, place)
 
     def tell(self, asked: Asked, values: Sequence[float] | None, reason: str = "") -> None:
-        """What a trial gave, or why it gave nothing."""
+        """Record the values of a trial, or the reason why it has none."""
         if values is not None and np.isfinite(values).all():
             self._told(asked.number, values=list(values))
         else:
@@ -142,20 +149,20 @@ class SharedStudy:
             self._told(asked.number, state=self.states.FAIL)
 
     def n_ended(self) -> int:
-        """How many trials ended, well or not."""
+        """Return the number of trials that have ended, successfully or not."""
         return sum(one.state != self.states.RUNNING for one in self._counted())
 
     @property
     def trouble(self) -> type[Exception]:
-        """What is raised where the database does not answer."""
+        """Return the exception type that means that the database does not answer."""
         return self.optuna.exceptions.StorageInternalError  # type: ignore[no-any-return]
 
     def tried(self) -> tuple[Tried, ...]:
-        """The trials that ended well, by number."""
+        """Return the completed trials, by number."""
         return tuple(_tried(one) for one in self._trials() if one.state == self.states.COMPLETE)
 
     def front(self) -> tuple[Tried, ...]:
-        """Those that no other trial beats in one value without losing in another."""
+        """Return the Pareto front: the trials that no other trial dominates."""
         return tuple(_tried(one) for one in self.study.best_trials)
 
     def _opened(self, url: str, directions: Sequence[str]) -> tuple[Any, Any]:
@@ -167,7 +174,7 @@ class SharedStudy:
                     engine_kwargs={"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None,
                     heartbeat_interval=BEAT,
                     grace_period=SILENCE,
-                    heartbeat_stale_trial_callback=_again,
+                    heartbeat_stale_trial_callback=self._again,
                 )
                 study = self.optuna.create_study(
                     storage=storage, study_name=self.name, directions=list(directions), load_if_exists=True
@@ -191,13 +198,15 @@ class SharedStudy:
         return trial.state == self.states.FAIL and _REASON not in trial.user_attrs
 
     def _counted(self) -> list[Any]:
-        """Trials that are done or being done."""
+        """Return the trials that are done or running."""
         return [one for one in self._trials() if one.state != self.states.WAITING and not self._was_lost(one)]
 
     def _bury(self) -> None:
-        """Trials whose worker is gone are lost, and tried again: at once where it was on this machine."""
+        """Mark trials as lost if their worker is gone: at once on this machine, else when its heartbeat is stale."""
         for one in self._trials():
-            if one.state == self.states.RUNNING and _is_gone(one.user_attrs.get(_WORKER)):
+            worker = one.user_attrs.get(_WORKER)
+            # A repeated trial carries the worker of the lost trial until it records its own.
+            if one.state == self.states.RUNNING and worker and worker.get("trial") == one.number and _is_gone(worker):
                 self._lost(one.number)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", self.optuna.exceptions.ExperimentalWarning)
@@ -205,10 +214,15 @@ class SharedStudy:
 
     def _lost(self, number: int) -> None:
         if self._told(number, state=self.states.FAIL):
-            _again(self.study, next(one for one in self._trials() if one.number == number))
+            self._again(self.study, next(one for one in self._trials() if one.number == number))
+
+    def _again(self, study: Any, trial: Any) -> None:
+        """Put a lost trial back in the queue; a trial without all its parameters is drawn again instead."""
+        if trial.user_attrs.get(_READY):
+            self.retry(study, trial)
 
     def _told(self, number: int, **what: Any) -> bool:
-        """Whether it was ours to tell: a trial that was silent for long may have been given to another worker."""
+        """Return whether the trial was still ours: after a long silence another worker may have taken it."""
         self.open.pop(number, None)
         try:
             self.study.tell(number, **what)
@@ -218,16 +232,10 @@ class SharedStudy:
 
     def _beat(self) -> None:
         while not self.ended.wait(BEAT):
-            for trial in list(self.open.values()):
-                # A database that does not answer now may at the next beat.
+            for trial_id in list(self.open.values()):
+                # A database that does not answer now may answer at the next heartbeat.
                 with suppress(Exception):
-                    self.storage.record_heartbeat(trial._trial_id)
-
-
-def _again(study: Any, trial: Any) -> None:
-    """Put a lost trial back in the queue; one without all its parameters is simply drawn anew."""
-    if trial.user_attrs.get(_READY):
-        study.enqueue_trial(trial.params)
+                    self.storage.record_heartbeat(trial_id)
 
 
 def _tried(trial: Any) -> Tried:
@@ -242,7 +250,7 @@ def _optuna() -> ModuleType:
 
 
 def _address(url: str) -> str:
-    """With the driver that we test with."""
+    """Return the address with the driver that our tests use."""
     for plain in ("postgresql://", "postgres://"):
         if url.startswith(plain):
             return f"postgresql+psycopg://{url.removeprefix(plain)}"
@@ -250,7 +258,7 @@ def _address(url: str) -> str:
 
 
 def _hidden(url: str) -> str:
-    """The address without a password; anything that is none is refused."""
+    """Return the address without its password; raise if it is not an address."""
     from sqlalchemy.engine import make_url
 
     try:
@@ -262,13 +270,13 @@ def _hidden(url: str) -> str:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether it may be that another worker is making the same tables."""
+    """Test whether another worker may be creating the same tables now."""
     text = str(error).lower()
     return any(sign in text for sign in ("already exists", "unique", "duplicate", "locked", "no such table"))
 
 
 def _first(error: Exception) -> str:
-    """The first line: databases go on for many."""
+    """Return the first line of an error: those of databases have many."""
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
@@ -277,15 +285,15 @@ def _this_process() -> dict[str, Any]:
     return {"machine": _machine(), "pid": pid, "started": _started(pid)}
 
 
-def _is_gone(worker: Mapping[str, Any] | None) -> bool:
-    """Whether a worker was a process of this machine that is no more; of another machine nothing is known."""
-    if worker is None or worker["machine"] is None or worker["machine"] != _machine():
+def _is_gone(worker: Mapping[str, Any]) -> bool:
+    """Test whether a worker was a process of this machine that has ended; for another machine this is unknown."""
+    if worker["machine"] is None or worker["machine"] != _machine():
         return False
     return bool(_started(worker["pid"]) != worker["started"])
 
 
 def _machine() -> str | None:
-    """This machine since it was started, as far as processes see each other: containers do not."""
+    """Return an id of this machine since its last boot, and of the container, whose processes see each other."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"
@@ -294,30 +302,30 @@ def _machine() -> str | None:
 
 
 def _started(pid: int) -> str | None:
-    """When a process was started; None where there is none."""
+    """Return the start time of a process, or None if it does not exist."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()
     except OSError:
         return None
-    # A zombie has ended; nobody has asked for its code yet.
+    # A zombie has ended; its parent has not read its exit code yet.
     return None if fields[0] == "Z" else fields[19]
 
 
 OBJECTIVES = {"model_accuracy": "maximize", "explanation_accuracy": "maximize", "complexity": "minimize"}
-"""What is searched for, on validation rows, as the mean over folds."""
+"""The objectives, on validation rows, as the mean over folds."""
 TEMPERATURES = (0.3, 10.0)
 PENALTIES = (1e-7, 1e-2)
 HIDDEN = ("10", "20", "50", "20-20")
 CUTS = ("task", "supervised", "quantile", "uniform")
-"""How numbers are cut: as the task has it, or as `Booleaniser` does."""
+"""How numbers are cut: as in the task, or by a method of `Booleaniser`."""
 N_CUTS = (1, 5)
 POLL = 1.0
-"""Seconds between looks at what other workers do."""
+"""Seconds between two checks of the trials of other workers."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One point of the space. Without `n_cuts` the concepts are those of the task."""
+    """One point of the search space. Without `n_cuts` the concepts are those of the task."""
 
     temperature: float
     penalty_weight: float
@@ -327,24 +335,24 @@ class Setting:
 
     @classmethod
     def of(cls, params: dict[str, Any]) -> Setting:
-        """From the parameters of a trial."""
+        """Return the setting with the parameters of a trial."""
         hidden = tuple(int(width) for width in params["hidden"].split("-"))
         return cls(params["tau"], params["lambda"], hidden, params.get("cuts", "task"), params.get("n_cuts"))
 
 
 @dataclass(frozen=True)
 class Search:
-    """What to search, and where it is kept.
+    """What to search, and where to store it.
 
     Args:
         task: the task.
-        protocol: which rows train and choose.
-        source: where rows come from; its seed is that of the search, too.
-        trials: how many there are to be in all, whoever carries them out.
+        protocol: the protocol, which defines training and validation rows.
+        source: where rows come from; its seed is also the seed of the search.
+        trials: the total number of trials, of all workers, earlier ones included.
         storage: the address of the database.
-        study: the name in it.
-        n_workers: trials at a time; None for one on each core, or as many as a cluster takes at the start.
-        limit: seconds a trial may take; None for as long as it takes.
+        study: the name of the study in it.
+        n_workers: trials at a time; default: one per core, or as many as a cluster takes at the start.
+        limit: maximum seconds per trial; default: none.
     """
 
     task: Task
@@ -358,7 +366,7 @@ class Search:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What the trials of a study have in common."""
+        """Return the settings that all trials of a study share."""
         source = self.source
         return {
             "version": __version__, "task": self.task.name, "protocol": self.protocol, "folds": source.n_folds,
@@ -368,7 +376,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search has come to: how many trials ended well and not, and those that none beats."""
+    """The result of a search: the number of completed and failed trials, and the Pareto front."""
 
     n_tried: int
     n_failed: int
@@ -376,9 +384,9 @@ class Found:
 
 
 def search(wanted: Search, tell: Callable[[Step], None] = lambda _step: None) -> Found:
-    """Carry out the trials that are missing and return the front of all; others may work on the same study.
+    """Run the missing trials and return the front of all trials; other workers may share the study.
 
-    Trials are drawn in rounds of `n_workers`, so that for one process and one number the same seed finds the same.
+    Trials are drawn in rounds of `n_workers`, so that one process with the same number and seed finds the same result.
     """
     task, source = wanted.task, wanted.source
     study = SharedStudy(
@@ -401,7 +409,7 @@ def search(wanted: Search, tell: Callable[[Step], None] = lambda _step: None) ->
                     study.tell(asked[number], outcome.value, outcome.status)
                     tell(Step(f"trial {number}", outcome.status, study.n_ended(), wanted.trials, None))
                 if not jobs:
-                    # Others are at the last trials; should they be lost, they are ours.
+                    # Other workers run the last trials; if they are lost, we repeat them.
                     time.sleep(POLL)
         tried = study.tried()
         return Found(len(tried), study.n_ended() - len(tried), study.front())
@@ -412,7 +420,7 @@ def search(wanted: Search, tell: Callable[[Step], None] = lambda _step: None) ->
 
 
 def _round(study: SharedStudy, total: int, suggest: Callable[[Any], None], size: int) -> Iterator[Asked]:
-    """Trials up to the next multiple of `size`: the same rounds, wherever an earlier process was stopped."""
+    """Yield trials up to the next multiple of `size`, so that rounds are the same after an interruption."""
     while (asked := study.ask(total, suggest)) is not None:
         yield asked
         if (asked.place + 1) % size == 0:
@@ -429,26 +437,26 @@ def suggested(trial: Any, *, has_cuts: bool) -> None:
 
 
 def cuts_are_free(source: Source, task: Task, protocol: Protocol) -> bool:
-    """Whether the concepts of a task are cuts of raw columns; those of the scripts are as they are."""
+    """Test whether the concepts of a task are cuts of raw columns; those of the authors' scripts are fixed."""
     return protocol == "clean" and isinstance(dataset_of(task.dataset, source.data).concepts, BinnedConcepts)
 
 
 def judged(source: Source, task_name: str, protocol: Protocol, job: tuple[int, Setting]) -> tuple[float, ...]:
-    """The objectives of a setting: means over folds, on validation rows."""
+    """Return the objectives of a setting: means over folds, on validation rows."""
     import torch
 
-    # Trials side by side share the cores; small networks gain nothing from more.
+    # Trials in parallel share the cores; small networks gain nothing from more threads.
     torch.set_num_threads(1)
     folds = [changed(fold, job[1]) for fold in all_folds(source, TASKS[task_name].name, protocol)]
     try:
         return judge(folds)
     finally:
-        # No other trial has these networks.
+        # No other trial uses these networks.
         forget()
 
 
 def judge(folds: Sequence[FoldData]) -> tuple[float, ...]:
-    """Train on each fold, all networks in one pass, and measure on its validation rows; test rows are not looked at."""
+    """Train the networks of all folds in one pass and measure on validation rows; test rows are not used."""
     found = []
     for fold in folds:
         learn = Authors(top_k=10) if fold.protocol == "paper" else Ours("search")
@@ -458,7 +466,7 @@ def judge(folds: Sequence[FoldData]) -> tuple[float, ...]:
 
 
 def changed(fold: FoldData, setting: Setting) -> FoldData:
-    """A fold with a setting; cuts are found on its training rows alone."""
+    """Return a fold with a setting; cuts are fitted on its training rows only."""
     made = with_settings(
         fold, temperature=setting.temperature, penalty_weight=setting.penalty_weight, hidden=setting.hidden
     )

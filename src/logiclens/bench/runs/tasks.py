@@ -26,14 +26,14 @@ class NetworkSettings:
 
 @dataclass(frozen=True)
 class ScriptSettings:
-    """What the authors' script of a task does beside, or instead of, the paper's text.
+    """What the authors' script of a task does in addition to, or instead of, the paper's text.
 
     Args:
-        halved: whether a batch is half of all rows (two steps an epoch), unshuffled, or the full batch.
-        top_k: how many local rules are aggregated.
+        halved: whether a batch is half of all rows (two steps per epoch), unshuffled, or the full batch.
+        top_k: number of local rules to aggregate.
         exact_only: whether a literal is dropped only if the rule is then perfect (`max_accuracy`).
-        scored_on: the rows that aggregation is scored on; local rules come from the validation rows.
-        one_split: whether there is one split and a seed for each run, instead of folds.
+        scored_on: the rows on which aggregation is scored; local rules come from the validation rows.
+        one_split: whether there is one split and a seed per run, instead of folds.
         copies: how often every row is in the table.
     """
 
@@ -50,14 +50,14 @@ class Task:
     """A data set and how it is learned from.
 
     Args:
-        name: what the command line knows it by.
+        name: its name on the command line.
         dataset: the data set it reads.
         network: the settings of the entropy network.
-        scripts: the settings of the authors' script; None where they have none.
-        encoded: whether the concepts are predicted from the inputs by an encoder.
+        scripts: the settings of the authors' script; None if there is none.
+        encoded: whether an encoder predicts the concepts from the inputs.
         grouped: whether folds keep the groups of the data set together.
-        tree_depth: of the compared tree.
-        fan_in: of the compared psi network.
+        tree_depth: depth of the compared tree.
+        fan_in: fan-in of the compared psi network.
     """
 
     name: str
@@ -97,14 +97,14 @@ TASKS: dict[str, Task] = {
         *(Task(name, name) for name in ("xor", "parity", "random-dnf")),
     )
 }  # fmt: skip
-"""By name. The first seven are the paper's four and their variants."""
+"""The tasks by name. The first seven are the paper's four and their variants."""
 QUICK = ("mimic2", "vdem")
 USUAL = ("mimic2", "mimic2-early", "vdem", "vdem-given", "vdem-countries")
-"""What is run where no task is named: the tables of the paper. Images have to be asked for."""
+"""The default tasks: the tables of the paper. Image tasks must be named."""
 
 
 def named_tasks(names: Iterable[str]) -> tuple[Task, ...]:
-    """The tasks of these names, each once, in the order they were asked for."""
+    """Return the tasks of these names, each once, in the given order."""
     asked = tuple(dict.fromkeys(names))
     for name in asked:
         if name not in TASKS:
@@ -115,18 +115,18 @@ def named_tasks(names: Iterable[str]) -> tuple[Task, ...]:
 Protocol = Literal["paper", "clean"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 HELD = 0.2
-"""The share of the training part that validates."""
+"""The share of the training part that is used for validation."""
 SPLIT = 0.9
-"""The share that trains where the scripts have one split; the rest validates and tests, half each."""
+"""The training share if the scripts have one split; the rest is half validation, half test."""
 
 
 def has_protocol(task: Task, protocol: Protocol) -> bool:
-    """Whether a task can be run under a protocol: `paper` has the paper's own tasks only."""
+    """Test whether a task can be run under a protocol: `paper` has only the paper's own tasks."""
     return protocol == "clean" or task.scripts is not None
 
 
 def folds_of(task: Task, dataset: Dataset, protocol: Protocol, n_folds: int, seed: int) -> tuple[Fold, ...]:
-    """The folds of a task; under `paper` with one split, the same rows for every seed."""
+    """Return the folds of a task; under `paper` with one split, the same rows for every seed."""
     if protocol == "clean":
         return tuple(folds(dataset.labels, n_folds, seed=seed, groups=dataset.groups if task.grouped else None))
     if task.scripts is None:
@@ -144,7 +144,7 @@ def _script_folds(dataset: Dataset, n_folds: int, seed: int) -> Iterator[Fold]:
 
 
 def _one_split(n_rows: int, copies: int, seed: int) -> Fold:
-    """Copies of one row may stand on both sides: that is how the scripts have it."""
+    """Split once. Copies of a row may be on both sides, as in the scripts."""
     rows = np.random.default_rng(seed).permutation(np.tile(np.arange(n_rows), copies))
     n_train = int(SPLIT * len(rows))
     n_held = (len(rows) - n_train) // 2

@@ -39,21 +39,21 @@ METHODS: tuple[Method, ...] = ("search", "paper")
 
 @dataclass(frozen=True, eq=False)
 class ToyRun:
-    """Network C of one seed, and what each method reads from it."""
+    """Network C of one seed, and the formulas that each method reads from it."""
 
     seed: int
     network: EntropyNet
     explanations: dict[Method, Explanation]
 
     def recovered(self, method: Method) -> int:
-        """How many of the four formulas mean what they should."""
+        """Return how many of the four formulas have the right meaning."""
         formulas = self.explanations[method].formulas
         return sum(found.equivalent(truth) for found, truth in zip(formulas, TRUTH, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What the heat maps show: W of the first layer of A `[hidden, concept]`, and α̃ of B and C `[klass, concept]`."""
+    """The matrices of the heat maps: W of A's first layer `[hidden, concept]`, and α̃ of B and C `[klass, concept]`."""
 
     plain: NDArray[np.float64]
     l1: NDArray[np.float64]
@@ -61,7 +61,7 @@ class Weights:
 
 
 def table() -> ConceptTable:
-    """The eight rows of the paper's table."""
+    """Return the eight rows of the paper's table."""
     rows = np.array(
         [[0, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0], [0, 0, 1, 1]]
     )
@@ -77,14 +77,14 @@ def train_c(seed: int, epochs: int = CONFIG.epochs) -> ToyRun:
 
 
 def train_b(seed: int, epochs: int = CONFIG.epochs) -> EntropyNet:
-    """Train B: the entropy layer, but L1."""
+    """Train B: the entropy layer with L1."""
     network = _entropy_net(seed)
     fit(network, table(), replace(_config(epochs), penalty="l1"))
     return network
 
 
 def train_a(seed: int, epochs: int = CONFIG.epochs) -> nn.Sequential:
-    """Train A: no entropy layer, and L1."""
+    """Train A: no entropy layer, with L1."""
     torch_state = torch.random.get_rng_state()
     torch.manual_seed(seed)
     sizes = (len(CONCEPTS), *HIDDEN, len(CLASSES))
@@ -98,12 +98,12 @@ def train_a(seed: int, epochs: int = CONFIG.epochs) -> nn.Sequential:
 
 
 def weights(a: nn.Sequential, b: EntropyNet, c: EntropyNet) -> Weights:
-    """The three matrices that the paper draws."""
+    """Return the three matrices that the paper draws."""
     return Weights(first_weights(a), relevance(b), relevance(c))
 
 
 def first_weights(a: nn.Sequential) -> NDArray[np.float64]:
-    """W of the first layer of A, `[hidden, concept]`."""
+    """Return W of the first layer of A, `[hidden, concept]`."""
     first = a[0].weight
     if not isinstance(first, torch.Tensor):
         raise LogicLensError("model A must begin with a linear layer.")
@@ -111,7 +111,7 @@ def first_weights(a: nn.Sequential) -> NDArray[np.float64]:
 
 
 def relevance(network: EntropyNet) -> NDArray[np.float64]:
-    """α̃ of B or C, `[klass, concept]`."""
+    """Return α̃ of B or C, `[klass, concept]`."""
     return network.entropy.relevance().detach().double().numpy()
 
 
@@ -127,7 +127,7 @@ def _entropy_net(seed: int) -> EntropyNet:
 TOY_MODELS = ("A", "B", "C")
 N_SEEDS = 5
 BENCH_NAMES: dict[Method, str] = {"search": "minimal", "paper": "paper"}
-"""What the methods of a bench are called that choose formulas in each way."""
+"""The methods of the bench that choose formulas in each way."""
 
 
 def toy_run(run: Run) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,8 @@
-"""Jobs in processes of their own: a job may crash, hang or be told to stop, and the others go on."""
+"""Run jobs in processes of this machine, or where the active joblib backend sends them.
+
+Each local process has an executor of its own, because a process that dies breaks its executor with all its jobs. Loky
+cannot stop a single job, and Pebble loses other jobs, or waits for ever, if a process ends at once or with code 0.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from queue import LifoQueue
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import joblib
@@ -18,14 +25,13 @@ from joblib.parallel import get_active_backend
 
 from logiclens.bench.runs.results import OK
 from logiclens.errors import LogicLensError, MissingPackage
-from logiclens.estimator.cluster import DIED, reporting, words
 
 Job = TypeVar("Job")
 
 
 @dataclass(frozen=True)
 class Outcome(Generic[Job]):
-    """What became of a job: its value where the status is "ok", and else the reason in words."""
+    """The outcome of a job: its value if the status is "ok"; otherwise the status contains the reason."""
 
     job: Job
     status: str
@@ -34,7 +40,7 @@ class Outcome(Generic[Job]):
 
 
 def answered(work: Callable[[Job], Any], job: Job) -> tuple[str, Any]:
-    """Do a job: "ok" and its value, or "skipped" or "failed" and the reason."""
+    """Do a job and return "ok" and its value, or "skipped" or "failed" and the reason."""
     try:
         return OK, work(job)
     except MissingPackage as error:
@@ -44,13 +50,13 @@ def answered(work: Callable[[Job], Any], job: Job) -> tuple[str, Any]:
 
 
 def outcome_of(job: Job, answer: tuple[str, Any], seconds: float) -> Outcome[Job]:
-    """The outcome of a job that gave an answer."""
+    """Return the outcome of a job from its answer."""
     kind, value = answer
     return Outcome(job, OK, value, seconds) if kind == OK else Outcome(job, f"{kind}: {value}", None, seconds)
 
 
 def sentence(error: BaseException) -> str:
-    """One line: results are read in tables."""
+    """Return an error as one line, because results are read in tables."""
     text = " ".join(str(error).split()) or "no message"
     return text if isinstance(error, MissingPackage) else f"{type(error).__name__}: {text}"
 
@@ -60,7 +66,7 @@ _Answer: TypeAlias = tuple[int, tuple[str, Any], float]
 
 
 def active_backend() -> str | None:
-    """The name of the active joblib backend; None where it is local processes, which we start ourselves.
+    """Return the name of the active joblib backend, or None for local processes, which we start ourselves.
 
     >>> with joblib.parallel_config("threading"):
     ...     active_backend()
@@ -75,20 +81,20 @@ def active_backend() -> str | None:
 
 
 def capacity() -> int | None:
-    """How many jobs the active backend takes at a time just now; None for local processes."""
+    """Return how many jobs the active backend runs at a time now, or None for local processes."""
     return None if active_backend() is None else max(1, joblib.effective_n_jobs(-1))
 
 
 class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
-    """Whoever the active joblib backend sends jobs to.
+    """The workers of the active joblib backend.
 
-    A worker that dies is the backend's to replace: Dask gives its jobs to another. What it gives up is told as failed.
+    The backend replaces a worker that dies; Dask gives its jobs to another one. A job that it gives up is failed.
     """
 
     def __init__(
         self, work: Callable[[Job], Any], name: str, *, n_workers: int | None = None, limit: float | None = None
     ) -> None:
-        """Begin with no job sent."""
+        """Raise if there is a limit, which a backend cannot enforce."""
         if limit is not None:
             raise LogicLensError(
                 f"a limit of seconds for each run can be kept in local processes only, and the backend is {name}: "
@@ -97,25 +103,30 @@ class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
         self.work, self.name, self.n_workers = work, name, n_workers
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome[Job]]:
-        """Yield what became of each job as it ends."""
+        """Yield the outcome of each job when it ends."""
+        # Imported here because the estimator loads torch, which a process that waits for a job does not need.
+        from logiclens.estimator.cluster import DIED
+
         died = []
         for place, answer, seconds in self._answers(range(len(jobs)), jobs):
             if answer == DIED:
                 died.append(place)
             else:
                 yield outcome_of(jobs[place], answer, seconds)
-        # Who dies of a job takes those that wait beside it along: alone, each shows whether it is the one.
+        # A job that kills its worker also loses the jobs queued there; run alone, each shows whether it is the cause.
         for one in died:
             for place, answer, seconds in self._answers([one], jobs):
                 yield outcome_of(jobs[place], answer, seconds)
 
     def _answers(self, places: Sequence[int], jobs: Sequence[Job]) -> Iterator[_Answer]:
+        from logiclens.estimator.cluster import reporting, words
+
         if not places:
             return
         backend, _ = get_active_backend()
         if self.name == "dask":
             backend = reporting(backend)
-        # One job a batch, so that each is written down, and lost, by itself.
+        # One job per batch, so that each is recorded, or lost, by itself.
         parallel = joblib.Parallel(
             n_jobs=-1,
             backend=backend,
@@ -131,88 +142,94 @@ class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
             ) from error
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is held: the workers are the backend's."""
+        """Stop nothing: the workers belong to the backend."""
 
 
 def _answer(work: Callable[[Job], Any], place: int, job: Job) -> _Answer:
-    """On a worker: one job at a time in a process, because networks that were trained are kept for the next one."""
+    """Run a job on a worker, one at a time per process, because trained networks are kept for the next job."""
     with _turn, joblib.parallel_config("sequential"):
         begun = time.monotonic()
         answer = answered(work, job)
         return place, answer, time.monotonic() - begun
 
 
-class _Worker(Generic[Job]):
-    """One process, which does job after job until it is stopped."""
+class _Slot:
+    """One process in an executor of its own; it starts with the first job, and is replaced after it ends."""
 
-    def __init__(self, work: Callable[[Job], Any]) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
-        self.process.start()
-        theirs.close()
-        self.job: Job | None = None
-        self.begun: float | None = None
-        self.ready = False
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.executor: ProcessPoolExecutor | None = None
+        self.process: BaseProcess | None = None
+        self.closed = False
 
-    def give(self, job: Job) -> None:
-        self.job, self.begun = job, None
-        self.pipe.send(job)
+    def submit(self, work: Callable[[Job], Any], job: Job) -> Future[tuple[str, Any]]:
+        """Start a job; by then the process has imported the module of `work`."""
+        with self.lock:
+            if self.closed:
+                raise BrokenExecutor
+            if self.executor is None:
+                self.executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_alone)
+                pid = self.executor.submit(_loaded, work).result()
+                self.process = next(child for child in multiprocessing.active_children() if child.pid == pid)
+            return self.executor.submit(answered, work, job)
 
-    def stop(self) -> None:
-        # Its children (a peer in another environment) are in its process group.
-        if self.process.pid is not None and self.process.is_alive():
-            try:
-                os.killpg(self.process.pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                self.process.kill()
-        self.process.join()
-        self.pipe.close()
+    def stop(self, *, close: bool = False) -> int | None:
+        """Kill the process with its children and return its exit code; `close` refuses further jobs."""
+        with self.lock:
+            self.closed = self.closed or close
+            if self.process is not None and self.process.pid is not None and self.process.is_alive():
+                with suppress(ProcessLookupError):
+                    os.killpg(self.process.pid, signal.SIGKILL)
+            if self.executor is not None:
+                self.executor.shutdown()
+            code = None if self.process is None else self.process.exitcode
+            self.executor = self.process = None
+            return code
 
 
 class LocalWorkers(AbstractContextManager["LocalWorkers[Any]"], Generic[Job]):
-    """Processes on this machine, each with one job at a time; kept for further jobs until they are stopped."""
+    """Processes on this machine that run one job at a time each, and are kept until the `with` block ends."""
 
-    def __init__(
-        self,
-        work: Callable[[Job], Any],
-        *,
-        n_workers: int | None = None,
-        limit: float | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Begin with no process."""
-        self.work, self.n_workers, self.limit, self.clock = work, n_workers or os.cpu_count() or 1, limit, clock
-        self.crew: list[_Worker[Job]] = []
+    def __init__(self, work: Callable[[Job], Any], *, n_workers: int | None = None, limit: float | None = None) -> None:
+        """Start no process yet."""
+        self.work, self.limit = work, limit
+        self.slots = [_Slot() for _ in range(n_workers or os.cpu_count() or 1)]
+        self.idle: LifoQueue[_Slot] = LifoQueue()
+        for slot in self.slots:
+            self.idle.put(slot)
+        self.threads = ThreadPoolExecutor(len(self.slots))
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome[Job]]:
-        """Yield what became of each job as it ends."""
-        waiting, crew, clock = list(reversed(jobs)), self.crew, self.clock
-        while waiting or any(worker.job is not None for worker in crew):
-            idle = sum(worker.job is None for worker in crew)
-            while len(crew) < self.n_workers and idle < len(waiting):
-                crew.append(_Worker(self.work))
-                idle += 1
-            for worker in crew:
-                if worker.job is None and waiting:
-                    worker.give(waiting.pop())
-            busy = [worker for worker in crew if worker.job is not None]
-            heard = wait([worker.pipe for worker in busy], timeout=_patience(busy, self.limit, clock()))
-            for worker in busy:
-                if (job := worker.job) is None:
-                    continue
-                heard_of = worker.pipe in heard
-                outcome = _heard(worker, job, clock) if heard_of else _overdue(worker, job, self.limit, clock())
-                if outcome is not None:
-                    if outcome.status != OK and not worker.process.is_alive():
-                        crew.remove(worker)
-                    yield outcome
+        """Yield the outcome of each job when it ends."""
+        for ended in as_completed([self.threads.submit(self._outcome, job) for job in jobs]):
+            yield ended.result()
 
     def __exit__(self, *_: object) -> None:
-        """Stop everything."""
-        for worker in self.crew:
-            worker.stop()
-        self.crew.clear()
+        """Kill all processes, even in the middle of a job."""
+        self.threads.shutdown(wait=False, cancel_futures=True)
+        for slot in self.slots:
+            slot.stop(close=True)
+        self.threads.shutdown()
+
+    def _outcome(self, job: Job) -> Outcome[Job]:
+        slot = self.idle.get()
+        begun = time.monotonic()
+        try:
+            answer = slot.submit(self.work, job)
+            begun = time.monotonic()
+            return outcome_of(job, answer.result(self.limit), time.monotonic() - begun)
+        except Exception as error:
+            seconds, code = time.monotonic() - begun, slot.stop()
+            match error:
+                case TimeoutError():
+                    status = f"stopped: after {self.limit:g} s"
+                case BrokenExecutor():
+                    status = f"failed: {_end(code)}"
+                case _:
+                    status = f"failed: {sentence(error)}"
+            return Outcome(job, status, None, seconds)
+        finally:
+            self.idle.put(slot)
 
 
 def workers(
@@ -220,11 +237,10 @@ def workers(
     *,
     n_workers: int | None = None,
     limit: float | None = None,
-    clock: Callable[[], float] = time.monotonic,
 ) -> LocalWorkers[Job] | JoblibWorkers[Job]:
-    """Those who do `work`: processes of this machine or, inside a `joblib.parallel_config`, what that names."""
+    """Return local workers or, inside a `joblib.parallel_config`, the workers of that backend."""
     if (name := active_backend()) is None:
-        return LocalWorkers(work, n_workers=n_workers, limit=limit, clock=clock)
+        return LocalWorkers(work, n_workers=n_workers, limit=limit)
     return JoblibWorkers(work, name, n_workers=n_workers, limit=limit)
 
 
@@ -234,48 +250,15 @@ def run_jobs(
     *,
     n_workers: int | None = None,
     limit: float | None = None,
-    clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Outcome[Job]]:
-    """Do `work` on every job, `n_workers` at a time, and yield what became of each as it ends.
+    """Do `work` on every job, `n_workers` at a time, and yield the outcome of each when it ends.
 
-    `work` and the jobs are sent to other processes, so they must be picklable. Without a number there is a process for
-    each core, or as many jobs at a time as a cluster takes. The limit in seconds counts from when a process begins with
-    the job, not from when that process was started. Closing the iterator stops everything.
+    `work` and the jobs must be picklable. The default of `n_workers` is one process per core, or as many jobs at a time
+    as the cluster takes. The limit in seconds counts from the start of the job, not of the process. Closing the
+    iterator stops everything.
     """
-    with workers(work, n_workers=n_workers, limit=limit, clock=clock) as crew:
+    with workers(work, n_workers=n_workers, limit=limit) as crew:
         yield from crew.run(jobs)
-
-
-def _patience(busy: Sequence[_Worker[Job]], limit: float | None, now: float) -> float | None:
-    """How long nothing can become due."""
-    if limit is None:
-        return None
-    due = [worker.begun + limit - now for worker in busy if worker.begun is not None]
-    return max(0.0, min(due)) if due else None
-
-
-def _heard(worker: _Worker[Job], job: Job, clock: Callable[[], float]) -> Outcome[Job] | None:
-    try:
-        kind, value = worker.pipe.recv()
-    except (EOFError, ConnectionError):
-        worker.stop()
-        return Outcome(job, f"failed: {_end(worker.process.exitcode)}", None, _since(worker, clock()))
-    if kind == "begun":
-        worker.begun = clock()
-        return None
-    worker.job = None
-    return outcome_of(job, (kind, value), _since(worker, clock()))
-
-
-def _overdue(worker: _Worker[Job], job: Job, limit: float | None, now: float) -> Outcome[Job] | None:
-    if limit is None or worker.begun is None or now < worker.begun + limit:
-        return None
-    worker.stop()
-    return Outcome(job, f"stopped: after {limit:g} s", None, now - worker.begun)
-
-
-def _since(worker: _Worker[Job], now: float) -> float:
-    return 0.0 if worker.begun is None else now - worker.begun
 
 
 def _end(code: int | None) -> str:
@@ -284,27 +267,25 @@ def _end(code: int | None) -> str:
     return f"the process ended by itself, with code {code}"
 
 
-def _serve(pipe: Connection, work: Callable[[Job], Any]) -> None:
-    """The other side: a job comes in, what it gave goes out."""
-    # A group of its own, so that a stop reaches its children; Ctrl-C is for the one who waits.
+def _loaded(_work: Callable[[Job], Any]) -> int:
+    """Return the id of this process, which has imported the module of `work` to get here."""
+    return os.getpid()
+
+
+def _alone() -> None:
+    """Prepare a new process: its children end with it, it ends with its parent, and it prints nothing."""
+    # A kill of its process group reaches its children. Ctrl-C is handled by the parent.
     os.setpgrp()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with open(os.devnull, "w") as nothing:
-        # What a compared library prints is no part of the results.
+        # The output of a compared library is not part of the results.
         os.dup2(nothing.fileno(), 1)
         os.dup2(nothing.fileno(), 2)
-    while True:
-        try:
-            job = pipe.recv()
-        except EOFError:
-            return
-        pipe.send(("begun", None))
-        pipe.send(answered(work, job))
 
 
 def _end_with_parent() -> None:
-    """However the one who waits for us ends, we and our children end too."""
+    """Wait until the parent ends, for whatever reason, then kill this process and its children."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

@@ -1,9 +1,10 @@
-"""Decision lists as exact formulas: greedy rule lists and FIGS from imodels, and Bayesian Rule Lists."""
+"""Rule learners as exact formulas: greedy rule lists, FIGS, Bayesian Rule Lists and RIPPER."""
 
 from __future__ import annotations
 
 import math
 import pickletools
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from logiclens.formula.minimisation import COMPLETE_CONCEPTS, minimise_complete,
 
 @dataclass(frozen=True)
 class ListRule:
-    """`if condition then answer`: one rule of a list."""
+    """One rule of a list: `if condition then answer`."""
 
     condition: Cube
     answer: bool
@@ -38,7 +39,7 @@ class ListRule:
 
 @dataclass(frozen=True)
 class DecisionList:
-    """Rules of which the first that applies answers, and an answer where none does.
+    """Rules of which the first that applies answers, and an answer if none applies.
 
     >>> a, b = Cube([Literal("a")]), Cube([Literal("b")])
     >>> rules = DecisionList((ListRule(a, True), ListRule(b, False)), otherwise=True)
@@ -51,24 +52,24 @@ class DecisionList:
 
     @property
     def n_literals(self) -> int:
-        """The literals of the list as it stands, before the else-ifs are spelled out."""
+        """Return the number of literals of the list, before the else-ifs are spelled out."""
         return sum(len(rule.condition) for rule in self.rules)
 
     def negated(self) -> DecisionList:
-        """The same list with every answer turned round."""
+        """Return the list with every answer negated."""
         rules = tuple(ListRule(rule.condition, not rule.answer) for rule in self.rules)
         return DecisionList(rules, not self.otherwise)
 
     def spelled_out(self) -> DNF:
-        """When the answer is yes, with every `else` written as the negation of all rules before it.
+        """Return the formula of yes, with every `else` written as the negation of all rules before it.
 
-        Each else-if becomes a disjunction of cubes, of which only those contained in another of the same rule are
-        dropped: the way in which the paper counts the literals of a list.
+        Each else-if becomes a disjunction of cubes; only cubes contained in another of the same rule are dropped. The
+        paper counts the literals of a list in this way.
         """
         return self._joined(everything_before=True)
 
     def shortest(self) -> DNF:
-        """The same meaning with no literal to spare: proved shortest up to 12 concepts."""
+        """Return a formula of the same meaning without redundant literals; proved shortest up to 12 concepts."""
         return simplify(self._joined(everything_before=False)).formula
 
     def _joined(self, *, everything_before: bool) -> DNF:
@@ -76,7 +77,7 @@ class DecisionList:
         for rule in (*self.rules, ListRule(Cube(), self.otherwise)):
             if rule.answer:
                 cubes += (reached & rule.condition).cubes
-            # After a rule that says yes, saying yes again does no harm: only the noes must be kept out.
+            # After a rule that says yes, yes may be said again: only the noes must be excluded.
             if everything_before or not rule.answer:
                 reached = reached & ~rule.condition
         return DNF(cubes)
@@ -84,18 +85,18 @@ class DecisionList:
 
 @dataclass(frozen=True)
 class GreedyRuleList:
-    """imodels' greedy rule list, one class against the rest: an exact formula of its list.
+    """imodels' greedy rule list, one class against the rest, as an exact formula.
 
     Args:
-        max_depth: the most rules in a list.
-        sample: the classes to learn, where not all (see `one_against_rest`).
+        max_depth: maximum number of rules in a list.
+        sample: the classes to learn; default: all (see `one_against_rest`).
     """
 
     max_depth: int = 5
     sample: tuple[int, ...] | None = None
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Learn from the training and validation rows together: nothing is chosen on the latter."""
+        """Learn from training and validation rows together: nothing is chosen on the latter."""
 
         def learn(rows: YesNo) -> ClassRule:
             return ClassRule(greedy_list(rows, max_depth=self.max_depth, seed=seed).shortest())
@@ -104,7 +105,7 @@ class GreedyRuleList:
 
 
 def greedy_list(rows: YesNo, *, max_depth: int, seed: int) -> DecisionList:
-    """The greedy rule list of imodels for one class."""
+    """Return the greedy rule list of imodels for one class."""
     model = require("imodels").GreedyRuleListClassifier(max_depth=max_depth)
     # Its stumps break ties by NumPy's global generator.
     with global_seed(seed):
@@ -120,26 +121,26 @@ def greedy_list(rows: YesNo, *, max_depth: int, seed: int) -> DecisionList:
 
 @dataclass(frozen=True)
 class Figs:
-    """FIGS of imodels (a sum of small trees), one class against the rest: an exact formula of its yes and no.
+    """FIGS of imodels (a sum of small trees), one class against the rest, as an exact formula of its answer.
 
-    A sum of trees is no rule set. But with few splits it depends on few concepts, so its answer on every row of these
-    is asked for and minimised: the formula is exact, and its length is that of the answer, not of the trees.
+    A sum of trees is not a rule set. But with few splits it depends on few concepts, so its complete truth table is
+    minimised: the formula is exact, and its length is that of the answer, not of the trees.
 
     Args:
-        max_rules: the most splits in all trees together, and so the most concepts: at most 20.
-        sample: the classes to learn, where not all (see `one_against_rest`).
+        max_rules: maximum number of splits in all trees, and so of concepts: at most 20.
+        sample: the classes to learn; default: all (see `one_against_rest`).
     """
 
     max_rules: int = 12
     sample: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse sums that cannot be asked for every row."""
+        """Raise for sums whose truth table is too large."""
         if not 1 <= self.max_rules <= COMPLETE_CONCEPTS:
             raise LogicLensError(f"max_rules must be 1 to {COMPLETE_CONCEPTS}, got {self.max_rules}.")
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Learn from the training and validation rows together: nothing is chosen on the latter."""
+        """Learn from training and validation rows together: nothing is chosen on the latter."""
 
         def learn(rows: YesNo) -> ClassRule:
             return ClassRule(answer_formula(figs(rows, max_rules=self.max_rules, seed=seed), rows.names))
@@ -148,16 +149,16 @@ class Figs:
 
 
 def figs(rows: YesNo, *, max_rules: int, seed: int) -> Any:
-    """The fitted FIGS classifier of imodels for one class."""
+    """Return the fitted FIGS classifier of imodels for one class."""
     model = require("imodels").FIGSClassifier(max_rules=max_rules, random_state=seed)
-    # Its stumps break ties by NumPy's global generator, whatever random_state says.
+    # Its stumps break ties by NumPy's global generator, whatever random_state is.
     with global_seed(seed):
         model.fit(rows.bits.astype(np.float64), rows.yes.astype(int))
     return model
 
 
 def answer_formula(model: Any, names: tuple[str, ...]) -> DNF:
-    """When the sum of trees answers yes, from its answers on all rows of the concepts that it splits on."""
+    """Return when the sum of trees answers yes, from its truth table over the concepts that it splits on."""
     used = sorted({column for tree in model.trees_ for column in _split_columns(tree)})
     numbers = np.arange(1 << len(used))
     rows = np.zeros((len(numbers), len(names)))
@@ -167,7 +168,7 @@ def answer_formula(model: Any, names: tuple[str, ...]) -> DNF:
 
 
 def _split_columns(node: Any) -> Iterator[int]:
-    """The columns on which a tree of FIGS splits."""
+    """Return the columns on which a tree of FIGS splits."""
     if node.left is not None:
         yield int(node.feature)
         yield from _split_columns(node.left)
@@ -179,12 +180,12 @@ class BRLSettings:
     """The settings of the paper, which are those of the authors of BRL.
 
     Args:
-        min_support: the share of a class's rows on which a rule must hold to be a candidate.
-        max_width: the most literals in a rule.
-        list_length: the expected number of rules, a priori.
-        list_width: the expected number of literals in a rule, a priori.
-        chains: Markov chains.
-        iterations: steps of each chain; the first half is not counted.
+        min_support: the share of a class's rows on which a candidate rule must hold.
+        max_width: maximum number of literals in a rule.
+        list_length: expected number of rules, a priori.
+        list_width: expected number of literals in a rule, a priori.
+        chains: number of Markov chains.
+        iterations: steps of each chain; the first half is discarded.
     """
 
     min_support: float = 0.1
@@ -195,10 +196,10 @@ class BRLSettings:
     iterations: int = 50_000
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be sampled with."""
+        """Raise for settings that cannot be sampled."""
         if not 0 < self.min_support <= 1:
             raise LogicLensError(f"min_support must lie in (0, 1], got {self.min_support}.")
-        # Of fewer steps none is left after the first half.
+        # With fewer steps none is left after the first half.
         for name, least in {"max_width": 1, "chains": 1, "iterations": 4}.items():
             if getattr(self, name) < least:
                 raise LogicLensError(f"{name} must be at least {least}, got {getattr(self, name)}.")
@@ -206,13 +207,13 @@ class BRLSettings:
 
 @dataclass(frozen=True)
 class BRL:
-    """Bayesian Rule Lists, one class against the rest; two classes share one list, which says yes to the one or other.
+    """Bayesian Rule Lists, one class against the rest; two classes share one list.
 
     Args:
         settings: how rules are mined and lists sampled.
-        spelled_out: give the formula in which every `else` is written out, whose literals the paper counts; otherwise
-            the shortest formula found of the same meaning. The notes tell both lengths.
-        sample: the classes to learn, where not all (see `one_against_rest`).
+        spelled_out: return the formula with every `else` spelled out, whose literals the paper counts; otherwise the
+            shortest formula found of the same meaning. The notes state both lengths.
+        sample: the classes to learn; default: all (see `one_against_rest`).
     """
 
     settings: BRLSettings = field(default_factory=BRLSettings)
@@ -220,7 +221,7 @@ class BRL:
     sample: tuple[int, ...] | None = None
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Learn from the training and validation rows together: nothing is chosen on the latter."""
+        """Learn from training and validation rows together: nothing is chosen on the latter."""
 
         lists: list[DecisionList] = []
 
@@ -244,10 +245,10 @@ class BRL:
 
 
 def bayesian_list(rows: YesNo, settings: BRLSettings, *, seed: int) -> DecisionList:
-    """The point estimate of the rule list for one class; a rule says yes where its probability is at least one half."""
+    """Return the point estimate of the rule list for one class; a rule says yes if its probability is at least 0.5."""
     literals = rows.literals
     items = mined(literals, rows.yes, settings)
-    # The sampler has no step to take with fewer than two rules to choose from.
+    # With fewer than two rules the sampler has no step to take.
     chosen = point_estimate(sampled(literals, rows.yes, items, settings, seed), items) if len(items) > 1 else ()
     rules, left = [], np.ones(len(literals), dtype=np.bool_)
     for number in chosen:
@@ -258,10 +259,10 @@ def bayesian_list(rows: YesNo, settings: BRLSettings, *, seed: int) -> DecisionL
 
 
 def mined(literals: NDArray[np.bool_], yes: NDArray[np.bool_], settings: BRLSettings) -> tuple[Items, ...]:
-    """The sets of literals that are frequent among the rows of the class, or among the others, in a fixed order.
+    """Return the sets of literals that are frequent among the rows of the class, or among the others, in a fixed order.
 
-    As in the original, each side is mined on its own, so that a rare class keeps its rules. These are the sets that
-    FP-growth finds; sets this narrow are counted faster by matrix products.
+    As in the original, each side is mined separately, so that a rare class keeps its rules. FP-growth finds the same
+    sets; sets this narrow are counted faster by matrix products.
     """
     sides = [side for side in (literals[yes], literals[~yes]) if len(side)]
     found = {items for side in sides for items in frequent(side, settings.min_support, settings.max_width)}
@@ -269,14 +270,14 @@ def mined(literals: NDArray[np.bool_], yes: NDArray[np.bool_], settings: BRLSett
 
 
 def frequent(literals: NDArray[np.bool_], min_support: float, max_width: int) -> list[Items]:
-    """The sets of one to `max_width` columns that are true together on at least a share of the rows."""
+    """Return the sets of one to `max_width` columns that are true together on at least this share of the rows."""
     least, columns = math.ceil(min_support * len(literals)), literals.astype(np.float32)
     level: list[Items] = [()]
     holds, found = np.ones((1, len(literals)), dtype=np.float32), list[Items]()
     for _ in range(max_width):
         often = holds @ columns >= least
         for i, items in enumerate(level):
-            # Columns in rising order: every set is met once.
+            # Columns in ascending order, so that every set is visited once.
             often[i, : max(items, default=-1) + 1] = False
         sets, added = np.nonzero(often)
         holds = holds[sets] * columns.T[added]
@@ -287,7 +288,7 @@ def frequent(literals: NDArray[np.bool_], min_support: float, max_width: int) ->
 
 @dataclass(frozen=True)
 class SampledList:
-    """A list that chains visited: the numbers of its rules, its log posterior, and how often it was counted."""
+    """A list that the chains visited: the numbers of its rules, its log posterior, and its number of visits."""
 
     rules: tuple[int, ...]
     log_posterior: float
@@ -297,7 +298,7 @@ class SampledList:
 def sampled(
     literals: NDArray[np.bool_], yes: NDArray[np.bool_], items: Sequence[Items], settings: BRLSettings, seed: int
 ) -> tuple[SampledList, ...]:
-    """The lists that the chains of imodels visit after their first half."""
+    """Return the lists that the chains of imodels visit after their first half."""
     sampler = require("imodels.rule_list.bayesian_rule_list.brl_util")
     # Rule 0 is the default rule, which holds on every row; rule j is items[j - 1].
     holds = [set(range(len(literals)))]
@@ -319,10 +320,10 @@ def sampled(
 
 
 def point_estimate(lists: Sequence[SampledList], items: Sequence[Items]) -> tuple[int, ...]:
-    """The rules of BRL-point: the most probable list that is about as long and as wide as lists are on average.
+    """Return the rules of BRL-point: the most probable list of about average length and width.
 
-    Length and mean width must be the averages over all samples, rounded down or up. Where no list visited is like that,
-    the most probable of all is taken.
+    Length and mean width must be the averages over all samples, rounded down or up. If no visited list qualifies, the
+    most probable of all is taken.
     """
     visits = np.array([each.visits for each in lists])
     lengths = np.array([len(each.rules) for each in lists], dtype=np.float64)
@@ -341,7 +342,7 @@ def _rounds(values: NDArray[np.float64], mean: float) -> NDArray[np.bool_]:
 
 
 def _decoded(key: bytes) -> tuple[int, ...]:
-    """The rules of a list from the sampler's name for it: its pickled numbers, read here without running a pickle."""
+    """Read the rules of a list from the sampler's key: pickled numbers, which are read without running the pickle."""
     numbers = [arg for code, arg, _ in pickletools.genops(key) if code.name.startswith("BININT")]
     *rules, default = (int(number) for number in numbers if number is not None)
     if default != 0:
@@ -352,5 +353,50 @@ def _decoded(key: bytes) -> tuple[int, ...]:
 
 
 def _says_yes(yes: NDArray[np.bool_]) -> bool:
-    """Whether the posterior mean under a uniform prior, (yes + 1) / (rows + 2), is at least one half."""
+    """Test whether the posterior mean under a uniform prior, (yes + 1) / (rows + 2), is at least one half."""
     return 2 * int(yes.sum()) >= len(yes)
+
+
+@dataclass(frozen=True)
+class Ripper:
+    """RIPPER (Cohen 1995) of wittgenstein, one class against the rest; its rule set is a formula.
+
+    Args:
+        rounds: number of optimisation rounds after the rule set has grown (RIPPER's k).
+        prune_size: the share of the training rows on which rules are pruned.
+        sample: the classes to learn; default: all (see `one_against_rest`).
+    """
+
+    rounds: int = 2
+    prune_size: float = 0.33
+    sample: tuple[int, ...] | None = None
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Learn from training and validation rows together: RIPPER itself keeps a part of them for pruning."""
+
+        def learn(rows: YesNo) -> ClassRule:
+            formula = rule_formula(self.fitted(rows, seed=seed), rows.names)
+            return ClassRule(formula, ("RIPPER found no rule.",) if formula == DNF.false else ())
+
+        return one_against_rest(learn, together(train, validation), sample=self.sample)
+
+    def fitted(self, rows: YesNo, *, seed: int) -> Any:
+        """Return the fitted classifier of wittgenstein for one class; its columns are the numbers of the concepts."""
+        import pandas as pd
+
+        # No bins: 0 and 1 stay as they are. With names, ties would depend on the hash of the text.
+        model = require("wittgenstein").RIPPER(
+            k=self.rounds, prune_size=self.prune_size, n_discretize_bins=None, random_state=seed
+        )
+        # It seeds the global generator, and warns if the rule set is empty or always true, which the formula shows.
+        with global_seed(seed), warnings.catch_warnings(record=True):
+            model.fit(pd.DataFrame(rows.bits.astype(np.int64)), y=rows.yes.astype(int).tolist(), pos_class=1)
+        return model
+
+
+def rule_formula(model: Any, names: tuple[str, ...]) -> DNF:
+    """Return the rules as a formula: a condition `concept = 0` is a negation; an empty rule set is `DNF.false`."""
+    return DNF(
+        Cube(Literal(names[int(condition.feature)], bool(condition.val)) for condition in rule.conds)
+        for rule in model.ruleset_.rules
+    )
