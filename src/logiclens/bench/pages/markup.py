@@ -65,7 +65,13 @@ def render(document: Document, language: str) -> str:
         keep_trailing_newline=True,
         **(_LATEX_DELIMITERS if language == "tex" else {}),
     )
-    filters = {"slug": slug, "code": code_span, "formula": latex_formula, "svg": inline_svg, "raw": str}
+    filters: dict[str, Callable[[Any], str]] = {
+        "slug": slug,
+        "code": code_span,
+        "formula": latex_formula,
+        "svg": inline_svg,
+        "raw": str,
+    }
     environment.filters.update({name: marked_up(function) for name, function in filters.items()})
     environment.filters.update(kind=lambda block: type(block).__name__, wrapped=lambda text: wrap(text, 16))
     environment.filters["widths"] = column_widths
