@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from logiclens.concepts.cuts import MOST_BINS, Histogram, Tally, bins_of
 from logiclens.engine.query import as_double, codes_of, counting, fetched, how_many, kind_of, there
 from logiclens.errors import LogicLensError
-from logiclens.tables.formats import pyarrow_module
 from logiclens.tables.frames import Kind
 
 if TYPE_CHECKING:
@@ -250,11 +249,12 @@ class Parting:
 
     def _level(self, opened: Stretches, n_parts: NDArray[np.int64]) -> Any:
         import ibis
+        import pyarrow as pa
 
         start, width = self._stretch(opened.low, opened.high)
         told = {"key": opened.key, "start": start, "width": width, "parts": n_parts.astype(np.float64),
                 "offset": np.cumsum(n_parts + 1) - n_parts}  # fmt: skip
-        return ibis.memtable(pyarrow_module("pyarrow").table(told))
+        return ibis.memtable(pa.table(told))
 
     def _stretch(self, low: Any, high: Any) -> tuple[Any, Any]:
         """Where stretches start, among what is parted, and how wide they are."""
@@ -356,7 +356,8 @@ def _part(share: Any, parts: Any) -> Any:
 
 def _as_floats(values: Any) -> NDArray[np.float64]:
     """A column of Arrow as the numbers that a histogram holds: seconds for dates."""
-    pa = pyarrow_module("pyarrow")
+    import pyarrow as pa
+
     given = values.type
     if pa.types.is_date(given) or pa.types.is_timestamp(given):
         micros = values.cast(pa.timestamp("us", getattr(given, "tz", None)), safe=False).cast(pa.int64())

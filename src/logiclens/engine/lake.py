@@ -320,7 +320,8 @@ def check_parquet(files: list[str]) -> bool:
 
     Returns whether some columns have no type in some files, because they have no values there.
     """
-    parquet = importlib.import_module("pyarrow.parquet")
+    from pyarrow import parquet
+
     first: dict[str, str] = {}
     typed: dict[str, str] = {}
     unite = False

@@ -5,13 +5,12 @@ from __future__ import annotations
 import codecs
 import glob
 import gzip
-import importlib
 import os
 import re
 import shutil
 import zlib
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from logiclens.errors import LogicLensError
 
@@ -85,14 +84,6 @@ def refuse_workbook(path: Path, name: str) -> None:
     zipped = head.startswith(b"PK") and re.search(rb"PK\x03\x04.{26}xl/", head, re.DOTALL)
     if zipped or head.startswith(b"\xd0\xcf\x11\xe0"):
         raise LogicLensError(f"{name} is an Excel workbook: save the sheet as CSV (UTF-8).")
-
-
-def pyarrow_module(module: str) -> Any:
-    """A module of pyarrow, which is optional."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise LogicLensError("Parquet needs pyarrow: pip install 'logiclens[parquet]'.") from None
 
 
 def sentence(error: Exception) -> str:
