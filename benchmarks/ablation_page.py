@@ -1,4 +1,4 @@
-"""docs/ablation.md from `benchmarks/results/ablation.json`: what each part of the defaults is worth.
+"""Write docs/ablation.md from `benchmarks/results/ablation.json`.
 
 .venv/bin/python benchmarks/ablation_page.py
 """
@@ -22,20 +22,19 @@ ROOT = Path(__file__).parent.parent
 RESULTS, PAGE = ROOT / "benchmarks" / "results" / "ablation.json", ROOT / "docs" / "ablation.md"
 DEFAULT = "default"
 CLEAR = 2.0
-"""Standard errors beyond which a difference is named."""
+"""Differences of more standard errors than this are listed."""
 PARTS = {
-    "committee": "The default is 10 networks on five groups of rows. The groups are also the inner folds of "
-    "cross-validation: 3, 6 and 15 networks have three, four and six. One network has seen every row, so the search "
-    "then matches the labels alone, in five inner folds, and there are no bags to search again.",
-    "share": "The share of the teacher in what the search matches; by default cross-validation chooses among 1, 0.5 "
-    "and 0.",
-    "one standard error": "By default the shortest formula within 1.5 to 2 standard errors of the best is "
-    "taken; without, the best in cross-validation.",
+    "committee": "The default is 10 networks on five groups of rows. The groups are also the inner folds of the "
+    "cross-validation; 3, 6 and 15 networks have three, four and six groups. A single network has seen every row, so "
+    "the search then matches the labels alone, in five inner folds, and there are no bags to search again.",
+    "share": "The weight of the teacher in the target of the search. By default cross-validation chooses 1, 0.5 or 0.",
+    "one standard error": "The default takes the shortest formula within 1.5 to 2 standard errors of the best. "
+    "Without this rule, the best formula in cross-validation is taken.",
     "support": "`min_support=0`. The bound on the precision of each cube stays.",
-    "stability": "*Consensus*: of equally good formulas the one that at least half of the bags give is taken. "
-    "`stable=True`: only concepts that recur on half of the bags are used; it is off by default.",
+    "stability": "*Consensus*: of equally good formulas, the one that at least half of the bags give is taken. "
+    "`stable=True` uses only concepts that recur in half of the bags; it is off by default.",
 }
-"""What each part of the defaults is."""
+"""A description of each part of the defaults."""
 
 Line = dict[str, Any]
 
@@ -77,7 +76,7 @@ class Runs:
 
     @property
     def consistency(self) -> float | None:
-        """How often the concepts of any fold recur, in per cent; None for seeds, which have formulas of their own."""
+        """How often the concepts of any fold recur, in per cent; None for seeds, whose formulas differ."""
         if self.is_planted or len(self.lines) < 2:
             return None
         used = [[_formula(names) for names in line["concepts"]] for line in self.lines.values()]
@@ -91,7 +90,7 @@ class Runs:
 
 
 def _formula(names: Sequence[str]) -> DNF:
-    """A formula that uses these concepts."""
+    """Return a formula that uses these concepts."""
     return DNF([Cube(Literal(name) for name in names)]) if names else DNF.false
 
 
@@ -103,12 +102,12 @@ METRICS: dict[str, Metric] = {
     "exact": lambda runs: runs.exact,
     "CPU s": lambda runs: float(np.mean(list(runs.values("seconds").values()))),
 }
-"""For a variant on a table; None where the metric does not apply."""
+"""Functions of the runs of a variant on a table; None where the metric does not apply."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ablation:
-    """All runs: by table, then by variant. Variants that did not run on every split of the default are left out."""
+    """All runs by table and variant, without variants that lack a split of the default."""
 
     runs: dict[str, dict[str, Runs]]
 
@@ -130,17 +129,17 @@ class Ablation:
         return list(next(iter(self.runs.values())))
 
     def means(self, variant: str, metric: str) -> list[float]:
-        """One value for each table that has the metric."""
+        """Return one value per table that has the metric."""
         values = [METRICS[metric](variants[variant]) for variants in self.runs.values()]
         return [value for value in values if value is not None]
 
     def difference(self, variant: str, metric: str) -> Estimate:
-        """The mean over tables of the difference to the default, with the standard error over tables."""
+        """Return the mean difference from the default, with its standard error over tables."""
         pairs = zip(self.means(variant, metric), self.means(DEFAULT, metric), strict=True)
         return Estimate.of([mine - theirs for mine, theirs in pairs])
 
     def won_and_lost(self, variant: str) -> tuple[int, int]:
-        """The tables on which macro-F1 is higher, and lower, by more than one standard error of the paired folds."""
+        """Count tables with macro-F1 higher, and lower, by more than one standard error of the paired folds."""
         signs = []
         for variants in self.runs.values():
             mine, theirs = (variants[name].values("macro_f1") for name in (variant, DEFAULT))
@@ -150,7 +149,7 @@ class Ablation:
 
 
 def page(lines: Sequence[Line]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     found = Ablation.of(lines)
     parts = [
         "# What each part of the defaults is worth",
@@ -158,7 +157,7 @@ def page(lines: Sequence[Line]) -> str:
         "## Means over these tables",
         _summary(found),
         _clear_differences(found),
-        "## What is changed",
+        "## The variants",
         "\n".join(f"- **{part}**: {text}" for part, text in PARTS.items()),
         "## Each table",
         *(f"### {table}\n\n{_of_table(variants)}" for table, variants in found.runs.items()),
@@ -176,18 +175,18 @@ def _introduction(found: Ablation) -> str:
     about = f"Tables, with the number of folds: {splits[0] or 'none'}."
     about += f" Planted families, with the number of seeds: {splits[1] or 'none'}."
     return (
-        "Written by `benchmarks/ablation_page.py` from `benchmarks/results/ablation.json`, which "
-        "`make bench-ablation` fills. One setting at a time is changed, everything else stays at its default.\n\n"
-        f"This page is about {n_runs} runs. {about} Folds and seeds are those of `benchmarks/domination.py` and "
-        "`benchmarks/planted.py`. Nothing here is about other tables. The defaults are checked on the same tables and "
-        "seeds while they are worked on, so this comparison may flatter them.\n\n"
-        "Macro-F1 is that of the rules' decision on unseen rows, in per cent. Literals are the mean over classes; of "
-        "two classes one is the complement and counts the same. Consistency says how often the concepts that any "
-        "fold uses recur in the others, in per cent, thresholds by their column; where formulas have one literal, a "
-        "single fold of five with another concept takes it from 100 to 50. Seeds of a planted family have formulas of "
-        "their own: instead, *exact* is the share of seeds in which the truth is found. CPU seconds are those of the "
-        "committee, which is trained once for all searches, and of the search; other work shared the machine, so "
-        "read ratios."
+        "`benchmarks/ablation_page.py` writes this page from `benchmarks/results/ablation.json`; `make bench-ablation` "
+        "fills that file. Each variant changes one setting and keeps all other defaults.\n\n"
+        f"The page covers {n_runs} runs. {about} The folds and seeds are those of `benchmarks/domination.py` and "
+        "`benchmarks/planted.py`. During development the defaults are checked on the same tables and seeds, so this "
+        "comparison may flatter them. It says nothing about other tables.\n\n"
+        "*Macro-F1* is that of the rules' decision on unseen rows, in per cent. *Literals* is the mean over classes; "
+        "of two classes, one is the complement and counts the same. *Consistency* says how often the concepts of any "
+        "fold recur in the other folds, in per cent; thresholds of one column count as one concept. If formulas have "
+        "one literal, a single deviating fold of five takes consistency from 100 to 50. Each seed of a planted family "
+        "has its own formula, so these families have *exact* instead: the share of seeds in which the truth is found. "
+        "*CPU s* covers the committee, which is trained once for all searches, and the search. Other work shared "
+        "the machine, so compare ratios."
     )
 
 
@@ -206,14 +205,14 @@ def _summary(found: Ablation) -> str:
         exact = found.means(name, "exact")
         rows.append([*cells, f"{np.mean(exact):.0f}" if exact else "", f"{np.mean(found.means(name, 'CPU s')):.1f}"])
     return (
-        "Mean ± standard error over tables, each table counting once; differences are to the default, table by table. "
-        "*Higher / lower*: tables on which macro-F1 differs by more than one standard error over folds or seeds. "
-        "Consistency is over tables with folds only, *exact* over planted families only.\n\n" + aligned(rows)
+        "Figures are mean ± standard error over tables; each table counts once. Differences are from the default, "
+        "table by table. *Higher / lower* counts the tables on which macro-F1 differs by more than one standard error over "
+        "folds or seeds. Consistency covers tables with folds, *exact* covers planted families.\n\n" + aligned(rows)
     )
 
 
 def _clear_differences(found: Ablation) -> str:
-    """Which differences are beyond two standard errors, and how many would be by chance."""
+    """List the differences beyond two standard errors, with the number expected by chance."""
     metrics = [metric for metric in ("macro-F1", "literals", "consistency") if found.means(DEFAULT, metric)]
     compared = [(name, metric) for name in found.variants if name != DEFAULT for metric in metrics]
     clear = [
@@ -223,8 +222,8 @@ def _clear_differences(found: Ablation) -> str:
     ]
     said = "\n".join(clear) if clear else "- none"
     return (
-        f"Differences beyond two standard errors over tables (of {len(compared)}, where about "
-        f"{0.05 * len(compared):.0f} would be by chance, more with few tables):\n\n{said}"
+        f"Differences beyond two standard errors over tables. Of {len(compared)} differences about "
+        f"{0.05 * len(compared):.0f} would lie there by chance, and more with few tables:\n\n{said}"
     )
 
 

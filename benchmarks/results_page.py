@@ -1,8 +1,8 @@
-"""docs/results.md and the tables of the README: the committed results in plain words, every number from the table.
+"""Write docs/results.md and the README's tables of results from benchmarks/results.
 
     .venv/bin/python benchmarks/results_page.py
 
-Only the sentences on why a figure does not reproduce are written by hand; each stands for one figure, by name.
+Only the sentences on why a figure does not reproduce are written by hand (`reasons.py`); each belongs to one figure.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ OURS = ("minimal", "exact", "labels")
 TASKS = ("mimic2", "mimic2-early", "vdem", "vdem-given", "vdem-countries", "mnist", "cub")
 SMALL = ("breast-cancer", "wine", "iris", "digits-parity", "xor", "parity", "random-dnf")
 TRAINED_ON = (
-    "Encoders of images were trained on an NVIDIA H200, as were CUB's networks where the table names that device. On "
-    "images, torch_explain, BRL and column generation, and on CUB also psi networks and the paper's extraction, saw "
-    "the concepts of an earlier training of the same encoders. torch_explain, BRL and column generation were timed in "
-    "another run than the others."
+    "Image encoders were trained on an NVIDIA H200, and so were CUB's networks where the table names that device. On "
+    "images, some methods used the concepts of an earlier training of the same encoders: torch_explain, BRL and column "
+    "generation, and on CUB also psi networks and the paper's extraction. torch_explain, BRL and column generation "
+    "were timed in a separate run."
 )
 
 
 def page(bench: Bench) -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [
         "# Results",
         _begun(bench),
@@ -60,20 +60,21 @@ def _begun(bench: Bench) -> str:
     n_runs = sum(len(bench.good(entry)) for entry in bench.entries)
     seed, begun = header.get("seed"), str(header.get("started"))[:10]
     return (
-        "Read from [benchmarks/results](../benchmarks/results) by `benchmarks/results_page.py`; every number below is "
-        "one of that table, and the tables and figures of the paper are in "
-        "[its report](../benchmarks/results/report/report.md). [bench.md](bench.md) says what was run and how.\n\n"
-        f"{n_runs:,} runs that ended well, begun {begun} on {machine.get('cores')} cores ({machine.get('processor')}), "
-        f"Python {versions.get('python')}, torch {versions.get('torch')}; folds and splits of seed {seed}, networks of "
-        f"fold k start from {seed} + k. {TRAINED_ON} Other runs shared the two cores while times were taken: read "
-        "ratios of times, not times.\n\n"
-        "Mean ± standard error over five folds unless a number of folds is given. A difference within two combined "
-        "standard errors is called level."
+        "`benchmarks/results_page.py` writes this page from [benchmarks/results](../benchmarks/results). All tables "
+        "and figures of the paper are in [the report](../benchmarks/results/report/report.md). [bench.md](bench.md) "
+        "describes the methods, the protocols and the metrics.\n\n"
+        f"The results hold {n_runs:,} successful runs. They were started on {begun} on {machine.get('cores')} cores "
+        f"({machine.get('processor')}) with Python {versions.get('python')} and torch {versions.get('torch')}. The "
+        f"random seed of folds and splits is {seed}; that of the networks of fold k is {seed} + k. {TRAINED_ON} Other "
+        "work shared the two cores, so compare ratios of times, not times.\n\n"
+        'Figures are mean ± standard error over five folds unless the number of folds is given. "Level" means a '
+        "difference within two combined standard errors. A method dominates another if its mean is at least as good in "
+        "every metric and better in one."
     )
 
 
 def _task(bench: Bench, task: str) -> str:
-    """The six metrics of the methods that matter, and what they say."""
+    """Return the six metrics of the main methods on a task, with the conclusions."""
     methods = [method for method in SHOWN if bench.good(Entry(task, "clean", method))]
     lines = [f"## {task_title(task)}, clean", "", _table(bench, task, methods), ""]
     lines += [f"- {sentence}" for sentence in _verdicts(bench, task, methods)]
@@ -96,34 +97,34 @@ def _table(bench: Bench, task: str, methods: Sequence[str]) -> str:
 def _verdicts(bench: Bench, task: str, methods: Sequence[str]) -> Iterator[str]:
     for ours in (one for one in OURS if one in methods):
         if "torch_explain" in methods:
-            yield f"**{method_title(ours)} beside torch_explain 1.5.1**: {_beside(bench, task, ours, 'torch_explain')}"
+            yield f"**{method_title(ours)} against torch_explain 1.5.1**: {_beside(bench, task, ours, 'torch_explain')}"
         better = [other for other in methods if other not in OURS and _dominates(bench, task, other, ours)]
-        by = ", ".join(method_title(other) for other in better) or "no method"
-        yield f"{method_title(ours)}: at least as good in all six metrics, and better in one, is {by}."
+        by = "; ".join(method_title(other) for other in better)
+        yield f"{method_title(ours)}: " + (f"it is dominated by {by}." if by else "no method dominates it.")
     shown = [point for point in points(bench, task, "clean") if point.method != "joint"]
     kept = "; ".join(method_title(point.method) for point in front(shown))
-    yield f"By length and truth of the rules alone (concepts as annotated or predicted apart), not dominated: {kept}."
+    yield f"By literals and explanation accuracy alone (without jointly trained concepts), not dominated: {kept}."
     if "joint" in methods:
         apart, bent = (bench.estimate(Entry(task, "clean", one), CONCEPTS) for one in ("minimal", "joint"))
         if apart and bent:
             yield (
-                f"Trained jointly, {bent.mean:.1f}% of the concepts are still right, in sequence {apart.mean:.1f}%: "
-                "what the rules gain, concepts lose by drifting from their names."
+                f"Joint training leaves {bent.mean:.1f}% of the concepts right, sequential training {apart.mean:.1f}%: "
+                "the rules gain what the concepts lose by drifting away from their names."
             )
     if task == "mnist":
         yield from _mnist(bench)
 
 
 def _beside(bench: Bench, task: str, ours: str, other: str) -> str:
-    groups: dict[str, list[str]] = {"ahead in": [], "level in": [], "behind in": [], "without a standard error": []}
+    groups: dict[str, list[str]] = {"ahead in": [], "level in": [], "behind in": [], "no standard error for": []}
     for metric in METRICS:
         mine, theirs = (bench.estimate(Entry(task, "clean", one), metric) for one in (ours, other))
         if mine is None or theirs is None:
             continue
-        told = f"{metric.title.lower()} ({_short(mine.mean, metric)} to {_short(theirs.mean, metric)})"
+        told = f"{metric.title.lower()} ({_short(mine.mean, metric)} against {_short(theirs.mean, metric)})"
         if mine.standard_error is None or theirs.standard_error is None:
-            # Nobody knows how far such a figure would move with other folds.
-            groups["without a standard error"].append(told)
+            # Such a figure may move by any amount with other folds.
+            groups["no standard error for"].append(told)
             continue
         gain = (theirs.mean - mine.mean) if metric.lower_is_better else (mine.mean - theirs.mean)
         spread = math.hypot(mine.standard_error, theirs.standard_error)
@@ -137,7 +138,7 @@ def _short(value: float, metric: Metric) -> str:
 
 
 def _dominates(bench: Bench, task: str, other: str, ours: str) -> bool:
-    """Whether a method is as good in every metric that both have, and better in one; black boxes have no rules."""
+    """Return whether a method is as good in every metric that ours has, and better in one."""
     better = False
     for metric in METRICS:
         mine, theirs = (bench.estimate(Entry(task, "clean", one), metric) for one in (ours, other))
@@ -159,19 +160,19 @@ def _mnist(bench: Bench) -> Iterator[str]:
             runs = bench.good(entry)
             if runs:
                 found = sum(_is_parity(bench.formula_texts(run)) for run in runs)
-                told = f"the parity formula, by meaning, in {found} of {len(runs)} folds"
+                told = f"the formulas mean odd and even in {found} of {len(runs)} folds"
                 yield f"{method_title(method)}, protocol {protocol}: {told}."
     entry = Entry("mnist", "clean", "minimal")
     last = [bench.estimate(entry, metric) for metric in FINAL]
     if all(last):
         yield (
-            f"On the official 10,000 test images, which no fold used: model accuracy {last[0].mean:.2f}%, explanation "
+            f"On the official 10,000 test images, which no fold uses: model accuracy {last[0].mean:.2f}%, explanation "
             f"accuracy {last[1].mean:.2f}%."
         )
 
 
 def _is_parity(texts: dict[str, str]) -> bool:
-    """Whether both formulas are right on each of the ten digits, which is where they are ever evaluated."""
+    """Return whether both formulas are right on each of the ten digits, the only rows that occur."""
     digits = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
     rows = [[row == column for column in range(10)] for row in range(10)]
     said = {name: parse(text).evaluate(rows, digits).tolist() for name, text in texts.items()}
@@ -184,8 +185,8 @@ def _small(bench: Bench) -> str:
     if not tasks:
         return ""
     shown = ("minimal", "exact", "stump", "tree-4", "best-3", "tree", "ripper", "forest")
-    told = "Explanation accuracy in %, literals in brackets; for the forest, model accuracy."
-    lines = ["## Small tables and made-up truths, clean", "", told, ""]
+    told = "Explanation accuracy in %, with literals per class in brackets. For the forest: model accuracy in %."
+    lines = ["## Small tables and synthetic tasks, clean", "", told, ""]
     lines += ["| | " + " | ".join(method_title(method) for method in shown) + " |", "| --- " * (len(shown) + 1) + "|"]
     for task in tasks:
         cells = [_brief(bench, Entry(task, "clean", method)) for method in shown]
@@ -203,7 +204,7 @@ def _brief(bench: Bench, entry: Entry) -> str:
 
 def _leak(bench: Bench) -> str:
     heads = "| | accuracy, paper | accuracy, clean | concepts right, paper | concepts right, clean |"
-    lines = ["## What leaking encoders are worth", "", heads, "| --- | --- | --- | --- | --- |"]
+    lines = ["## How much leaking encoders flatter the figures", "", heads, "| --- | --- | --- | --- | --- |"]
     for task in ("vdem", "mnist", "cub"):
         cells = []
         for metric in (SIX["model_accuracy"], CONCEPTS):
@@ -212,8 +213,8 @@ def _leak(bench: Bench) -> str:
         lines.append(f"| {task_title(task)} | " + " | ".join(cells) + " |")
     lines += [
         "",
-        "Entropy net, logiclens. Under 'paper' CUB's encoder has seen most test images, under 'clean' none; it is the "
-        "same ResNet10 from scratch on 128 × 128 pixels.",
+        "The method is `Entropy net, logiclens`. Under 'paper' CUB's encoder has seen most test images; under 'clean' "
+        "it has seen none. In both cases it is a ResNet10 trained from scratch on 128 × 128 pixels.",
     ]
     return "\n".join(lines)
 
@@ -227,7 +228,7 @@ def _reproduction(bench: Bench) -> str:
     lines = [
         "## Does it reproduce?", "",
         f"Under 'paper', {len(judged) - len(far)} of {len(judged)} figures with a standard error lie within two "
-        "combined standard errors of the paper's (times are left out: other machines). The others, and why:", "",
+        "combined standard errors of the paper's. Times are left out because the machines differ. The others:", "",
         "| figure | ours | paper | in combined errors | why |", "| --- | --- | --- | --- | --- |",
     ]  # fmt: skip
     for metric, one in far:
@@ -251,7 +252,7 @@ def _sweep(bench: Bench) -> str:
             told = [f"{SIX[name].title.lower()} {estimate_text(bench.estimate(entry, SIX[name]), SIX[name])}"
                     for name in ("model_accuracy", "explanation_accuracy", "complexity")]  # fmt: skip
             spread = _spread(bench, protocol, settings)
-            where = f"- protocol {protocol}: {best} is best on validation rows; on test rows {', '.join(told)}."
+            where = f"- Protocol {protocol}: {best} is best on validation rows. On test rows it has {', '.join(told)}."
             lines.append(f"{where} {spread}")
     return "\n".join(["## The grid of temperature and penalty on V-Dem", "", *lines]) if lines else ""
 
@@ -265,7 +266,7 @@ def _chosen_by(bench: Bench, protocol: str, setting: str) -> float | None:
 def _spread(bench: Bench, protocol: str, settings: Iterable[str]) -> str:
     found = [bench.estimate(Entry("sweep:vdem", protocol, one), SIX["explanation_accuracy"]) for one in settings]
     means = [one.mean for one in found if one]
-    return f"Over the grid, explanation accuracy runs from {min(means):.1f} to {max(means):.1f}%."
+    return f"Over the grid, explanation accuracy ranges from {min(means):.1f} to {max(means):.1f}%."
 
 
 def _toy(bench: Bench) -> str:
@@ -275,12 +276,12 @@ def _toy(bench: Bench) -> str:
         counts = bench.values(entry, f"recovered:{method}")
         if counts:
             whole = sum(count == 4 for count in counts)
-            lines.append(f"- formulas by `{method}`: all four recovered in {whole} of {len(counts)} seeds.")
+            lines.append(f"- `{method}` recovers all four formulas in {whole} of {len(counts)} seeds.")
     return "\n".join(["## The toy comparison", "", *lines]) if lines else ""
 
 
 def readme_with(readme: str, page: str) -> str:
-    """The README with the rows of the page in its tables; which methods are shown there is the README's choice."""
+    """Return the README with the figures of the page; the README chooses which methods it shows."""
     before, rest = readme.split("<!-- results -->")
     shown, after = rest.split("<!-- end of results -->")
     parts = shown.split(", five folds")
@@ -292,7 +293,7 @@ def readme_with(readme: str, page: str) -> str:
 
 
 def main() -> None:
-    """Write the page, and its rows into the README."""
+    """Write the page and update the README."""
     written = page(read_bench(RESULTS))
     PAGE.write_text(written, encoding="utf-8")
     README.write_text(readme_with(README.read_text(encoding="utf-8"), written), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The measured part of docs/scale.md, from `benchmarks/results/scale.json`: a table, and a cluster worked out on paper.
+"""Write the measured part of docs/scale.md from `benchmarks/results/scale.json`: a table and an estimate for a cluster.
 
 .venv/bin/python benchmarks/scale_page.py
 """
@@ -16,22 +16,22 @@ RESULTS, PAGE = ROOT / "benchmarks" / "results" / "scale.json", ROOT / "docs" / 
 BEGIN, END = "<!-- measured -->\n", "<!-- /measured -->\n"
 FORMS = ("few", "measured", "worst")
 FLOOR = 1.5
-"""The most times a plain GROUP BY that counting may take."""
+"""Counting may take this many times as long as a plain GROUP BY."""
 ROWS, NODES, CORES = 10**11, 100, 16
 PRICE = 0.77
-"""Dollars that a machine of so many cores costs an hour, about, from whoever lets one."""
+"""Approximate price of such a machine in dollars per hour."""
 TASK = 128 * 2**20
-"""Bytes of a file that Spark gives one task."""
+"""Bytes of a file that one Spark task reads."""
 FIELD = 8
-"""Bytes that Spark needs for one field of a row that it moves."""
+"""Bytes of one field of a row that Spark moves."""
 FIELDS = 33
 """Thirty columns, the target, a count and a header."""
 
 
 def table_of(found: list[dict[str, Any]]) -> str:
-    """One row for each measurement, with its ratio to the plain GROUP BY of the same rows and threads."""
+    """Return one row per measurement, with its ratio to the plain GROUP BY of the same rows and threads."""
     floors = _floors(found)
-    rows = [["form", "rows", "what", "engine", "threads", "distinct", "seconds", "rows a second", "GROUP BYs", "MB"]]
+    rows = [["form", "rows", "what", "engine", "threads", "distinct", "seconds", "rows per second", "GROUP BYs", "MB"]]
     for one in found:
         told = [one["form"], f"{one['rows']:.0e}".replace("e+0", "e"), one["what"], one["engine"], str(one["threads"])]
         if "failed" in one:
@@ -46,7 +46,7 @@ def table_of(found: list[dict[str, Any]]) -> str:
 
 
 def verdict(found: list[dict[str, Any]]) -> str:
-    """Whether counting is within its floor."""
+    """Say in how many cases counting is within its bound."""
     floors = _floors(found)
     lines = []
     for what in ("count", "prepare"):
@@ -57,8 +57,9 @@ def verdict(found: list[dict[str, Any]]) -> str:
             and (floor := floors.get((one["form"], one["rows"], one["threads"])))
         }  # fmt: skip
         beyond = [f"{where}: {ratio:.2f}" for where, ratio in ratios.items() if ratio > FLOOR]
-        told = f"; beyond it {'; '.join(beyond)}" if beyond else ""
-        lines.append(f"`{what}`: {len(ratios) - len(beyond)} of {len(ratios)} within {FLOOR} times a GROUP BY{told}.")
+        told = f" The others: {'; '.join(beyond)}." if beyond else ""
+        within = f"{len(ratios) - len(beyond)} of {len(ratios)}"
+        lines.append(f"`{what}` stays within {FLOOR} times a GROUP BY in {within} cases.{told}")
     return "\n".join(lines)
 
 
@@ -67,28 +68,28 @@ def _floors(found: list[dict[str, Any]]) -> dict[tuple[str, int, int], float | N
 
 
 def _done(found: list[dict[str, Any]], what: str, engine: str) -> list[dict[str, Any]]:
-    """The measurements of `few` that ended."""
+    """Return the measurements of `few` that ended."""
     wanted = ("few", what, engine)
     return [one for one in found if (one["form"], one["what"], one["engine"]) == wanted and "wall_s" in one]
 
 
 def largest(found: list[dict[str, Any]], what: str, engine: str) -> dict[str, Any]:
-    """The measurement of `few` with most rows."""
+    """Return the measurement of `few` with most rows."""
     return max(_done(found, what, engine), key=lambda one: (one["rows"], one["threads"]))
 
 
 def memory(found: list[dict[str, Any]]) -> str:
-    """What memory does as rows grow."""
+    """Say how memory grows with rows."""
     done = [one for one in _done(found, "prepare", "duckdb") if one["threads"] == 1]
-    told = ", ".join(f"{one['peak_mb']:.0f} MB of {one['rows']:.0e} rows".replace("e+0", "e") for one in done)
+    told = ", ".join(f"{one['peak_mb']:.0f} MB for {one['rows']:.0e} rows".replace("e+0", "e") for one in done)
     growth = done[-1]["peak_mb"] / done[0]["peak_mb"] - 1
     return (
-        f"At the same number of distinct rows, `prepare` took on one thread {told}: {growth:+.0%} from first to last."
+        f"At the same number of distinct rows, `prepare` on one thread took {told}: {growth:+.0%} from first to last."
     )
 
 
 def paper(found: list[dict[str, Any]]) -> str:
-    """A hundred billion rows on a hundred machines, worked out from what was measured here."""
+    """Estimate a hundred billion rows on a hundred machines from the measurements."""
     one = largest(found, "prepare", "spark")
     n_bytes = one["bytes"] / one["rows"]
     rate = one["rows"] / one["wall_s"] / one["threads"]
@@ -99,14 +100,14 @@ def paper(found: list[dict[str, Any]]) -> str:
     cost = seconds / 3600 * NODES * PRICE
     rows = [
         ["what", "how", "how much"],
-        ["bytes read", f"10¹¹ rows × {n_bytes:.1f} bytes a row, once (the target twice)", f"{read / 1e12:.1f} TB"],
+        ["bytes read", f"10¹¹ rows × {n_bytes:.1f} bytes per row, once (the target twice)", f"{read / 1e12:.1f} TB"],
         ["tasks", f"parts of files of {TASK // 2**20} MB", f"{tasks:,.0f}"],
         ["bytes moved between machines", f"{tasks:,.0f} tasks × at most {distinct:,.0f} distinct rows × "
          f"{FIELDS * FIELD} bytes", f"{moved / 1e9:,.0f} GB"],
-        ["bytes that come home", f"{distinct:,.0f} distinct rows × {4 * FIELD} bytes", f"{home / 1e6:.1f} MB"],
-        ["time", f"10¹¹ rows ÷ ({rate / 1e6:.2f} million rows a second and core × {NODES} × {CORES} cores)",
+        ["bytes returned", f"{distinct:,.0f} distinct rows × {4 * FIELD} bytes", f"{home / 1e6:.1f} MB"],
+        ["time", f"10¹¹ rows ÷ ({rate / 1e6:.2f} million rows per second and core × {NODES} × {CORES} cores)",
          f"{seconds / 60:.1f} minutes"],
-        ["cost", f"{NODES} machines at ${PRICE} an hour", f"${cost:.2f}"],
+        ["cost", f"{NODES} machines at ${PRICE} per hour", f"${cost:.2f}"],
     ]  # fmt: skip
     return aligned(rows)
 
@@ -118,27 +119,27 @@ def harder(found: list[dict[str, Any]]) -> str:
     hard = max((one for one in of.values() if one["form"] == "measured"), key=lambda one: one["rows"])
     times = hard["wall_s"] / of["few", hard["rows"]]["wall_s"]
     return (
-        "That is the best case. Where no row repeats, columns of floats are looked at several times: here *measured* "
-        f"rows, of {hard['bytes'] / hard['rows']:.0f} bytes each, took {times:.1f} times as long."
+        "This is the best case. Where no row repeats, columns of floats are read several times: *measured* rows of "
+        f"{hard['bytes'] / hard['rows']:.0f} bytes took {times:.1f} times as long."
     )
 
 
 def measured_part(told: dict[str, Any]) -> str:
-    """What stands between the marks of the page."""
+    """Return the text between the markers of the page."""
     found = told["measurements"]
     versions = ", ".join(f"{name} {version}" for name, version in told["versions"].items())
     return "\n\n".join([
-        f"{told['machine']}; {versions}; {told['date']}. Medians, with the fastest and the slowest run.",
+        f"{told['machine']}; {versions}; {told['date']}. Seconds are medians, with the fastest and the slowest run.",
         table_of(found), verdict(found).replace("\n", " "), memory(found),
-        "### A hundred billion rows, on paper",
-        f"{NODES} machines of {CORES} cores, 30 columns, few distinct rows, at the speed that Spark has here:",
+        "### Estimate for a hundred billion rows",
+        f"Assume {NODES} machines of {CORES} cores, 30 columns, few distinct rows, and the Spark speed measured above:",
         paper(found),
         harder(found),
     ]) + "\n"  # fmt: skip
 
 
 def page_with(page: str, told: dict[str, Any]) -> str:
-    """The page with what was measured in its place."""
+    """Return the page with the measured part replaced."""
     before, rest = page.split(BEGIN)
     return before + BEGIN + "\n" + measured_part(told) + "\n" + END + rest.split(END)[1]
 

@@ -1,4 +1,4 @@
-"""docs/truth.md from the results of `planted.py` and `domination.py`: are the rules true, does a simple peer beat them?
+"""Write docs/truth.md from the results of `planted.py` and `domination.py`.
 
 .venv/bin/python benchmarks/truth_page.py
 """
@@ -20,38 +20,41 @@ RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "truth.md"
 PEERS = {"ours": "ours", "ripper": "RIPPER", "figs": "FIGS", "boosting": "boosted trees"}
 INTRO = """# Do the rules tell the truth?
 
-Written by `benchmarks/truth_page.py` from `benchmarks/results/planted.json` and `benchmarks/results/domination.json`,
-which `make bench-planted` and `make bench-domination` fill. One set of defaults: `EntropyClassifier(exact=True)`.
+`benchmarks/truth_page.py` writes this page from `benchmarks/results/planted.json` and
+`benchmarks/results/domination.json`; `make bench-planted` and `make bench-domination` fill these files. Our rules are
+those of `EntropyClassifier(exact=True)` with its defaults.
 """
 PLANTED = """## Planted formulas
 
-Labels come from a known formula. {n_seeds} seeds a family, {first} to {last}; a seed draws the data, or the split of
-a fixed table (MONK's, tic-tac-toe). Two thirds of the rows train. *Exact*: the formula has the same answer as the
-truth on every possible row; on floats also where it has the literals of the truth and its answer on every training
-row. Macro-F1 is on unseen rows, in per cent, mean ± standard error. RIPPER and FIGS see the same concepts as ours;
-where raw columns give them more, that is shown. CPU seconds were taken beside other work: read ratios.
+A known formula gives the labels. Each family has {n_seeds} random seeds, {first} to {last}. A seed draws the data, or
+the split of a fixed table (MONK's, tic-tac-toe). Two thirds of the rows train.
+
+A formula is *exact* if it answers like the truth on every possible row. On floats it is also exact if it has the
+literals of the truth and answers like it on every training row. Macro-F1 is measured on unseen rows, in per cent, mean
+± standard error. RIPPER and FIGS see the same concepts as our method; where they do better on raw columns, that
+figure is shown. Other work shared the machine, so compare ratios of CPU seconds.
 """
-TARGETS = """Targets: without noise exact in {share:.0%} of the seeds; macro-F1 not below RIPPER's and FIGS's, and not
-more than one point below boosted trees'. {met} of {all} are met."""
+TARGETS = """Targets: exact in {share:.0%} of the seeds without noise, macro-F1 not below that of RIPPER and FIGS, and
+at most one point below that of boosted trees. {met} of {all} targets are met."""
 DOMINATION = """## Simple peers
 
-A peer dominates where it has no more literals and a higher macro-F1 by more than one standard error of the paired
-difference over five folds. Peers: one literal, trees of 2 to 8 leaves (plain and balanced), RIPPER, FIGS and column
-generation, on concepts and, where they can, on raw columns. Where two methods differ in one fold only, that fold
-decides. With so many peers and tables some such folds come by chance: `benchmarks/domination.py --partitions 4` draws
-the folds again.
+A peer dominates our rules if it has no more literals, and its macro-F1 is higher by more than one standard error of the
+paired difference over five folds. The peers are one literal, trees of 2 to 8 leaves (plain and balanced), RIPPER,
+FIGS and column generation, on concepts and, where possible, on raw columns. Where two methods differ in one fold
+only, that fold decides. With so many peers and tables this also happens by chance;
+`benchmarks/domination.py --partitions 4` draws new folds to check.
 """
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [INTRO.rstrip()]
     for name, told in (("planted", _planted), ("domination", _domination)):
         file = RESULTS / f"{name}.json"
         if file.exists():
             parts += ["", *told(pd.DataFrame(json.loads(file.read_text(encoding="utf-8"))))]
         else:
-            print(f"{file.relative_to(ROOT)} is not there: its part of the page is left out.")
+            print(f"{file.relative_to(ROOT)} is missing: its section is left out.")
     return "\n".join(parts) + "\n"
 
 
@@ -73,14 +76,14 @@ def _planted(runs: pd.DataFrame) -> list[str]:
         PLANTED.format(n_seeds=n_seeds, first=first, last=last),
         aligned(rows),
         "",
-        TARGETS.format(share=EXACT_SEEDS, met=met, all=len(judged)) + (" Missed:" if met < len(judged) else ""),
+        TARGETS.format(share=EXACT_SEEDS, met=met, all=len(judged)) + (" The others:" if met < len(judged) else ""),
         "",
         *(f"- {family}: {told}" for family, is_met, told in judged if not is_met),
     ]
 
 
 def _best(table: pd.DataFrame, method: str) -> pd.DataFrame:
-    """The runs of a method, on raw columns where that is better."""
+    """Return the runs of a method, on raw columns where that is better."""
     kinds = [rows for name, rows in table.groupby("method", sort=False) if name in (method, f"{method}-raw")]
     return max(kinds, key=lambda rows: rows["macro_f1"].mean())
 

@@ -70,10 +70,11 @@ def open_whole(path: str | os.PathLike[str], *, sync: bool = False) -> Iterator[
         raise LogicLensError(f"cannot write {os.fspath(path)}: {error.strerror or error}.") from None
 
 
-def write_whole(path: str | os.PathLike[str], content: str | bytes, *, sync: bool = False) -> None:
-    """Write bytes, or text as UTF-8, to a file that is whole or not there; see `open_whole`."""
+def write_whole(path: str | os.PathLike[str], content: str | bytes, *, sync: bool = False) -> Path:
+    """Write bytes, or text as UTF-8, to a file that is whole or not there; see `open_whole`. Return its path."""
     with open_whole(path, sync=sync) as file:
         file.write(content.encode("utf-8") if isinstance(content, str) else content)
+    return Path(path)
 
 
 @contextmanager

@@ -19,11 +19,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logiclens.bench.pages.blocks import slug
-from logiclens.bench.pages.latex import tex
+from logiclens.bench.pages.document import ShownFormula, slug
+from logiclens.bench.pages.markup import latex_text, markdown_text
 from logiclens.bench.pages.names import METHODS, METRICS, columns_of_paper
-from logiclens.bench.pages.report import escaped, write_bench_report
-from logiclens.bench.pages.sections import shown
+from logiclens.bench.pages.report import write_bench_report
 from logiclens.bench.pages.summary import Estimate, Point, front, read_bench
 from logiclens.bench.pages.tables import figure_text
 from logiclens.bench.runs.published import paper_figures
@@ -539,11 +538,11 @@ def test_formulas_are_shortened_with_their_true_length(page, raw):
 
 def test_the_first_cube_is_never_cut_away():
     long = parse("(" + " & ".join(f"c{i}" for i in range(20)) + ") | d")
-    cut = shown(long, 12)
+    cut = ShownFormula.cut(long, 12)
     assert cut.is_cut
     assert cut.text == " ∧ ".join(f"c{i}" for i in range(20)) + " ∨ …"
-    assert shown(parse("False"), 12).text == "⊥"
-    assert not shown(parse("a | b"), 2).is_cut
+    assert ShownFormula.cut(parse("False"), 12).text == "⊥"
+    assert not ShownFormula.cut(parse("a | b"), 2).is_cut
 
 
 def test_rules_say_how_many_folds_agree(tmp_path):
@@ -597,7 +596,7 @@ def test_names_are_shown_as_they_are(page, folder):
     for rows in tables:
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
     assert not re.search(r"(?<!\\)<(?!br>)", "\n".join(lines))
-    assert escaped("*a*\n_b_") == r"\*a\* \_b\_"
+    assert markdown_text("*a*\n_b_") == r"\*a\* \_b\_"
 
 
 def test_latex_is_balanced_and_escaped(folder):
@@ -619,8 +618,8 @@ def test_latex_is_balanced_and_escaped(folder):
     assert open_now == []
     assert {"table", "tabular", "longtable", "figure", "itemize", "description"} == set(begun)
     assert not re.search("[±τλ≈∨∧¬∞◀←…−]", body)
-    assert tex(HOSTILE) in text
-    assert tex("a_b\\{}") == r"a\_b\textbackslash{}\{\}"
+    assert latex_text(HOSTILE) in text
+    assert latex_text("a_b\\{}") == r"a\_b\textbackslash{}\{\}"
 
 
 def test_every_line_of_a_latex_table_has_every_column(folder):
@@ -661,8 +660,8 @@ def test_all_languages_have_the_same_tables(folder, page):
     md = (folder / "report" / "report.md").read_text("utf-8")
     latex = (folder / "report" / "report.tex").read_text("utf-8")
     for key, table in page.tables.items():
-        assert escaped(table.caption) in md
-        assert tex(table.caption) in latex
+        assert markdown_text(table.caption) in md
+        assert latex_text(table.caption) in latex
         assert f"\\label{{tab:{key}}}" in latex
 
 

@@ -6,9 +6,9 @@ from types import ModuleType
 
 import pytest
 
-from logiclens.bench.pages.latex import latex
+from logiclens.bench.pages.markup import render
 from logiclens.bench.pages.names import METRICS
-from logiclens.bench.pages.report import bench_document, markdown
+from logiclens.bench.pages.report import bench_document
 from logiclens.bench.pages.sections import comparisons
 from logiclens.bench.pages.summary import Bench, read_bench
 from tests.scripts import ROOT, benchmark_script
@@ -28,8 +28,8 @@ def script() -> ModuleType:
 
 def test_the_report_is_made_from_the_table_beside_it(bench: Bench) -> None:
     document = bench_document(bench)
-    assert (RESULTS / "report" / "report.md").read_text(encoding="utf-8") == markdown(document)
-    assert (RESULTS / "report" / "report.tex").read_text(encoding="utf-8") == latex(document)
+    assert (RESULTS / "report" / "report.md").read_text(encoding="utf-8") == render(document, "md")
+    assert (RESULTS / "report" / "report.tex").read_text(encoding="utf-8") == render(document, "tex")
 
 
 def test_the_page_in_plain_words_says_what_the_table_says(bench: Bench, script: ModuleType) -> None:

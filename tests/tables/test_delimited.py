@@ -9,6 +9,8 @@ from itertools import chain
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -121,6 +123,14 @@ def test_lines_inside_quotes_blank_lines_and_spaces(put):
     frame = read_table(put(text)).frame
     assert list(frame.columns) == ["a", "b\nb", "c"]
     assert cells(frame) == [[1, "x\r\ny", "z"], [2, 'w"w', "v"]]
+
+
+def test_spaces_before_quotes_are_dropped_unlike_in_pyarrow(put):
+    path = put('a,b\n1, "x, y"\n')
+    assert cells(read_table(path).frame) == [[1, "x, y"]]
+    # The reason why pyarrow.csv does not parse our tables; once it can, let it.
+    with pytest.raises(pa.ArrowInvalid, match="Expected 2 columns, got 3"):
+        pa_csv.read_csv(path)
 
 
 def test_a_header_with_a_stray_quote_is_a_header(put):
@@ -260,6 +270,10 @@ def test_codes_keep_their_zeros(put, quote, other):
     assert frame["shorter"].iloc[1] == "0123"
     assert frame["code"].fillna("").tolist() == [other, "00123", other]
     assert frame["n"].tolist() == [5, 5, 5]
+
+
+def test_a_code_in_the_header_is_no_code(put):
+    assert read_table(put("\n \n007,a\n  \n1,x\n2,y\n")).frame["007"].tolist() == [1, 2]
 
 
 def test_a_zero_is_not_always_a_code(put):

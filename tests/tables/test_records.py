@@ -5,17 +5,16 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
-import sys
 from datetime import date, datetime
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
+from pyarrow import parquet
 
-from logiclens.errors import LogicLensError
-from logiclens.tables.files import mixed_columns, read_table, write_table
+from logiclens.tables.files import mixed_columns, read_table
 from tests.table_files import cells, refusal, writer_into
 
 
@@ -127,8 +126,6 @@ def test_parquet_of_polars(tmp_path):
 
 
 def test_parquet_that_cannot_be_a_table(tmp_path, put):
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "t.parquet"
     parquet.write_table(pyarrow.table({"a": [1], "x": [[1, 2]]}), path)
     assert refusal(path).startswith("the column 'x' of t.parquet holds list<")
@@ -143,13 +140,3 @@ def test_parquet_that_cannot_be_a_table(tmp_path, put):
     for broken in (whole[: len(whole) // 2], whole[:-9] + b"x" + whole[-8:], b"no parquet at all", b"PAR1"):
         assert refusal(put(broken, "u.parquet")).startswith("u.parquet is not a whole Parquet file: ")
     assert refusal("-", stream=io.BytesIO(b"PAR1 and more")).startswith("standard input is not a whole Parquet file")
-
-
-def test_without_pyarrow_parquet_is_refused_plainly(tmp_path, monkeypatch):
-    path = tmp_path / "t.parquet"
-    pd.DataFrame({"a": [1]}).to_parquet(path)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert refusal(path) == "Parquet needs pyarrow: pip install 'logiclens[parquet]'."
-    with pytest.raises(LogicLensError, match=r"pip install 'logiclens\[parquet\]'"):
-        write_table(pd.DataFrame({"a": [1]}), tmp_path / "u.parquet")
-    assert os.listdir(tmp_path) == ["t.parquet"]

@@ -17,7 +17,7 @@ from logiclens.cli.saved_model import SavedModel
 from logiclens.cli.tables import check_columns
 from logiclens.errors import LogicLensError
 from logiclens.tables.files import write_table
-from logiclens.tables.formats import PARQUET, WRITTEN, pyarrow_module
+from logiclens.tables.formats import PARQUET, WRITTEN
 
 
 def predict_table(
@@ -63,6 +63,8 @@ def predict_lake(
         raise LogicLensError(f"{out} would lie among the files that are read: name another folder.")
     model = SavedModel(folder, by_rules=True)
     # After the folder was found to be usable: these take their time to load.
+    from pyarrow import parquet
+
     from logiclens.engine.lake import files_of
     from logiclens.estimator.on_engine import predict_into
 
@@ -73,7 +75,7 @@ def predict_lake(
     if not (by_rules or model.exact):
         printer.note("note: the rules answer, as SQL; they are about the network, and can differ from it.")
     predict_into(model.rules, table, out, name=_name(model), keep=tuple(dict.fromkeys(keep)) or None)
-    n_rows = sum(pyarrow_module("pyarrow.parquet").read_metadata(file).num_rows for file in files_of(out))
+    n_rows = sum(parquet.read_metadata(file).num_rows for file in files_of(out))
     printer.note(f"{n_rows:,} rows are in {out}.")
 
 

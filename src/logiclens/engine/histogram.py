@@ -13,7 +13,6 @@ from logiclens.concepts.cuts import MOST_BINS, Histogram, Tally, bins_of
 from logiclens.engine.query import as_double, codes_of, counting, fetched, how_many, kind_of, there
 from logiclens.errors import LogicLensError
 from logiclens.formula.column_kinds import KINDS, NUMBER, ColumnKind
-from logiclens.tables.formats import pyarrow_module
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -247,11 +246,12 @@ class Parting:
 
     def _level(self, opened: Intervals, n_parts: NDArray[np.int64]) -> Any:
         import ibis
+        import pyarrow as pa
 
         start, width = self._interval(opened.low, opened.high)
         told = {"key": opened.key, "start": start, "width": width, "parts": n_parts.astype(np.float64),
                 "offset": np.cumsum(n_parts + 1) - n_parts}  # fmt: skip
-        return ibis.memtable(pyarrow_module("pyarrow").table(told))
+        return ibis.memtable(pa.table(told))
 
     def _interval(self, low: Any, high: Any) -> tuple[Any, Any]:
         """Return the start and the width of intervals, in the unit that is split."""
@@ -352,7 +352,8 @@ def _part(share: Any, parts: Any) -> Any:
 
 def _as_floats(values: Any) -> NDArray[np.float64]:
     """Convert an Arrow column to the numbers of a histogram; dates become seconds."""
-    pa = pyarrow_module("pyarrow")
+    import pyarrow as pa
+
     given = values.type
     if pa.types.is_date(given) or pa.types.is_timestamp(given):
         micros = values.cast(pa.timestamp("us", getattr(given, "tz", None)), safe=False).cast(pa.int64())

@@ -321,7 +321,8 @@ def check_parquet(files: list[str]) -> bool:
 
     Return whether some columns have no type in some files because they have no values there.
     """
-    parquet = importlib.import_module("pyarrow.parquet")
+    from pyarrow import parquet
+
     first: dict[str, str] = {}
     typed: dict[str, str] = {}
     unite = False

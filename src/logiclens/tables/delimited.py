@@ -1,10 +1,13 @@
-"""Delimited text: its delimiter, its header and its rows, none of them cut short or passed over in silence."""
+"""Delimited text: find the delimiter, check the header and every row, and let pandas parse the cells.
+
+pyarrow.csv does not parse them because it cannot drop spaces before a quoted field, so that `1, "a, b"` becomes three
+fields. DuckDB does not find the delimiter because it is optional and fails on blank lines above the header.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
 from logiclens.tables.dtypes import CODE, checked_names, kind_of, no_name, typed
@@ -25,12 +27,21 @@ DELIMITERS = (",", ";", "\t", "|")
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a delimited text is laid out."""
+    """The layout of a delimited text."""
 
     path: Path
     name: str
     delimiter: str
     columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """What the bytes of a text hold: delimiters, any quote, and any field that starts with 0 and a digit."""
+
+    n_delimiters: int
+    quotes: bool
+    leading_zeros: bool
 
 
 def checked_delimiter(delimiter: str) -> str:
@@ -122,14 +133,16 @@ def _read_rows(layout: _Layout, missing: frozenset[str]) -> pd.DataFrame:
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         _refuse_bad_line(layout)
         raise LogicLensError(f"{layout.name} cannot be read: {sentence(error)}.") from None
-    n_columns = len(layout.columns)
-    n_delimiters, quotes = _count_marks(layout)
-    # A row that is too short is padded. Without quotes, the number of delimiters tells whether there is one.
-    if frame.iloc[:, -1].isna().any() if quotes else n_delimiters != (n_columns - 1) * (len(frame) + 1):
+    n_columns, marks = len(layout.columns), _marks(layout)
+    # pandas pads a row that is too short. Without quotes, the number of delimiters tells whether there is one.
+    if frame.iloc[:, -1].isna().any() if marks.quotes else marks.n_delimiters != (n_columns - 1) * (len(frame) + 1):
         _refuse_bad_line(layout)
     kinds = [kind_of(frame[place]) for place in range(n_columns)]
     texts = {place for place, kind in enumerate(kinds) if kind == "mixed"}
-    texts |= _code_columns(layout, [place for place, kind in enumerate(kinds) if kind == "number"], quotes=quotes)
+    if marks.leading_zeros:
+        # A column without a whole number has no code, and need not be read again.
+        numbers = [place for place, kind in enumerate(kinds) if kind == "number"]
+        texts |= _code_columns(layout, [n for n in numbers if missing or (frame[n] % 1 == 0).any()])
     if not layout.columns[0] and (0 in texts or not _counts_rows(layout)):
         raise no_name(1, layout.name)
     if texts:
@@ -163,61 +176,26 @@ def _counts_rows(layout: _Layout) -> bool:
     return cells.dtype.kind in "iu" and (np.array_equal(cells, rows) or np.array_equal(cells, rows + 1))
 
 
-def _count_marks(layout: _Layout) -> tuple[int, bool]:
-    """How many delimiters the bytes hold, and whether there is a quote."""
-    n_delimiters, quotes = 0, False
+def _marks(layout: _Layout) -> _Marks:
+    n_delimiters, quotes, leading_zeros, tail = 0, False, False, b"\n"
+    mark = ord(layout.delimiter)
     with layout.path.open("rb") as file:
         while block := file.read(BLOCK):
-            n_delimiters += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord(layout.delimiter)))
+            cells = np.frombuffer(tail + block, np.uint8)
+            n_delimiters += int(np.count_nonzero(cells[len(tail) :] == mark))
             quotes = quotes or b'"' in block
-    return n_delimiters, quotes
+            before, zero, digit = cells[:-2], cells[1:-1] == ord("0"), (cells[2:] - ord("0")) < 10
+            leading_zeros = leading_zeros or bool((((before <= ord('"')) | (before == mark)) & zero & digit).any())
+            tail = block[-2:]
+    return _Marks(n_delimiters, quotes, leading_zeros)
 
 
-def _code_columns(layout: _Layout, places: list[int], *, quotes: bool) -> set[int]:
-    """Which of some columns have a cell such as 00123: not a number, as its zeros count."""
-    ends = b'[\r\n"' + re.escape(layout.delimiter).encode() + b"]"
-    code = re.compile(ends + b" *0[0-9]+ *" + ends)
-    codes: set[int] = set()
-    if not quotes:
-        for block, zeros in _leading_zeros(layout):
-            columns, before = _columns_at(block, zeros, ord(layout.delimiter))
-            for place in set(places).intersection(columns.tolist()) - codes:
-                if any(code.match(block, start) for start in before[columns == place]):
-                    codes.add(place)
-    elif any(code.search(block) for block, _ in _leading_zeros(layout)):
-        with open_text(layout.path) as text:
-            for _, fields in islice(_records(text, layout.delimiter), 1, None):
-                codes.update(place for place in places if fields[place][:1] in "0 " and CODE.fullmatch(fields[place]))
-    return codes
-
-
-def _leading_zeros(layout: _Layout) -> Iterator[tuple[bytes, NDArray[np.intp]]]:
-    """Blocks of whole lines, and where in each a 0 before another digit follows a delimiter, a quote or a space."""
-    with layout.path.open("rb") as file:
-        while content := file.read(BLOCK):
-            block = b"\n" + content + file.readline() + b"\n"
-            cells = np.frombuffer(block, np.uint8)
-            before, digit, after = cells[:-2], cells[1:-1], cells[2:]
-            found = digit == ord("0")
-            found &= (before <= ord('"')) | (before == ord(layout.delimiter))
-            found &= (after - ord("0")) < 10
-            zeros = np.flatnonzero(found) + 1
-            if file.tell() == len(block) - 2:
-                # The header may hold what it likes.
-                header = re.search(rb"\S[^\r\n]*", block)
-                zeros = zeros[zeros > (header.end() if header else 0)]
-            if len(zeros):
-                yield block, zeros
-
-
-def _columns_at(block: bytes, places: NDArray[np.intp], mark: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """In which column of a text without quotes some bytes stand, and the last byte before their cell."""
-    cells = np.frombuffer(block, np.uint8)
-    ends, marks = np.flatnonzero((cells == ord("\n")) | (cells == ord("\r"))), np.flatnonzero(cells == mark)
-    line = ends[np.searchsorted(ends, places) - 1]
-    n_before = np.searchsorted(marks, places)
-    columns = n_before - np.searchsorted(marks, line)
-    return columns, np.where(columns > 0, marks[n_before - 1] if len(marks) else line, line)
+def _code_columns(layout: _Layout, places: list[int]) -> set[int]:
+    """Find the columns that have a cell such as 00123, which is not a number because its zeros count."""
+    if not places:
+        return set()
+    texts = _parse(layout, frozenset(), usecols=places, dtype=str)
+    return {place for place in places if texts[place].str.fullmatch(CODE.pattern).any()}
 
 
 def _refuse_bad_line(layout: _Layout) -> None:

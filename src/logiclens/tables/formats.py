@@ -5,15 +5,14 @@ from __future__ import annotations
 import codecs
 import glob
 import gzip
-import importlib
 import os
 import re
 import shutil
 import zlib
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-from logiclens.errors import LogicLensError, require_extra
+from logiclens.errors import LogicLensError
 
 BLOCK = 1 << 20
 
@@ -85,12 +84,6 @@ def refuse_workbook(path: Path, name: str) -> None:
     zipped = head.startswith(b"PK") and re.search(rb"PK\x03\x04.{26}xl/", head, re.DOTALL)
     if zipped or head.startswith(b"\xd0\xcf\x11\xe0"):
         raise LogicLensError(f"{name} is an Excel workbook: save the sheet as CSV (UTF-8).")
-
-
-def pyarrow_module(module: str) -> Any:
-    """A module of pyarrow, which is optional."""
-    with require_extra("parquet", "Parquet"):
-        return importlib.import_module(module)
 
 
 def sentence(error: Exception) -> str:

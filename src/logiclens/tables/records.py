@@ -12,7 +12,7 @@ import pandas as pd
 
 from logiclens.errors import LogicLensError
 from logiclens.tables.dtypes import checked_names, kind_of, typed
-from logiclens.tables.formats import BLOCK, open_text, pyarrow_module, sentence
+from logiclens.tables.formats import BLOCK, open_text, sentence
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -80,7 +80,9 @@ def _json_column(cells: list[Any], n_rows: int, missing: frozenset[str]) -> pd.S
 
 def read_parquet(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame:
     """Parquet, with each column as the plain type that pandas has for it."""
-    arrow, parquet = pyarrow_module("pyarrow"), pyarrow_module("pyarrow.parquet")
+    import pyarrow as arrow
+    from pyarrow import parquet
+
     try:
         with path.open("rb") as file:
             table = parquet.ParquetFile(file).read()

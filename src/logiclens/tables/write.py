@@ -15,7 +15,7 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.column_kinds import NUMBER, kind_of_cell
 from logiclens.storage import open_whole
 from logiclens.tables.dtypes import checked_names
-from logiclens.tables.formats import JSON, PARQUET, WRITTEN, pyarrow_module, sentence, suffix_of
+from logiclens.tables.formats import JSON, PARQUET, WRITTEN, sentence, suffix_of
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> None:
@@ -53,7 +53,6 @@ def _packed(file: BinaryIO) -> gzip.GzipFile:
 
 def _write(frame: pd.DataFrame, out: Any, suffix: str) -> None:
     if suffix in PARQUET:
-        pyarrow_module("pyarrow")
         frame.to_parquet(out, engine="pyarrow", index=False)
     elif suffix in JSON:
         for start in range(0, len(frame), 10_000):

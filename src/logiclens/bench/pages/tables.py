@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from logiclens.bench.pages.blocks import Cell, Row, Section, Table
+from logiclens.bench.pages.document import Cell, Row, Section, Table
 from logiclens.bench.pages.names import FAMILIES, METRICS, Metric, columns_of_paper, family, method_title, task_title
 from logiclens.bench.pages.summary import Bench, Entry, Estimate, outcomes
 from logiclens.bench.runs.published import PublishedFigure, paper_figures
@@ -45,14 +45,21 @@ class Best:
     overall: frozenset[str] = frozenset()
 
 
-def six_tables(bench: Bench, protocol: str) -> Section:
-    """The six metrics of a protocol, each with a table for each family of methods."""
-    parts = []
-    for metric in METRICS:
-        tables = [_table(bench, protocol, metric, title, members) for title, members in _families(bench, protocol)]
-        shown = tuple(table for table in tables if table.rows and len(table.columns) > 1)
-        parts.append(Section(f"{protocol}-{metric.name}", metric.title, shown))
-    return Section(f"{protocol}-tables", "Six metrics", sections=tuple(part for part in parts if not part.is_empty))
+def six_tables(bench: Bench, protocol: str) -> tuple[Section, ...]:
+    """One section per metric, with one table per family of methods."""
+    methods = bench.methods(protocol, bench.tasks(protocol))
+    families = [(title, [method for method in methods if family(method) == title]) for title, _ in FAMILIES]
+    return tuple(
+        Section(
+            f"{protocol}-{metric.name}",
+            metric.title,
+            tuple(
+                _table(bench, protocol, metric, (number, title), members)
+                for number, (title, members) in enumerate(families, start=1)
+            ),
+        )
+        for metric in METRICS
+    )
 
 
 def figure_text(mean: float, error: float | None, metric: Metric) -> str:
@@ -97,13 +104,8 @@ def _leaders(figures: dict[str, float], metric: Metric) -> frozenset[str]:
     return frozenset(method for method, value in figures.items() if value == best)
 
 
-def _families(bench: Bench, protocol: str) -> list[tuple[str, tuple[str, ...]]]:
-    """The methods that were tried, by family."""
-    methods = bench.methods(protocol, bench.tasks(protocol))
-    return [(title, tuple(method for method in methods if family(method) == title)) for title, _ in FAMILIES]
-
-
-def _table(bench: Bench, protocol: str, metric: Metric, title: str, members: Sequence[str]) -> Table:
+def _table(bench: Bench, protocol: str, metric: Metric, family: tuple[int, str], members: Sequence[str]) -> Table:
+    number, title = family
     tasks = [task for task in bench.tasks(protocol) if any(bench.runs(Entry(task, protocol, m)) for m in members)]
     methods = [method for method in members if _has_column(bench, protocol, metric, tasks, method)]
     rows = []
@@ -113,8 +115,9 @@ def _table(bench: Bench, protocol: str, metric: Metric, title: str, members: Seq
         cells = tuple(_cell(bench, Entry(task, protocol, m), metric, best, published.get(m)) for m in methods)
         if any(cell.text != NOT_RUN for cell in cells):
             rows.append(Row(task_title(task), cells))
-    heads = [f"{method_title(m)}{_group(bench, protocol, metric, m)}" for m in methods]
-    key = f"{protocol}-{metric.name}-{FAMILIES.index(next(f for f in FAMILIES if f[0] == title)) + 1}"
+    black = [not metric.of_rules and bench.is_black_box(protocol, method) for method in methods]
+    heads = [f"{method_title(m)}{' (black box)' * is_black}" for m, is_black in zip(methods, black, strict=True)]
+    key = f"{protocol}-{metric.name}-{number}"
     return Table(key, _caption(protocol, metric, title), ("task", *heads), tuple(rows))
 
 
@@ -123,10 +126,6 @@ def _has_column(bench: Bench, protocol: str, metric: Metric, tasks: Sequence[str
         return False
     entries = [Entry(task, protocol, method) for task in tasks]
     return any(bench.estimate(entry, metric) or outcomes(bench.runs(entry)) for entry in entries)
-
-
-def _group(bench: Bench, protocol: str, metric: Metric, method: str) -> str:
-    return " (black box)" if not metric.of_rules and bench.is_black_box(protocol, method) else ""
 
 
 def _published(metric: Metric, task: str, methods: Sequence[str]) -> dict[str, PublishedFigure]:

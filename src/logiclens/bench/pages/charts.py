@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.bench.pages.blocks import Picture
+from logiclens.bench.pages.document import Chart
 from logiclens.bench.pages.names import METHODS, TASKS, columns_of_paper, method_title, task_title
 from logiclens.bench.pages.summary import Estimate, Point, front
 from logiclens.bench.runs.published import paper_figures
@@ -40,7 +40,7 @@ _SETTINGS: dict[Any, Any] = {
 }  # fmt: skip
 
 
-def pareto_picture(task: str, protocol: str, points: Sequence[Point], caption: str) -> Picture:
+def pareto_chart(task: str, protocol: str, points: Sequence[Point], caption: str) -> Chart:
     """Length against error of every method's formulas, with those joined that no other beats in both."""
     best = front(points)
     literals = [point.literals.mean for point in points]
@@ -81,10 +81,10 @@ def pareto_picture(task: str, protocol: str, points: Sequence[Point], caption: s
     label = (
         f"Literals against explanation error on {task_title(task)} under {protocol}: {counted(len(points), 'method')}"
     )
-    return picture(draw, key=f"pareto-{protocol}-{task}", caption=caption, label=label)
+    return chart(draw, key=f"pareto-{protocol}-{task}", caption=caption, label=label)
 
 
-def time_picture(protocol: str, times: Mapping[str, Mapping[str, Estimate]], caption: str) -> Picture:
+def time_chart(protocol: str, times: Mapping[str, Mapping[str, Estimate]], caption: str) -> Chart:
     """Seconds of every method on every task, on a logarithmic scale."""
     tasks = [task for task in _ordered_tasks(times) if any(task in held for held in times.values())]
 
@@ -118,21 +118,21 @@ def time_picture(protocol: str, times: Mapping[str, Mapping[str, Estimate]], cap
 
     size = f"{counted(len(times), 'method')} on {counted(len(tasks), 'task')}"
     label = f"Seconds of {size} under {protocol}, on a logarithmic scale"
-    return picture(draw, key=f"time-{protocol}", caption=caption, label=label)
+    return chart(draw, key=f"time-{protocol}", caption=caption, label=label)
 
 
-def heat_map_picture(
+def heat_map_chart(
     matrix: NDArray[np.float64], rows: Sequence[str], columns: Sequence[str], *, key: str, title: str, caption: str
-) -> Picture:
+) -> Chart:
     """A matrix with its numbers."""
 
     def draw() -> Figure:
         return heat_map(matrix, [cut(row, 20) for row in rows], [cut(column, 12) for column in columns], title)
 
-    return picture(draw, key=key, caption=caption, label=f"{caption} {len(rows)} rows and {len(columns)} columns.")
+    return chart(draw, key=key, caption=caption, label=f"{caption} {len(rows)} rows and {len(columns)} columns.")
 
 
-def picture(draw: Callable[[], Figure], *, key: str, caption: str, label: str) -> Picture:
+def chart(draw: Callable[[], Figure], *, key: str, caption: str, label: str) -> Chart:
     """What `draw` draws, as SVG and as PNG; `key` keeps its ids apart from those of other figures on a page."""
     import matplotlib
 
@@ -146,7 +146,7 @@ def picture(draw: Callable[[], Figure], *, key: str, caption: str, label: str) -
         figure = draw()
         figure.savefig(svg, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
         figure.savefig(png, format="png", dpi=200, facecolor="white", metadata={"Software": None})
-    return Picture(key, caption, label, svg.getvalue(), png.getvalue())
+    return Chart(key, caption, label, svg.getvalue(), png.getvalue())
 
 
 def _look(name: str, known: Mapping[str, str]) -> dict[str, Any]:
