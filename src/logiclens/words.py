@@ -9,22 +9,22 @@ Share = Mapping[str, Any]
 """`hits` of `total`, with `value` (None where nothing was counted), `low` and `high`."""
 
 
-def count(number: float) -> str:
+def count_text(number: float) -> str:
     """A count of rows; weights may make it a broken number.
 
-    >>> count(1776.0), count(3), count(12.25)
+    >>> count_text(1776.0), count_text(3), count_text(12.25)
     ('1,776', '3', '12.2')
     """
     return f"{int(number):,}" if float(number).is_integer() else f"{number:,.1f}"
 
 
-def counted(number: float, word: str) -> str:
+def count_with_noun(number: float, noun: str) -> str:
     """A count with its noun.
 
-    >>> counted(1, "row"), counted(1200, "row")
+    >>> count_with_noun(1, "row"), count_with_noun(1200, "row")
     ('1 row', '1,200 rows')
     """
-    return f"{count(number)} {word}" + ("" if number == 1 else "s")
+    return f"{count_text(number)} {noun}" + ("" if number == 1 else "s")
 
 
 def percent(share: float | None) -> str:
@@ -59,10 +59,10 @@ def share_words(share: Share) -> str:
     return f"{percent(share['value'])} ({interval(share['low'], share['high'])})"
 
 
-def listed(words: Sequence[str], last: str = "and") -> str:
+def enumeration(words: Sequence[str], last: str = "and") -> str:
     """Words as a list in a sentence.
 
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"], last="or")
+    >>> enumeration(["a"]), enumeration(["a", "b"]), enumeration(["a", "b", "c"], last="or")
     ('a', 'a and b', 'a, b or c')
     """
     if len(words) < 2:
@@ -70,20 +70,20 @@ def listed(words: Sequence[str], last: str = "and") -> str:
     return f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
-def sentence(text: str) -> str:
+def as_sentence(text: str) -> str:
     """A text as a sentence of its own.
 
-    >>> sentence("rows drawn again"), sentence("It is.")
+    >>> as_sentence("rows drawn again"), as_sentence("It is.")
     ('Rows drawn again.', 'It is.')
     """
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def cut(text: str, length: int) -> str:
+def shortened(text: str, length: int) -> str:
     """A text on one line, cut where it would be too long for its place.
 
-    >>> cut("worst concave points", 12), cut("two\\nlines", 12)
+    >>> shortened("worst concave points", 12), shortened("two\\nlines", 12)
     ('worst conca…', 'two lines')
     """
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())

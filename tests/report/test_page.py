@@ -27,7 +27,7 @@ from logiclens.errors import LogicLensError
 from logiclens.report import check_result, render
 from logiclens.report.charts import MOST_BARS, loss_chart, relevance_chart
 from logiclens.report.view import deciding, differing, shade, standing, summary
-from logiclens.words import cut, interval, percent
+from logiclens.words import interval, percent, shortened
 from tests.report_cases import CASES, Case, patients, result_of
 
 pytest.importorskip("jinja2")
@@ -344,7 +344,7 @@ def test_intervals_keep_their_ends(a, b):
 
 @given(st.text(max_size=80))
 def test_a_label_of_a_chart_fits_and_can_be_drawn(text):
-    label = cut(text, 20)
+    label = shortened(text, 20)
     assert len(label) <= 20
     assert label.isprintable()
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from logiclens.cli.output import Printer
-from logiclens.metrics.rule_statistics import shown_count
 from logiclens.report.view import recurrences
-from logiclens.words import percent, who_decides
+from logiclens.words import count_text, percent, who_decides
 
 if TYPE_CHECKING:
     from logiclens.estimator.cross_validation import Metric
@@ -102,7 +101,7 @@ def print_confusion(printer: Printer, table: Mapping[str, Any]) -> None:
     """Which answer rows of which class got."""
     printer.say(f"\nwhat {table['of']} said of which rows")
     head = ["truly", *(f"said {name}" for name in table["predicted"])]
-    lines = [[name, *map(shown_count, row)] for name, row in zip(table["labels"], table["counts"], strict=True)]
+    lines = [[name, *map(count_text, row)] for name, row in zip(table["labels"], table["counts"], strict=True)]
     widths = [max(len(line[i]) for line in (head, *lines)) for i in range(len(head))]
     for first, *cells in (head, *lines):
         numbers = "  ".join(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
@@ -144,7 +143,7 @@ def print_subgroup(printer: Printer, group: Mapping[str, Any], by: str) -> None:
 
 def decision_line(decision: Mapping[str, Any]) -> str:
     """How often the rules decide for a class, and how often rightly, in one line."""
-    decided, total = (shown_count(decision["decided"][count]) for count in ("hits", "total"))
+    decided, total = (count_text(decision["decided"][count]) for count in ("hits", "total"))
     f1 = "unknown" if decision["f1"] is None else f"{100 * decision['f1']:.1f}%"
     precision, recall = _share(decision["precision"]), _share(decision["recall"])
     return f"decided on {decided} of {total} rows; precision {precision}, recall {recall}, F1 {f1}"
@@ -201,7 +200,7 @@ def _print_relevance(printer: Printer, relevance: Sequence[Mapping[str, Any]], w
 
 def _numbers(cube: Mapping[str, Any]) -> str:
     """What a rule is worth, in one line."""
-    fires, total = (shown_count(cube["support"][count]) for count in ("hits", "total"))
+    fires, total = (count_text(cube["support"][count]) for count in ("hits", "total"))
     lift = "" if cube["lift"] is None else f", {cube['lift']:.1f}× the average"
     right, finds = _share(cube["confidence"]), _share(cube["coverage"])
     doubt = "" if cube["lift"] is None or cube["lift"] > 1 else " (no better than chance here)"

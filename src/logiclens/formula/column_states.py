@@ -15,6 +15,7 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import Literal
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.predicate import Predicate, Scalar, is_missing, moment, times_of
+from logiclens.words import enumeration
 
 if TYPE_CHECKING:
     from logiclens.formula.rule_set import RuleSet
@@ -102,7 +103,7 @@ class _Pieces(ABC, Generic[Point]):
             told.append(f"{self.below} {self.shown(self.cuts[last])}")
         left_out = [self.cuts[p // 2] for p in range(pieces[0], pieces[-1]) if p % 2 and p not in pieces]
         if left_out:
-            told.append(f"other than {listed([self.shown(cut) for cut in left_out])}")
+            told.append(f"other than {enumeration([self.shown(cut) for cut in left_out])}")
         return f"{self.column} {' and '.join(told) or 'any value'}"
 
 
@@ -181,12 +182,6 @@ def shown_time(point: datetime) -> str:
     if (point.hour, point.minute, point.second, point.microsecond) == (0, 0, 0, 0) and point.tzinfo is None:
         return point.date().isoformat()
     return point.isoformat(" ", timespec="auto" if point.second or point.microsecond else "minutes")
-
-
-def listed(items: Sequence[Scalar]) -> str:
-    """Items as one would say them."""
-    *most, last = map(str, items)
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 @dataclass(frozen=True)
@@ -372,7 +367,7 @@ def _states(
     if not numbers:
         # A text that no predicate asks for.
         other = "".join(texts) + "?"
-        words = [*(f"{column} equal to {text}" for text in texts), f"{column} other than {listed(texts)}"]
+        words = [*(f"{column} equal to {text}" for text in texts), f"{column} other than {enumeration(texts)}"]
         return _told_apart(predicates, [*texts, other], words), ()
     if all(isinstance(number, bool) for number in numbers) or column not in _meant(rules):
         steps = _told_apart(predicates, [False, True], [f"{column} not true", f"{column} true"])

@@ -17,6 +17,7 @@ from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, boolea
 from logiclens.formula.predicate import Scalar, is_missing
 from logiclens.formula.rule_set import RuleSet, no_class
 from logiclens.formula.text import format_formula
+from logiclens.words import count_text
 
 Z = 1.959963984540054
 """The normal quantile of a two-sided interval of 95%."""
@@ -78,7 +79,7 @@ class Share:
 
     def __str__(self) -> str:
         """The share, its interval, and what it was counted from."""
-        return f"{self.percent}, {shown_count(self.hits)} of {shown_count(self.total)}"
+        return f"{self.percent}, {count_text(self.hits)} of {count_text(self.total)}"
 
     def to_dict(self) -> dict[str, float | None]:
         """The numbers by name, None for a share of no rows."""
@@ -238,7 +239,7 @@ class DecisionStatistics:
 
     def __str__(self) -> str:
         """One line."""
-        hits, total = shown_count(self.decided.hits), shown_count(self.decided.total)
+        hits, total = count_text(self.decided.hits), count_text(self.decided.total)
         f1 = "unknown" if math.isnan(self.f1) else f"{100 * self.f1:.1f}%"
         return (
             f"decided for {hits} of {total} rows: precision {self.precision.percent}, recall {self.recall.percent}, "
@@ -351,15 +352,6 @@ def known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def shown_count(count: float) -> str:
-    """A number of rows as it is printed, with one digit behind the point where weights made it a fraction.
-
-    >>> shown_count(1776.0), shown_count(12.25)
-    ('1,776', '12.2')
-    """
-    return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
-
-
 MAX_SUBGROUPS = 1000
 """More values than this are a measurement or a key, not subgroups."""
 
@@ -421,7 +413,7 @@ class RuleStatistics:
 
     def __str__(self) -> str:
         """A table for each class, then the same for each subgroup."""
-        weighed = "" if self.weight == self.n_rows else f", weight {shown_count(self.weight)}"
+        weighed = "" if self.weight == self.n_rows else f", weight {count_text(self.weight)}"
         blocks = [
             f"rule statistics on {self.source} (n = {self.n_rows:,}{weighed}), with intervals of 95% after Wilson; "
             "a class by what the rules decide, a rule by where it fires"
@@ -654,5 +646,5 @@ def _block(counted: ClassStatistics, heading: str) -> str:
         lines.append([support, rule.coverage.percent, unique, rule.confidence.percent, lift, text])
     share = counted.prevalence
     percent = share.percent.split(" ")[0]
-    head = f"{heading}: {shown_count(share.hits)} of {shown_count(share.total)} rows ({percent})"
+    head = f"{heading}: {count_text(share.hits)} of {count_text(share.total)} rows ({percent})"
     return f"{head}\n  {counted.decision}\n{aligned(lines)}"
