@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from logiclens.formula.dnf import Cube
 from logiclens.formula.english import literal_words
 from logiclens.formula.text import format_formula
+from logiclens.words import percent
 
 if TYPE_CHECKING:
     from logiclens.formula.rule_set import Rule, RuleSet
@@ -56,9 +57,9 @@ _CONFIDENCE = (
 def _rows(rule: Rule, rules: RuleSet, *, counted: bool) -> str:
     """The cubes of one class, one under the other, and the formula that they make."""
     lines = [
-        (_cube_words(cube, rules), f"{100 * confidence:.1f}%", recurrence)
+        (_cube_words(cube, rules), percent(confidence, 1), recurrence)
         for cube, confidence, recurrence in zip(rule.cubes, rule.confidence, rule.recurrence, strict=False)
-    ] or [("otherwise", f"{100 * rule.confidence[0]:.1f}%", "") if rule.is_complement else ("never", "", "")]
+    ] or [("otherwise", percent(rule.confidence[0], 1), "") if rule.is_complement else ("never", "", "")]
     name = f'<th scope="rowgroup" rowspan="{len(lines) + 1}" style="{_CELL};{_NAME}">{escape(rule.name)}</th>'
     rows = []
     for place, (words, confidence, recurrence) in enumerate(lines):

@@ -15,6 +15,7 @@ from logiclens.errors import FormulaSyntaxError, LogicLensError
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.packed_rows import unknown_concept
+from logiclens.words import percent
 
 Style = OneOf["ascii", "unicode", "latex"]
 
@@ -115,7 +116,7 @@ def format_first_order(
         body = f"¬{_quoted_name(other)}(x)"
     else:
         body = f"¬({_first_order_body(formula.of, groups)})"
-    sign, note = ("↔", "") if fidelity is None else ("≈", f"   [fidelity {_percent(fidelity)}]")
+    sign, note = ("↔", "") if fidelity is None else ("≈", f"   [fidelity {percent(fidelity, 1)}]")
     return f"∀x: {_quoted_name(head)}(x) {sign} {body}{note}"
 
 
@@ -151,12 +152,6 @@ def parse(text: str, names: Sequence[str] | None = None) -> DNF:
             if concept not in names:
                 raise unknown_concept(concept, names)
     return formula
-
-
-def _percent(share: float) -> str:
-    """Per cent to one decimal, and never 100.0 for less than all."""
-    text = f"{100 * share:.1f}%"
-    return "above 99.9%" if text == "100.0%" and share < 1 else text
 
 
 def _format_cube(literals: list[str], symbols: _Symbols, n_cubes: int) -> str:

@@ -12,6 +12,7 @@ from logiclens.formula.html import BLOCK, CODE, FAINT, faint, rules_html
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
+from logiclens.words import percent
 
 MOST_BARS = 15
 """So many concepts of a class are shown, the most relevant ones."""
@@ -101,7 +102,7 @@ def explanation_html(explanation: Explained) -> str:
         folded = len(explanation.classes) > MOST_OPEN
         parts.append(class_html(explained, explanation.predicates, folded=folded, more=recurs))
     if explanation.soft_agreement is not None:
-        agree = percent(explanation.soft_agreement)
+        agree = percent(explanation.soft_agreement, 1)
         parts.append(faint(f"The rules predict what the soft network did on {agree} of the explained rows."))
     parts += [faint(f"note: {note}") for note in explanation.notes]
     return f'<div style="{BLOCK}">{"".join(parts)}</div>'
@@ -137,24 +138,12 @@ def model_html(name: str, settings: Mapping[str, object], rules: RuleSet | None,
     )
 
 
-def percent(share: float) -> str:
-    """Per cent to one decimal; what is not all is never printed as 100%, and what is not nothing never as 0%.
-
-    >>> percent(0.973), percent(1.0), percent(0.99999), percent(0.0001)
-    ('97.3%', '100.0%', 'above 99.9%', 'below 0.1%')
-    """
-    text = f"{100 * share:.1f}%"
-    if text == "100.0%" and share < 1:
-        return "above 99.9%"
-    return "below 0.1%" if text == "0.0%" and share > 0 else text
-
-
 def _facts(explained: ExplainedClass) -> list[str]:
     """How true the formula is, and what is proved of it."""
     if explained.equals_network:
         facts = ["Formula and network agree on all explained rows."]
     else:
-        facts = [f"Fidelity: formula and network agree on {percent(explained.fidelity)} of the explained rows."]
+        facts = [f"Fidelity: formula and network agree on {percent(explained.fidelity, 1)} of the explained rows."]
     if explained.certificate is not None:
         facts.append(f"Certified: network and formula are equal on {explained.certificate.domain}.")
     if explained.proved_minimal:
@@ -194,7 +183,7 @@ def _recurring(counted: Any, formula: Any, stability: Any) -> str:
         f"{format_formula(DNF([cube]), 'unicode')} {recurrence_words(round(counted.cubes[cube] * total), total)}"
         for cube in [*inside, *(cube for cube in counted.cubes if cube not in own)][: max(5, len(inside))]
     ]
-    chosen = [f"{concept} {share:.0%}" for concept, share in list(counted.concepts.items())[:8]]
+    chosen = [f"{concept} {percent(share)}" for concept, share in list(counted.concepts.items())[:8]]
     if chosen:
         cubes.insert(0, f"Chosen in {total} {drawn}: {', '.join(chosen)}.")
     # Of a loaded model the cubes alone are known.

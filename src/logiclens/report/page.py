@@ -10,10 +10,11 @@ from importlib import resources
 from typing import Any
 
 from logiclens.errors import LogicLensError
+from logiclens.metrics.rule_statistics import Share
 from logiclens.report.charts import MOST_BARS, accuracy_chart, loss_chart, relevance_chart
 from logiclens.report.schema import check_result
 from logiclens.report.view import bar, class_views, confusions, deciding, differing, shade, standing, summary
-from logiclens.words import as_sentence, count_text, count_with_noun, interval, percent, share_words
+from logiclens.words import as_sentence, count_text, count_with_noun, figure, interval, percent, share_words
 
 __all__ = ["check_result", "render", "require_report"]
 
@@ -43,9 +44,9 @@ def render(result: Mapping[str, Any]) -> str:
         count_text=count_text,
         count_with_noun=count_with_noun,
         percent=percent,
-        share=share_words,
+        share=lambda share: share_words(Share.from_dict(share)),
     )
-    pages.globals.update(interval=interval, bar=bar, shade=shade, most_bars=MOST_BARS)
+    pages.globals.update(figure=figure, interval=interval, bar=bar, shade=shade, most_bars=MOST_BARS)
     raw = jinja2.utils.markupsafe.Markup
     script = _file("page.js")
     text: str = pages.get_template("page.html").render(

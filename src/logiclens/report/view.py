@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from logiclens.formula.english import recurrence_words
+from logiclens.metrics.rule_statistics import Share
 from logiclens.words import (
-    Share,
     as_sentence,
     count_text,
     count_with_noun,
@@ -114,7 +114,7 @@ def _class_view(
         formula=entry["formula"],
         status=_status(entry),
         certified=entry["certified"] is not None,
-        prevalence=share_words(measured["prevalence"]),
+        prevalence=share_words(Share.from_dict(measured["prevalence"])),
         lines=tuple(
             replace(_line(w, cube, name, base), recurrence=recurs.get(cube.get("text"), ""))
             for w, cube in zip(words, measured["cubes"], strict=True)
@@ -163,10 +163,10 @@ def decision_words(decision: Mapping[str, Any] | None, name: str) -> str:
     on = f"The rules decide for {name} on {count_text(decided['hits'])} of {count_with_noun(decided['total'], 'row')}"
     if not precision["total"]:
         return f"{on}, so nothing is known of how often that is right."
-    f1 = "not known" if decision["f1"] is None else percent(decision["f1"])
+    right, found = share_words(Share.from_dict(precision)), share_words(Share.from_dict(recall))
     return (
-        f"{on}: {share_words(precision)} of these are {name} (precision), and {share_words(recall)} of all {name} are "
-        f"found (recall); F1 {f1}."
+        f"{on}: {right} of these are {name} (precision), and {found} of all {name} are found (recall); "
+        f"F1 {percent(decision['f1'], 1)}."
     )
 
 
@@ -192,7 +192,7 @@ def _line(words: str, cube: Mapping[str, Any], name: str, base: float | None) ->
     )
 
 
-def bar(share: Share, base: float | None) -> Bar | None:
+def bar(share: Mapping[str, Any], base: float | None) -> Bar | None:
     """A share as a bar; none where nothing was counted."""
     if share["value"] is None:
         return None
@@ -206,7 +206,7 @@ def bar(share: Share, base: float | None) -> Bar | None:
     )
 
 
-def _figure(share: Share) -> Figure:
+def _figure(share: Mapping[str, Any]) -> Figure:
     if share["value"] is None:
         return percent(None), ""
     return percent(share["value"]), interval(share["low"], share["high"])
@@ -254,8 +254,8 @@ def _comparison(entry: Mapping[str, Any]) -> str:
         else "The rules are hardly ahead."
     )
     return (
-        f"What the rules decide scores F1 {100 * own:.1f}%. The best single condition alone, “{simplest['text']}”, "
-        f"scores {100 * simplest['f1']:.1f}%. {verdict}"
+        f"What the rules decide scores F1 {percent(own, 1)}. The best single condition alone, “{simplest['text']}”, "
+        f"scores {percent(simplest['f1'], 1)}. {verdict}"
     )
 
 

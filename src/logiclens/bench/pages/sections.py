@@ -34,6 +34,7 @@ from logiclens.bench.pages.tables import NOTHING, estimate_text, published_text
 from logiclens.bench.runs.published import PublishedFigure, PublishedSetting, paper_figures
 from logiclens.bench.runs.results import FORMULA, OK, SWEEP, TOY
 from logiclens.formula.dnf import DNF
+from logiclens.words import percent
 
 MOST_LITERALS = 12
 """A formula with more is cut in the comparison, at the end of a cube."""
@@ -100,7 +101,7 @@ def _study(bench: Bench, entry: Entry) -> tuple[Block, ...]:
         rows.append(Row(klass, (Cell(formula=sentence), Cell(str(cut.n_literals)))))
     told = f"{method_title(OURS)}, under '{entry.protocol}', fold {run.fold}"
     # A share that is not a number is not equal to itself.
-    known = f"; over all classes, formulas and network agree on {100 * fidelity:.1f}% of unseen rows"
+    known = f"; over all classes, formulas and network agree on {percent(fidelity, 1)} of unseen rows"
     caption = f"{told}{known if fidelity == fidelity else ''}."
     table = Table(f"study-{entry.task}-rules", caption, ("class", "rule", "literals"), tuple(rows), wide=True)
     left = len(texts) - len(rows)
