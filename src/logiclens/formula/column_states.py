@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import Literal
+from logiclens.formula.english import bound_words, comparison_words, none_of
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.predicate import Predicate, Scalar, is_missing, moment, times_of
-from logiclens.words import enumeration
 
 if TYPE_CHECKING:
     from logiclens.formula.rule_set import RuleSet
@@ -40,7 +39,7 @@ class _Pieces(ABC, Generic[Point]):
     column: str
     cuts: Sequence[Point]
 
-    from_, above, up_to, below = "", "", "", ""
+    is_date: ClassVar[bool] = False
 
     @abstractmethod
     def inside(self, low: Point | None, high: Point | None) -> Point | None:
@@ -91,20 +90,24 @@ class _Pieces(ABC, Generic[Point]):
         """How values in these pieces are told. Gaps are single cuts: a threshold passed is not passed back."""
         (first, at_first), (last, at_last) = divmod(pieces[0], 2), divmod(pieces[-1], 2)
         if at_first and pieces[0] == pieces[-1]:
-            return f"{self.column} equal to {self.shown(self.cuts[first])}"
+            return f"{self.column} is {self.shown(self.cuts[first])}"
         told = []
         if at_first:
-            told.append(f"{self.from_} {self.shown(self.cuts[first])}")
+            told.append(self.bound(">=", self.cuts[first]))
         elif first > 0:
-            told.append(f"{self.above} {self.shown(self.cuts[first - 1])}")
+            told.append(self.bound(">", self.cuts[first - 1]))
         if at_last:
-            told.append(f"{self.up_to} {self.shown(self.cuts[last])}")
+            told.append(self.bound("<=", self.cuts[last]))
         elif last < len(self.cuts):
-            told.append(f"{self.below} {self.shown(self.cuts[last])}")
+            told.append(self.bound("<", self.cuts[last]))
         left_out = [self.cuts[p // 2] for p in range(pieces[0], pieces[-1]) if p % 2 and p not in pieces]
         if left_out:
-            told.append(f"other than {enumeration([self.shown(cut) for cut in left_out])}")
-        return f"{self.column} {' and '.join(told) or 'any value'}"
+            told.append(none_of([self.shown(cut) for cut in left_out]))
+        return f"{self.column} is {' and '.join(told) or 'any value'}"
+
+    def bound(self, operator: str, cut: Point) -> str:
+        """A comparison with a cut, in words."""
+        return bound_words(operator, self.shown(cut), is_date=self.is_date)
 
 
 class Numbers(_Pieces[float]):
@@ -112,10 +115,8 @@ class Numbers(_Pieces[float]):
 
     >>> low, high = Numbers("age", [60.0]).states([Predicate("age", ">=", 60)])[0]
     >>> low.words, high.words
-    ('age below 60', 'age at least 60')
+    ('age is below 60', 'age is at least 60')
     """
-
-    from_, above, up_to, below = "at least", "above", "at most", "below"
 
     def inside(self, low: float | None, high: float | None) -> float | None:
         """Halfway, or one beyond."""
@@ -142,10 +143,10 @@ class Dates(_Pieces[datetime]):
 
     >>> early, late = Dates("admitted", [datetime(2021, 3, 1)]).states([Predicate("admitted", ">", "2021-03-01")])[0]
     >>> early.words, late.words
-    ('admitted up to 2021-03-01', 'admitted after 2021-03-01')
+    ('admitted is 2021-03-01 or earlier', 'admitted is after 2021-03-01')
     """
 
-    from_, above, up_to, below = "from", "after", "up to", "before"
+    is_date = True
     _DAY: ClassVar[timedelta] = timedelta(days=1)
 
     def inside(self, low: datetime | None, high: datetime | None) -> datetime | None:
@@ -222,9 +223,9 @@ def units_of(rules: RuleSet, concepts: Sequence[str]) -> tuple[Unit, ...]:
     ...                 {"old": Predicate("age", ">=", 60), "very": Predicate("age", ">", 72.5)})
     >>> for state in units_of(rules, rules.concepts)[0].states:
     ...     print(state.pattern, state.words)
-    (False, False) age below 60
-    (True, False) age at least 60 and at most 72.5
-    (True, True) age above 72.5
+    (False, False) age is below 60
+    (True, False) age is at least 60 and at most 72.5
+    (True, True) age is above 72.5
     """
     columns: dict[str, list[str]] = {}
     for concept in concepts:
@@ -237,7 +238,7 @@ def told(rules: RuleSet, concepts: Sequence[str], row: Mapping[str, bool]) -> li
     whole = {unit.column: unit for unit in units_of(rules, tuple(row))}
     words = []
     for unit in units_of(rules, concepts):
-        # Other concepts of the column may tell that it is missing: `bmi below 30` would be a claim about a value.
+        # Other concepts of the column may tell that it is missing: `bmi is below 30` would be a claim about a value.
         state = whole[unit.column].state(row)
         if state is None or state != whole[unit.column].missing:
             state = unit.state(row)
@@ -257,13 +258,6 @@ def linked(rules: RuleSet, concepts: Iterable[str]) -> tuple[str, ...]:
             return tuple(found)
         groups = [group for group in groups if group not in tied]
         found.update(dict.fromkeys(concept for group in tied for concept in group))
-
-
-def said(rules: RuleSet, literal: Literal) -> str:
-    """A literal told on the raw column."""
-    if literal.concept in rules.predicates:
-        return rules.predicates[literal.concept].words(literal.positive)
-    return f"{literal.concept} true" if literal.positive else f"{literal.concept} not true"
 
 
 def shown(value: Any) -> str:
@@ -343,7 +337,7 @@ def _unit(rules: RuleSet, column: str, concepts: tuple[str, ...]) -> Unit:
     states, steps = _states(rules, column, predicates)
     missing = None
     if any(p.column == column and p.operator == "missing" for p in rules.predicates.values()):
-        missing = State(tuple(p.operator == "missing" for p in predicates), None, f"{column} missing")
+        missing = State(tuple(p.operator == "missing" for p in predicates), None, f"{column} is missing")
     return Unit(column, concepts, states, steps, missing)
 
 
@@ -362,15 +356,16 @@ def _states(
         # A text that is compared as such may be written in many ways, so that there is no telling what a step is.
         return (states, steps) if not texts else (_with_texts(states, column, predicates, texts), ())
     if not compared:
-        present = _told_apart(predicates, [True], [f"{column} not missing"])
+        present = _told_apart(predicates, [True], [f"{column} is not missing"])
         return present, present
     if not numbers:
         # A text that no predicate asks for.
         other = "".join(texts) + "?"
-        words = [*(f"{column} equal to {text}" for text in texts), f"{column} other than {enumeration(texts)}"]
+        said = [comparison_words(Predicate(column, "==", text)) for text in texts]
+        words = [f"{column} is {comparison}" for comparison in (*said, none_of(said))]
         return _told_apart(predicates, [*texts, other], words), ()
     if all(isinstance(number, bool) for number in numbers) or column not in _meant(rules):
-        steps = _told_apart(predicates, [False, True], [f"{column} not true", f"{column} true"])
+        steps = _told_apart(predicates, [False, True], [f"{column} is not true", f"{column} is true"])
         return steps, steps
     return Numbers(column, sorted({float(number) for number in numbers})).states(predicates)
 
@@ -391,7 +386,7 @@ def _with_texts(
         except LogicLensError:
             # No date: the comparisons refuse it.
             continue
-        found.setdefault(pattern, State(pattern, text, f"{column} equal to {text}"))
+        found.setdefault(pattern, State(pattern, text, f"{column} is {text}"))
     return tuple(found.values())
 
 

@@ -20,19 +20,6 @@ Operator: TypeAlias = OneOf[">=", ">", "<=", "<", "==", "missing"]
 Scalar: TypeAlias = float | int | bool | str
 
 OPERATORS: tuple[Operator, ...] = (">=", ">", "<=", "<", "==", "missing")
-_WORDS: dict[str, tuple[str, str]] = {
-    ">=": ("at least", "below"),
-    ">": ("above", "at most"),
-    "<=": ("at most", "above"),
-    "<": ("below", "at least"),
-    "==": ("equal to", "other than"),
-}
-_DATE_WORDS: dict[str, tuple[str, str]] = {
-    ">=": ("from", "before"),
-    ">": ("after", "up to"),
-    "<=": ("up to", "after"),
-    "<": ("before", "from"),
-}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?", re.ASCII)
 
 
@@ -46,10 +33,8 @@ class Predicate:
     >>> old = Predicate("age", ">=", 72.5)
     >>> old.holds([80, 60, None, float("nan")]).tolist()
     [True, False, False, False]
-    >>> str(old), old.words(), old.words(positive=False)
-    ('age >= 72.5', 'age at least 72.5', 'age below 72.5')
-    >>> str(Predicate("unit", "==", "MICU")), str(Predicate("bmi", "missing"))
-    ('unit is MICU', 'bmi is missing')
+    >>> str(old), str(Predicate("unit", "==", "MICU")), str(Predicate("bmi", "missing"))
+    ('age >= 72.5', 'unit is MICU', 'bmi is missing')
     """
 
     column: str
@@ -118,17 +103,8 @@ class Predicate:
             return min((text for text in texts if float(text) == self.value), key=len)
         return str(self.value)
 
-    def words(self, positive: bool = True) -> str:
-        """The comparison, or its negation, as one would say it."""
-        if self.operator == "missing":
-            return f"{self.column} missing" if positive else f"{self.column} not missing"
-        if self.value is True:
-            return f"{self.column} true" if positive else f"{self.column} not true"
-        words = _DATE_WORDS if self.is_date else _WORDS
-        return f"{self.column} {words[self.operator][not positive]} {self.shown_value}"
-
     def __str__(self) -> str:
-        """The comparison as it is written."""
+        """The comparison as it is written in a formula; `formula.english` says it in words."""
         if self.operator == "missing":
             return f"{self.column} is missing"
         if self.operator != "==":
