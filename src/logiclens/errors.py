@@ -82,7 +82,7 @@ def nearest(name: str, known: Sequence[str], *, cutoff: float = 0.6) -> str | No
     return folded[near[0]] if near else None
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
+def quoted_names(names: Sequence[str], most: int = 8) -> str:
     """Some names, and that there are more."""
     return ", ".join(repr(name) for name in names[:most]) + (", …" if len(names) > most else "")
 
@@ -101,5 +101,5 @@ def unknown(kind: str, name: str, known: Sequence[str]) -> str:
 def no_column(name: str, known: Sequence[str], where: str, why: str = "") -> LogicLensError:
     """The error for a column that is not there, with the nearest name that is; `why` says who asks for it."""
     near = nearest(name, known)
-    hint = f"its columns are {listed(known)}." if near is None else f"did you mean {near!r}?"
+    hint = f"its columns are {quoted_names(known)}." if near is None else f"did you mean {near!r}?"
     return LogicLensError(f"{where} has no column {name!r}{why}; {hint}")

@@ -1,89 +1,156 @@
-"""Numbers and shares in words."""
+"""Shares, intervals and counts as text: the only place that formats them. Conditions in words: `formula.english`.
+
+A share that is not all is never printed as 100%, and one that is not nothing never as 0%.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-Share = Mapping[str, Any]
-"""`hits` of `total`, with `value` (None where nothing was counted), `low` and `high`."""
+MOST_DECIMALS = 4
+"""An interval is printed with at most this many decimals."""
+NARROW = 0.02
+"""An interval narrower than this is printed with a decimal."""
 
 
-def count(number: float) -> str:
-    """A count of rows; weights may make it a broken number.
+class ShareLike(Protocol):
+    """A share with its interval, such as `logiclens.metrics.rule_statistics.Share`."""
 
-    >>> count(1776.0), count(3), count(12.25)
+    @property
+    def value(self) -> float:
+        """The share; NaN of no rows."""
+
+    @property
+    def low(self) -> float:
+        """The lower end of its interval."""
+
+    @property
+    def high(self) -> float:
+        """The upper end of its interval."""
+
+
+def percent(share: float | None, digits: int = 0, sign: str = "%") -> str:
+    """Return a share of 0 to 1 in per cent.
+
+    Where rounding would print all or nothing for something in between, one more decimal is printed, or else the bound.
+
+    Args:
+        share: the share; None or NaN where it is unknown.
+        digits: decimals; 1 for figures that are compared with each other, such as F1.
+        sign: what follows the number; empty in a table whose heading has the sign.
+
+    >>> percent(0.8312), percent(0.996), percent(0.99999), percent(0.0001), percent(1.0), percent(None)
+    ('83%', '99.6%', 'over 99.9%', 'under 0.1%', '100%', 'unknown')
+    >>> percent(0.8312, digits=1), percent(0.9996, digits=1), percent(0.99999, digits=1), percent(1.0, digits=1)
+    ('83.1%', '99.96%', 'over 99.99%', '100.0%')
+    """
+    if share is None or math.isnan(share):
+        return "unknown"
+    for decimals in (digits, digits + 1):
+        if _tells_truth(share, decimals):
+            return f"{100 * share:.{decimals}f}{sign}"
+    least = 0.1 ** (digits + 1)
+    return f"under {least:.{digits + 1}f}{sign}" if share < 0.5 else f"over {100 - least:.{digits + 1}f}{sign}"
+
+
+def interval(low: float, high: float, digits: int = 0) -> str:
+    """Return an interval of shares in per cent, with more decimals where it is narrow or near 0 or 1.
+
+    >>> interval(0.742, 0.895), interval(0.9912, 0.9981), interval(0.953, 0.996), interval(0.953, 1.0)
+    ('74–90%', '99.1–99.8%', '95.3–99.6%', '95–100%')
+    >>> interval(0.742, 0.895, digits=1), interval(0.98, 0.9999)
+    ('74.2–89.5%', '98.00–99.99%')
+    """
+    least = digits if high - low >= NARROW else max(digits, 1)
+    truthful = (d for d in range(least, MOST_DECIMALS) if _tells_truth(low, d) and _tells_truth(high, d))
+    decimals = next(truthful, MOST_DECIMALS)
+    ends = (100 * end if _tells_truth(end, decimals) else _nearest_inside(end, decimals) for end in (low, high))
+    return "–".join(f"{end:.{decimals}f}" for end in ends) + "%"
+
+
+def share_words(share: ShareLike, digits: int = 0) -> str:
+    """Return a share and its interval: `83% (74–90%)`; `unknown` of no rows."""
+    if math.isnan(share.value):
+        return percent(None)
+    return f"{percent(share.value, digits)} ({interval(share.low, share.high, digits)})"
+
+
+def figure(value: float | None, unit: str, *, digits: int = 1, error: float = math.nan, width: int = 0) -> str:
+    """Return a figure in the unit it is read in, with its standard error where that is known.
+
+    Args:
+        value: the figure, of 0 to 100 where the unit is per cent; None or NaN where it is unknown.
+        unit: what follows the number; `%` follows it at once.
+        digits: decimals.
+        error: the standard error.
+        width: of the number, which stands to the right.
+
+    >>> figure(98.67, "%"), figure(3, "literals"), figure(98.672, "%", digits=2, error=0.417), figure(99.97, "%")
+    ('98.7%', '3.0 literals', '98.67 ± 0.42%', '99.97%')
+    """
+    if value is None or math.isnan(value):
+        return percent(None)
+    number = percent(value / 100, digits, sign="") if unit == "%" else f"{value:.{digits}f}"
+    spread = "" if math.isnan(error) else f" ± {error:.{digits}f}"
+    return f"{number:>{width}}{spread}{unit if unit == '%' else f' {unit}'}"
+
+
+def _tells_truth(share: float, decimals: int) -> bool:
+    """Whether the rounded share is 0% or 100% only where the share is."""
+    return round(100 * share, decimals) not in (0.0, 100.0) or share in (0.0, 1.0)
+
+
+def _nearest_inside(share: float, decimals: int) -> float:
+    """The number of per cent nearest to a share that is neither 0 nor 100."""
+    least = 0.1**decimals
+    return least if share < 0.5 else 100 - least
+
+
+def count_text(number: float) -> str:
+    """Return a count of rows; weights may make it a fraction.
+
+    >>> count_text(1776.0), count_text(3), count_text(12.25)
     ('1,776', '3', '12.2')
     """
     return f"{int(number):,}" if float(number).is_integer() else f"{number:,.1f}"
 
 
-def counted(number: float, word: str) -> str:
-    """A count with its noun.
+def count_with_noun(number: float, noun: str) -> str:
+    """Return a count with its noun in the singular or plural.
 
-    >>> counted(1, "row"), counted(1200, "row")
+    >>> count_with_noun(1, "row"), count_with_noun(1200, "row")
     ('1 row', '1,200 rows')
     """
-    return f"{count(number)} {word}" + ("" if number == 1 else "s")
+    return f"{count_text(number)} {noun}" + ("" if number == 1 else "s")
 
 
-def percent(share: float | None) -> str:
-    """A share in per cent; what is not all is never printed as 100%, and what is not nothing never as 0%.
+def enumeration(items: Sequence[str], last: str = "and") -> str:
+    """Return items as they are listed in a sentence.
 
-    >>> percent(0.8312), percent(1.0), percent(0.9975), percent(0.99999), percent(0.0001), percent(None)
-    ('83%', '100%', '99.8%', 'over 99.9%', 'under 0.1%', 'no rows')
-    """
-    if share is None:
-        return "no rows"
-    for digits in (0, 1):
-        text = f"{100 * share:.{digits}f}"
-        if float(text) not in (0.0, 100.0) or share in (0.0, 1.0):
-            return f"{text}%"
-    return "under 0.1%" if share < 0.5 else "over 99.9%"
-
-
-def interval(low: float, high: float) -> str:
-    """An interval of shares in per cent, with a decimal where it is narrow.
-
-    >>> interval(0.742, 0.895), interval(0.9912, 0.9981)
-    ('74–90%', '99.1–99.8%')
-    """
-    digits = 0 if high - low >= 0.02 else 1
-    return f"{100 * low:.{digits}f}–{100 * high:.{digits}f}%"
-
-
-def share_words(share: Share) -> str:
-    """A share with its interval: `83% (74–90%)`."""
-    if share["value"] is None:
-        return percent(None)
-    return f"{percent(share['value'])} ({interval(share['low'], share['high'])})"
-
-
-def listed(words: Sequence[str], last: str = "and") -> str:
-    """Words as a list in a sentence.
-
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"], last="or")
+    >>> enumeration(["a"]), enumeration(["a", "b"]), enumeration(["a", "b", "c"], last="or")
     ('a', 'a and b', 'a, b or c')
     """
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} {last} {words[-1]}"
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {last} {items[-1]}"
 
 
-def sentence(text: str) -> str:
-    """A text as a sentence of its own.
+def as_sentence(text: str) -> str:
+    """Return a text with a capital letter and a full stop.
 
-    >>> sentence("rows drawn again"), sentence("It is.")
+    >>> as_sentence("rows drawn again"), as_sentence("It is.")
     ('Rows drawn again.', 'It is.')
     """
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def cut(text: str, length: int) -> str:
-    """A text on one line, cut where it would be too long for its place.
+def shortened(text: str, length: int) -> str:
+    """Return a text on one line, of at most `length` characters.
 
-    >>> cut("worst concave points", 12), cut("two\\nlines", 12)
+    >>> shortened("worst concave points", 12), shortened("two\\nlines", 12)
     ('worst conca…', 'two lines')
     """
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())

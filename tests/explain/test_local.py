@@ -48,7 +48,7 @@ def test_local_explanation_says_where_formula_and_network_disagree():
     explanation = explain_all(network, table, limits=FormulaLimits(price=0.2))
     local = explain_local(network, ConceptTable([[0, 1, 1, 1]], NAMES), target=1, explanation=explanation)
     assert local.agrees is False
-    assert str(local).startswith("class 1 (100.0%): no reason found, the class formula says otherwise here")
+    assert str(local).startswith("class 1 (over 99.99%): no reason found, the class formula says otherwise here")
 
 
 def test_a_row_without_the_class_says_so_and_why():

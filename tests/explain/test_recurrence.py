@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logiclens.cli.models import compared, translated
+from logiclens.cli.models import compared
 from logiclens.errors import LogicLensError
 from logiclens.estimator import EntropyClassifier
 from logiclens.explain.candidates import formula_of
 from logiclens.explain.choice import LearnedRules, learn_rules
 from logiclens.explain.stability import alike, cuts_of, known_recurrence, selection_frequencies, with_recurrence
 from logiclens.export import from_json, rules_schema, to_dict, to_json, to_latex, to_pmml, to_python, to_sql
+from logiclens.export.registry import format_named
 from logiclens.formula import DNF, Complement, Cube, Literal, Rule, RuleSet, parse
 from logiclens.formula.english import recurrence_words
 from logiclens.formula.predicate import Predicate
@@ -60,9 +61,9 @@ def without_counts(rules: RuleSet) -> RuleSet:
 
 def test_the_reasons_of_a_row_say_how_often_a_cube_recurs():
     why = RULES.why({"age": 80, "smoker": 0, "unit": "SICU", "flag": 0})
-    assert why.because == f"ill, because: age at least 72.5 and smoker not true (confidence 0.90, {SELDOM})"
+    assert why.because == f"ill, because: age is at least 72.5 and smoker is not true (confidence 0.90, {SELDOM})"
     assert [cube.recurrence for cube in why["ill"].cubes] == [SELDOM, HALF, ALWAYS]
-    assert f"fails: flag true ({ALWAYS}), for lack of: flag true (it is 0)" in str(why)
+    assert f"fails: flag is true ({ALWAYS}), for lack of: flag is true (it is 0)" in str(why)
     assert [cube.recurrence for cube in why["well"].unless] == [SELDOM, HALF, ALWAYS]
     assert "recurs" not in str(without_counts(RULES).why({"age": 80, "smoker": 0, "unit": "SICU", "flag": 0}))
 
@@ -225,7 +226,7 @@ def test_latex_marks_what_recurs_in_less_than_half():
 
 def test_sympy_and_english_say_it_for_each_cube():
     pytest.importorskip("sympy")
-    sympy, english = (translated(RULES, form, dialect="duckdb", table="rows") for form in ("sympy", "english"))
+    sympy, english = (format_named(form).text(RULES) for form in ("sympy", "english"))
     assert f"    # 'old & ~smoker' {SELDOM}\n    # 'in' {HALF}\n    # 'flag' {ALWAYS}\n    'ill': Or(" in sympy
     assert english.splitlines()[-3:] == [
         f"ill if age is at least 72.5 and smoker is not true: {SELDOM}.",
@@ -233,11 +234,11 @@ def test_sympy_and_english_say_it_for_each_cube():
         f"ill if flag is true: {ALWAYS}.",
     ]
     for form in ("sympy", "english"):
-        assert "recurs" not in translated(without_counts(RULES), form, dialect="duckdb", table="rows")
+        assert "recurs" not in format_named(form).text(without_counts(RULES))
     # A name that ends a line ends no comment.
     odd = DNF([Cube([Literal("a\nb")])])
     odd = RuleSet((Rule("ill", odd, (0.9,), counts_of(odd, 1), 10),))
-    assert ast.parse(translated(odd, "sympy", dialect="duckdb", table="rows"))
+    assert ast.parse(format_named("sympy").text(odd))
 
 
 def test_a_notebook_has_a_column_for_it():

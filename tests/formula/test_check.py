@@ -139,8 +139,8 @@ def test_rows_that_show_the_use_of_a_concept_differ_in_it() -> None:
         {"five": Predicate("x", ">=", 5), "nine": Predicate("x", ">=", 9)},
     )
     for concept, told in (
-        ("five", "x below 5 gives yes and x at least 5 and below 9 gives no"),
-        ("nine", "x at least 9 gives yes and x at least 5 and below 9 gives no"),
+        ("five", "yes if x is below 5, no if x is at least 5 and below 9"),
+        ("nine", "yes if x is at least 9, no if x is at least 5 and below 9"),
     ):
         shown = rules.check(never_uses(concept)).counterexample
         assert shown is not None
@@ -208,30 +208,29 @@ def test_a_group_can_bar_a_step_and_allow_a_longer_one() -> None:
     rules = RuleSet((Rule("yes", parse("b & low"), (0.5,)),), meaning, Groups([["two", "b"]]))
     result = rules.check("increasing in 'x'")
     assert not result.holds
-    assert result.classes[0].reason == "with b true, x below 2 gives yes and x at least 2 gives no"
+    assert result.classes[0].reason == "where b is true: yes if x is below 2, no if x is at least 2"
     # A chain that the column itself would not ask for leaves out what it forbids.
     chain = RuleSet((Rule("yes", parse("low | two"), (0.5, 0.5)),), meaning, Groups(implied=[["low", "two"]]))
     assert chain.check("decreasing in 'x'").holds
-    assert chain.check("increasing in 'x'").classes[0].reason == "x below 2 gives yes and x above 2 gives no"
+    assert chain.check("increasing in 'x'").classes[0].reason == "yes if x is below 2, no if x is above 2"
     assert chain.check("implies low").holds
 
 
 def test_the_result_reads_as_sentences() -> None:
     rules = RuleSet((Rule("yes", parse("rich & ~old"), (0.9,)), Rule("no", parse("poor"), (0.9,))), INCOME)
     assert str(rules.check("monotone in 'income'")) == (
-        "increasing in 'income': no, 1 of 2 classes fails\n"
-        "  no: income below 20 gives yes and income at least 20 gives no"
+        "increasing in 'income': no, 1 of 2 classes fails\n  no: yes if income is below 20, no if income is at least 20"
     )
     assert str(rules.check("monotone in 'income'", of="yes")) == (
         "increasing in 'income': yes, no step of 'income' turns a yes into a no"
     )
     assert str(rules.check("never uses 'old'")) == (
         "never uses 'old': no, 1 of 2 classes fails\n"
-        "  yes: 'old' is in (rich & ~old): with income at least 50, old not true gives yes and old true gives no"
+        "  yes: 'old' is in (rich & ~old): where income is at least 50: yes if old is not true, no if old is true"
     )
     assert str(rules.check("implies rich | poor")) == "implies rich | poor: yes, it does on every possible row"
     assert rules.check("implies poor").classes[0].reason == (
-        "it fires on income at least 50 and old not true, where poor does not hold"
+        "it fires where income is at least 50 and old is not true, and poor does not hold there"
     )
     assert rules.check("decreasing in 'old'").reason == "all 2 classes have it"
 
@@ -250,7 +249,7 @@ def test_texts_have_no_order() -> None:
     assert rules.check("monotone in 'micu'").holds
     assert not rules.check("decreasing in 'micu'").holds
     assert rules.check("never uses 'unit'").classes[0].counterexample.told == (
-        "unit equal to MICU gives yes and unit other than MICU gives no"
+        "yes if unit is MICU, no if unit is not MICU"
     )
 
 
@@ -272,11 +271,11 @@ def test_a_column_of_dates_has_an_order() -> None:
     assert dated("new | newer").check("increasing in 'on'").holds
     assert dated("~new").check("decreasing in 'on'").holds
     assert dated("new & ~newer").check("increasing in 'on'").classes[0].reason == (
-        "on from 2021-03-01 and up to 2021-06-15 12:30 gives yes and on after 2021-06-15 12:30 gives no"
+        "yes if on is 2021-03-01 or later and 2021-06-15 12:30 or earlier, no if on is after 2021-06-15 12:30"
     )
     assert dated("newer").check("implies new").holds
     assert dated("new").check("implies newer").classes[0].reason == (
-        "it fires on on from 2021-03-01 and up to 2021-06-15 12:30, where newer does not hold"
+        "it fires where on is 2021-03-01 or later and 2021-06-15 12:30 or earlier, and newer does not hold there"
     )
 
 
@@ -286,7 +285,7 @@ def test_a_missing_value_satisfies_no_comparison() -> None:
     assert dated("True").check("implies bare | heavy | light").holds
     # Where the rules ask for missing values, a row may have none.
     assert dated("True").check("implies heavy | light").classes[0].reason == (
-        "it fires on bmi missing, where heavy | light does not hold"
+        "it fires where bmi is missing, and heavy | light does not hold there"
     )
     without = RuleSet((Rule("yes", DNF.true, (0.5,)),), {name: DATED[name] for name in ("heavy", "light")})
     assert without.check("implies heavy | light").holds
@@ -294,13 +293,13 @@ def test_a_missing_value_satisfies_no_comparison() -> None:
 
 def test_a_missing_value_shows_the_use_of_a_column() -> None:
     assert dated("bare").check("never uses 'bmi'").classes[0].counterexample.told == (
-        "bmi missing gives yes and bmi not missing gives no"
+        "yes if bmi is missing, no if bmi is not missing"
     )
     assert dated("heavy | light").check("never uses 'bmi'").classes[0].counterexample.told == (
-        "bmi below 30 gives yes and bmi missing gives no"
+        "yes if bmi is below 30, no if bmi is missing"
     )
     assert dated("bare & new").check("never uses 'on'").classes[0].counterexample.told == (
-        "with bmi missing, on from 2021-03-01 gives yes and on before 2021-03-01 gives no"
+        "where bmi is missing: yes if on is 2021-03-01 or later, no if on is before 2021-03-01"
     )
     # A missing value is none that another could be raised from.
     assert dated("bare").check("increasing in 'bmi'").holds
@@ -313,10 +312,10 @@ def test_what_is_told_of_another_column_is_that_it_is_missing() -> None:
     """No value of it makes the row: the flag asks that there be none, though no formula looks at that."""
     rules = dated("new & ~heavy & flag", Groups(implied=[["bare", "flag"]]))
     assert rules.check("decreasing in 'new'").classes[0].reason == (
-        "with bmi missing and flag true, on from 2021-03-01 gives yes and on before 2021-03-01 gives no"
+        "where bmi is missing and flag is true: yes if on is 2021-03-01 or later, no if on is before 2021-03-01"
     )
     assert rules.check("implies heavy").classes[0].reason == (
-        "it fires on on from 2021-03-01 and bmi missing and flag true, where heavy does not hold"
+        "it fires where on is 2021-03-01 or later and bmi is missing and flag is true, and heavy does not hold there"
     )
 
 

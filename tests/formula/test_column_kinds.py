@@ -272,5 +272,5 @@ def test_a_column_cannot_hold_two_text_forms():
 def test_states_of_durations_have_words_and_examples():
     rules = RuleSet((Rule("ill", parse("a"), (0.9,)),), {"a": Predicate("stay", ">=", "2 days 06:00:00")})
     short, long = units_of(rules, ["a"])[0].states
-    assert (short.words, long.words) == ("stay below 2 days 06:00:00", "stay at least 2 days 06:00:00")
+    assert (short.words, long.words) == ("stay is below 2 days 06:00:00", "stay is at least 2 days 06:00:00")
     assert (short.value, long.value) == ("1 day 06:00:00", "3 days 06:00:00")

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logiclens.cli.models import compared, translated
+from logiclens.cli.models import compared
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain import explain_all
 from logiclens.explain.local import explain_rows, shortest_reason, shortest_refusal
-from logiclens.export import to_latex, to_sympy
+from logiclens.export import to_english, to_latex, to_sympy, to_sympy_source
 from logiclens.formula import DNF, Complement, Cube, Literal, english, format_first_order, format_formula, parse
 from logiclens.formula.column_facts import always
 from logiclens.formula.dnf import implied_by
@@ -141,7 +141,7 @@ def test_a_complement_is_printed_as_otherwise() -> None:
 
 
 def test_every_text_names_what_is_left() -> None:
-    assert translated(RULES, "english", dialect="duckdb", table="rows") == (
+    assert to_english(RULES) == (
         "A row is ill if age is at least 72.5 and smoker is not true, or if sepsis is true.\n"
         "A row is well otherwise, that is unless age is at least 72.5 and smoker is not true, or unless sepsis is true."
     )
@@ -159,7 +159,7 @@ def test_every_text_names_what_is_left() -> None:
 
 
 def test_the_order_of_more_classes_is_printed() -> None:
-    assert translated(ORDERED, "english", dialect="duckdb", table="rows").splitlines() == [
+    assert to_english(ORDERED).splitlines() == [
         "A row is c if x is true and y is true.",
         "A row is a if x is true.",
         "A row is b if y is true.",
@@ -192,7 +192,7 @@ def test_sympy_as_text_runs_and_tells_the_order() -> None:
     pytest.importorskip("sympy")
     for rules, order, otherwise in ((RULES, ["ill"], "well"), (ORDERED, ["c", "a", "b"], "b")):
         names: dict[str, Any] = {}
-        exec(translated(rules, "sympy", dialect="duckdb", table="rows"), names)
+        exec(to_sympy_source(rules), names)
         assert names["rules"] == {rule.label: to_sympy(rule.formula) for rule in rules.rules}
         assert (names["order"], names["otherwise"]) == (order, otherwise)
 

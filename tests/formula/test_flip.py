@@ -138,27 +138,27 @@ def test_the_same_question_gets_the_same_answer(case: Asked) -> None:
 def test_a_change_is_told_on_the_raw_column() -> None:
     rules = rules_of("very_old & smoker", "~old")
     flip = rules.flip({"age": 80, "smoker": 1}, frozen=["smoker"])
-    assert str(flip) == "c0 -> None, if age at least 60 and below 72.5 (it is 80)"
+    assert str(flip) == "c0 -> None, if age is at least 60 and below 72.5 (it is 80)"
     assert flip.row_after == {"very_old": False, "smoker": True, "old": True}
-    assert str(rules.flip({"age": 80, "smoker": 1}, frozen="age")) == "c0 -> None, if smoker not true (it is 1)"
-    assert str(rules.flip({"age": 80, "smoker": 1}, to="c1")) == "c0 -> c1, if age below 60 (it is 80)"
+    assert str(rules.flip({"age": 80, "smoker": 1}, frozen="age")) == "c0 -> None, if smoker is not true (it is 1)"
+    assert str(rules.flip({"age": 80, "smoker": 1}, to="c1")) == "c0 -> c1, if age is below 60 (it is 80)"
 
 
 def test_a_cut_that_no_formula_looks_at_is_not_told() -> None:
     rules = rules_of("very_old", predicates=AGE, groups=Groups(implied=[["old", "very_old"]]))
-    assert str(rules.flip({"age": 80}).changes[0]) == "age below 72.5 (it is 80)"
+    assert str(rules.flip({"age": 80}).changes[0]) == "age is below 72.5 (it is 80)"
 
 
 @pytest.mark.parametrize(
     ("formula", "dose", "told"),
     [
-        ("exact", 4, "dose equal to 5 (it is 4)"),
-        ("exact", 5, "dose other than 5 (it is 5)"),
-        ("above & ~exact", 5, "dose above 5 (it is 5)"),
-        ("from & ~above", 7.25, "dose equal to 5 (it is 7.25)"),
-        ("from & ~exact", 5, "dose above 5 (it is 5)"),
-        ("under & ~seven", 10, "dose below 9 and other than 7 (it is 10)"),
-        ("upto & ~seven", 7, "dose at most 7.5 and other than 7 (it is 7)"),
+        ("exact", 4, "dose is 5 (it is 4)"),
+        ("exact", 5, "dose is not 5 (it is 5)"),
+        ("above & ~exact", 5, "dose is above 5 (it is 5)"),
+        ("from & ~above", 7.25, "dose is 5 (it is 7.25)"),
+        ("from & ~exact", 5, "dose is above 5 (it is 5)"),
+        ("under & ~seven", 10, "dose is below 9 and not 7 (it is 10)"),
+        ("upto & ~seven", 7, "dose is at most 7.5 and not 7 (it is 7)"),
     ],
 )
 def test_the_ends_of_an_interval_are_told_exactly(formula: str, dose: float, told: str) -> None:
@@ -178,17 +178,17 @@ def test_texts_and_flags_are_told_as_such() -> None:
                "on": Predicate("flag", "==", True)}  # fmt: skip
     rules = rules_of('"in MICU"', '"in CCU" & on', predicates=meaning)
     assert (
-        str(rules.flip({"unit": "MICU", "flag": False})) == "c0 -> None, if unit other than MICU and CCU (it is MICU)"
+        str(rules.flip({"unit": "MICU", "flag": False})) == "c0 -> None, if unit is neither MICU nor CCU (it is MICU)"
     )
-    assert str(rules.flip({"unit": "CCU", "flag": False}, to="c1").changes[0]) == "flag true (it is False)"
-    assert str(rules.flip({"unit": "CCU", "flag": True}, frozen=["unit"]).changes[0]) == "flag not true (it is True)"
+    assert str(rules.flip({"unit": "CCU", "flag": False}, to="c1").changes[0]) == "flag is true (it is False)"
+    assert str(rules.flip({"unit": "CCU", "flag": True}, frozen=["unit"]).changes[0]) == "flag is not true (it is True)"
 
 
 def test_concepts_that_exclude_each_other_are_one_change() -> None:
     rules = rules_of("one & ~two", "two & smoker", predicates={}, groups=Groups([["one", "two", "three"]]))
     flip = rules.flip({"one": 1, "two": 0, "three": 0, "smoker": 1}, to="c1")
     assert len(flip.changes) == 1
-    assert str(flip.changes[0]) == "one not true and two true (one is 1, two is 0)"
+    assert str(flip.changes[0]) == "one is not true and two is true (one is 1, two is 0)"
     assert flip.changes[0].columns == ("one", "two")
     assert flip.row_after == {"one": False, "two": True, "three": False, "smoker": True}
 
@@ -206,7 +206,7 @@ def test_one_column_outweighs_any_number_of_its_concepts() -> None:
     rules = rules_of('~"from 20" | (a & b)', f"never & {every_cut}", predicates=cuts)
     # Six concepts of one column, or one concept of each of two.
     flip = rules.flip({"age": 80, "a": 0, "b": 0, "never": 0}, to="c0")
-    assert str(flip) == "None -> c0, if age below 20 (it is 80)"
+    assert str(flip) == "None -> c0, if age is below 20 (it is 80)"
     assert len(flip.changes[0].concepts) == 6
 
 
@@ -221,7 +221,7 @@ def test_a_group_binds_the_other_cuts_of_a_column_too() -> None:
 
 def test_a_frozen_concept_keeps_the_column_on_its_side() -> None:
     rules = rules_of("~old & ~middle", predicates={**AGE, "middle": Predicate("age", ">=", 40)})
-    assert str(rules.flip({"age": 65}).changes[0]) == "age below 40 (it is 65)"
+    assert str(rules.flip({"age": 65}).changes[0]) == "age is below 40 (it is 65)"
     stuck = rules.flip({"age": 65}, frozen=["old"])
     assert str(stuck) == "None stays: no change of the columns that are not frozen changes the answer."
 
@@ -231,7 +231,7 @@ def test_a_missing_value_can_be_filled_but_is_never_proposed() -> None:
     rules = rules_of("high | low", predicates=meaning)
     for missing in (None, float("nan"), pd.NA):
         (change,) = rules.flip({"dose": missing}).changes
-        assert str(change) in ("dose below 5 (it is missing)", "dose at least 5 (it is missing)")
+        assert str(change) in ("dose is below 5 (it is missing)", "dose is at least 5 (it is missing)")
     assert not rules.flip({"dose": 3}).possible
 
 
@@ -262,17 +262,17 @@ def test_a_value_that_is_missing_may_be_found() -> None:
     flip = rules.flip(row)
     assert flip.before == "c0"
     assert [change.columns for change in flip.changes] == [("bmi",)]
-    assert str(rules.flip(row, to="c1")) == "c0 -> c1, if bmi below 30 (it is missing)"
+    assert str(rules.flip(row, to="c1")) == "c0 -> c1, if bmi is below 30 (it is missing)"
     assert rules.flip(row, to="c1").row_after == {"bare": False, "heavy": False, "undated": False}
     # A date that is there cannot be lost, so that the third class is out of reach.
     assert not rules.flip(row, to="c2").possible
     undated = {**row, "on": float("nan")}
-    assert str(rules.flip(undated, to="c2")) == "c0 -> c2, if bmi at least 30 (it is missing)"
+    assert str(rules.flip(undated, to="c2")) == "c0 -> c2, if bmi is at least 30 (it is missing)"
     assert not rules.flip(undated, to="c2", frozen=["bmi"]).possible
     assert not rules.flip(undated, to="c2", frozen=["bare"]).possible
     only = rules_of("none", predicates=BMI)
-    assert str(only.flip({"unit": pd.NA})) == "c0 -> None, if unit not missing (it is missing)"
-    assert str(only.flip({"none": True})) == "c0 -> None, if unit not missing (it is missing)"
+    assert str(only.flip({"unit": pd.NA})) == "c0 -> None, if unit is not missing (it is missing)"
+    assert str(only.flip({"none": True})) == "c0 -> None, if unit is not missing (it is missing)"
 
 
 def test_a_change_of_a_date_is_told_by_dates() -> None:
@@ -285,11 +285,13 @@ def test_a_change_of_a_date_is_told_by_dates() -> None:
         (date(2021, 9, 1), "2021-09-01"),
     ):
         assert str(rules.flip({"on": cell}, to="c0")) == (
-            f"c1 -> c0, if on from 2021-03-01 and up to 2021-06-15 12:30 (it is {shown})"
+            f"c1 -> c0, if on is 2021-03-01 or later and 2021-06-15 12:30 or earlier (it is {shown})"
         )
-    assert str(rules.flip({"on": "2021-04-01"}, to="c1")) == "c0 -> c1, if on after 2021-06-15 12:30 (it is 2021-04-01)"
+    assert (
+        str(rules.flip({"on": "2021-04-01"}, to="c1")) == "c0 -> c1, if on is after 2021-06-15 12:30 (it is 2021-04-01)"
+    )
     frame = pd.DataFrame({"on": pd.to_datetime(["2021-04-01", None])})
-    assert str(rules.flip(frame.iloc[0], to="c1").changes[0]) == "on after 2021-06-15 12:30 (it is 2021-04-01)"
+    assert str(rules.flip(frame.iloc[0], to="c1").changes[0]) == "on is after 2021-06-15 12:30 (it is 2021-04-01)"
     assert str(rules.flip(frame.iloc[[1]], to="c0").changes[0]).endswith("(it is missing)")
 
 
@@ -298,7 +300,7 @@ def test_a_moment_between_neighbours_is_none() -> None:
                "to": Predicate("on", "<", "2021-03-01T00:00:00.000002")}  # fmt: skip
     assert not rules_of("from & to", predicates=meaning).flip({"on": "2021-03-01"}).possible
     early = rules_of("to & ~from", predicates=meaning).flip({"on": "2021-04-01"})
-    assert str(early.changes[0]) == "on up to 2021-03-01 00:00:00.000001 (it is 2021-04-01)"
+    assert str(early.changes[0]) == "on is 2021-03-01 00:00:00.000001 or earlier (it is 2021-04-01)"
     ends = {"first": Predicate("on", "<", "0001-01-01"), "last": Predicate("on", ">", "9999-12-31T23:59:59.999999")}
     assert not rules_of("first | last", predicates=ends).flip({"on": "2021-03-01"}).possible
     near = {"first": Predicate("on", "<", "0001-01-01T08:00"), "last": Predicate("on", ">", "9999-12-31T08:00")}
@@ -310,8 +312,8 @@ def test_a_date_may_also_be_asked_for_as_a_text() -> None:
     meaning = {"new": Predicate("on", ">=", "2021-03-01"), "text": Predicate("on", "==", "2021-03-01"),
                "word": Predicate("on", "==", "unknown")}  # fmt: skip
     rules = rules_of("new & text", "new & ~text", "word & ~new", predicates=meaning)
-    assert str(rules.flip({"on": "2021-04-01"}, to="c0").changes[0]) == "on equal to 2021-03-01 (it is 2021-04-01)"
-    assert str(rules.flip({"on": "2021-03-01"}, to="c1").changes[0]) == "on from 2021-03-01 (it is 2021-03-01)"
+    assert str(rules.flip({"on": "2021-04-01"}, to="c0").changes[0]) == "on is 2021-03-01 (it is 2021-04-01)"
+    assert str(rules.flip({"on": "2021-03-01"}, to="c1").changes[0]) == "on is 2021-03-01 or later (it is 2021-03-01)"
     # A word is no date, and the comparison with one refuses it.
     assert not rules.flip({"on": "2021-04-01"}, to="c2").possible
 
@@ -328,27 +330,27 @@ def test_concepts_that_exclude_each_other_are_one_change_also_where_one_is_asked
     rules = rules_of("one & ~unknown", "two", predicates={"unknown": Predicate("one", "missing")},
                      groups=Groups([["one", "two"]]))  # fmt: skip
     flip = rules.flip({"one": 1, "two": 0}, to="c1")
-    assert [str(change) for change in flip.changes] == ["one not true and two true (one is 1, two is 0)"]
+    assert [str(change) for change in flip.changes] == ["one is not true and two is true (one is 1, two is 0)"]
 
 
 def test_a_row_of_concepts_can_be_asked_about() -> None:
     rules = rules_of("very_old & smoker", "~old")
     flip = rules.flip({"old": True, "very_old": True, "smoker": True}, to="c1")
-    assert str(flip) == "c0 -> c1, if age below 60 (it is not)"
+    assert str(flip) == "c0 -> c1, if age is below 60 (it is not)"
     # No age makes this row; it may stay so.
     odd = rules.flip({"old": False, "very_old": True, "smoker": False}, to="c0")
-    assert str(odd) == "c1 -> c0, if smoker true (it is False)"
+    assert str(odd) == "c1 -> c0, if smoker is true (it is False)"
 
 
 def test_a_concept_named_like_a_raw_column_is_told_apart() -> None:
     rules = rules_of("old & age", predicates=AGE)
-    assert str(rules.flip({"age": 70}).changes[0]) == "age at least 0.5 and below 60 (it is 70)"
+    assert str(rules.flip({"age": 70}).changes[0]) == "age is at least 0.5 and below 60 (it is 70)"
 
 
 def test_rows_of_a_table_can_be_asked_about() -> None:
     rules = rules_of("very_old & smoker", "~old")
     frame = pd.DataFrame({"age": pd.array([80, None], dtype="Int64"), "smoker": [True, True]})
-    expected = "c0 -> None, if age at least 60 and below 72.5 (it is 80)"
+    expected = "c0 -> None, if age is at least 60 and below 72.5 (it is 80)"
     assert str(rules.flip(frame.iloc[0], frozen=["smoker"])) == expected
     assert str(rules.flip(frame.iloc[[0]], frozen=["smoker"])) == expected
     assert rules.flip(frame.iloc[1]).before == "c1"
@@ -367,7 +369,7 @@ def test_several_labels_a_row_need_to_be_asked_one_by_one() -> None:
     rules = rules_of("a", "b", predicates={}, multilabel=True)
     with pytest.raises(LogicLensError, match=r"each formula answers for itself: pass of=\.\.\., one of them"):
         rules.flip({"a": 1, "b": 0})
-    assert str(rules.flip({"a": 1, "b": 0}, of="c1")) == "False -> True, if b true (it is 0)"
+    assert str(rules.flip({"a": 1, "b": 0}, of="c1")) == "False -> True, if b is true (it is 0)"
     with pytest.raises(LogicLensError, match=r"either to=\.\.\., the class wanted, or of="):
         rules.flip({"a": 1, "b": 0}, of="c1", to="c0")
 

@@ -184,9 +184,15 @@ def pmml() -> Iterator[Callable[[Made], list[Any]]]:
 # What is printed ------------------------------------------------------------------------------------------------
 
 FIGURES = re.compile(
-    r"decided on ([\d,]+) of ([\d,]+) rows; precision (\d+%|unknown)(?: \([\d-]+\))?, "
-    r"recall (\d+%|unknown)(?: \([\d-]+\))?, F1 ([\d.]+%|unknown)"
+    r"decided on ([\d,]+) of ([\d,]+) rows; precision ([\d.]+%|unknown)(?: \([\d.–]+%\))?, "
+    r"recall ([\d.]+%|unknown)(?: \([\d.–]+%\))?, F1 ([\d.]+%|unknown)"
 )
+
+
+def _percent(share: float, digits: int) -> str:
+    text = f"{100 * share:.{digits}f}%"
+    lies = float(text[:-1]) in (0, 100) and share not in (0, 1)
+    return f"{100 * share:.{digits + 1}f}%" if lies else text
 
 
 def wanted(case: Made, answers: list[Any]) -> list[tuple[str, ...]]:
@@ -203,9 +209,9 @@ def wanted(case: Made, answers: list[Any]) -> list[tuple[str, ...]]:
             (
                 str(n_given),
                 str(len(truth)),
-                f"{100 * precision:.0f}%" if n_given else "unknown",
-                f"{100 * recall:.0f}%" if n_class else "unknown",
-                f"{100 * f1:.1f}%" if n_given or n_class else "unknown",
+                _percent(precision, 0) if n_given else "unknown",
+                _percent(recall, 0) if n_class else "unknown",
+                _percent(f1, 1) if n_given or n_class else "unknown",
             )
         )
     return figures
@@ -237,7 +243,7 @@ def test_the_figures_are_those_of_every_way_to_apply_the_rules(name: str, pmml: 
     assert re.sub(r"\s+", " ", render(case.result)).count("The rules decide for ") == len(case.rules.names)
     for klass, (decided, *_, f1) in zip(told["statistics"]["classes"], figures, strict=True):
         assert klass["decision"]["decided"]["hits"] == int(decided)
-        assert (f"{100 * klass['decision']['f1']:.1f}%" if klass["decision"]["f1"] is not None else "unknown") == f1
+        assert (_percent(klass["decision"]["f1"], 1) if klass["decision"]["f1"] is not None else "unknown") == f1
 
 
 def test_both_ways_to_decide_are_among_the_tables() -> None:

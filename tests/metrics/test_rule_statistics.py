@@ -142,8 +142,8 @@ def test_both_ends_solve_the_equation_of_wilson(counts):
 
 
 def test_a_share_prints_what_it_was_counted_from():
-    assert str(Share(64, 77)) == "83.1% (73.2-89.9), 64 of 77"
-    assert str(Share(1234.5, 2000)) == "61.7% (59.6-63.8), 1,234.5 of 2,000"
+    assert str(Share(64, 77)) == "83.1% (73.2–89.9%), 64 of 77"
+    assert str(Share(1234.5, 2000)) == "61.7% (59.6–63.8%), 1,234.5 of 2,000"
     assert math.isnan(Share(0, 0).value)
     assert str(Share(0.0, 0.0)) == "unknown, 0 of 0"
 
@@ -218,10 +218,10 @@ def test_the_ward_as_it_is_printed():
         "a class by what the rules decide, a rule by where it fires",
         "",
         "ill: 5 of 7 rows (71.4%)",
-        "  decided for 4 of 7 rows: precision 75.0% (30.1-95.4), recall 60.0% (23.1-88.2), F1 66.7%",
-        "  fires on  coverage           unique  confidence           lift  rule",
-        "  42.9%     60.0% (23.1-88.2)  20.0%   100.0% (43.9-100.0)  1.40  old ∧ smoker",
-        "  42.9%     40.0% (11.8-76.9)  0.0%    66.7% (20.8-93.9)    0.93  sepsis",
+        "  decided for 4 of 7 rows: precision 75.0% (30.1–95.4%), recall 60.0% (23.1–88.2%), F1 66.7%",
+        "  fires on  coverage            unique  confidence            lift  rule",
+        "  42.9%     60.0% (23.1–88.2%)  20.0%   100.0% (43.9–100.0%)  1.40  old ∧ smoker",
+        "  42.9%     40.0% (11.8–76.9%)  0.0%    66.7% (20.8–93.9%)    0.93  sepsis",
     ]
     headings = [line for line in lines if line.startswith("gender")]
     assert headings == [

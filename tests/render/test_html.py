@@ -257,7 +257,7 @@ def test_fidelity_is_told_and_never_rounded_to_all():
     explained = replace(xor_explanation()["other"], equals_network=False, fidelity=0.973)
     assert "agree on 97.3% of the explained rows" in read(explained._repr_html_()).text
     nearly = read(replace(explained, fidelity=0.99999)._repr_html_()).text
-    assert "agree on above 99.9% of the explained rows" in nearly
+    assert "agree on over 99.99% of the explained rows" in nearly
     assert "100.0%" not in nearly
 
 

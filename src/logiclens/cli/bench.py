@@ -14,6 +14,7 @@ import typer
 from logiclens.cli.options import cluster
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.errors import LogicLensError
+from logiclens.words import percent
 
 if TYPE_CHECKING:
     from logiclens.bench.runs.fold_data import Source
@@ -335,7 +336,8 @@ def front_table(found: Found, title: str) -> Iterable[str]:
     ranked = sorted(zip(settings, found.front, strict=True), key=lambda pair: (-pair[1].values[0], pair[1].number))
     for setting, one in ranked:
         accuracy, explanation, literals = one.values
-        cells = f"{100 * accuracy:>12.2f}{100 * explanation:>12.2f}{literals:>12.2f}{one.number:>12}"
+        shares = "".join(f"{percent(share, 2, sign=''):>12}" for share in (accuracy, explanation))
+        cells = f"{shares}{literals:>12.2f}{one.number:>12}"
         yield f"  {setting:<{wide}}{cells}"
 
 

@@ -19,7 +19,6 @@ from logiclens.cli.options import (
     Data,
     Delimiter,
     Engine,
-    Form,
     Json,
     Memory,
     Method,
@@ -32,9 +31,12 @@ from logiclens.cli.options import (
     Wanted,
     WithDefault,
     cluster,
+    known_format,
 )
 from logiclens.errors import LogicLensError
+from logiclens.export.registry import FORMATS, format_names, help_lines
 from logiclens.progress import silence
+from logiclens.words import enumeration
 
 
 def explain(
@@ -611,12 +613,32 @@ def verify(
     raise typer.Exit(verify_model(model, json=json, quiet=quiet))
 
 
-@app.command(cls=Command, short_help="Print the rules as SQL, Python, JSON, LaTeX, English, …")
+_TITLES = [entry.title for entry in FORMATS]
+
+
+@app.command(
+    cls=Command,
+    short_help=f"Print the rules as {', '.join(_TITLES[:5])}, …",
+    help=f"""Print the rules of a saved model as {enumeration(_TITLES, last="or")}.
+
+The exported rules predict the same classes as logiclens, and do not need it.
+
+\b
+Formats:
+{help_lines()}
+
+\b
+Examples:
+  logiclens export model --to sql --dialect postgres --table patients
+  logiclens export model --to english
+  logiclens export model --to python -o rules.py
+""",
+)
 def export(
     model: Model,
-    to: Annotated[
-        Form, typer.Option(metavar="FORM", help="sql, python, json, latex, english, sympy or pmml.")
-    ] = Form.sql,
+    to: Annotated[str, typer.Option(metavar="FORM", callback=known_format, help=f"{format_names()}.")] = FORMATS[
+        0
+    ].name,
     dialect: Annotated[str, typer.Option(metavar="NAME", help="SQL dialect: duckdb, postgres, sqlite, …")] = "duckdb",
     table: Annotated[str, typer.Option(metavar="NAME", help="SQL table to predict.")] = "rows",
     out: Annotated[
@@ -628,19 +650,10 @@ def export(
     json: Json = None,
     quiet: NoNotes = False,
 ) -> None:
-    """Print the rules of a saved model as SQL, Python, JSON, LaTeX, English, sympy or PMML.
-
-    The exported rules predict the same classes as logiclens, and do not need it.
-
-    \b
-    Examples:
-      logiclens export model --to sql --dialect postgres --table patients
-      logiclens export model --to english
-      logiclens export model --to python -o rules.py
-    """
+    """Print the rules of a saved model in a format of the registry."""
     from logiclens.cli.models import export_rules
 
-    export_rules(model, to.value, dialect=dialect, table=table, out=out, json=json, quiet=quiet)
+    export_rules(model, to, dialect=dialect, table=table, out=out, json=json, quiet=quiet)
 
 
 @app.command(cls=Command, short_help="Show what changed between the rules of two saved models.")

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from logiclens.errors import LogicLensError
+from logiclens.export.registry import FORMATS
 
 if TYPE_CHECKING:
     from logiclens.tables.files import TableFile
@@ -62,16 +63,12 @@ class Cuts(StrEnum):
     soft = "soft"
 
 
-class Form(StrEnum):
-    """Values of --to."""
-
-    sql = "sql"
-    python = "python"
-    json = "json"
-    latex = "latex"
-    english = "english"
-    sympy = "sympy"
-    pmml = "pmml"
+def known_format(name: str) -> str:
+    """Return the value of --to, or refuse one that is not in the registry of formats."""
+    names = [entry.name for entry in FORMATS]
+    if name not in names:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, names))}")
+    return name
 
 
 TABLE = (

@@ -30,7 +30,7 @@ from logiclens.formula.record import to_dict
 from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.metrics.rule_statistics import RuleStatistics, Share, confusion, rule_statistics
-from logiclens.words import who_decides
+from logiclens.words import percent, who_decides
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +206,7 @@ def _tell(content: dict[str, Any], json: str | None, by: str | None, *, quiet: b
         if content.get(key) is not None:
             printer.say(f"  {name:<25}{Share(content[key]['hits'], content[key]['total'])}")
     if content["macro_f1"] is not None:
-        printer.say(f"  {'macro-F1 of the rules':<25}{100 * content['macro_f1']:.1f}%")
+        printer.say(f"  {'macro-F1 of the rules':<25}{percent(content['macro_f1'], 1)}")
     for told in content["statistics"]["classes"]:
         share = told["prevalence"]
         printer.say(f"\n{told['name']}: {share['hits']:,.0f} of {share['total']:,.0f} rows", style="bold")

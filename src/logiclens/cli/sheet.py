@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from logiclens.cli.output import Printer
-from logiclens.metrics.rule_statistics import shown_count
+from logiclens.metrics.rule_statistics import Share
 from logiclens.report.view import recurrences
-from logiclens.words import percent, who_decides
+from logiclens.words import count_text, figure, interval, percent, share_words, who_decides
 
 if TYPE_CHECKING:
     from logiclens.estimator.cross_validation import Metric
@@ -69,8 +68,8 @@ def print_sheet(printer: Printer, result: Mapping[str, Any]) -> None:
         printer.say(f"note: {note}")
     printer.say()
     for metric in result["metrics"]:
-        interval = "" if metric["low"] is None else f" ({metric['low']:.1f}-{metric['high']:.1f})"
-        printer.say(f"  {metric['name']:<38}{metric['value']:>6.1f}{_unit(metric['unit'])}{interval}")
+        ends = "" if metric["low"] is None else f" ({interval(metric['low'] / 100, metric['high'] / 100, 1)})"
+        printer.say(f"  {metric['name']:<38}{figure(metric['value'], metric['unit'], width=6)}{ends}")
     counted = {entry["name"]: entry for entry in result["statistics"]["classes"]}
     words = {concept["name"]: concept for concept in result["concepts"]}
     for told in result["classes"]:
@@ -102,7 +101,7 @@ def print_confusion(printer: Printer, table: Mapping[str, Any]) -> None:
     """Which answer rows of which class got."""
     printer.say(f"\nwhat {table['of']} said of which rows")
     head = ["truly", *(f"said {name}" for name in table["predicted"])]
-    lines = [[name, *map(shown_count, row)] for name, row in zip(table["labels"], table["counts"], strict=True)]
+    lines = [[name, *map(count_text, row)] for name, row in zip(table["labels"], table["counts"], strict=True)]
     widths = [max(len(line[i]) for line in (head, *lines)) for i in range(len(head))]
     for first, *cells in (head, *lines):
         numbers = "  ".join(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
@@ -114,8 +113,8 @@ def print_metrics(printer: Printer, metrics: Sequence[Metric], n_folds: int) -> 
     """Mean and standard error over folds."""
     printer.say(f"Over {n_folds} folds, on rows that neither trained the network nor chose a cut or a rule:\n", hang=0)
     for metric in metrics:
-        error = "" if math.isnan(metric.standard_error) else f" ± {metric.standard_error:.2f}"
-        printer.say(f"  {metric.name:<38}{metric.mean:>6.2f}{error}{_unit(metric.unit)}")
+        value = figure(metric.mean, metric.unit, digits=2, error=metric.standard_error, width=6)
+        printer.say(f"  {metric.name:<38}{value}")
     printer.say()
 
 
@@ -144,10 +143,11 @@ def print_subgroup(printer: Printer, group: Mapping[str, Any], by: str) -> None:
 
 def decision_line(decision: Mapping[str, Any]) -> str:
     """How often the rules decide for a class, and how often rightly, in one line."""
-    decided, total = (shown_count(decision["decided"][count]) for count in ("hits", "total"))
-    f1 = "unknown" if decision["f1"] is None else f"{100 * decision['f1']:.1f}%"
-    precision, recall = _share(decision["precision"]), _share(decision["recall"])
-    return f"decided on {decided} of {total} rows; precision {precision}, recall {recall}, F1 {f1}"
+    decided, total = (count_text(decision["decided"][count]) for count in ("hits", "total"))
+    precision, recall = (share_words(Share.from_dict(decision[share])) for share in ("precision", "recall"))
+    return (
+        f"decided on {decided} of {total} rows; precision {precision}, recall {recall}, F1 {percent(decision['f1'], 1)}"
+    )
 
 
 def _print_class(
@@ -170,7 +170,7 @@ def _print_class(
     else:
         simplest = told["simplest"]
         printer.say(f"  {decision_line(counted['decision'])}", hang=0)
-        printer.say(f"  the best single condition, {simplest['text']}, has F1 {100 * simplest['f1']:.1f}%")
+        printer.say(f"  the best single condition, {simplest['text']}, has F1 {percent(simplest['f1'], 1)}")
     if told["certified"] is not None:
         certified = told["certified"]
         printer.say(
@@ -201,21 +201,11 @@ def _print_relevance(printer: Printer, relevance: Sequence[Mapping[str, Any]], w
 
 def _numbers(cube: Mapping[str, Any]) -> str:
     """What a rule is worth, in one line."""
-    fires, total = (shown_count(cube["support"][count]) for count in ("hits", "total"))
+    fires, total = (count_text(cube["support"][count]) for count in ("hits", "total"))
     lift = "" if cube["lift"] is None else f", {cube['lift']:.1f}× the average"
-    right, finds = _share(cube["confidence"]), _share(cube["coverage"])
+    right, finds = (share_words(Share.from_dict(cube[share])) for share in ("confidence", "coverage"))
     doubt = "" if cube["lift"] is None or cube["lift"] > 1 else " (no better than chance here)"
     return f"fires on {fires} of {total} rows; right {right}{lift}{doubt}; finds {finds}"
-
-
-def _share(share: Mapping[str, Any]) -> str:
-    if share["value"] is None:
-        return "unknown"
-    return f"{100 * share['value']:.0f}% ({100 * share['low']:.0f}-{100 * share['high']:.0f})"
-
-
-def _unit(unit: str) -> str:
-    return unit if unit == "%" else f" {unit}"
 
 
 def _print_stability(printer: Printer, stability: Mapping[str, Any]) -> None:
@@ -223,14 +213,14 @@ def _print_stability(printer: Printer, stability: Mapping[str, Any]) -> None:
     for name in dict.fromkeys(entry["class"] for entry in (*stability["concepts"], *stability["cubes"])):
         printer.say(f"  {name}")
         for entry in [entry for entry in stability["concepts"] if entry["class"] == name][:8]:
-            printer.say(f"    {entry['frequency']:>4.0%}  {entry['concept']}", hang=6)
+            printer.say(f"    {percent(entry['frequency']):>4}  {entry['concept']}", hang=6)
         for entry in stability["cubes"]:
             if entry["class"] == name and (entry["in_formula"] or entry["frequency"] >= 0.3):
                 above = " (above)" * entry["in_formula"]
-                printer.say(f"    {entry['frequency']:>4.0%}  the rule {entry['text']}{above}", hang=6)
+                printer.say(f"    {percent(entry['frequency']):>4}  the rule {entry['text']}{above}", hang=6)
 
 
 def _firing(firing: Mapping[str, int]) -> str:
     total = max(sum(firing.values()), 1)
-    parts = ", ".join(f"{name} on {100 * firing[name] / total:.1f}%" for name in ("one", "none", "several"))
+    parts = ", ".join(f"{name} on {percent(firing[name] / total, 1)}" for name in ("one", "none", "several"))
     return f"How many formulas fire on the rows set aside: {parts}."

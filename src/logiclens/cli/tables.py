@@ -11,7 +11,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
 from logiclens.cli.options import Reading
-from logiclens.errors import LogicLensError, listed, nearest, no_column
+from logiclens.errors import LogicLensError, nearest, no_column, quoted_names
 from logiclens.formula.column_kinds import kind_of_dtype
 from logiclens.tables.files import TableFile, doubtful_columns, mixed_columns
 
@@ -206,7 +206,7 @@ def _one_against_the_rest(labels: pd.Series, target: str, positive: str) -> pd.S
     known = {text_of(value): value for value in labels.unique()}
     if positive not in known:
         near = nearest(positive, list(known))
-        hint = f"did you mean {near!r}?" if near else f"its values are {listed(sorted(known))}."
+        hint = f"did you mean {near!r}?" if near else f"its values are {quoted_names(sorted(known))}."
         raise LogicLensError(f"the target {target!r} is never {positive!r}; {hint}")
     if len(known) == 1:
         raise LogicLensError(f"the target {target!r} is {positive!r} in every row: there is nothing to tell apart.")

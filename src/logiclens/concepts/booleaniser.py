@@ -33,6 +33,7 @@ from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.tables.frames import Column, as_named, column_names, columns_of, opened, parted
+from logiclens.words import percent
 
 
 @dataclass(frozen=True)
@@ -261,9 +262,9 @@ class Finding:
     def _tell_loose(self, column: Tally, names: Sequence[str]) -> None:
         """Say of cuts among bins that could not be told apart how far they may be from where they would be."""
         if column.loose is not None and names:
-            share = column.loose.max() / column.n_rows
+            share = percent(column.loose.max() / column.n_rows, 2)
             self.notes.append(
-                f"the column {column.name!r} has values too close together to be told apart: {share:.2%} of the rows "
+                f"the column {column.name!r} has values too close together to be told apart: {share} of the rows "
                 f"are in one bin, by which its cuts ({', '.join(names)}) may be off."
             )
 

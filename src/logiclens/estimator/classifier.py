@@ -52,10 +52,11 @@ from logiclens.metrics.rule_statistics import RuleStatistics, rule_statistics
 from logiclens.metrics.scores import accuracy
 from logiclens.nn.layers import EntropyNet
 from logiclens.render.figures import plot_history, plot_relevance, require_matplotlib
-from logiclens.render.html import model_html, percent
+from logiclens.render.html import model_html
 from logiclens.tables.frames import as_named, check_column_names, column_names, opened, parted
 from logiclens.train.committee import Committee
 from logiclens.train.config import History, TrainResult
+from logiclens.words import percent
 
 if TYPE_CHECKING:
     from logiclens.render.figures import Axes
@@ -141,10 +142,10 @@ def _facts(model: EntropyClassifier, rules: RuleSet) -> list[str]:
     if model.set_aside_ is not None:
         table = model.set_aside_.table
         truth = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
-        told = f"accuracy {percent(model.score(table, truth, table.weight))}"
+        told = f"accuracy {percent(model.score(table, truth, table.weight), 1)}"
         if not exact:
             by_rules = accuracy(truth, rules.predict(PackedRows.of(table.boolean(), table.names)), table.weight)
-            told = f"{told}, of the rules alone {percent(by_rules)}"
+            told = f"{told}, of the rules alone {percent(by_rules, 1)}"
         facts.append(f"On the {table.n_counted:,} rows set aside before training: {told}.")
     return facts
 
@@ -776,9 +777,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(self, "teacher_fidelity_"):
             shares = self.teacher_fidelity_
             rows = "the rows set aside" if "set_aside" in shares else "the training rows"
-            share = shares.get("set_aside", shares["train"])
+            share = percent(shares.get("set_aside", shares["train"]), 1)
             notes.append(
-                f"the rules explain {teacher_name(self.teacher)}: they decide as it does on {share:.1%} of {rows}."
+                f"the rules explain {teacher_name(self.teacher)}: they decide as it does on {share} of {rows}."
             )
         return tuple(notes)
 

@@ -28,6 +28,7 @@ from logiclens.formula.groups import Groups
 from logiclens.progress import Progress
 from logiclens.tables.frames import Column
 from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
+from logiclens.words import percent
 
 SAMPLE = 50_000
 """The rows, about, that concepts are chosen on."""
@@ -83,7 +84,7 @@ def within_budget(
             break
         except TooManyRows:
             kept = kept[: max(1, len(kept) * 2 // 3)]
-    told = ", ".join(f"{name} {frequency.get(name, 0):.0%}" for name in chosen) or "none is"
+    told = ", ".join(f"{name} {percent(frequency.get(name, 0))}" for name in chosen) or "none is"
     note = (
         f"the table has more than {budget:,} distinct rows of {len(places)} concepts: concepts were chosen on a sample "
         f"of {int(looked_at.total.sum()):,} of its {n_rows:,} rows, by how often each is used in {RESAMPLES} resamples "

@@ -18,6 +18,7 @@ from logiclens.explain.result import Explanation
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.packed_rows import as_array, places
 from logiclens.formula.text import format_formula
+from logiclens.words import percent
 
 MAX_TRIES = 20_000
 """How many cubes the search for a shortest one looks at before it settles for the shortest that fired."""
@@ -52,7 +53,7 @@ class LocalExplanation:
         if self.by_default:
             row = format_formula(self.cube, "unicode")
             return f"{self.name}: no formula fires, and most such rows are {self.name}   [relevant: {row}]"
-        head = f"{'' if self.holds else 'not '}{self.name} ({100 * self.probability:.1f}%)"
+        head = f"{'' if self.holds else 'not '}{self.name} ({percent(self.probability, 1)})"
         row = format_formula(self.cube, "unicode")
         if self.agrees is False:
             return f"{head}: no reason found, the class formula says otherwise here   [relevant: {row}]"

@@ -31,6 +31,7 @@ from logiclens.formula.why import Why
 from logiclens.metrics.scores import macro_f1
 from logiclens.render.figures import plot_pareto, plot_relevance, require_matplotlib
 from logiclens.render.html import class_html, explanation_html
+from logiclens.words import percent
 
 if TYPE_CHECKING:
     from logiclens.render.figures import Axes
@@ -53,10 +54,10 @@ class ParetoPoint:
 
     def __str__(self) -> str:
         """One line of the curve."""
-        honest = "" if self.cross_validated is None else f", cross-validated {100 * self.cross_validated:.1f}%"
+        honest = "" if self.cross_validated is None else f", cross-validated {percent(self.cross_validated, 1)}"
         return (
-            f"{self.name}: {self.literals:>2} literals, accuracy {100 * self.accuracy:.1f}%, "
-            f"F1 {100 * self.f1:.1f}%{honest}   {self.formula}"
+            f"{self.name}: {self.literals:>2} literals, accuracy {percent(self.accuracy, 1)}, "
+            f"F1 {percent(self.f1, 1)}{honest}   {self.formula}"
         )
 
 

@@ -12,6 +12,7 @@ from logiclens.formula.english import RECURS, recurrence_words
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
+from logiclens.words import percent
 
 Chosen = TypeVar("Chosen", str, Cube)
 Drawn = Literal["bags", "resamples"]
@@ -58,7 +59,7 @@ class Stability:
         for counted in self.classes:
             lines.append(counted.name)
             told = [(concept, share) for concept, share in counted.concepts.items()][:8]
-            lines += [f"  {share:>5.0%}  {concept}" for concept, share in told]
+            lines += [f"  {percent(share):>5}  {concept}" for concept, share in told]
             for place, (cube, share) in enumerate(counted.cubes.items()):
                 if place < MOST_CUBES or cube in counted.chosen:
                     words = recurrence_words(round(share * self.n_resamples), self.n_resamples)

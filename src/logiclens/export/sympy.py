@@ -1,11 +1,14 @@
-"""A formula as a sympy expression."""
+"""A formula as a sympy expression, and rules as Python source that makes such expressions."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from logiclens.errors import require_extra
+from logiclens.export.source import rules_of
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+from logiclens.formula.predicate import plain_label
+from logiclens.formula.text import format_formula
 
 
 def to_sympy(formula: DNF | Complement | Cube | Literal) -> Any:
@@ -27,3 +30,29 @@ def to_sympy(formula: DNF | Complement | Cube | Literal) -> Any:
             for cube in formula | DNF.false
         )
     )
+
+
+def to_sympy_source(rules: Any) -> str:
+    """Return Python source with a dictionary of expressions by class.
+
+    Source is written instead of sympy's own text because concepts have names that sympy could not read back.
+    """
+    rules = rules_of(rules)
+    made = [(rule, to_sympy(rule.formula)) for rule in rules.rules]
+    # After to_sympy, which says plainly where sympy is not installed.
+    from sympy import srepr
+
+    lines = []
+    for rule, expression in made:
+        # The text of a cube as Python writes it: a name may hold the end of a line, which would end the comment.
+        told = zip(rule.cubes, rule.recurrence, strict=True)
+        lines += [f"    # {format_formula(DNF([cube]))!r} {words}" for cube, words in told if words]
+        lines.append(f"    {rule.label!r}: {srepr(expression)},")
+    if not rules.multilabel and rules.resolve == "order":
+        order = [plain_label(rules.rules[place].label) for place in rules.order]
+        otherwise = None if rules.otherwise is None else plain_label(rules.rules[rules.otherwise].label)
+        ending = [f"order = {order!r}  # the first that applies decides", f"otherwise = {otherwise!r}"]
+    else:
+        ending = []
+    head = ["from sympy import And, Not, Or, Symbol, false, true", "", "rules = {"]
+    return "\n".join([*head, *lines, "}", *ending])

@@ -135,7 +135,7 @@ def check_formula(formula: DNF, wanted: Property | str, *, groups: Groups | None
 
     >>> from logiclens.formula import parse
     >>> print(check_formula(parse("one | three"), "decreasing in 'one'"))
-    decreasing in 'one': no, with three not true, one true gives yes and one not true gives no
+    decreasing in 'one': no, where three is not true: yes if one is true, no if one is not true
     """
     rules = DecisionRules((Rule("formula", formula, (0.0,) * len(formula)),), groups=groups or NO_GROUPS)
     return replace(check(rules, wanted).classes[0], label=None)
@@ -156,7 +156,7 @@ def check(rules: DecisionRules, wanted: Property | str, *, of: Scalar | None = N
     ...                 {"rich": Predicate("income", ">=", 50), "old": Predicate("age", ">=", 60)})
     >>> print(check(rules, monotone_in("income")))
     increasing in 'income': no, 1 of 2 classes fails
-      no: income below 50 gives yes and income at least 50 gives no
+      no: yes if income is below 50, no if income is at least 50
     >>> check(rules, "never uses 'gender'").reason
     "no cube mentions 'gender'"
     """
@@ -209,7 +209,9 @@ def _check_implies(rules: DecisionRules, formula: DNF | Complement, asked: Impli
             own = () if isinstance(formula, Complement) else formula.cubes
             cubes = tuple(cube for cube in own if DNF([cube]).evaluate(packed_row(row))[0])
             where = _told(rules, found, formula, asked.formula)
-            reason = f"it fires on {where}, where {asked.formula} does not hold"
+            reason = (
+                f"it fires {f'where {where}' if where else 'on every row'}, and {asked.formula} does not hold there"
+            )
             return Check(False, asked, reason, Counterexample(cubes, (row,), (True,), reason))
     return Check(True, asked, "it does on every possible row")
 
@@ -226,7 +228,7 @@ def _solve(program: PossibleRows, yes: DNF | Complement, no: DNF | Complement) -
 
 
 def _told(rules: DecisionRules, row: Mapping[str, bool], yes: DNF | Complement, no: DNF | Complement) -> str:
-    """As much of a row as makes the one formula hold and the other not, told on the raw columns."""
+    """As much of a row as makes the one formula hold and the other not, told on the raw columns; empty for any row."""
     needed: dict[str, None] = {}
     # What a complement refers to fails where the complement holds.
     holding = [yes] if isinstance(yes, DNF) else []
@@ -240,7 +242,7 @@ def _told(rules: DecisionRules, row: Mapping[str, bool], yes: DNF | Complement, 
         lacking = [literal.concept for literal in cube if row[literal.concept] != literal.positive]
         if not any(concept in needed for concept in lacking):
             needed[lacking[0]] = None
-    return " and ".join(told(rules, tuple(needed), row)) or "every row"
+    return " and ".join(told(rules, tuple(needed), row))
 
 
 @dataclass(frozen=True)
@@ -312,10 +314,8 @@ class _Question:
             rest = _solve(program, yes, no)
             if rest is not None:
                 context = _told(self.rules, rest, yes, no)
-                words = "" if context == "every row" else f"with {context}, "
-                words += " and ".join(
-                    f"{self._words(p)} gives {a}" for p, a in zip(patterns, ("yes", "no"), strict=True)
-                )
+                words = f"where {context}: " if context else ""
+                words += ", ".join(f"{a} if {self._words(p)}" for p, a in zip(patterns, ("yes", "no"), strict=True))
                 return self._shown([{**rest, **pattern} for pattern in patterns], cubes, words)
         return None
 

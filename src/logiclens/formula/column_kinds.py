@@ -35,13 +35,6 @@ Kind: TypeAlias = str
 """The name of a kind, as a model folder stores it."""
 
 ORDERS: tuple[Operator, ...] = (">=", ">", "<=", "<")
-_SIZES: Mapping[str, tuple[str, str]] = {
-    ">=": ("at least", "below"),
-    ">": ("above", "at most"),
-    "<=": ("at most", "above"),
-    "<": ("below", "at least"),
-    "==": ("equal to", "other than"),
-}
 
 
 @dataclass(frozen=True)
@@ -78,8 +71,7 @@ class ColumnKind:
         json_words: what the JSON schema says about it.
         called: what one such value is called, with an example; for messages.
         period_format: how rows are grouped by a column of this kind, as a `strftime` pattern; None: by value.
-        words: what each operator and its negation are called before a value.
-        sentences: the same in an English sentence, with a place for the value.
+        sentences: how each operator and its negation are said of a value, which takes the place of `{}`.
         python_helper: the source of the function that an exported Python function reads a cell with.
         pmml_form: how PMML holds a column: "number", "iso text", or None where it cannot.
     """
@@ -99,9 +91,11 @@ class ColumnKind:
     json_words: ClassVar[str] = ""
     called: ClassVar[str] = ""
     period_format: ClassVar[str | None] = None
-    words: ClassVar[Mapping[str, tuple[str, str]]] = _SIZES
     sentences: ClassVar[Mapping[str, tuple[str, str]]] = {
-        operator: (f"{holds} {{}}", f"{fails} {{}}") for operator, (holds, fails) in _SIZES.items()
+        ">=": ("at least {}", "below {}"),
+        ">": ("above {}", "at most {}"),
+        "<=": ("at most {}", "above {}"),
+        "<": ("below {}", "at least {}"),
     }
     python_helper: ClassVar[str] = ""
     pmml_form: ClassVar[str | None] = "number"
@@ -434,12 +428,6 @@ class Date(_Clock):
     json_words = "a date: 2021-03-01, with a time 2021-03-01T12:30"
     called = "a date such as '2021-03-01'"
     period_format = "%Y-%m"
-    words: ClassVar[Mapping[str, tuple[str, str]]] = {
-        ">=": ("from", "before"),
-        ">": ("after", "up to"),
-        "<=": ("up to", "after"),
-        "<": ("before", "from"),
-    }
     sentences: ClassVar[Mapping[str, tuple[str, str]]] = {
         ">=": ("{} or later", "before {}"),
         ">": ("after {}", "{} or earlier"),

@@ -19,7 +19,7 @@ from logiclens.formula.column_kinds import (
     kind_of_cell,
     kind_of_dtype,
 )
-from logiclens.formula.dnf import Literal
+from logiclens.formula.english import comparison_words, none_of
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules
@@ -40,7 +40,7 @@ class Line:
 
     >>> low, high = Line("age", NUMBER, [60.0]).states([Predicate("age", ">=", 60)])[0]
     >>> low.words, high.words
-    ('age below 60', 'age at least 60')
+    ('age is below 60', 'age is at least 60')
     """
 
     column: str
@@ -84,31 +84,29 @@ class Line:
         """How values in these pieces are told. Gaps are single cuts: a threshold passed is not passed back."""
         (first, at_first), (last, at_last) = divmod(pieces[0], 2), divmod(pieces[-1], 2)
         if at_first and pieces[0] == pieces[-1]:
-            return f"{self.column} equal to {self.kind.shown_cell(self.cuts[first])}"
-        told, words = [], {operator: holds for operator, (holds, _) in self.kind.words.items()}
+            return f"{self.column} is {self.kind.shown_cell(self.cuts[first])}"
+        told = []
         if at_first:
-            told.append(f"{words['>=']} {self.kind.shown_cell(self.cuts[first])}")
+            told.append(self.bound(">=", self.cuts[first]))
         elif first > 0:
-            told.append(f"{words['>']} {self.kind.shown_cell(self.cuts[first - 1])}")
+            told.append(self.bound(">", self.cuts[first - 1]))
         if at_last:
-            told.append(f"{words['<=']} {self.kind.shown_cell(self.cuts[last])}")
+            told.append(self.bound("<=", self.cuts[last]))
         elif last < len(self.cuts):
-            told.append(f"{words['<']} {self.kind.shown_cell(self.cuts[last])}")
+            told.append(self.bound("<", self.cuts[last]))
         left_out = [self.cuts[p // 2] for p in range(pieces[0], pieces[-1]) if p % 2 and p not in pieces]
         if left_out:
-            told.append(f"other than {listed([self.kind.shown_cell(cut) for cut in left_out])}")
-        return f"{self.column} {' and '.join(told) or 'any value'}"
+            told.append(none_of([self.kind.shown_cell(cut) for cut in left_out]))
+        return f"{self.column} is {' and '.join(told) or 'any value'}"
+
+    def bound(self, operator: str, cut: Any) -> str:
+        """A comparison with a cut, in words."""
+        return self.kind.sentences[operator][0].format(self.kind.shown_cell(cut))
 
 
 def pattern_of(predicates: Sequence[Predicate], value: Any) -> tuple[bool, ...]:
     """Which predicates are true of a value."""
     return tuple(bool(predicate.holds([value])[0]) for predicate in predicates)
-
-
-def listed(items: Sequence[Scalar]) -> str:
-    """Items as one would say them."""
-    *most, last = map(str, items)
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 @dataclass(frozen=True)
@@ -149,9 +147,9 @@ def units_of(rules: DecisionRules, concepts: Sequence[str]) -> tuple[Unit, ...]:
     ...                 {"old": Predicate("age", ">=", 60), "very": Predicate("age", ">", 72.5)})
     >>> for state in units_of(rules, rules.concepts)[0].states:
     ...     print(state.pattern, state.words)
-    (False, False) age below 60
-    (True, False) age at least 60 and at most 72.5
-    (True, True) age above 72.5
+    (False, False) age is below 60
+    (True, False) age is at least 60 and at most 72.5
+    (True, True) age is above 72.5
     """
     columns: dict[str, list[str]] = {}
     for concept in concepts:
@@ -164,7 +162,7 @@ def told(rules: DecisionRules, concepts: Sequence[str], row: Mapping[str, bool])
     whole = {unit.column: unit for unit in units_of(rules, tuple(row))}
     words = []
     for unit in units_of(rules, concepts):
-        # Other concepts of the column may tell that it is missing: `bmi below 30` would be a claim about a value.
+        # Other concepts of the column may tell that it is missing: `bmi is below 30` would be a claim about a value.
         state = whole[unit.column].state(row)
         if state is None or state != whole[unit.column].missing:
             state = unit.state(row)
@@ -184,13 +182,6 @@ def linked(rules: DecisionRules, concepts: Iterable[str]) -> tuple[str, ...]:
             return tuple(found)
         groups = [group for group in groups if group not in tied]
         found.update(dict.fromkeys(concept for group in tied for concept in group))
-
-
-def said(rules: DecisionRules, literal: Literal) -> str:
-    """A literal told on the raw column."""
-    if literal.concept in rules.predicates:
-        return rules.predicates[literal.concept].words(literal.positive)
-    return f"{literal.concept} true" if literal.positive else f"{literal.concept} not true"
 
 
 def shown(value: Any) -> str:
@@ -265,7 +256,7 @@ def _unit(rules: DecisionRules, column: str, concepts: tuple[str, ...]) -> Unit:
     states, steps = _states(rules, column, predicates)
     missing = None
     if any(p.column == column and p.operator == "missing" for p in rules.predicates.values()):
-        missing = State(tuple(p.operator == "missing" for p in predicates), None, f"{column} missing")
+        missing = State(tuple(p.operator == "missing" for p in predicates), None, f"{column} is missing")
     return Unit(column, concepts, states, steps, missing)
 
 
@@ -286,15 +277,16 @@ def _states(
         # A text that is compared as such may be written in many ways, so that there is no telling what a step is.
         return (states, steps) if not texts else (_with_texts(states, column, predicates, texts), ())
     if not compared:
-        present = _told_apart(predicates, [True], [f"{column} not missing"])
+        present = _told_apart(predicates, [True], [f"{column} is not missing"])
         return present, present
     if not numbers:
         # A text that no predicate asks for.
         other = "".join(texts) + "?"
-        words = [*(f"{column} equal to {text}" for text in texts), f"{column} other than {listed(texts)}"]
+        said = [comparison_words(Predicate(column, "==", text)) for text in texts]
+        words = [f"{column} is {comparison}" for comparison in (*said, none_of(said))]
         return _told_apart(predicates, [*texts, other], words), ()
     if all(isinstance(number, bool) for number in numbers) or column not in _meant(rules):
-        steps = _told_apart(predicates, [False, True], [f"{column} not true", f"{column} true"])
+        steps = _told_apart(predicates, [False, True], [f"{column} is not true", f"{column} is true"])
         return steps, steps
     return Line(column, NUMBER, sorted({float(number) for number in numbers})).states(predicates)
 
@@ -315,7 +307,7 @@ def _with_texts(
         except LogicLensError:
             # No date: the comparisons refuse it.
             continue
-        found.setdefault(pattern, State(pattern, text, f"{column} equal to {text}"))
+        found.setdefault(pattern, State(pattern, text, f"{column} is {text}"))
     return tuple(found.values())
 
 

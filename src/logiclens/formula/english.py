@@ -1,12 +1,16 @@
-"""A formula as an English sentence, and how often a cube recurs in words."""
+"""Conditions and formulas in English, and how often a cube recurs in words: the only place that says a condition.
+
+Prose and lists say "age is at least 70". Formulas and names of concepts are written `age >= 70`, by `Predicate`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
+from logiclens.words import enumeration
 
 RECURS = 0.5
 """What is chosen in at least this share of the bags, or of the resamples, recurs."""
@@ -62,18 +66,32 @@ def literal_words(literal: Literal, predicates: Mapping[str, Predicate], gaps: C
     predicate = predicates.get(literal.concept)
     if predicate is None:
         return f"{literal.concept} is {'true' if literal.positive else 'not true'}"
-    if predicate.operator == "==":
-        # "is not" is said of a missing value too, so that nothing need be added.
-        return f"{predicate.column} is {'' if literal.positive else 'not '}{_value(predicate)}"
-    if predicate.operator == "missing":
-        comparison = "missing" if literal.positive else "not missing"
-    else:
-        form = predicate.kind.sentences[predicate.operator][not literal.positive]
-        comparison = form.format(predicate.shown_value)
-    # A negated comparison holds of a missing value too, which one would not expect.
-    unexpected = not literal.positive and predicate.operator != "missing"
+    # A negated comparison holds of a missing value too, which one would not expect; of "is not" one would.
+    unexpected = not literal.positive and predicate.operator not in ("==", "missing")
     unexpected = unexpected and (gaps is None or predicate.column in gaps)
-    return f"{predicate.column} is {comparison}" + " (or missing)" * unexpected
+    return f"{predicate.column} is {comparison_words(predicate, literal.positive)}" + " (or missing)" * unexpected
+
+
+def comparison_words(predicate: Predicate, positive: bool = True) -> str:
+    """Return what a predicate, or its negation, says of its column, without the name of the column.
+
+    >>> comparison_words(Predicate("age", ">=", 72.5)), comparison_words(Predicate("unit", "==", "MICU"), False)
+    ('at least 72.5', 'not MICU')
+    """
+    if predicate.operator == "missing":
+        return "missing" if positive else "not missing"
+    if predicate.operator == "==":
+        return f"{'' if positive else 'not '}{_value(predicate)}"
+    return predicate.kind.sentences[predicate.operator][not positive].format(predicate.shown_value)
+
+
+def none_of(values: Sequence[str]) -> str:
+    """Return that a column has none of some values, without its name.
+
+    >>> none_of(["MICU"]), none_of(["MICU", "CCU"])
+    ('not MICU', 'neither MICU nor CCU')
+    """
+    return f"not {values[0]}" if len(values) == 1 else f"neither {enumeration(values, last='nor')}"
 
 
 def recurs(count: int, total: int) -> bool:

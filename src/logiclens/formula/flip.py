@@ -248,7 +248,7 @@ def flip(
     >>> rules = RuleSet((Rule("ill", parse("old & smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
     ...                 {"old": Predicate("age", ">=", 72.5)}, otherwise=1)
     >>> print(flip(rules, {"age": 80, "smoker": True}, frozen=["smoker"]))
-    ill -> well, if age below 72.5 (it is 80)
+    ill -> well, if age is below 72.5 (it is 80)
     >>> print(flip(rules, {"age": 60, "smoker": False}, frozen=["age"]))
     well stays: no change of the columns that are not frozen changes the answer.
     """
@@ -328,7 +328,7 @@ def _changes(row: _Row, after: Mapping[str, bool]) -> tuple[Change, ...]:
         if not concepts:
             continue
         changed = [unit for unit in part if any(concept in concepts for concept in unit.concepts)]
-        # A cut that no formula looks at is not told, unless it is passed: `age below 72.5` says enough.
+        # A cut that no formula looks at is not told, unless it is passed: `age is below 72.5` says enough.
         seen = [c for unit in changed for c in unit.concepts if c in row.told or c in concepts]
         states = [unit.state(after) for unit in units_of(row.rules, seen)]
         # Only a column that stays as it is may be in a state that no value makes.

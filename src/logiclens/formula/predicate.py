@@ -37,10 +37,8 @@ class Predicate:
     >>> old = Predicate("age", ">=", 72.5)
     >>> old.holds([80, 60, None, float("nan")]).tolist()
     [True, False, False, False]
-    >>> str(old), old.words(), old.words(positive=False)
-    ('age >= 72.5', 'age at least 72.5', 'age below 72.5')
-    >>> str(Predicate("unit", "==", "MICU")), str(Predicate("bmi", "missing"))
-    ('unit is MICU', 'bmi is missing')
+    >>> str(old), str(Predicate("unit", "==", "MICU")), str(Predicate("bmi", "missing"))
+    ('age >= 72.5', 'unit is MICU', 'bmi is missing')
     """
 
     column: str
@@ -105,16 +103,8 @@ class Predicate:
         """The value as it is printed: the shortest text that reads back as the same number."""
         return self.kind.shown(self.value)
 
-    def words(self, positive: bool = True) -> str:
-        """The comparison, or its negation, as one would say it."""
-        if self.operator == "missing":
-            return f"{self.column} missing" if positive else f"{self.column} not missing"
-        if self.value is True:
-            return f"{self.column} true" if positive else f"{self.column} not true"
-        return f"{self.column} {self.kind.words[self.operator][not positive]} {self.shown_value}"
-
     def __str__(self) -> str:
-        """The comparison as it is written."""
+        """The comparison as it is written in a formula; `formula.english` says it in words."""
         if self.operator == "missing":
             return f"{self.column} is missing"
         if self.operator != "==":

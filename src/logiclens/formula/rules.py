@@ -17,6 +17,7 @@ from logiclens.formula.english import recurrence_words
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, pack_columns, places, unknown_concept
 from logiclens.formula.predicate import Predicate
+from logiclens.words import percent
 
 Resolve: TypeAlias = OneOf["order", "confidence", "none"]
 
@@ -113,11 +114,10 @@ class Firing:
 
     def __str__(self) -> str:
         """A sentence."""
-        share = 100 / max(self.total, 1)
-        return (
-            f"of {self.total:,} rows, {self.one:,} ({self.one * share:.1f}%) fire exactly one formula, "
-            f"{self.none:,} ({self.none * share:.1f}%) none and {self.several:,} ({self.several * share:.1f}%) several"
+        one, none, several = (
+            f"{rows:,} ({percent(rows / max(self.total, 1), 1)})" for rows in (self.one, self.none, self.several)
         )
+        return f"of {self.total:,} rows, {one} fire exactly one formula, {none} none and {several} several"
 
 
 @dataclass(frozen=True)

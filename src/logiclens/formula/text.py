@@ -25,6 +25,7 @@ from logiclens.formula.notation import (
     symbols_of,
 )
 from logiclens.formula.packed_rows import unknown_concept
+from logiclens.words import percent
 
 MAX_DEPTH = 100
 """How deeply parentheses and negations may nest."""
@@ -90,7 +91,7 @@ def format_first_order(
         body = f"¬{quoted_name(other)}(x)"
     else:
         body = f"¬({_first_order_body(formula.of, groups)})"
-    sign, note = ("↔", "") if fidelity is None else ("≈", f"   [fidelity {_percent(fidelity)}]")
+    sign, note = ("↔", "") if fidelity is None else ("≈", f"   [fidelity {percent(fidelity, 1)}]")
     return f"∀x: {quoted_name(head)}(x) {sign} {body}{note}"
 
 
@@ -126,12 +127,6 @@ def parse(text: str, names: Sequence[str] | None = None) -> DNF:
             if concept not in names:
                 raise unknown_concept(concept, names)
     return formula
-
-
-def _percent(share: float) -> str:
-    """Per cent to one decimal, and never 100.0 for less than all."""
-    text = f"{100 * share:.1f}%"
-    return "above 99.9%" if text == "100.0%" and share < 1 else text
 
 
 @dataclass(frozen=True)

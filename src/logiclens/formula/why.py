@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from logiclens.formula.column_kinds import Scalar, is_missing
-from logiclens.formula.column_states import cells_of, concepts_of, now, packed_row, said
+from logiclens.formula.column_states import cells_of, concepts_of, now, packed_row
 from logiclens.formula.dnf import Cube, Literal
+from logiclens.formula.english import literal_words
 from logiclens.formula.rules import DecisionRules, Rule, no_class
 
 
 @dataclass(frozen=True)
 class FailedLiteral:
-    """A literal that the row does not satisfy, told on the raw column: `age at least 72.5 (it is 60)`.
+    """A literal that the row does not satisfy, told on the raw column: `age is at least 72.5 (it is 60)`.
 
     `value` is what the row has in the raw column, or in the concept where the row has concepts only.
     """
@@ -143,11 +144,11 @@ def why(rules: DecisionRules, row: Any) -> Why:
     >>> rules = RuleSet((Rule("ill", parse("old & smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
     ...                 {"old": Predicate("age", ">=", 72.5)}, otherwise=1)
     >>> print(why(rules, {"age": 60, "smoker": True}))
-    well, because: age below 72.5 (confidence 0.80)
+    well, because: age is below 72.5 (confidence 0.80)
     ill: no
-      fails: age at least 72.5 and smoker true, for lack of: age at least 72.5 (it is 60)
+      fails: age is at least 72.5 and smoker is true, for lack of: age is at least 72.5 (it is 60)
     well: yes
-      fires: age below 72.5 (confidence 0.80)
+      fires: age is below 72.5 (confidence 0.80)
     """
     cells = cells_of(row)
     holds = concepts_of(rules, rules.concepts, cells)
@@ -219,18 +220,23 @@ def _class_reason(rules: DecisionRules, rule: Rule, cells: Mapping[str, Any], ho
 
 
 def _said_here(rules: DecisionRules, literal: Literal, cells: Mapping[str, Any]) -> str:
-    """A literal as it is told of this row: `age below 72.5` would be a claim about an age that is missing."""
+    """A literal as it is told of this row: `age is below 72.5` would be a claim about an age that is missing."""
     predicate = rules.predicate(literal.concept)
     column = predicate.column
     source = column if column in cells else literal.concept
     if literal.positive or predicate.operator == "missing" or not is_missing(cells[source]):
-        return said(rules, literal)
-    return f"{source} missing (so not {said(rules, literal.negated).removeprefix(f'{column} ')})"
+        return _said(rules, literal)
+    return f"{source} is missing (so not {_said(rules, literal.negated).removeprefix(f'{column} is ')})"
+
+
+def _said(rules: DecisionRules, literal: Literal) -> str:
+    """A literal told on the raw column of a row whose value is known."""
+    return literal_words(literal, rules.predicates, gaps=())
 
 
 def _failed(rules: DecisionRules, literal: Literal, cells: Mapping[str, Any]) -> FailedLiteral:
     column = rules.predicate(literal.concept).column
     source = column if column in cells else literal.concept
-    value, wanted = cells[source], said(rules, literal)
+    value, wanted = cells[source], _said(rules, literal)
     told = f"{source} is missing" if is_missing(value) else f"{wanted} ({now(rules, literal.concept, cells)})"
     return FailedLiteral(literal, wanted, column, value, told)

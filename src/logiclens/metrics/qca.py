@@ -46,8 +46,8 @@ from logiclens.metrics.rule_statistics import (
     count_fired,
     cube_statistics,
     members,
-    shown_count,
 )
+from logiclens.words import count_text
 
 MAX_LISTED = 2**12
 """The most configurations that are written out one by one."""
@@ -183,10 +183,10 @@ class QCA:
 
     def __str__(self) -> str:
         """The truth table, the remainders, the paths and the necessary conditions, as is customary."""
-        cases = f"{shown_count(self.outcome.hits)} of {shown_count(self.outcome.total)} cases"
+        cases = f"{count_text(self.outcome.hits)} of {count_text(self.outcome.total)} cases"
         table = [[*self.conditions, "n", "outcome", "consistency", "code"]]
         table += [
-            [*_ones(row.values), shown_count(row.n), shown_count(row.with_outcome), _share(row.consistency), row.code]
+            [*_ones(row.values), count_text(row.n), count_text(row.with_outcome), _share(row.consistency), row.code]
             for row in self.configurations
         ]
         remainders = [f"remainders: {'unknown' if self.n_remainders is None else f'{self.n_remainders:,}'}"]

@@ -17,6 +17,7 @@ from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, boolean_matrix
 from logiclens.formula.rule_set import RuleSet, no_class
 from logiclens.formula.text import format_formula
+from logiclens.words import count_text, percent, share_words
 
 Z = 1.959963984540054
 """The normal quantile of a two-sided interval of 95%."""
@@ -46,7 +47,7 @@ class Share:
 
     >>> share = Share(64, 77)
     >>> print(share)
-    83.1% (73.2-89.9), 64 of 77
+    83.1% (73.2–89.9%), 64 of 77
     >>> print(Share(0, 0))
     unknown, 0 of 0
     """
@@ -72,13 +73,16 @@ class Share:
     @property
     def percent(self) -> str:
         """The share and its interval in per cent."""
-        if not self.total > 0:
-            return "unknown"
-        return f"{100 * self.value:.1f}% ({100 * self.low:.1f}-{100 * self.high:.1f})"
+        return share_words(self, digits=1)
 
     def __str__(self) -> str:
         """The share, its interval, and what it was counted from."""
-        return f"{self.percent}, {shown_count(self.hits)} of {shown_count(self.total)}"
+        return f"{self.percent}, {count_text(self.hits)} of {count_text(self.total)}"
+
+    @staticmethod
+    def from_dict(numbers: Mapping[str, Any]) -> Share:
+        """The share that `to_dict` wrote."""
+        return Share(numbers["hits"], numbers["total"])
 
     def to_dict(self) -> dict[str, float | None]:
         """The numbers by name, None for a share of no rows."""
@@ -106,7 +110,7 @@ class CubeStatistics:
 
     >>> counted = CubeStatistics(None, TwoByTwo(3, 1, 3, 5), alone_in_class=2)
     >>> print(counted.confidence)
-    75.0% (30.1-95.4), 3 of 4
+    75.0% (30.1–95.4%), 3 of 4
     >>> counted.coverage.value, counted.unique_coverage.hits, counted.lift
     (0.5, 2, 1.5)
     """
@@ -198,7 +202,7 @@ class DecisionStatistics:
 
     >>> decided = DecisionStatistics(right=3, wrong=1, missed=2, rest=4)
     >>> print(decided)
-    decided for 4 of 10 rows: precision 75.0% (30.1-95.4), recall 60.0% (23.1-88.2), F1 66.7%
+    decided for 4 of 10 rows: precision 75.0% (30.1–95.4%), recall 60.0% (23.1–88.2%), F1 66.7%
     """
 
     right: float
@@ -238,11 +242,10 @@ class DecisionStatistics:
 
     def __str__(self) -> str:
         """One line."""
-        hits, total = shown_count(self.decided.hits), shown_count(self.decided.total)
-        f1 = "unknown" if math.isnan(self.f1) else f"{100 * self.f1:.1f}%"
+        hits, total = count_text(self.decided.hits), count_text(self.decided.total)
         return (
             f"decided for {hits} of {total} rows: precision {self.precision.percent}, recall {self.recall.percent}, "
-            f"F1 {f1}"
+            f"F1 {percent(self.f1, 1)}"
         )
 
 
@@ -351,15 +354,6 @@ def known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def shown_count(count: float) -> str:
-    """A number of rows as it is printed, with one digit behind the point where weights made it a fraction.
-
-    >>> shown_count(1776.0), shown_count(12.25)
-    ('1,776', '12.2')
-    """
-    return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
-
-
 MAX_SUBGROUPS = 1000
 """More values than this are a measurement or a key, not subgroups."""
 
@@ -421,7 +415,7 @@ class RuleStatistics:
 
     def __str__(self) -> str:
         """A table for each class, then the same for each subgroup."""
-        weighed = "" if self.weight == self.n_rows else f", weight {shown_count(self.weight)}"
+        weighed = "" if self.weight == self.n_rows else f", weight {count_text(self.weight)}"
         blocks = [
             f"rule statistics on {self.source} (n = {self.n_rows:,}{weighed}), with intervals of 95% after Wilson; "
             "a class by what the rules decide, a rule by where it fires"
@@ -473,19 +467,19 @@ def rule_statistics(
     rule statistics on 6 new rows (n = 6), ...
     <BLANKLINE>
     ill: 3 of 6 rows (50.0%)
-      decided for 3 of 6 rows: precision 66.7% (20.8-93.9), recall 66.7% (20.8-93.9), F1 66.7%
-      fires on  coverage           unique  confidence           lift  rule
-      33.3%     66.7% (20.8-93.9)  33.3%   100.0% (34.2-100.0)  2.00  old ∧ smoker
-      33.3%     33.3% (6.1-79.2)   0.0%    50.0% (9.5-90.5)     1.00  sepsis
-      50.0%     66.7% (20.8-93.9)  66.7%   66.7% (20.8-93.9)    1.33  whole formula
+      decided for 3 of 6 rows: precision 66.7% (20.8–93.9%), recall 66.7% (20.8–93.9%), F1 66.7%
+      fires on  coverage            unique  confidence            lift  rule
+      33.3%     66.7% (20.8–93.9%)  33.3%   100.0% (34.2–100.0%)  2.00  old ∧ smoker
+      33.3%     33.3% (6.1–79.2%)   0.0%    50.0% (9.5–90.5%)     1.00  sepsis
+      50.0%     66.7% (20.8–93.9%)  66.7%   66.7% (20.8–93.9%)    1.33  whole formula
     <BLANKLINE>
     well: 3 of 6 rows (50.0%)
-      decided for 2 of 6 rows: precision 100.0% (34.2-100.0), recall 66.7% (20.8-93.9), F1 80.0%
-      fires on  coverage             unique  confidence           lift  rule
-      50.0%     100.0% (43.9-100.0)  100.0%  100.0% (43.9-100.0)  2.00  ¬old
-      50.0%     100.0% (43.9-100.0)  66.7%   100.0% (43.9-100.0)  2.00  whole formula
+      decided for 2 of 6 rows: precision 100.0% (34.2–100.0%), recall 66.7% (20.8–93.9%), F1 80.0%
+      fires on  coverage              unique  confidence            lift  rule
+      50.0%     100.0% (43.9–100.0%)  100.0%  100.0% (43.9–100.0%)  2.00  ¬old
+      50.0%     100.0% (43.9–100.0%)  66.7%   100.0% (43.9–100.0%)  2.00  whole formula
     >>> print(counted["ill"].cubes[1].coverage)
-    33.3% (6.1-79.2), 1 of 3
+    33.3% (6.1–79.2%), 1 of 3
     """
     packed = rules.pack(rows, names)
     member = members(rules, labels, packed.n_rows)
@@ -647,12 +641,11 @@ def _record(subgroup: str, counted: ClassStatistics, rule: CubeStatistics) -> di
 def _block(counted: ClassStatistics, heading: str) -> str:
     lines = [["fires on", "coverage", "unique", "confidence", "lift", "rule"]]
     for rule in (*counted.cubes, counted.whole):
-        support, unique = (share.percent.split(" ")[0] for share in (rule.support, rule.unique_coverage))
+        support, unique = (percent(share.value, 1) for share in (rule.support, rule.unique_coverage))
         # Its interval is that of the confidence, times the same number.
         lift = "unknown" if math.isnan(rule.lift) else f"{rule.lift:.2f}"
         text = "whole formula" if rule.cube is None else format_formula(rule.cube, "unicode")
         lines.append([support, rule.coverage.percent, unique, rule.confidence.percent, lift, text])
     share = counted.prevalence
-    percent = share.percent.split(" ")[0]
-    head = f"{heading}: {shown_count(share.hits)} of {shown_count(share.total)} rows ({percent})"
+    head = f"{heading}: {count_text(share.hits)} of {count_text(share.total)} rows ({percent(share.value, 1)})"
     return f"{head}\n  {counted.decision}\n{aligned(lines)}"

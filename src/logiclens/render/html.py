@@ -11,6 +11,7 @@ from logiclens.formula.english import english, literal_words, recurrence_words
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules, Rule
 from logiclens.formula.text import format_formula
+from logiclens.words import percent
 
 MOST_BARS = 15
 """So many concepts of a class are shown, the most relevant ones."""
@@ -110,7 +111,7 @@ def explanation_html(explanation: Explained) -> str:
         folded = len(explanation.classes) > MOST_OPEN
         parts.append(class_html(explained, explanation.predicates, folded=folded, more=recurs))
     if explanation.soft_agreement is not None:
-        agree = percent(explanation.soft_agreement)
+        agree = percent(explanation.soft_agreement, 1)
         parts.append(_faint(f"The rules predict what the soft network did on {agree} of the explained rows."))
     parts += [_faint(f"note: {note}") for note in explanation.notes]
     return f'<div style="{_BLOCK}">{"".join(parts)}</div>'
@@ -179,9 +180,9 @@ _CONFIDENCE = (
 def _rows(rule: Rule, rules: DecisionRules, *, counted: bool) -> str:
     """The cubes of one class, one under the other, and the formula that they make."""
     lines = [
-        (_cube_words(cube, rules), f"{100 * confidence:.1f}%", recurrence)
+        (_cube_words(cube, rules), percent(confidence, 1), recurrence)
         for cube, confidence, recurrence in zip(rule.cubes, rule.confidence, rule.recurrence, strict=False)
-    ] or [("otherwise", f"{100 * rule.confidence[0]:.1f}%", "") if rule.is_complement else ("never", "", "")]
+    ] or [("otherwise", percent(rule.confidence[0], 1), "") if rule.is_complement else ("never", "", "")]
     name = f'<th scope="rowgroup" rowspan="{len(lines) + 1}" style="{_CELL};{_NAME}">{escape(rule.name)}</th>'
     rows = []
     for place, (words, confidence, recurrence) in enumerate(lines):
@@ -221,24 +222,12 @@ def _in_doubt(rules: DecisionRules) -> list[str]:
     return [*told, f"Where no class fires, {otherwise}."]
 
 
-def percent(share: float) -> str:
-    """Per cent to one decimal; what is not all is never printed as 100%, and what is not nothing never as 0%.
-
-    >>> percent(0.973), percent(1.0), percent(0.99999), percent(0.0001)
-    ('97.3%', '100.0%', 'above 99.9%', 'below 0.1%')
-    """
-    text = f"{100 * share:.1f}%"
-    if text == "100.0%" and share < 1:
-        return "above 99.9%"
-    return "below 0.1%" if text == "0.0%" and share > 0 else text
-
-
 def _facts(explained: ExplainedClass) -> list[str]:
     """How true the formula is, and what is proved of it."""
     if explained.equals_network:
         facts = ["Formula and network agree on all explained rows."]
     else:
-        facts = [f"Fidelity: formula and network agree on {percent(explained.fidelity)} of the explained rows."]
+        facts = [f"Fidelity: formula and network agree on {percent(explained.fidelity, 1)} of the explained rows."]
     if explained.certificate is not None:
         facts.append(f"Certified: network and formula are equal on {explained.certificate.domain}.")
     if explained.proved_minimal:
@@ -280,7 +269,7 @@ def _recurring(counted: Any, formula: Any, stability: Any) -> str:
         f"{format_formula(DNF([cube]), 'unicode')} {recurrence_words(round(counted.cubes[cube] * total), total)}"
         for cube in [*inside, *(cube for cube in counted.cubes if cube not in own)][: max(5, len(inside))]
     ]
-    chosen = [f"{concept} {share:.0%}" for concept, share in list(counted.concepts.items())[:8]]
+    chosen = [f"{concept} {percent(share)}" for concept, share in list(counted.concepts.items())[:8]]
     if chosen:
         cubes.insert(0, f"Chosen in {total} {drawn}: {', '.join(chosen)}.")
     # Of a loaded model the cubes alone are known.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from logiclens.words import cut
+from logiclens.words import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def relevance_chart(relevance: Sequence[Mapping[str, Any]], *, key: str, label: 
             fill = _ACCENT if entry["used"] else "none"
             axes.barh(place, entry["relevance"], height=0.34, facecolor=fill, edgecolor=_ACCENT, linewidth=1.2)
             # The name stands above its bar, so that a long one has the whole width.
-            axes.text(0, place - 0.28, cut(entry["concept"], 46), va="bottom", ha="left")
+            axes.text(0, place - 0.28, shortened(entry["concept"], 46), va="bottom", ha="left")
             axes.text(entry["relevance"] + 0.015, place, f"{entry['relevance']:.2f}", va="center", color=_MUTED)
         axes.set_xlim(0, 1.14)
         axes.set_ylim(len(shown) - 0.6, -0.85)

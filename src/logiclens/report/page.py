@@ -10,10 +10,11 @@ from importlib import resources
 from typing import Any
 
 from logiclens.errors import require_extra
+from logiclens.metrics.rule_statistics import Share
 from logiclens.report.charts import MOST_BARS, accuracy_chart, loss_chart, relevance_chart
 from logiclens.report.schema import check_result
 from logiclens.report.view import bar, class_views, confusions, deciding, differing, shade, standing, summary
-from logiclens.words import count, counted, interval, percent, sentence, share_words
+from logiclens.words import as_sentence, count_text, count_with_noun, figure, interval, percent, share_words
 
 __all__ = ["check_result", "render", "require_report"]
 
@@ -38,8 +39,14 @@ def render(result: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    pages.filters.update(count=count, counted=counted, percent=percent, sentence=sentence, share=share_words)
-    pages.globals.update(interval=interval, bar=bar, shade=shade, most_bars=MOST_BARS)
+    pages.filters.update(
+        as_sentence=as_sentence,
+        count_text=count_text,
+        count_with_noun=count_with_noun,
+        percent=percent,
+        share=lambda share: share_words(Share.from_dict(share)),
+    )
+    pages.globals.update(figure=figure, interval=interval, bar=bar, shade=shade, most_bars=MOST_BARS)
     raw = jinja2.utils.markupsafe.Markup
     script = _file("page.js")
     text: str = pages.get_template("page.html").render(
@@ -147,7 +154,7 @@ def _history(result: Mapping[str, Any]) -> list[str]:
     history = result["history"]
     if history is None or not history["loss"]:
         return []
-    said = f"over {counted(len(history['loss']), 'epoch')}; epoch {history['best_epoch']} was kept"
+    said = f"over {count_with_noun(len(history['loss']), 'epoch')}; epoch {history['best_epoch']} was kept"
     return [
         loss_chart(history, key="loss", label=f"Loss in training and validation {said}"),
         accuracy_chart(history, key="accuracy", label=f"Accuracy in training and validation {said}"),

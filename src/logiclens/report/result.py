@@ -36,6 +36,7 @@ from logiclens.nn.functional import THRESHOLD
 from logiclens.report.page import render, require_report
 from logiclens.report.schema import KIND, SCHEMA
 from logiclens.storage import write_whole
+from logiclens.words import percent
 
 MOST_ROWS = 1_000
 """How many of the rows that were set aside a result holds."""
@@ -188,8 +189,8 @@ class Measured:
                 if share >= TELLTALE and max(least, 1 - least) < TELLTALE - 0.05:
                     words = literal_words(literal, self.model.schema_.predicates, self.gaps)
                     said.append(
-                        f"one condition alone, {words}, tells {table.class_names[head]!r} in {share:.1%} of the rows: "
-                        "was it known before the outcome, or is it the outcome under another name?"
+                        f"one condition alone, {words}, tells {table.class_names[head]!r} in {percent(share, 1)} of "
+                        "the rows: was it known before the outcome, or is it the outcome under another name?"
                     )
                     break
         return said

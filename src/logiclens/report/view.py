@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from logiclens.formula.english import recurrence_words
-from logiclens.words import Share, count, counted, interval, listed, percent, sentence, share_words, who_decides
+from logiclens.metrics.rule_statistics import Share
+from logiclens.words import (
+    as_sentence,
+    count_text,
+    count_with_noun,
+    enumeration,
+    interval,
+    percent,
+    share_words,
+    who_decides,
+)
 
 MOST_ROWS = 200
 """So many row numbers are listed for a cube; of the others only the number is told."""
@@ -104,14 +114,14 @@ def _class_view(
         formula=entry["formula"],
         status=_status(entry),
         certified=entry["certified"] is not None,
-        prevalence=share_words(measured["prevalence"]),
+        prevalence=share_words(Share.from_dict(measured["prevalence"])),
         lines=tuple(
             replace(_line(w, cube, name, base), recurrence=recurs.get(cube.get("text"), ""))
             for w, cube in zip(words, measured["cubes"], strict=True)
         ),
         whole=_line("otherwise" if other is not None else f"any rule for {name} fires", measured["whole"], name, base),
         decision=decision_words(measured.get("decision"), name),
-        reason=" ".join(sentence(entry[part]) for part in ("reason", "remedy") if entry[part]),
+        reason=" ".join(as_sentence(entry[part]) for part in ("reason", "remedy") if entry[part]),
         comparison=_comparison(entry),
         covered=tuple(_covered(w, cube, name, result) for w, cube in zip(words, cubes, strict=True)),
     )
@@ -136,9 +146,11 @@ def line_words(cube: Mapping[str, Any], name: str) -> str:
     """On how many rows a cube fires, and how many of them have the class."""
     support, confidence = cube["support"], cube["confidence"]
     if not confidence["total"]:
-        return f"fires on none of {counted(support['total'], 'row')}, so nothing is known of how often it is right"
+        return (
+            f"fires on none of {count_with_noun(support['total'], 'row')}, so nothing is known of how often it is right"
+        )
     return (
-        f"fires on {count(support['hits'])} of {counted(support['total'], 'row')}; "
+        f"fires on {count_text(support['hits'])} of {count_with_noun(support['total'], 'row')}; "
         f"{percent(confidence['value'])} of them are {name}"
     )
 
@@ -148,13 +160,13 @@ def decision_words(decision: Mapping[str, Any] | None, name: str) -> str:
     if decision is None:
         return ""
     decided, precision, recall = (decision[share] for share in ("decided", "precision", "recall"))
-    on = f"The rules decide for {name} on {count(decided['hits'])} of {counted(decided['total'], 'row')}"
+    on = f"The rules decide for {name} on {count_text(decided['hits'])} of {count_with_noun(decided['total'], 'row')}"
     if not precision["total"]:
         return f"{on}, so nothing is known of how often that is right."
-    f1 = "not known" if decision["f1"] is None else percent(decision["f1"])
+    right, found = share_words(Share.from_dict(precision)), share_words(Share.from_dict(recall))
     return (
-        f"{on}: {share_words(precision)} of these are {name} (precision), and {share_words(recall)} of all {name} are "
-        f"found (recall); F1 {f1}."
+        f"{on}: {right} of these are {name} (precision), and {found} of all {name} are found (recall); "
+        f"F1 {percent(decision['f1'], 1)}."
     )
 
 
@@ -180,7 +192,7 @@ def _line(words: str, cube: Mapping[str, Any], name: str, base: float | None) ->
     )
 
 
-def bar(share: Share, base: float | None) -> Bar | None:
+def bar(share: Mapping[str, Any], base: float | None) -> Bar | None:
     """A share as a bar; none where nothing was counted."""
     if share["value"] is None:
         return None
@@ -194,7 +206,7 @@ def bar(share: Share, base: float | None) -> Bar | None:
     )
 
 
-def _figure(share: Share) -> Figure:
+def _figure(share: Mapping[str, Any]) -> Figure:
     if share["value"] is None:
         return percent(None), ""
     return percent(share["value"]), interval(share["low"], share["high"])
@@ -242,8 +254,8 @@ def _comparison(entry: Mapping[str, Any]) -> str:
         else "The rules are hardly ahead."
     )
     return (
-        f"What the rules decide scores F1 {100 * own:.1f}%. The best single condition alone, “{simplest['text']}”, "
-        f"scores {100 * simplest['f1']:.1f}%. {verdict}"
+        f"What the rules decide scores F1 {percent(own, 1)}. The best single condition alone, “{simplest['text']}”, "
+        f"scores {percent(simplest['f1'], 1)}. {verdict}"
     )
 
 
@@ -260,7 +272,7 @@ def summary(result: Mapping[str, Any]) -> str:
     """The page in one sentence."""
     data, confusion = result["data"], result["confusion"]
     n_cubes = sum(len(entry.get("cubes", ())) for entry in result["rules"]["classes"])
-    found = f"{counted(n_cubes, 'rule')} for {data['target']}, learned from {data['name']}"
+    found = f"{count_with_noun(n_cubes, 'rule')} for {data['target']}, learned from {data['name']}"
     if confusion is None:
         return f"{found}."
     # The answers of a confusion come in the order of the labels, with "undecided" last.
@@ -270,7 +282,7 @@ def summary(result: Mapping[str, Any]) -> str:
         return f"{found}."
     give = "give" if confusion["of"].endswith("rules") else "gives"
     return (
-        f"{found}: {confusion['of']} {give} the right answer on {count(right)} of {counted(total, 'row')} "
+        f"{found}: {confusion['of']} {give} the right answer on {count_text(right)} of {count_with_noun(total, 'row')} "
         f"({percent(right / total)})."
     )
 
@@ -287,7 +299,8 @@ def standing(result: Mapping[str, Any]) -> str:
         )
     if proved:
         rest = [entry["name"] for entry in classes if entry["certified"] is None]
-        return f"The rules are the model for {listed(proved)} (proved); for {listed(rest)} they only approximate it."
+        certain, near = enumeration(proved), enumeration(rest)
+        return f"The rules are the model for {certain} (proved); for {near} they only approximate it."
     if all(entry["equals_network"] for entry in classes):
         return (
             "On every row they were made from, the rules answer as the network does; for other rows nothing is proved."
@@ -324,8 +337,8 @@ def deciding(result: Mapping[str, Any]) -> str:
         return how
     rows = sum(firing[part] for part in ("none", "one", "several"))
     return (
-        f"{how} Of {counted(rows, 'row')}, {count(firing['one'])} fire the rules of exactly one class, "
-        f"{count(firing['none'])} of none and {count(firing['several'])} of several."
+        f"{how} Of {count_with_noun(rows, 'row')}, {count_text(firing['one'])} fire the rules of exactly one class, "
+        f"{count_text(firing['none'])} of none and {count_text(firing['several'])} of several."
     )
 
 

@@ -16,7 +16,7 @@ from logiclens.bench.pages.names import METHODS, TASKS, columns_of_paper, method
 from logiclens.bench.pages.summary import Estimate, Point, front
 from logiclens.bench.runs.published import paper_figures
 from logiclens.render.figures import MEMORABLE, heat_map, new_figure
-from logiclens.words import counted, cut
+from logiclens.words import count_with_noun, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +63,7 @@ def pareto_chart(task: str, protocol: str, points: Sequence[Point], caption: str
         for point in points:
             bars: dict[str, Any] = {"xerr": point.literals.standard_error, "yerr": point.error.standard_error}
             axes.errorbar(point.literals.mean, point.error.mean, **bars, **_look(point.method, METHODS), elinewidth=0.8,
-                          linestyle="none", label=cut(method_title(point.method), _NAME), zorder=3)  # fmt: skip
+                          linestyle="none", label=shortened(method_title(point.method), _NAME), zorder=3)  # fmt: skip
         for method, x, y in hollow:
             axes.plot(x, y, **_look(method, METHODS), linestyle="none", fillstyle="none", zorder=4)
         if hollow:
@@ -73,14 +73,13 @@ def pareto_chart(task: str, protocol: str, points: Sequence[Point], caption: str
         axes.set_title(task_title(task))
         _plain(axes)
         legend = figure.legend(loc="outside lower center", ncols=2, handlelength=1.6, columnspacing=1.0)
-        kept = {cut(method_title(point.method), _NAME) for point in best}
+        kept = {shortened(method_title(point.method), _NAME) for point in best}
         for text in legend.get_texts():
             text.set_fontweight("bold" if text.get_text() in kept else "normal")
         return figure
 
-    label = (
-        f"Literals against explanation error on {task_title(task)} under {protocol}: {counted(len(points), 'method')}"
-    )
+    methods = count_with_noun(len(points), "method")
+    label = f"Literals against explanation error on {task_title(task)} under {protocol}: {methods}"
     return chart(draw, key=f"pareto-{protocol}-{task}", caption=caption, label=label)
 
 
@@ -111,12 +110,14 @@ def time_chart(protocol: str, times: Mapping[str, Mapping[str, Estimate]], capti
         axes.tick_params(labeltop=True)
         _plain(axes)
         axes.spines["left"].set_visible(False)
-        marks = [Line2D([], [], **_look(t, TASKS), linestyle="none", label=cut(task_title(t), _NAME)) for t in tasks]
+        marks = [
+            Line2D([], [], **_look(t, TASKS), linestyle="none", label=shortened(task_title(t), _NAME)) for t in tasks
+        ]
         marks.append(Line2D([], [], marker="o", color=MUTED, linestyle="none", fillstyle="none", label="the paper"))
         figure.legend(handles=marks, loc="outside lower center", ncols=2, handlelength=1.2, columnspacing=1.0)
         return figure
 
-    size = f"{counted(len(times), 'method')} on {counted(len(tasks), 'task')}"
+    size = f"{count_with_noun(len(times), 'method')} on {count_with_noun(len(tasks), 'task')}"
     label = f"Seconds of {size} under {protocol}, on a logarithmic scale"
     return chart(draw, key=f"time-{protocol}", caption=caption, label=label)
 
@@ -127,7 +128,9 @@ def heat_map_chart(
     """A matrix with its numbers."""
 
     def draw() -> Figure:
-        return heat_map(matrix, [cut(row, 20) for row in rows], [cut(column, 12) for column in columns], title)
+        return heat_map(
+            matrix, [shortened(row, 20) for row in rows], [shortened(column, 12) for column in columns], title
+        )
 
     return chart(draw, key=key, caption=caption, label=f"{caption} {len(rows)} rows and {len(columns)} columns.")
 

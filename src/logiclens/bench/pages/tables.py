@@ -10,7 +10,7 @@ from logiclens.bench.pages.document import Cell, Row, Section, Table
 from logiclens.bench.pages.names import FAMILIES, METRICS, Metric, columns_of_paper, family, method_title, task_title
 from logiclens.bench.pages.summary import Bench, Entry, Estimate, outcomes
 from logiclens.bench.runs.published import PublishedFigure, paper_figures
-from logiclens.words import cut
+from logiclens.words import shortened
 
 NOT_RUN, NOTHING = "not run", "–"
 _LONGEST_REASON = 60
@@ -164,7 +164,7 @@ def _why_nothing(bench: Bench, entry: Entry) -> str:
     """What stands where there is no figure: a dash where runs ended well and have no such figure."""
     if bench.good(entry):
         return NOTHING
-    return "; ".join(cut(words, _LONGEST_REASON) for words, _ in outcomes(bench.runs(entry))) or NOT_RUN
+    return "; ".join(shortened(words, _LONGEST_REASON) for words, _ in outcomes(bench.runs(entry))) or NOT_RUN
 
 
 def _companions(bench: Bench, entry: Entry, wanted: Sequence[_Companion]) -> list[tuple[str, str]]:
@@ -177,7 +177,7 @@ def _companions(bench: Bench, entry: Entry, wanted: Sequence[_Companion]) -> lis
 
 
 def _short_outcomes(bench: Bench, entry: Entry) -> list[str]:
-    return [f"{count} {cut(words, _LONGEST_REASON)}" for words, count in outcomes(bench.runs(entry))]
+    return [f"{count} {shortened(words, _LONGEST_REASON)}" for words, count in outcomes(bench.runs(entry))]
 
 
 def _caption(protocol: str, metric: Metric, title: str) -> str:
