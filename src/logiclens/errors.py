@@ -1,4 +1,4 @@
-"""What can go wrong, as few named errors whose messages say what to do."""
+"""Errors and the parts of their messages: which package to install, which name was probably meant."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from contextlib import contextmanager
 
 
 class LogicLensError(ValueError):
-    """Something the caller can put right: the message says what was expected, what came, and what to do."""
+    """An error that the caller can fix. The message says what was expected, what came, and what to do."""
 
 
 class FormulaSyntaxError(LogicLensError):
-    """A formula text that cannot be read; `column` counts from 1."""
+    """A text that is not a formula; `column` counts from 1."""
 
     def __init__(self, message: str, column: int) -> None:
-        """Keep the column beside the message."""
+        """Take the message and the column of the error."""
         super().__init__(message)
         self.column = column
 
 
 class FormulaTooLarge(LogicLensError):
-    """An operation on formulas whose result would have more cubes than the stated limit."""
+    """The result of an operation on formulas would have more cubes than its limit."""
 
 
 class UnknownConcept(LogicLensError):
-    """A formula or a call names a concept that the rows do not have."""
+    """A formula or a call names a concept that does not exist."""
 
 
 class NoConcepts(LogicLensError):
-    """A table of which no column tells rows apart."""
+    """No column of the table distinguishes rows."""
 
 
 class NoEntropyLayer(LogicLensError):
-    """A model was given that has no entropy layer to read relevance from."""
+    """The model has no entropy layer, so that no relevance can be computed."""
 
 
 class MissingPackage(LogicLensError):
@@ -41,7 +41,7 @@ class MissingPackage(LogicLensError):
 
 
 class LogicLensWarning(UserWarning):
-    """Something the caller should know of, though the work goes on."""
+    """A warning of logiclens: the work continues."""
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def require_extra(extra: str, purpose: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        # A package that lacks one of its own is put right by the same command.
+        # The same command repairs a package that lacks one of its own dependencies.
         package = (error.name or str(error)).partition(".")[0]
         raise MissingPackage(f"{purpose} needs {package}: pip install 'logiclens[{extra}]'.") from error
     except ImportError as error:
@@ -83,12 +83,12 @@ def nearest(name: str, known: Sequence[str], *, cutoff: float = 0.6) -> str | No
 
 
 def quoted_names(names: Sequence[str], most: int = 8) -> str:
-    """Some names, and that there are more."""
+    """Return the first names, quoted, with an ellipsis if there are more."""
     return ", ".join(repr(name) for name in names[:most]) + (", …" if len(names) > most else "")
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:
-    """The sentence for a name that is not among the few there are, all of which it lists.
+    """Return the sentence for an unknown name; it lists all known names, so use it for few.
 
     >>> unknown("task", "mnits", ("mnist", "cub"))
     "there is no task 'mnits', did you mean 'mnist'? There are mnist, cub."
@@ -99,7 +99,7 @@ def unknown(kind: str, name: str, known: Sequence[str]) -> str:
 
 
 def no_column(name: str, known: Sequence[str], where: str, why: str = "") -> LogicLensError:
-    """The error for a column that is not there, with the nearest name that is; `why` says who asks for it."""
+    """Return the error for an unknown column, with the nearest known name; `why` says who needs the column."""
     near = nearest(name, known)
     hint = f"its columns are {quoted_names(known)}." if near is None else f"did you mean {near!r}?"
     return LogicLensError(f"{where} has no column {name!r}{why}; {hint}")

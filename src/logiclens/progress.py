@@ -1,4 +1,4 @@
-"""A one-line bar for long work: drawn on a terminal, silent in a pipe."""
+"""Progress bar on one line of a terminal; nothing is drawn in a pipe."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def silence(silent: bool = True) -> Iterator[None]:
 
 
 class Progress:
-    """Shows how far a loop has come, at most ten times a second.
+    """Show the progress of a loop, at most ten times per second.
 
-    Used as a context manager, so that the line is cleared however the loop ends.
+    Use it as a context manager: it clears the line also after an error.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Progress:
         self.total, self.label, self.clock, self._next = total, label, clock, 0.0
 
     def update(self, done: int, note: str = "") -> None:
-        """Say that `done` of the steps are behind us."""
+        """Show that `done` steps are finished; `note` follows the count."""
         if not self.shown:
             return
         now = self.clock()
@@ -56,7 +56,7 @@ class Progress:
         self.stream.flush()
 
     def __enter__(self) -> Progress:
-        """Begin."""
+        """Return the bar itself."""
         return self
 
     def __exit__(

@@ -49,7 +49,7 @@ def by_brute_force(counts: list[list[list[float]]], most: int) -> list[int]:
     """Again and again the cut that is worth most in its part, the parts being what earlier cuts left."""
 
     def sums(start: int, stop: int) -> list[list[float]]:
-        return [[sum(c[t][k] for c in counts[start:stop]) for k in range(len(counts[0][t]))] for t in range(len(counts[0]))]  # fmt: skip  # noqa: E501
+        return [[sum(c[t][k] for c in counts[start:stop]) for k in range(len(counts[0][t]))] for t in range(len(counts[0]))]  # fmt: skip
 
     cuts: list[int] = []
     while len(cuts) < most:

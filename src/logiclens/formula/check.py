@@ -1,4 +1,4 @@
-"""Whether a formula or a rule set has a property on every possible row; if not, the rows that show it."""
+"""Properties of formulas and rule sets on all possible rows, with a counterexample if they fail."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from logiclens.formula.text import parse
 
 @dataclass(frozen=True)
 class NeverUses:
-    """No cube mentions the column, or the concept."""
+    """The property that no cube mentions a column or a concept."""
 
     column: str
 
@@ -33,7 +33,7 @@ class NeverUses:
 
 @dataclass(frozen=True)
 class Monotone:
-    """Raising the column never turns a yes into a no; or lowering it, where not `increasing`."""
+    """The property that raising a column (or lowering it, if not `increasing`) never turns a yes into a no."""
 
     column: str
     increasing: bool = True
@@ -45,7 +45,7 @@ class Monotone:
 
 @dataclass(frozen=True)
 class Implies:
-    """Where the formula holds, another one holds."""
+    """The property that another formula holds wherever this one does."""
 
     formula: DNF
 
@@ -58,20 +58,20 @@ Property: TypeAlias = NeverUses | Monotone | Implies
 
 
 def never_uses(column: str) -> NeverUses:
-    """The property that no cube mentions a column, or a concept."""
+    """Return the property that no cube mentions a column or a concept."""
     return NeverUses(column)
 
 
 def monotone_in(column: str, increasing: bool = True) -> Monotone:
-    """The property that a higher (or lower) value of a column never turns a yes into a no; missing values aside.
+    """Return the property that a higher (or lower) value of a column never turns a yes into a no.
 
-    A later date is the higher one.
+    Missing values are ignored. A later date is higher.
     """
     return Monotone(column, increasing)
 
 
 def implies(formula: DNF | str) -> Implies:
-    """The property that another formula holds wherever this one does."""
+    """Return the property that another formula holds wherever this one does."""
     return Implies(parse(formula) if isinstance(formula, str) else formula)
 
 
@@ -80,7 +80,7 @@ _IMPLIES = re.compile(r"\s*implies\s+(.+)", re.DOTALL)
 
 
 def parse_property(text: str) -> Property:
-    """The property that a text states.
+    """Read a property from text.
 
     >>> parse_property("monotone in 'income'")
     Monotone(column='income', increasing=True)
@@ -98,9 +98,9 @@ def parse_property(text: str) -> Property:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """What shows that a property fails: the cubes at fault and, where there are any, possible rows with their answers.
+    """Why a property fails: the cubes at fault and, if there are any, possible rows with their answers.
 
-    For `never uses` and `monotone in` these are two rows that differ in that column only.
+    For `never uses` and `monotone in`, these are two rows that differ in that column only.
     """
 
     cubes: tuple[Cube, ...]
@@ -115,7 +115,7 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a property holds, and why; of a rule set also class by class."""
+    """Whether a property holds and why; for a rule set, also for each class."""
 
     holds: bool
     property: Property
@@ -131,7 +131,7 @@ class Check:
 
 
 def check_formula(formula: DNF, wanted: Property | str, *, groups: Groups | None = None) -> Check:
-    """Whether a formula has a property on all rows that the groups allow; each concept is a column.
+    """Check whether a formula has a property on all rows that the groups allow; each concept is a column.
 
     >>> from logiclens.formula import parse
     >>> print(check_formula(parse("one | three"), "decreasing in 'one'"))
@@ -142,11 +142,11 @@ def check_formula(formula: DNF, wanted: Property | str, *, groups: Groups | None
 
 
 def check(rules: DecisionRules, wanted: Property | str, *, of: Scalar | None = None) -> Check:
-    """Whether the formula of every class, or of the class `of`, has a property on all possible rows.
+    """Check whether the formula of every class, or of the class `of`, has a property on all possible rows.
 
-    One value of each raw column makes a possible row, and the groups of the rules allow it; where the rules ask whether
-    a column is missing, it may be. A column is used when a formula mentions one of its concepts, whether or not that
-    ever matters.
+    A row is possible if one value per raw column makes its concepts and the groups of the rules allow it. A column may
+    be missing if the rules ask whether it is. A formula uses a column if it mentions one of its concepts, even if that
+    never changes the answer.
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.predicate import Predicate
@@ -182,7 +182,7 @@ def _check(rules: DecisionRules, formula: DNF | Complement, asked: Property) -> 
     cubes = tuple(cube for cube in written if not question.about.isdisjoint(cube.concepts))
     if not cubes:
         near = nearest(asked.column, question.names)
-        # A slip in the name would pass unseen otherwise.
+        # Without a hint, a typing error in the name would pass unnoticed.
         hint = f"; did you mean {near!r}?" if near and asked.column not in question.names else ""
         return Check(True, asked, f"no cube mentions {asked.column!r}{hint}")
     if isinstance(asked, NeverUses):
@@ -221,16 +221,16 @@ def _allowed(rules: DecisionRules, unit: Unit, state: State) -> bool:
 
 
 def _solve(program: PossibleRows, yes: DNF | Complement, no: DNF | Complement) -> dict[str, bool] | None:
-    """A possible row on which the one formula holds and the other does not, with the fewest concepts true."""
+    """Return a possible row on which `yes` holds and `no` does not, with the fewest true concepts."""
     program.ask(yes, True)
     program.ask(no, False)
     return program.solve(dict.fromkeys(program.place.values(), 1.0))
 
 
 def _told(rules: DecisionRules, row: Mapping[str, bool], yes: DNF | Complement, no: DNF | Complement) -> str:
-    """As much of a row as makes the one formula hold and the other not, told on the raw columns; empty for any row."""
+    """Describe the part of a row that makes `yes` hold and `no` fail, in raw columns."""
     needed: dict[str, None] = {}
-    # What a complement refers to fails where the complement holds.
+    # The formula of a complement fails where the complement holds.
     holding = [yes] if isinstance(yes, DNF) else []
     failing = [no] if isinstance(no, DNF) else []
     holding += [no.of] if isinstance(no, Complement) else []
@@ -247,9 +247,9 @@ def _told(rules: DecisionRules, row: Mapping[str, bool], yes: DNF | Complement, 
 
 @dataclass(frozen=True)
 class _Question:
-    """A formula and the column that is asked about, or the one `concept` of it.
+    """A formula and the column, or the single `concept`, that the property is about.
 
-    `names` are all that could be asked about, `rest` the concepts of other columns that have a say.
+    `names` are all names that a property could be about; `rest` are the concepts of other columns that matter.
     """
 
     rules: DecisionRules
@@ -276,11 +276,11 @@ class _Question:
 
     @property
     def about(self) -> frozenset[str]:
-        """The concepts that count as mentioning what is asked about."""
+        """The concepts that count as a mention of the column or concept."""
         return frozenset(self.unit.concepts if self.concept is None else [self.concept])
 
     def pairs(self) -> list[tuple[State, State]]:
-        """Any two states of the column in which what is asked about differs."""
+        """Return all pairs of states of the column in which the column or concept differs."""
         pairs = list(permutations(self.unit.every, 2))
         if self.concept is None:
             return pairs
@@ -288,21 +288,21 @@ class _Question:
         return [(p, q) for p, q in pairs if p.pattern[place] != q.pattern[place]]
 
     def steps(self, increasing: bool) -> Iterable[tuple[State, State]]:
-        """From which state to which a yes must not become a no."""
+        """Return the pairs of states between which a yes must not become a no."""
         if self.concept is not None:
             place = self.unit.concepts.index(self.concept)
             rising = [(p, q) for p, q in self.pairs() if q.pattern[place]]
         elif not self.unit.steps:
             raise LogicLensError(f"{self.unit.column!r} is compared with texts, which have no order: name a concept.")
         else:
-            # A step can be barred by a group that allows a longer one; without groups, short steps make up all others.
+            # A group may forbid a short step and allow a longer one. Without groups, short steps imply all longer ones.
             groups = (*self.rules.groups.exclusive, *self.rules.groups.implied)
             tied = any(self.about.intersection(group) and not self.about.issuperset(group) for group in groups)
             rising = list(combinations(self.unit.steps, 2) if tied else pairwise(self.unit.steps))
         return rising if increasing else [(q, p) for p, q in rising]
 
     def first(self, steps: Iterable[tuple[State, State]], cubes: tuple[Cube, ...]) -> Counterexample | None:
-        """The first step that some possible row answers with a yes before and a no after."""
+        """Return a counterexample for the first step that turns a yes into a no on some possible row."""
         for before, after in steps:
             patterns = [dict(zip(self.unit.concepts, state.pattern, strict=True)) for state in (before, after)]
             yes, no = (self.formula.given(pattern) for pattern in patterns)
@@ -320,7 +320,7 @@ class _Question:
         return None
 
     def _words(self, pattern: Mapping[str, bool]) -> str:
-        """The state of the column, as far as the formula looks at it."""
+        """Describe the state of the column by the concepts that the formula uses."""
         words = told(self.rules, [concept for concept in self.formula.concepts if concept in pattern], pattern)
         return words[0] if words else self.unit.column
 

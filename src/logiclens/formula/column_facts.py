@@ -1,4 +1,4 @@
-"""What concepts of one column say about each other, whichever rules they come from."""
+"""What the concepts of one column imply about each other, also across two rule sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from logiclens.formula.rule_set import RuleSet
 
 
 def in_one_language(before: RuleSet, after: RuleSet) -> tuple[RuleSet, RuleSet]:
-    """Two rule sets in which a name means the same, and what means the same has one name; that of the first.
+    """Rename the concepts of two rule sets so that equal names and equal meanings agree; the names of the first stay.
 
     >>> from logiclens.formula import Rule, parse
     >>> old, new = (RuleSet((Rule("ill", parse(name), (0.9,)),), {name: Predicate("age", ">=", cut)})
@@ -28,10 +28,10 @@ def in_one_language(before: RuleSet, after: RuleSet) -> tuple[RuleSet, RuleSet]:
     names: dict[str, str] = {}
     for concept in _concepts(after):
         predicate = after.predicate(concept)
-        # Once only: two names of one thing in the second rule set stay two.
+        # Each name is used once: two names for one meaning in the second rule set stay two.
         name = meant.pop(predicate, None)
         if name is None:
-            # Where the name is another's, what the concept means is the next best.
+            # If the name has another meaning, the concept is named after its meaning.
             name = concept if concept not in taken else str(predicate)
             while name in taken:
                 name += "'"
@@ -41,9 +41,9 @@ def in_one_language(before: RuleSet, after: RuleSet) -> tuple[RuleSet, RuleSet]:
 
 
 def impossible(rules: Iterable[RuleSet]) -> Callable[[Cube], bool]:
-    """A test of cubes: whether no row satisfies one, because no value of a column makes its concepts so.
+    """Return a function that tells whether no row satisfies a cube, because no value of a column can.
 
-    The rule sets must speak one language.
+    The rule sets must use the same names; see `in_one_language`.
 
     >>> from logiclens.formula import Rule, parse
     >>> old, new = (RuleSet((Rule("ill", parse(f'"age >= {cut}"'), (0.9,)),),
@@ -76,9 +76,9 @@ def impossible(rules: Iterable[RuleSet]) -> Callable[[Cube], bool]:
 
 
 def always(rules: Iterable[RuleSet]) -> Callable[[DNF], bool]:
-    """A test of formulas: whether one holds on every possible row, a missing value included.
+    """Return a function that tells whether a formula holds on every possible row, also with missing values.
 
-    The rule sets must speak one language.
+    The rule sets must use the same names; see `in_one_language`.
 
     >>> from logiclens.formula import Rule, parse
     >>> old, new = (RuleSet((Rule("ill", parse(f'"age >= {cut}"'), (0.9,)),),
@@ -107,7 +107,7 @@ def always(rules: Iterable[RuleSet]) -> Callable[[DNF], bool]:
 
 
 def _meant_by_all(rules: Iterable[RuleSet]) -> RuleSet:
-    """The first rule set with the predicates and groups of all."""
+    """Return the first rule set with the predicates and groups of all."""
     given = list(rules)
     return replace(
         given[0],
@@ -120,7 +120,7 @@ def _meant_by_all(rules: Iterable[RuleSet]) -> RuleSet:
 
 
 def _patterns(rules: RuleSet, concepts: tuple[str, ...]) -> set[tuple[bool, ...]] | None:
-    """The patterns that the values of a column make, and a missing one; None where that cannot be told."""
+    """Return the patterns that values of a column and a missing value make; None if they are unknown."""
     try:
         (unit,) = units_of(rules, concepts)
     except LogicLensError:
@@ -135,7 +135,7 @@ def _concepts(rules: RuleSet) -> tuple[str, ...]:
 
 
 def _renamed(rules: RuleSet, names: dict[str, str]) -> RuleSet:
-    """The same rules with other names for their concepts."""
+    """Return the rules with other names for their concepts."""
     predicates: dict[str, Predicate] = {names[concept]: meant for concept, meant in rules.predicates.items()}
     groups = Groups(
         *(

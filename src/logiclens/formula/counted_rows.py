@@ -1,7 +1,7 @@
-"""CountedRows: the distinct Boolean rows of a table, with how much of each class fell on each.
+"""CountedRows: the distinct Boolean rows of a table with their weight per class.
 
-This is the one structure that carries data behind the encoder: two rows with the same concepts are one row with a
-count. Counting is associative, so tables can be counted in parts and merged.
+All steps after the encoder work on this structure: two rows with the same concepts are one row with a count. Counting
+is associative, so parts of a table can be counted apart and merged.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.packed_rows import PackedRows, as_array, boolean_matrix, check_names, pack_columns, places
 
 DENSE_CONCEPTS = 24
-"""Up to this many concepts rows may be counted in a table with a cell for each possible row."""
+"""Up to this many concepts, rows may be counted in a table with one cell per possible row."""
 SAMPLE = 1_000
-"""Rows that tell whether most rows are distinct."""
+"""Size of the sample that shows whether most rows are distinct."""
 DENSE_CELLS = 16
-"""How many cells of such a table a row may cost."""
+"""Largest number of cells of such a table per row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,8 @@ class CountedRows:
     """Distinct rows in lexicographic order, packed, each with its weight and its weight per class.
 
     `keys[r]` holds row r, most significant bit first, so that integer order is the order of the tuples. `counts[r, i]`
-    is the weight of class i on row r; `total[r]` is the whole weight of the row (with several labels per row the
-    counts may sum to more, or to less).
+    is the weight of class i on row r, and `total[r]` the weight of the row. With several labels per row, the
+    counts need not sum to the total.
 
     >>> rows = CountedRows.of([[1, 0], [0, 1], [1, 0]], names=["a", "b"], counts=np.eye(2)[[0, 1, 1]])
     >>> rows.bits().astype(int).tolist(), rows.counts.tolist()
@@ -50,7 +50,7 @@ class CountedRows:
         counts: ArrayLike | None = None,
         total: ArrayLike | None = None,
     ) -> CountedRows:
-        """Count plain Boolean rows; `counts` is what each row brings per class, `total` its weight (1 each)."""
+        """Count plain Boolean rows. `counts` is the weight per row and class, `total` per row (default 1)."""
         matrix = boolean_matrix(rows)
         check_names(names, matrix.shape[1])
         weight = np.ones(len(matrix)) if total is None else np.asarray(total, dtype=np.float64)
@@ -66,7 +66,7 @@ class CountedRows:
     def of_distinct(
         cls, rows: NDArray[np.bool_], names: Sequence[str], counts: NDArray[np.float64], total: NDArray[np.float64]
     ) -> CountedRows:
-        """Rows that are distinct and in order already, as `distinct` finds them."""
+        """Make counted rows of rows that are already distinct and in lexicographic order; see `distinct`."""
         return cls(tuple(names), _pack_rows(rows), counts, total)
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class CountedRows:
         return len(self.keys)
 
     def __eq__(self, other: object) -> bool:
-        """Equal when names, rows and counts are."""
+        """Compare names, rows and counts."""
         return isinstance(other, CountedRows) and (
             self.names == other.names
             and np.array_equal(self.keys, other.keys)
@@ -90,16 +90,16 @@ class CountedRows:
         return len(self.names)
 
     def bits(self) -> NDArray[np.bool_]:
-        """The distinct rows as a Boolean matrix `[distinct, concepts]`."""
+        """Return the distinct rows as a Boolean matrix `[distinct, concepts]`."""
         return _unpack_rows(self.keys, self.n_concepts)
 
     @cached_property
     def packed(self) -> PackedRows:
-        """The distinct rows by column, for evaluating formulas."""
+        """The distinct rows packed by column, to evaluate formulas on."""
         return PackedRows(pack_columns(np.ascontiguousarray(self.bits().T)), len(self), self.names)
 
     def merge(self, other: CountedRows) -> CountedRows:
-        """The counts of both tables together."""
+        """Add the counts of two tables."""
         if self.names != other.names or self.counts.shape[1] != other.counts.shape[1]:
             raise LogicLensError("only counted rows over the same concepts and classes can be merged.")
         return _grouped(
@@ -110,13 +110,13 @@ class CountedRows:
         )
 
     def project(self, names: Sequence[str]) -> CountedRows:
-        """The same rows seen through some of the concepts only: rows that become equal are added up."""
+        """Keep some of the concepts only, and add up the rows that become equal."""
         columns = self.bits()[:, places(names, self.names)]
         return _grouped(tuple(names), _pack_rows(columns), self.counts, self.total)
 
 
 def distinct(matrix: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where each distinct row of a Boolean matrix first stands, in lexicographic order, and each row's group."""
+    """Return the first position of each distinct row, in lexicographic order, and the group of each row."""
     return _group(_pack_rows(matrix), matrix.shape[1])
 
 
@@ -125,7 +125,7 @@ def _pack_rows(matrix: NDArray[np.bool_]) -> NDArray[np.uint64]:
     padded = np.zeros((matrix.shape[0], n_words * 8), dtype=np.uint8)
     packed = np.packbits(matrix, axis=1)
     padded[:, : packed.shape[1]] = packed
-    # Big-endian words, so that comparing integers compares the tuples from the first concept on.
+    # Big-endian words: the order of the integers is the order of the rows from the first concept on.
     return padded.view(">u8").astype(np.uint64)
 
 
@@ -135,14 +135,14 @@ def _unpack_rows(keys: NDArray[np.uint64], n_concepts: int) -> NDArray[np.bool_]
 
 
 def _group(keys: NDArray[np.uint64], n_concepts: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where each distinct key first stands, in order, and each key's group; no key is compared with many others."""
+    """Return the first position of each distinct key, in order, and the group of each key."""
     if n_concepts <= DENSE_CONCEPTS and 1 << n_concepts <= DENSE_CELLS * (len(keys) + 1):
         return _group_dense((keys[:, 0] >> np.uint64(64 - n_concepts)).astype(np.intp) if n_concepts else None, keys)
     if keys.shape[1] == 1:
         return _group_sorted(keys[:, 0])
     first, group = _group_sorted(_hashed(keys))
     if not np.array_equal(keys[first][group], keys):
-        # Two rows have one hash, once in 2^64 or so.
+        # Two different rows have the same hash, which happens about once in 2^64.
         return _group_exact(keys)
     order = np.lexsort(keys[first].T[::-1])
     rank = np.empty(len(order), dtype=np.intp)
@@ -153,7 +153,7 @@ def _group(keys: NDArray[np.uint64], n_concepts: int) -> tuple[NDArray[np.intp],
 def _group_dense(
     numbers: NDArray[np.intp] | None, keys: NDArray[np.uint64]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """By a cell for every possible row."""
+    """Group by a table with one cell per possible row."""
     if numbers is None:
         return np.zeros(min(1, len(keys)), dtype=np.intp), np.zeros(len(keys), dtype=np.intp)
     seen = np.zeros(int(numbers.max(initial=0)) + 1, dtype=np.bool_)
@@ -164,12 +164,12 @@ def _group_dense(
 
 
 def _group_sorted(values: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """By sorting the numbers alone, which processors do fast, and looking each up."""
+    """Group by sorting the distinct numbers and looking each number up."""
     sample = values[:: max(1, len(values) // SAMPLE)]
     if 2 * len(np.unique(sample)) < len(sample):
         ordered = np.unique(values)
     else:
-        # NumPy finds few numbers fast by hashing; many are found faster by sorting.
+        # NumPy finds few distinct numbers faster by hashing and many faster by sorting.
         ordered = np.sort(values)
         ordered = ordered[np.r_[True, ordered[1:] != ordered[:-1]]] if len(ordered) else ordered
     group: NDArray[np.intp] = np.searchsorted(ordered, values)
@@ -187,14 +187,14 @@ def _group_exact(keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np
 
 
 def _first(group: NDArray[np.intp], n_groups: int) -> NDArray[np.intp]:
-    """Where each group first stands: of several writes to a place the last one stays."""
+    """Return the first position of each group. Written backwards, because the last write to a cell stays."""
     first = np.zeros(n_groups, dtype=np.intp)
     first[group[::-1]] = np.arange(len(group) - 1, -1, -1)
     return first
 
 
 def _hashed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """One number for each key of several words (multiply and fold, as splitmix64 does)."""
+    """Hash each key of several words to one number (multiply and fold, as splitmix64 does)."""
     mixed = np.zeros(len(keys), dtype=np.uint64)
     for word in keys.T:
         mixed ^= word
@@ -218,7 +218,7 @@ def _grouped(
 
 
 def row_weights(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
-    """One finite weight for each row, none negative and not all 0; None where every row counts once."""
+    """Check the weights: one per row, finite, none negative, not all 0. Return None if none are given."""
     if weight is None:
         return None
     try:
@@ -233,7 +233,7 @@ def row_weights(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | 
 
 
 def counting_weight(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights that count rows: whole numbers are counts; others are scaled to the number of rows they are worth (Kish).
+    """Return weights that count rows: whole numbers as they are, others scaled to the effective number of rows (Kish).
 
     >>> counting_weight(np.array([0.5, 0.5, 0.5, 0.5])).tolist()
     [1.0, 1.0, 1.0, 1.0]

@@ -1,4 +1,4 @@
-"""Sets of cubes as pairs of integers, and the questions asked of them: tautology, implication, complement.
+"""Sets of cubes as pairs of integers: tautology, implication, conjunction and complement.
 
 A cube is `(positive, negative)`: bit j of `positive` is set when concept j must be true, bit j of `negative` when it
 must be false. Integers have no fixed width, so any number of concepts fits.
@@ -15,26 +15,26 @@ from logiclens.errors import FormulaTooLarge
 Masks: TypeAlias = tuple[int, int]
 
 TABLE_CONCEPTS = 8
-"""Up to this many concepts a tautology is read off the whole table, held in one integer of 2^8 bits."""
+"""Up to this many concepts, a tautology is checked on the whole truth table, held in one integer of 2^8 bits."""
 
 
 def implies(cubes: Sequence[Masks], other: Sequence[Masks]) -> bool:
-    """Whether every row covered by `cubes` is covered by `other`."""
+    """Return whether every row covered by `cubes` is covered by `other`."""
     return all(tautology(cofactor(other, cube)) for cube in cubes)
 
 
 def cofactor(cubes: Iterable[Masks], given: Masks) -> list[Masks]:
-    """What is left of the cubes on the rows where the cube `given` holds."""
+    """Return what remains of the cubes on the rows where the cube `given` holds."""
     positive, negative = given
     return [(p & ~positive, n & ~negative) for p, n in cubes if not (p & negative or n & positive)]
 
 
 def tautology(cubes: Sequence[Masks]) -> bool:
-    """Whether the cubes together cover every row.
+    """Return whether the cubes together cover every row.
 
-    Recursive: a concept that occurs in one polarity only can be struck out together with its cubes; beside a cube of
-    one literal only the rows against it matter; cubes that share no concept are questions of their own; otherwise split
-    on the concept most cubes disagree about.
+    Recursive. Cubes with a concept of one polarity are removed. After a cube of one literal, only the rows against that
+    literal matter. Groups of cubes that share no concept are checked apart. Otherwise the rows are split on the concept
+    that occurs most often in both polarities.
     """
     cubes = list(cubes)
     while True:
@@ -45,7 +45,7 @@ def tautology(cubes: Sequence[Masks]) -> bool:
         if single is None:
             break
         cubes = cofactor(cubes, (single[1], single[0]))
-    # A cube of m literals covers 2^-m of all rows: too little in sum, and some row is left over.
+    # A cube of m literals covers 2^-m of all rows. If the sum is below 1, some row is not covered.
     longest = max(((p | n).bit_count() for p, n in cubes), default=0)
     if sum(1 << (longest - (p | n).bit_count()) for p, n in cubes) < 1 << longest:
         return False
@@ -62,7 +62,7 @@ def tautology(cubes: Sequence[Masks]) -> bool:
 
 
 def conjunction(left: Sequence[Masks], right: Sequence[Masks], limit: int) -> list[Masks]:
-    """The pairwise conjunctions without contradictions and absorbed cubes."""
+    """Return the pairwise conjunctions without contradictions and absorbed cubes."""
     result: dict[Masks, None] = {}
     for p1, n1 in left:
         for p2, n2 in right:
@@ -77,13 +77,13 @@ def conjunction(left: Sequence[Masks], right: Sequence[Masks], limit: int) -> li
 
 
 def complement(cubes: Sequence[Masks], limit: int) -> list[Masks]:
-    """Cubes that cover exactly the rows which `cubes` leave over."""
+    """Return cubes that cover exactly the rows that `cubes` do not cover."""
     result = _complement(cubes, limit)
     return absorb(result)
 
 
 def absorb(cubes: Iterable[Masks]) -> list[Masks]:
-    """Drop every cube that another one contains; the order of the others stays."""
+    """Drop every cube that another cube contains. Keep the order of the others."""
     unique = list(dict.fromkeys(cubes))
     smaller: list[Masks] = []
     for _, same_size in groupby(sorted(unique, key=_size), key=_size):
@@ -106,9 +106,9 @@ def _polarity(cubes: Iterable[Masks]) -> Masks:
 
 
 def _without_unate(cubes: Sequence[Masks]) -> list[Masks]:
-    """Strike out the cubes with a concept of one polarity: on the rows against it they never fire.
+    """Remove the cubes with a concept of one polarity: they never fire on the rows against it.
 
-    If the rest covers everything there, it does so everywhere, since it does not mention that concept.
+    If the rest covers all those rows, it covers all rows, because it does not mention the concept.
     """
     current = list(cubes)
     while True:
@@ -127,7 +127,7 @@ def _covers_table(cubes: Sequence[Masks], support: int) -> bool:
     columns = {}
     for k, concept in enumerate(concepts):
         block = 1 << k
-        # The truth-table column of variable k: 2^k zeros, 2^k ones, over and over.
+        # The truth-table column of variable k repeats 2^k zeros and 2^k ones.
         columns[concept] = everything // ((1 << block) + 1) << block if block < size else 0
     covered = 0
     for p, n in cubes:
@@ -160,7 +160,7 @@ def _components(cubes: Sequence[Masks]) -> list[list[Masks]]:
 
 
 def _most_binate(cubes: Sequence[Masks]) -> int:
-    """The concept that occurs in both polarities in the most cubes, as a bit."""
+    """Return, as a bit, the concept that occurs in both polarities in the most cubes."""
     positive, negative = _polarity(cubes)
     candidates = positive & negative or positive | negative
     best, best_count = 0, -1
@@ -184,7 +184,7 @@ def _complement(cubes: Sequence[Masks], limit: int) -> list[Masks]:
         return _complement_of_cube(cubes[0])
     single = _single_literal(cubes)
     if single is not None:
-        # ~(x | F) = ~x & ~F where x fails. All such literals at once, or long lists of them recurse deeply.
+        # ~(x | F) = ~x & ~F where x is false. All such literals are taken at once to keep the recursion shallow.
         against = (0, 0)
         while single is not None:
             against = (against[0] | single[1], against[1] | single[0])
@@ -200,7 +200,7 @@ def _complement(cubes: Sequence[Masks], limit: int) -> list[Masks]:
     split = _most_binate(cubes)
     low = _complement(cofactor(cubes, (0, split)), limit)
     high = _complement(cofactor(cubes, (split, 0)), limit)
-    # A cube left over on both sides does not depend on the concept.
+    # A cube in the complement of both halves does not depend on the concept.
     both = set(low) & set(high)
     result = [cube for cube in high if cube in both]
     result += [(p | split, n) for p, n in high if (p, n) not in both]

@@ -1,4 +1,4 @@
-"""CubeArray: many cubes over the same concepts as Boolean matrices, for searching among them."""
+"""CubeArray: many cubes over the same concepts, as Boolean matrices that a search can compute with."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.packed_rows import PackedRows
 
 BLOCK = 8192
-"""Rows that are multiplied with the cubes at a time, so that many rows take no more memory than their answers."""
+"""Rows per matrix product, which bounds the memory for many rows."""
 BLOCK_WORDS = 1 << 17
-"""Packed words that are worked on at a time, so that what is in work stays in the cache."""
+"""Packed words per block, so that a block fits in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class CubeArray:
-    """Cubes over n concepts: `used[p, j]` says whether cube p mentions concept j, `value[p, j]` in which polarity."""
+    """Cubes over n concepts: `used[p, j]` is whether cube p mentions concept j, `value[p, j]` its polarity."""
 
     used: NDArray[np.bool_]
     value: NDArray[np.bool_]
 
     @classmethod
     def of(cls, formula: DNF, names: Sequence[str]) -> CubeArray:
-        """The cubes of a formula over the concepts `names`."""
+        """Make an array of the cubes of a formula over the concepts `names`."""
         index = {name: j for j, name in enumerate(names)}
         used = np.zeros((len(formula), len(names)), dtype=np.bool_)
         value = np.zeros_like(used)
@@ -38,7 +38,7 @@ class CubeArray:
 
     @classmethod
     def none(cls, n_concepts: int) -> CubeArray:
-        """No cube, over so many concepts."""
+        """Make an array without cubes over `n_concepts` concepts."""
         return cls(np.zeros((0, n_concepts), dtype=np.bool_), np.zeros((0, n_concepts), dtype=np.bool_))
 
     def __len__(self) -> int:
@@ -47,20 +47,20 @@ class CubeArray:
 
     @property
     def lengths(self) -> NDArray[np.intp]:
-        """Literals of each cube."""
+        """The number of literals of each cube."""
         lengths: NDArray[np.intp] = self.used.sum(axis=1)
         return lengths
 
     @property
     def negations(self) -> NDArray[np.intp]:
-        """Negated literals of each cube."""
+        """The number of negated literals of each cube."""
         negations: NDArray[np.intp] = (self.used & ~self.value).sum(axis=1)
         return negations
 
     def covers(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which cube is true on which row: `[rows, cubes]`."""
+        """Return which cube is true on which row: `[rows, cubes]`."""
         wants_true = self.used & self.value
-        # One product counts the concepts that are as wanted minus those that are not; small integers are exact.
+        # One product counts satisfied positive literals minus violated negative ones; small integers are exact.
         sign = (wants_true.astype(np.float32) - (self.used & ~self.value)).T
         wanted = wants_true.sum(axis=1, dtype=np.float32)
         fires = np.empty((len(rows), len(self)), dtype=np.bool_)
@@ -70,10 +70,10 @@ class CubeArray:
         return fires
 
     def covers_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
-        """The same as `covers`, 64 rows to a word: `[cubes, words]`; bits behind the last row are 0."""
+        """Like `covers`, packed 64 rows to a word: `[cubes, words]`. Bits after the last row are 0."""
         n_words, lengths = rows.words.shape[1], self.lengths
         cube, concept = np.nonzero(self.used)
-        # The literals of a cube stand together: where each cube's begin, and what turns a column into the literal.
+        # `starts` is where the literals of each cube begin; `flip` inverts the column of a negated literal.
         starts = np.cumsum(lengths) - lengths
         flip = np.where(self.value[cube, concept], np.uint64(0), ~np.uint64(0))[:, None]
         fires = np.empty((len(self), n_words), dtype=np.uint64)
@@ -94,26 +94,26 @@ class CubeArray:
         return np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.bool_)
 
     def take(self, index: NDArray[np.intp] | NDArray[np.bool_] | Sequence[int]) -> CubeArray:
-        """Some of the cubes."""
+        """Return some of the cubes."""
         where = np.asarray(index) if len(index) else np.zeros(0, dtype=np.intp)
         return CubeArray(self.used[where], self.value[where])
 
     def append(self, other: CubeArray) -> CubeArray:
-        """Both lists of cubes, one after the other."""
+        """Return the cubes of both arrays, one after the other."""
         return CubeArray(np.concatenate([self.used, other.used]), np.concatenate([self.value, other.value]))
 
     def join(self, other: CubeArray) -> CubeArray:
-        """Both lists of cubes, without repetitions."""
+        """Return the cubes of both arrays without duplicates."""
         both = self.append(other)
         used, value = both.used, both.value & both.used
-        # Eight literals to a byte: what is compared is an eighth.
+        # Packing eight literals to a byte makes the comparison eight times smaller.
         keys = np.packbits(np.concatenate([used, value], axis=1), axis=1)
         _, first = np.unique(keys, axis=0, return_index=True)
         first.sort()
         return CubeArray(used[first], value[first])
 
     def cubes(self, names: Sequence[str]) -> list[Cube]:
-        """The cubes as values."""
+        """Return the cubes as values."""
         return [
             Cube(Literal(names[j], bool(value[j])) for j in np.flatnonzero(used).tolist())
             for used, value in zip(self.used, self.value, strict=True)

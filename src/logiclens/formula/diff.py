@@ -1,4 +1,4 @@
-"""What differs between two versions of a formula: in how they are written, in what they mean, and on given rows."""
+"""Differences between two versions of a formula: in their cubes, in their meaning, and on given rows."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from logiclens.formula.packed_rows import RowsLike, pack
 from logiclens.formula.text import format_formula
 
 MAX_DIFF_CUBES = 500
-"""Beyond so many cubes what is gained or lost is not told as a formula: nobody would read it."""
+"""The largest number of cubes to say what is gained or lost; nobody would read more."""
 MINIMISED_LITERALS = 300
-"""What is gained or lost is minimised up to this length; beyond it, contained cubes are absorbed only."""
+"""The largest number of literals that is minimised; longer differences are only absorbed."""
 
 
 @dataclass(frozen=True)
 class CubeChange:
-    """A cube of the one version beside the nearest of the other; None where it has none."""
+    """A cube of one version and the most similar cube of the other; None if there is none."""
 
     before: Cube | None
     after: Cube | None
 
     @property
     def dropped(self) -> tuple[Literal, ...]:
-        """The literals that went."""
+        """The literals that were removed."""
         return _missing_in(self.before, self.after)
 
     @property
     def added(self) -> tuple[Literal, ...]:
-        """The literals that came."""
+        """The literals that were added."""
         return _missing_in(self.after, self.before)
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class CubeChange:
 
 @dataclass(frozen=True, eq=False)
 class RowsDiff:
-    """On which rows, by their number, two formulas differ: `gained` turned to yes, `lost` to no."""
+    """The numbers of the rows on which two formulas differ: `gained` turned to yes, `lost` to no."""
 
     total: int
     gained: NDArray[np.intp]
@@ -56,7 +56,7 @@ class RowsDiff:
 
     @property
     def differing(self) -> NDArray[np.intp]:
-        """Both, in order."""
+        """All rows that differ, in order."""
         return np.sort(np.concatenate([self.gained, self.lost]))
 
     def __str__(self) -> str:
@@ -67,13 +67,13 @@ class RowsDiff:
 
 @dataclass(frozen=True, eq=False)
 class Diff:
-    """What differs between `before` and `after`.
+    """The differences between `before` and `after`.
 
-    `gained` holds where `after` holds and `before` does not, `lost` the other way round; None where it would take more
-    than 500 cubes to say, and `remark` tells so. `rows` is there where rows were given.
+    `gained` holds where `after` holds and `before` does not; `lost` is the opposite. Either is None if it needs more
+    than 500 cubes, and `remark` says so. `rows` is None if no rows were given.
 
-    Of two complements `changes` are those of the formulas that they refer to. Where only one version is a complement no
-    cubes can be compared: `changes` is empty, and what is gained or lost may be a complement itself.
+    For two complements, `changes` compares the formulas that they refer to. If only one version is a complement, cubes
+    cannot be compared: `changes` is empty, and `gained` or `lost` may be a complement.
     """
 
     before: DNF | Complement
@@ -137,7 +137,7 @@ def diff(
     rows: RowsLike | None = None,
     names: Sequence[str] | None = None,
 ) -> Diff:
-    """What differs between two versions of a formula, and with `rows` on which of them.
+    """Compare a formula with its later version `other`, also on `rows` if given.
 
     >>> from logiclens.formula import parse
     >>> print(diff(parse("(old & smoker) | sepsis"), parse("old | sepsis"),
@@ -165,7 +165,7 @@ def diff(
 
 
 def _kind(formula: DNF | Complement) -> str:
-    """The version in words."""
+    """Return a version in words."""
     if isinstance(formula, Complement):
         return f"otherwise, where this does not hold: {format_formula(formula.of)}"
     return f"this formula: {format_formula(formula)}"
@@ -178,11 +178,11 @@ def _changes(before: DNF | Complement, after: DNF | Complement) -> tuple[CubeCha
 
 
 def _without(formula: DNF | Complement, other: DNF | Complement, concepts: Sequence[str]) -> DNF | Complement | None:
-    """Where `formula` holds and `other` does not, with no complement multiplied out; None where that is too long."""
+    """Return where `formula` holds and `other` does not, without expanding complements; None if it is too long."""
     if isinstance(formula, Complement) and isinstance(other, Complement):
         return _beyond(other.of, formula.of, concepts)
     if isinstance(formula, Complement):
-        # Neither the one formula nor the other holds; `&` absorbs what is contained.
+        # Neither formula holds; `&` absorbs contained cubes.
         return Complement((formula.of | other) & DNF.true) if isinstance(other, DNF) else None
     if isinstance(other, Complement):
         try:
@@ -206,10 +206,10 @@ def _missing_in(these: DNF | Complement | Cube | None, those: DNF | Complement |
 
 
 def _paired(before: DNF, after: DNF) -> tuple[CubeChange, ...]:
-    """Cubes that only one version has, those most alike beside each other."""
+    """Pair the cubes that only one version has, the most similar first."""
     gone = [cube for cube in before if cube not in after.cubes]
     new = [cube for cube in after if cube not in before.cubes]
-    # The most literals in common first, then the fewest that differ; sorting keeps the order written among equals.
+    # Most literals in common first, then fewest that differ; the sort keeps the written order of equals.
     alike = sorted(
         ((i, j) for i in range(len(gone)) for j in range(len(new)) if _common(gone[i], new[j])),
         key=lambda pair: (-_common(gone[pair[0]], new[pair[1]]), len(gone[pair[0]]) + len(new[pair[1]])),
@@ -228,12 +228,12 @@ def _common(left: Cube, right: Cube) -> int:
 
 
 def _beyond(formula: DNF, other: DNF, concepts: Sequence[str]) -> DNF | None:
-    """Where `formula` holds and `other` does not; None where that takes too many cubes to say."""
+    """Return where `formula` holds and `other` does not; None if it needs too many cubes."""
     place = {concept: i for i, concept in enumerate(concepts)}
     rest, beyond = [_masks(cube, place) for cube in other], list[cover.Masks]()
     try:
         for positive, negative in (_masks(cube, place) for cube in formula):
-            # What of `other` is left where the cube holds is shorter than `other`, and so is its negation.
+            # What remains of `other` where the cube holds is shorter than `other`, and so is its negation.
             left = cover.complement(cover.cofactor(rest, (positive, negative)), limit=MAX_DIFF_CUBES)
             beyond = cover.absorb([*beyond, *((p | positive, n | negative) for p, n in left)])
             if len(beyond) > MAX_DIFF_CUBES:
@@ -243,7 +243,7 @@ def _beyond(formula: DNF, other: DNF, concepts: Sequence[str]) -> DNF | None:
             for p, n in beyond
         )
         shortest = simplify(found).formula if found.n_literals <= MINIMISED_LITERALS else found
-        # Literals in the order of the formulas, whatever the minimiser made of it.
+        # Literals in the order of the formulas, since the minimiser may change it.
         return DNF(Cube(sorted(cube, key=lambda literal: place[literal.concept])) for cube in shortest)
     except (FormulaTooLarge, RecursionError):
         return None

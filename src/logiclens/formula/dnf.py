@@ -1,7 +1,7 @@
 """Literals, cubes and formulas in disjunctive normal form, as frozen values.
 
-A formula is compared by value (`==`: the same set of cubes) or by meaning (`equivalent`, `implies`). Nothing here is
-text: reading and printing live in `logiclens.formula.text`.
+A formula is compared by value (`==`: the same set of cubes) or by meaning (`equivalent`, `implies`). Text is
+read and written by `logiclens.formula.text`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from logiclens.formula.notation import format_cubes
 from logiclens.formula.packed_rows import PackedRows, RowsLike, pack
 
 if TYPE_CHECKING:
-    # For annotations only: the answers of `diff` and `check` are made of formulas.
+    # For annotations only: the results of `diff` and `check` hold formulas, so their modules import this one.
     from logiclens.formula.check import Check, Property
     from logiclens.formula.diff import Diff
     from logiclens.formula.groups import Groups
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Formula: TypeAlias = "Literal" | "Cube" | "DNF"
 
 MAX_CUBES = 10_000
-"""The most cubes that `&` and `~` build before they refuse."""
+"""The largest number of cubes that `&` and `~` build before they raise `FormulaTooLarge`."""
 
 
 class _Operators:
@@ -36,19 +36,19 @@ class _Operators:
     __slots__ = ()
 
     def __and__(self, other: object) -> DNF:
-        """Both hold: cubes are joined pairwise, contradictions leave, contained cubes are absorbed."""
+        """Return the conjunction: cubes joined pairwise, without contradictions and contained cubes."""
         return _conjunction(_as_dnf(self), _as_dnf(other)) if _is_formula(other) else NotImplemented
 
     def __or__(self, other: object) -> DNF:
-        """One of the two holds: the union of the cubes."""
+        """Return the disjunction: the union of the cubes."""
         return DNF((*_as_dnf(self).cubes, *_as_dnf(other).cubes)) if _is_formula(other) else NotImplemented
 
     def __invert__(self) -> DNF:
-        """The negation, as a formula in disjunctive normal form again."""
+        """Return the negation in disjunctive normal form."""
         return _complement(_as_dnf(self))
 
     def __bool__(self) -> bool:
-        """Refuse: whether a formula is 'true' depends on the row."""
+        """Raise `LogicLensError`: whether a formula is true depends on the row."""
         raise LogicLensError(
             "a formula is neither true nor false by itself: evaluate it on rows, or compare it with DNF.true."
         )
@@ -66,7 +66,7 @@ class Literal(_Operators):
     positive: bool = True
 
     def __post_init__(self) -> None:
-        """A literal must name something."""
+        """Check that the concept has a name."""
         if not isinstance(self.concept, str) or not self.concept:
             raise LogicLensError(f"a literal needs the name of a concept, got {self.concept!r}.")
 
@@ -91,7 +91,7 @@ class Cube(_Operators):
     literals: tuple[Literal, ...]
 
     def __init__(self, literals: Iterable[Literal] = ()) -> None:
-        """Keep the order given, drop repetitions, refuse a concept together with its negation."""
+        """Keep the given order and drop duplicates. Raise `LogicLensError` for a concept and its negation."""
         unique = tuple(dict.fromkeys(literals))
         if not all(isinstance(literal, Literal) for literal in unique):
             raise LogicLensError("a cube is made of literals, such as Literal('age_high').")
@@ -102,7 +102,7 @@ class Cube(_Operators):
         object.__setattr__(self, "literals", unique)
 
     def __eq__(self, other: object) -> bool:
-        """Equal when the literals are, in any order."""
+        """Compare the sets of literals."""
         return set(self.literals) == set(other.literals) if isinstance(other, Cube) else NotImplemented
 
     def __hash__(self) -> int:
@@ -123,11 +123,11 @@ class Cube(_Operators):
         return tuple(literal.concept for literal in self.literals)
 
     def without(self, literal: Literal) -> Cube:
-        """The cube that is left when one literal goes."""
+        """Return the cube without one literal."""
         return Cube(kept for kept in self.literals if kept != literal)
 
     def excludes(self, other: Cube) -> bool:
-        """Whether no row satisfies both, seen from the literals alone."""
+        """Return whether a literal of one cube is negated in the other, so that no row satisfies both."""
         opposite = {literal.negated for literal in other.literals}
         return any(literal in opposite for literal in self.literals)
 
@@ -159,14 +159,14 @@ class DNF(_Operators):
     true: ClassVar[DNF]
 
     def __init__(self, cubes: Iterable[Cube] = ()) -> None:
-        """Keep the order given and drop repetitions."""
+        """Keep the given order and drop duplicates."""
         unique = tuple(dict.fromkeys(cubes))
         if not all(isinstance(cube, Cube) for cube in unique):
             raise LogicLensError("a DNF is made of cubes; join literals and cubes with &, | and ~ instead.")
         object.__setattr__(self, "cubes", unique)
 
     def __eq__(self, other: object) -> bool:
-        """Equal when the cubes are, in any order. For equality by meaning see `equivalent`."""
+        """Compare the sets of cubes. For equality by meaning see `equivalent`."""
         return set(self.cubes) == set(other.cubes) if isinstance(other, DNF) else NotImplemented
 
     def __hash__(self) -> int:
@@ -188,16 +188,16 @@ class DNF(_Operators):
 
     @property
     def n_literals(self) -> int:
-        """The complexity of the paper: literals summed over cubes; `DNF.true` and `DNF.false` have 0."""
+        """The number of literals in all cubes, the paper's complexity; 0 for `DNF.true` and `DNF.false`."""
         return sum(len(cube) for cube in self.cubes)
 
     @property
     def is_constant(self) -> bool:
-        """Whether the formula is written as `DNF.true` or `DNF.false`."""
+        """Whether the formula is `DNF.true` or `DNF.false`."""
         return self.n_literals == 0
 
     def implies(self, other: Formula) -> bool:
-        """Whether `other` holds on every row on which this formula holds.
+        """Return whether `other` holds on every row on which this formula holds.
 
         >>> (Literal("a") & Literal("b")).implies(Literal("a"))
         True
@@ -206,7 +206,7 @@ class DNF(_Operators):
         return cover.implies(mine, theirs)
 
     def equivalent(self, other: Formula | Complement) -> bool:
-        """Whether both formulas hold on the same rows, however they are written.
+        """Return whether both formulas hold on the same rows, however they are written.
 
         >>> a, b = Literal("a"), Literal("b")
         >>> ((a & b) | (a & ~b)).equivalent(a)
@@ -218,7 +218,7 @@ class DNF(_Operators):
         return cover.implies(mine, theirs) and cover.implies(theirs, mine)
 
     def evaluate(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
-        """On which rows the formula holds.
+        """Return on which rows the formula holds, one Boolean per row.
 
         `rows` are packed rows, a table whose columns are the concepts (a DataFrame or a dictionary of Boolean
         columns), or a Boolean matrix with `names` for its columns.
@@ -230,7 +230,7 @@ class DNF(_Operators):
         return packed.unpack(self.evaluate_packed(packed))
 
     def evaluate_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
-        """The same as `evaluate`, 64 rows to a word; bits behind the last row are 0."""
+        """Like `evaluate`, packed 64 rows to a word. Bits after the last row are 0."""
         lengths = [len(cube.literals) for cube in self.cubes]
         if 0 in lengths:
             return rows.valid.copy()
@@ -238,7 +238,7 @@ class DNF(_Operators):
         return rows.any_of([lit.concept for lit in literals], [lit.positive for lit in literals], lengths)
 
     def fired(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
-        """Which cube fires on which row: a Boolean matrix `[rows, cubes]`.
+        """Return which cube fires on which row: a Boolean matrix `[rows, cubes]`.
 
         >>> xor = (Literal("a") & ~Literal("b")) | (~Literal("a") & Literal("b"))
         >>> xor.fired([[1, 0], [1, 1]], names=["a", "b"])
@@ -252,7 +252,7 @@ class DNF(_Operators):
         return fired
 
     def given(self, assignment: Mapping[str, bool]) -> DNF:
-        """What is left of the formula where some concepts are known.
+        """Return what remains of the formula if some concepts are known.
 
         >>> ((Literal("a") & Literal("b")) | ~Literal("a")).given({"a": True})
         DNF('b')
@@ -287,8 +287,8 @@ DNF.true = DNF([Cube()])
 class Complement:
     """The rows on which another class's formula does not hold, printed as "otherwise".
 
-    It refers to that formula and is never multiplied out into cubes of its own. Reading it means reading the formula,
-    so it counts that formula's literals.
+    It refers to that formula and is never expanded into cubes. Whoever reads it reads the formula, so it counts the
+    literals of the formula.
 
     >>> otherwise = Complement(DNF([Cube([Literal("a"), Literal("b")])]))
     >>> otherwise.evaluate([[1, 1], [1, 0]], names=["a", "b"])
@@ -311,27 +311,27 @@ class Complement:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the formula is constant, and with it the complement."""
+        """Whether the formula, and so the complement, is constant."""
         return self.of.is_constant
 
     def evaluate(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
-        """On which rows the formula does not hold; see `DNF.evaluate`."""
+        """Return on which rows the formula does not hold; see `DNF.evaluate`."""
         return ~self.of.evaluate(rows, names)
 
     def evaluate_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
-        """The same as `evaluate`, 64 rows to a word; bits behind the last row are 0."""
+        """Like `evaluate`, packed 64 rows to a word. Bits after the last row are 0."""
         return ~self.of.evaluate_packed(rows) & rows.valid
 
     def given(self, assignment: Mapping[str, bool]) -> Complement:
-        """What is left of the complement where some concepts are known; see `DNF.given`."""
+        """Return what remains of the complement if some concepts are known; see `DNF.given`."""
         return Complement(self.of.given(assignment))
 
     def implies(self, other: DNF | Complement) -> bool:
-        """Whether `other` holds on every row on which the formula does not; see `implied_by`."""
+        """Return whether `other` holds on every row on which the formula does not; see `implied_by`."""
         return implied_by(self, other)
 
     def equivalent(self, other: DNF | Complement) -> bool:
-        """Whether both hold on the same rows, however they are written."""
+        """Return whether both hold on the same rows, however they are written."""
         return implied_by(self, other) and implied_by(other, self)
 
     if TYPE_CHECKING:
@@ -342,7 +342,7 @@ class Complement:
             """Return what changed between this complement and a later version, and on which of the `rows`."""
 
     def __bool__(self) -> bool:
-        """Refuse: whether a formula is 'true' depends on the row."""
+        """Raise `LogicLensError`: whether a formula is true depends on the row."""
         return _Operators.__bool__(self.of)
 
     def __str__(self) -> str:
@@ -351,12 +351,12 @@ class Complement:
 
 
 def written(formula: DNF | Complement) -> DNF:
-    """The formula that is written down: of a complement the one that it refers to."""
+    """Return the formula itself, or the formula that a complement refers to."""
     return formula.of if isinstance(formula, Complement) else formula
 
 
 def implied_by(premise: DNF | Complement, conclusion: DNF | Complement) -> bool:
-    """Whether `conclusion` holds on every row on which `premise` does; complements are not multiplied out.
+    """Return whether `conclusion` holds on every row on which `premise` does. Complements are not expanded.
 
     >>> a, b = DNF([Cube([Literal("a")])]), DNF([Cube([Literal("b")])])
     >>> implied_by(Complement(a | b), Complement(a)), implied_by(Complement(a), a | b), implied_by(Complement(a), ~a)
@@ -367,9 +367,9 @@ def implied_by(premise: DNF | Complement, conclusion: DNF | Complement) -> bool:
     if isinstance(premise, Complement) and isinstance(conclusion, Complement):
         return conclusion.of.implies(premise.of)
     if isinstance(premise, Complement):
-        # One of the two holds everywhere.
+        # True if one of the two formulas holds on every row.
         return DNF.true.implies(premise.of | _as_dnf(conclusion))
-    # No cube of the one can hold together with a cube of the other.
+    # True if no cube of one formula can hold together with a cube of the other.
     other = conclusion.of if isinstance(conclusion, Complement) else DNF.false
     return all(left.excludes(right) for left in premise.cubes for right in other.cubes)
 
@@ -389,7 +389,7 @@ def _as_dnf(value: object) -> DNF:
 
 
 def _as_masks(*formulas: DNF) -> list[list[cover.Masks]]:
-    """The formulas as pairs of integers over the concepts that any of them uses."""
+    """Return the cubes of each formula as pairs of integers over the concepts of all formulas."""
     concepts = dict.fromkeys(concept for formula in formulas for concept in formula.concepts)
     bit = {concept: 1 << i for i, concept in enumerate(concepts)}
     return [

@@ -1,4 +1,4 @@
-"""The smallest change of one row that changes the answer of a rule set: an integer program, solved exactly."""
+"""Smallest change of one row that changes the answer of a rule set, found exactly by an integer program."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ NOTHING: Mapping[str, bool] = {}
 
 
 class PossibleRows:
-    """One 0/1 variable for each concept, tied so that one value of each raw column makes the whole pattern.
+    """An integer program over rows: one 0/1 variable per concept; each raw column must have one value.
 
-    Constraints are added, then `solve` gives the cheapest row under them, or None where there is none.
+    Add constraints, then `solve` returns the cheapest row, or None if there is none.
 
     >>> rows = PossibleRows([], ["a", "b"])
     >>> rows.respect(Groups([["a", "b"]]))
@@ -52,8 +52,8 @@ class PossibleRows:
     ) -> None:
         """Start from columns and their concepts.
 
-        `also` is a row that may be left as it is, possible or not; with `missing`, a column that the rules ask about
-        may have no value.
+        `also` is a row that is allowed even if it is impossible. With `missing`, a column may have no value if the
+        rules ask whether it is missing.
         """
         self.lower: list[float] = []
         self.upper: list[float] = []
@@ -63,7 +63,7 @@ class PossibleRows:
         for unit in units:
             patterns = [state.pattern for state in (unit.every if missing else unit.states)]
             if also:
-                # A missing value, or a row of concepts that no value makes, has a pattern of its own.
+                # A missing value, or a row of concepts that no value makes, has its own pattern.
                 patterns.append(tuple(also[concept] for concept in unit.concepts))
             patterns = list(dict.fromkeys(patterns))
             if len(patterns) == 2 ** len(unit.concepts):
@@ -75,27 +75,28 @@ class PossibleRows:
                 self.add([(self.place[concept], -1.0), *made], 0, 0)
 
     def variable(self) -> int:
-        """A new 0/1 variable, by its place."""
+        """Add a 0/1 variable and return its place."""
         self.lower.append(0.0)
         self.upper.append(1.0)
         return len(self.lower) - 1
 
     def add(self, terms: Iterable[tuple[int, float]], low: float = -np.inf, high: float = np.inf) -> None:
-        """Ask that a weighted sum of variables lies between two bounds."""
+        """Require that a weighted sum of variables lies between two bounds."""
         self._cells += [(len(self._bounds), place, weight) for place, weight in terms]
         self._bounds.append((low, high))
 
     def fix(self, concept: str, value: bool) -> None:
-        """Ask that a concept has this value."""
+        """Require that a concept has this value."""
         place = self.place[concept]
         self.lower[place] = self.upper[place] = float(value)
 
     def respect(
         self, groups: Groups, given: Mapping[str, bool] = NOTHING, broken_by: Mapping[str, bool] = NOTHING
     ) -> None:
-        """Ask what the groups ask, with some further concepts `given`; a row that breaks a group may not break it more.
+        """Require that the groups allow the row together with the `given` concepts.
 
-        Concepts that are neither variables nor given are not looked at.
+        If the row `broken_by` already breaks a group, the solution may break it as much, not more. Concepts that are
+        neither variables nor given are ignored.
         """
         here = groups.among([*self.place, *given])
         for group in here.exclusive:
@@ -106,13 +107,13 @@ class PossibleRows:
             for before, after in pairwise(chain):
                 if broken_by.get(after, False) and not broken_by.get(before, True):
                     continue
-                # after - before <= 0, with what is given on the other side.
+                # after - before <= 0, with given concepts as constants on the right side.
                 sides = ((after, 1.0), (before, -1.0))
                 constant = sum(sign * given[name] for name, sign in sides if name in given)
                 self.add([(self.place[name], sign) for name, sign in sides if name not in given], high=-constant)
 
     def fires(self, cube: Cube) -> int:
-        """A variable that is 1 exactly where the cube holds."""
+        """Add a variable that is 1 exactly if the cube holds, and return its place."""
         fired = self.variable()
         for literal in cube:
             # fired <= literal, where a negative literal is 1 - concept.
@@ -125,13 +126,13 @@ class PossibleRows:
         return fired
 
     def forbid(self, cube: Cube) -> None:
-        """Ask that a cube does not hold."""
+        """Require that a cube does not hold."""
         negative = sum(not literal.positive for literal in cube)
         terms = [(self.place[literal.concept], _sign(literal)) for literal in cube]
         self.add(terms, high=len(cube) - 1 - negative)
 
     def ask(self, formula: DNF | Complement, holds: bool) -> None:
-        """Ask that a formula holds, or that it does not."""
+        """Require that a formula holds, or that it does not."""
         if isinstance(formula, Complement):
             self.ask(formula.of, not holds)
         elif holds:
@@ -141,11 +142,11 @@ class PossibleRows:
                 self.forbid(cube)
 
     def solve(self, cost: Mapping[int, float]) -> dict[str, bool] | None:
-        """The cheapest row, or None where no row is possible; ties go as the solver's fixed order has them."""
+        """Return the cheapest row, or None if no row is possible. The solver is deterministic, also for ties."""
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_array
 
-        # A variable that is always 0, since the solver refuses an empty program.
+        # One variable that is always 0, because the solver refuses an empty program.
         n = len(self.lower) + 1
         price = np.zeros(n)
         for place, weight in cost.items():
@@ -160,7 +161,7 @@ class PossibleRows:
             constraints=LinearConstraint(matrix, low, high) if self._bounds else None,
             options={"mip_rel_gap": 0.0},
         )
-        # Without limits the solver proves a best row (0) or that there is none (2).
+        # Without limits, the solver proves a best row (status 0) or that there is none (status 2).
         if result.status not in (0, 2):
             raise RuntimeError(f"the solver gave up: {result.message} This is a defect of logiclens.")
         if result.status == 2:
@@ -174,10 +175,9 @@ def _sign(literal: Literal) -> float:
 
 @dataclass(frozen=True)
 class Change:
-    """What has to become of one raw column, or of 0/1 columns that exclude each other.
+    """The change of one raw column, or of 0/1 columns that exclude each other.
 
-    `wanted` is how its value is told after the change, `was` how it stands in the row, and `concepts` are those that
-    change.
+    `wanted` describes the value after the change, `was` the value in the row; `concepts` are the concepts that change.
     """
 
     columns: tuple[str, ...]
@@ -194,9 +194,8 @@ class Change:
 class Flip:
     """A smallest change that changes the answer.
 
-    `before` and `after` are the answers: a class, None where nobody decides, or whether the formula fires where one
-    class was asked for. Where no change does it, `changes` is empty, `after` is `before`, `row_after` is the row as it
-    is, and `reason` says why.
+    `before` and `after` are the answers: a class, None if undecided, or with `of` whether the formula fires. If no
+    change does it, `changes` is empty, `after` is `before`, `row_after` is the row itself, and `reason` says why.
     """
 
     before: Scalar | None
@@ -207,7 +206,7 @@ class Flip:
 
     @property
     def possible(self) -> bool:
-        """Whether some change changes the answer."""
+        """Whether there is a change that changes the answer."""
         return bool(self.changes)
 
     def __str__(self) -> str:
@@ -219,9 +218,10 @@ class Flip:
 
 @dataclass(frozen=True)
 class _Row:
-    """The row that is to change: its cells, the concepts that count, and the columns behind them.
+    """The row to change: its cells, the concepts that matter, and their columns.
 
-    `parts` are what counts as one change, and `told` the concepts that a change is told by, besides those it changes.
+    `parts` are the columns that count as one change; `told` are the concepts that describe a change besides those that
+    it changes.
     """
 
     rules: DecisionRules
@@ -235,12 +235,12 @@ class _Row:
 def flip(
     rules: DecisionRules, row: Any, *, frozen: Sequence[str] = (), to: Scalar | None = None, of: Scalar | None = None
 ) -> Flip:
-    """A change of the fewest raw columns, then of the fewest concepts, that changes the answer on a row.
+    """Find the change of the fewest raw columns, then of the fewest concepts, that changes the answer on a row.
 
-    One value of each raw column must make the changed row, and the groups of the rules must allow it: what the row
-    already breaks it may go on breaking. 0/1 concepts of one exclusive group count as one column. A column is never
-    changed to a missing value. `to` asks for a class; `of` asks that the formula of a class fires where it does not, or
-    the other way round, and is what several labels a row need.
+    The changed row has one value per raw column and is allowed by the groups of the rules, except for groups that the
+    row already breaks. 0/1 concepts of one exclusive group count as one column. No column becomes missing. `frozen`
+    names columns and concepts that stay. `to` is the wanted class. `of` changes whether the formula of one class fires;
+    it is required if a row can have several labels.
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.predicate import Predicate
@@ -272,7 +272,7 @@ def flip(
 
 
 def _row(rules: DecisionRules, cells: Mapping[str, Any], frozen: Sequence[str]) -> _Row:
-    """The concepts that count: those of the formulas, the frozen ones, and those that a group ties to them."""
+    """Collect the concepts that matter: those of the formulas, the frozen ones, and those linked by a group."""
     meant = [name for concept, predicate in rules.predicates.items() for name in (concept, predicate.column)]
     known = list(dict.fromkeys([*rules.columns, *rules.concepts, *meant, *rules.groups.concepts, *cells]))
     for name in frozen:
@@ -292,7 +292,7 @@ def _row(rules: DecisionRules, cells: Mapping[str, Any], frozen: Sequence[str]) 
 
 
 def _parts(rules: DecisionRules, units: Sequence[Unit]) -> tuple[tuple[Unit, ...], ...]:
-    """What counts as one change: a column, or the 0/1 columns of an exclusive group."""
+    """Return what counts as one change: a column, or the 0/1 columns of an exclusive group."""
     part = {unit.column: i for i, unit in enumerate(units)}
     bare = {unit.column for unit in units if _is_concept_itself(rules, unit)}
     for group in rules.groups.exclusive:
@@ -302,13 +302,13 @@ def _parts(rules: DecisionRules, units: Sequence[Unit]) -> tuple[tuple[Unit, ...
 
 
 def _is_concept_itself(rules: DecisionRules, unit: Unit) -> bool:
-    """Whether a column is a 0/1 concept, which at most is also asked whether it is missing."""
+    """Return whether a column is a 0/1 concept; a predicate may still ask whether it is missing."""
     compared = [concept for concept in unit.concepts if rules.predicate(concept).operator != "missing"]
     return compared == [unit.column] and unit.column not in rules.predicates
 
 
 def _cost(program: PossibleRows, row: _Row) -> dict[int, float]:
-    """The price of each variable: one changed part outweighs all changed concepts."""
+    """Return the cost of each variable: one changed part costs more than all changed concepts."""
     cost: dict[int, float] = {}
     for part in row.parts:
         changed = program.variable()
@@ -328,10 +328,10 @@ def _changes(row: _Row, after: Mapping[str, bool]) -> tuple[Change, ...]:
         if not concepts:
             continue
         changed = [unit for unit in part if any(concept in concepts for concept in unit.concepts)]
-        # A cut that no formula looks at is not told, unless it is passed: `age is below 72.5` says enough.
+        # A cut that no formula uses is not mentioned unless the change passes it: `age is below 72.5` is enough.
         seen = [c for unit in changed for c in unit.concepts if c in row.told or c in concepts]
         states = [unit.state(after) for unit in units_of(row.rules, seen)]
-        # Only a column that stays as it is may be in a state that no value makes.
+        # Only an unchanged column can be in a state that no value makes.
         wanted = " and ".join(state.words for state in states if state is not None)
         was = [f"{unit.column} is {shown(row.cells[unit.column])}" for unit in changed if len(changed) > 1]
         told = ", ".join(was) or now(row.rules, changed[0].concepts[0], row.cells)
@@ -340,7 +340,7 @@ def _changes(row: _Row, after: Mapping[str, bool]) -> tuple[Change, ...]:
 
 
 class _Target(Protocol):
-    """What the changed row is to bring about."""
+    """The goal of a change."""
 
     before: Scalar | None
     goal: str
@@ -349,10 +349,10 @@ class _Target(Protocol):
         """Add the constraints."""
 
     def answer(self, row: Mapping[str, bool]) -> Scalar | None:
-        """What the rules say of a row."""
+        """Return the answer of the rules on a row."""
 
     def reached(self, row: Mapping[str, bool]) -> bool:
-        """Whether that is what was wanted."""
+        """Return whether a row reaches the goal."""
 
 
 def _target(rules: DecisionRules, row: Mapping[str, bool], to: Scalar | None, of: Scalar | None) -> _Target:
@@ -366,7 +366,7 @@ def _target(rules: DecisionRules, row: Mapping[str, bool], to: Scalar | None, of
 
 
 class _Formula:
-    """Turn whether the formula of one class fires."""
+    """The goal that the formula of one class fires, or no longer fires."""
 
     def __init__(self, formula: DNF | Complement, row: Mapping[str, bool]) -> None:
         self.formula = formula
@@ -384,7 +384,7 @@ class _Formula:
 
 
 class _Answer:
-    """Change the answer of all rules together, to one class if given. Place -1: nobody decides."""
+    """The goal of another answer, or of one class if given. Place -1 means undecided."""
 
     def __init__(self, rules: DecisionRules, row: Mapping[str, bool], to: int | None) -> None:
         self.rules = rules
@@ -412,7 +412,7 @@ class _Answer:
         if self.rules.resolve == "none":
             self._ask_for_one_formula(program)
             return
-        # Some wanted cube fires before any that is not wanted, or none of these fires and `otherwise` is wanted.
+        # Either a wanted cube fires before every unwanted one, or no unwanted cube fires and `otherwise` is wanted.
         deciding: list[int] = []
         unwanted: list[int] = []
         for line in self.rules.decisions:
@@ -433,7 +433,7 @@ class _Answer:
         program.add([(variable, 1.0) for variable in deciding], low=1)
 
     def _ask_for_one_formula(self, program: PossibleRows) -> None:
-        """The class whose formula fires alone is the answer."""
+        """Require that the formula of a wanted class is the only one that fires."""
         fires = []
         for rule in self.rules.rules:
             cubes, some = [program.fires(cube) for cube in rule.cubes], program.variable()
@@ -442,10 +442,10 @@ class _Answer:
             program.add([(some, 1.0), *((cube, -1.0) for cube in cubes)], high=float(rule.is_complement))
             fires.append(some)
         if any(rule.is_complement for rule in self.rules.rules):
-            # Of two classes exactly one fires.
+            # With a complement, exactly one of the two classes fires.
             program.add([(some, 1.0) for some in fires], low=1, high=1)
         if self.place >= 0 and self.to is None:
-            # Not this formula alone: it does not fire, or another one does too.
+            # Not only this formula: it does not fire, or another one fires too.
             program.add([(some, -1.0 if i == self.place else 1.0) for i, some in enumerate(fires)], low=0)
             return
         program.add([(some, 1.0) for some in fires], low=1, high=1)

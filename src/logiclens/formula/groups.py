@@ -1,4 +1,4 @@
-"""Groups: which Boolean rows are possible at all, because concepts exclude or imply each other."""
+"""Groups: concepts that exclude or imply each other, and the Boolean rows that they make impossible."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Groups:
     implied: tuple[tuple[str, ...], ...] = ()
 
     def __init__(self, exclusive: Sequence[Sequence[str]] = (), implied: Sequence[Sequence[str]] = ()) -> None:
-        """Take lists of lists of names; a text in place of a list is a slip."""
+        """Take lists of lists of names. Raise `LogicLensError` for a text in place of a list."""
         for kind, groups in (("exclusive", exclusive), ("implied", implied)):
             for group in groups:
                 if isinstance(group, str):
@@ -39,7 +39,7 @@ class Groups:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is ruled out."""
+        """Whether there are no groups."""
         return not (self.exclusive or self.implied)
 
     @property
@@ -48,7 +48,7 @@ class Groups:
         return tuple(dict.fromkeys(concept for group in (*self.exclusive, *self.implied) for concept in group))
 
     def check(self, names: Sequence[str]) -> Groups:
-        """Refuse a concept that is not among `names`, and one that a group names twice."""
+        """Raise `LogicLensError` if a concept is not among `names` or twice in a group. Return the groups."""
         for group in (*self.exclusive, *self.implied):
             for name in group:
                 if name not in names:
@@ -59,10 +59,10 @@ class Groups:
         return self
 
     def among(self, names: Sequence[str]) -> Groups:
-        """What each group still says when only some of the concepts are looked at.
+        """Return what the groups say about some of the concepts.
 
-        A member of an exclusive group that is left out is stood for by what implies it: where `age >= 60` excludes
-        `age is missing`, so does `age >= 72.5`.
+        A concept of an exclusive group that is left out is replaced by the concepts that imply it: if `age >= 60`
+        excludes `age is missing`, so does `age >= 72.5`.
         """
         known = set(names)
         implied = [[name for name in chain if name in known] for chain in self.implied]
@@ -72,14 +72,14 @@ class Groups:
             if all(len(names) <= 1 for names in stand):
                 exclusive.append([name for names in stand for name in names])
             else:
-                # Two that imply the same need not exclude each other: say it pair by pair.
+                # Two concepts that imply the same one need not exclude each other, so groups are made of pairs.
                 pairs = combinations(stand, 2)
                 exclusive += [[one, other] for left, right in pairs for one in left for other in right if one != other]
         kept = ([list(dict.fromkeys(group)) for group in groups] for groups in (exclusive, implied))
         return Groups(*([group for group in groups if len(group) > 1] for groups in kept))
 
     def _next(self, name: str, known: set[str]) -> list[str]:
-        """The concepts that are known and imply one that is not: of each chain the nearest."""
+        """Return, from each chain, the nearest known concept that implies an unknown one."""
         found = []
         for chain in self.implied:
             if name in chain:
@@ -88,7 +88,7 @@ class Groups:
         return list(dict.fromkeys(found))
 
     def allows(self, bits: NDArray[np.bool_], names: Sequence[str]) -> NDArray[np.bool_]:
-        """Which rows of a Boolean matrix are possible."""
+        """Return which rows of a Boolean matrix are possible."""
         place = {name: i for i, name in enumerate(names)}
         possible = np.ones(len(bits), dtype=np.bool_)
         here = self.among(names)
@@ -100,12 +100,12 @@ class Groups:
         return possible
 
     def apart(self, left: Cube, right: Cube) -> bool:
-        """Whether no possible row satisfies both cubes."""
+        """Return whether no possible row satisfies both cubes."""
         if left.excludes(right):
             return True
         sign = {literal.concept: literal.positive for literal in (*left, *right)}
         true = {concept for concept, positive in sign.items() if positive}
-        # What is true makes more true along the chains. What is not made true can be false, so nothing else can clash.
+        # True concepts make others true along the chains. All others can be false, so only these can clash.
         grown = True
         while grown:
             made = {
@@ -119,4 +119,4 @@ class Groups:
 
 
 NO_GROUPS = Groups()
-"""Every row is possible."""
+"""No groups: every row is possible."""

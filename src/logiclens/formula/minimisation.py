@@ -1,8 +1,8 @@
 """Two-level minimisation with don't-cares: fewest literals, then fewest cubes (or fewest negations).
 
-Up to 12 concepts every prime cube is found and the cheapest cover is proved by an integer program, within limits.
-Beyond, a complete table is minimised from irredundant sums of products, and observed rows by expanding them. Either way
-the formula is right on every cared row, and nothing in it can be dropped.
+Up to 12 concepts, every prime cube is found and an integer program proves the cheapest cover, within limits. With more
+concepts, a complete table is minimised from irredundant sums of products, and observed rows are expanded to prime
+cubes. In both cases the formula is right on every cared row, and no literal or cube can be dropped.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from logiclens.formula.primes import (
 from logiclens.formula.truth_table import TruthTable
 
 Part = tuple[tuple[Masks, ...], int]
-"""Cubes, and the function they stand for."""
+"""Cubes, and the rows that they cover."""
 
 
 def isop(lower: int, upper: int, n_concepts: int, limit: int = MAX_CUBES) -> list[Masks]:
-    """Prime cubes of `upper`, none superfluous, that cover `lower`; bit k of a mask is bit k of the row number.
+    """Return prime cubes of `upper` that cover `lower`, none redundant; bit k of a mask is bit k of the row number.
 
     >>> isop(0b1110, 0b1110, 2)  # true on the rows 01, 10 and 11
     [(2, 0), (1, 0)]
@@ -47,7 +47,7 @@ def isop(lower: int, upper: int, n_concepts: int, limit: int = MAX_CUBES) -> lis
 
 
 class _Recursion:
-    """One run: equal parts of the table, which structured functions have many of, are worked out once."""
+    """One run of `isop`. Structured functions have many equal parts, so each part is computed once."""
 
     def __init__(self, n_concepts: int, limit: int) -> None:
         self.limit = limit
@@ -55,7 +55,7 @@ class _Recursion:
         self.known: dict[tuple[int, int, int], Part] = {}
 
     def part(self, lower: int, upper: int, k: int) -> Part:
-        """Cubes over the lowest k concepts between two functions of them, and what they cover."""
+        """Return cubes over the lowest k concepts between two functions of them, and the rows that they cover."""
         if not lower:
             return (), 0
         if upper == self.everything[k]:
@@ -66,7 +66,7 @@ class _Recursion:
         return self.known[key]
 
     def _split(self, lower: int, upper: int, k: int) -> Part:
-        """Split on concept k: what only one half allows needs the literal, what is left over does without."""
+        """Split on concept k: rows that only one half allows need the literal, the others do not."""
         half, everything, bit = 1 << k, self.everything[k], 1 << k
         low, low_upper = lower & everything, upper & everything
         high, high_upper = lower >> half, upper >> half
@@ -74,7 +74,7 @@ class _Recursion:
         positive, in_high = self.part(high & ~low_upper, high_upper, k)
         rest = (low & ~in_low) | (high & ~in_high)
         free, in_both = self.part(rest, low_upper & high_upper, k)
-        # The cubes of a part are all among those of the whole, so a part too large is a whole too large.
+        # The whole has all cubes of its parts, so if a part is too large, so is the whole.
         if len(negative) + len(positive) + len(free) > self.limit:
             raise FormulaTooLarge(f"the sum of products has more than {self.limit:,} cubes.")
         cubes = (*((p | bit, n) for p, n in positive), *((p, n | bit) for p, n in negative), *free)
@@ -82,9 +82,9 @@ class _Recursion:
 
 
 def sums_of_products(yes: NDArray[np.bool_], free: NDArray[np.bool_], limit: int = MAX_CUBES) -> list[CubeArray]:
-    """An irredundant sum of products for each of several orders of the concepts, without those beyond the limit.
+    """Return an irredundant sum of products for several orders of the concepts, unless it exceeds the limit.
 
-    `yes` and `free` (don't-care) hold one entry for each of the 2^n rows; concept 0 is the most significant bit.
+    `yes` and `free` (don't-care) have one entry per row of the 2^n rows; concept 0 is the most significant bit.
     """
     n = len(yes).bit_length() - 1
     found = []
@@ -98,20 +98,20 @@ def sums_of_products(yes: NDArray[np.bool_], free: NDArray[np.bool_], limit: int
 
 
 def essential(yes: NDArray[np.bool_]) -> list[int]:
-    """The concepts that the answers depend on: turning one changes the answer of some row."""
+    """Return the concepts that the answers depend on: changing one changes the answer of some row."""
     n = len(yes).bit_length() - 1
     return [j for j in range(n) if _flips(yes, j).any()]
 
 
 def _flips(yes: NDArray[np.bool_], concept: int) -> NDArray[np.bool_]:
-    """Where the answer changes when the concept turns from false to true."""
+    """Return where the answer changes if the concept changes from false to true."""
     halves = yes.reshape(1 << concept, 2, -1)
     changes: NDArray[np.bool_] = halves[:, 0] ^ halves[:, 1]
     return changes
 
 
 def _orders(yes: NDArray[np.bool_], free: NDArray[np.bool_], n: int) -> Iterator[tuple[int, ...]]:
-    """Orders in which to split: by how often a concept changes the answer, most or least first; as given, reversed."""
+    """Yield orders to split in: by how often a concept changes the answer, as given, and both reversed."""
     changes = [np.count_nonzero(_flips(yes, j) & ~_any_of_pair(free, j)) for j in range(n)]
     by_influence = tuple(sorted(range(n), key=lambda j: -changes[j]))
     given = tuple(range(n))
@@ -125,7 +125,7 @@ def _any_of_pair(free: NDArray[np.bool_], concept: int) -> NDArray[np.bool_]:
 
 
 def _table(values: NDArray[np.bool_], order: tuple[int, ...]) -> int:
-    """The values as one integer, the rows renumbered so that the first concept of the order is most significant."""
+    """Return the values as one integer; the first concept of the order is the most significant bit of a row."""
     turned = values.reshape((2,) * len(order)).transpose(order).reshape(-1)
     return int.from_bytes(np.packbits(turned, bitorder="little").tobytes(), "little")
 
@@ -133,7 +133,7 @@ def _table(values: NDArray[np.bool_], order: tuple[int, ...]) -> int:
 def _cube_array(cubes: list[Masks], order: tuple[int, ...]) -> CubeArray:
     n = len(order)
     positive, negative = np.array(cubes, dtype=np.int64).reshape(-1, 2, 1).transpose(1, 0, 2)
-    # Bit k of a mask is the concept that stands k places before the end of the order.
+    # Bit k of a mask is the concept k places before the end of the order.
     shifts = np.empty(n, dtype=np.int64)
     shifts[list(order)] = np.arange(n)[::-1]
     value = (positive >> shifts & 1).astype(np.bool_)
@@ -141,19 +141,19 @@ def _cube_array(cubes: list[Masks], order: tuple[int, ...]) -> CubeArray:
 
 
 PROVABLE_CELLS = 400_000
-"""A cover is solved exactly when its matrix of distinct rows × cubes has at most this many cells, ..."""
+"""A cover is solved exactly if its matrix of distinct rows × cubes has at most this many cells, ..."""
 PROVABLE_MARKS = 50_000
-"""... or at most this many marks, a mark being a cube that is true on a row: that is what a branch costs."""
+"""... or at most this many marks. A mark is a cube that is true on a row; a branch costs as much as there are marks."""
 NODE_LIMIT = 1_000
-"""Branches the solver may explore. A count, not seconds, so that the same table gives the same formula everywhere."""
+"""Branches the solver may explore. A count, not seconds, so that every machine finds the same formula."""
 NODE_MARKS = 250_000
-"""Beyond `PROVABLE_CELLS`, branches times marks: 20 branches for 4,096 rows at random, a quarter of a minute."""
+"""Above `PROVABLE_CELLS`, the limit of branches × marks: 20 branches for 4,096 random rows, about 15 seconds."""
 POLISH_MARKS = 30_000
-"""Up to so many marks the solver is also asked where nothing can be proved, for what it finds before it branches."""
+"""Up to this many marks the solver also runs without a proof, for what it finds before it branches."""
 POLISH_CELLS = 20_000_000
-"""Rows times cubes that are looked at for this."""
+"""Largest number of rows × cubes for a run without a proof."""
 TIME_LIMIT = 60.0
-"""Seconds after which the solver stops in any case; the limits above are meant to stop it sooner."""
+"""Seconds after which the solver stops in any case; the limits above should stop it sooner."""
 
 
 def cheapest_cover(
@@ -164,15 +164,15 @@ def cheapest_cover(
     positive: bool = False,
     polish: bool = False,
 ) -> tuple[NDArray[np.intp], bool]:
-    """Cubes that together are true on all of `rows` at the least literals, then ties; and whether that is proved.
+    """Return cubes that cover all `rows` with the fewest literals, and whether that is proved.
 
-    Ties go to fewer cubes, with `positive` to fewer negations. A proof is tried where `provable`;
-    `polish` asks the solver without a proof in view.
+    Ties go to fewer cubes, with `positive` to fewer negations. `provable` allows a proof; `polish` runs the solver
+    without one.
     """
     lengths, covers = cubes.lengths, cubes.covers_packed(rows)
     rough = greedy_cover(covers, lengths + 1, rows)
-    # No best cover has more literals than this one, and so neither more negations nor more cubes (True has one): a
-    # weight above that bound is never paid for by what only breaks ties.
+    # A best cover has no more literals than this one, and so no more negations or cubes (True has one). A weight above
+    # this bound cannot be outweighed by what only breaks ties.
     bound = int(lengths[rough].sum()) + 2
     cost = lengths * bound**2 + cubes.negations * bound + 1 if positive else lengths * bound + 1
     greedy = min(rough, greedy_cover(covers, cost, rows), key=lambda cover: int(cost[cover].sum()))
@@ -193,17 +193,17 @@ def cheapest_cover(
 
 
 def _branches(cells: int, marks: int) -> int:
-    """How many branches the solver may explore on the way to a proof; 0 where none is tried."""
+    """Return how many branches the solver may explore for a proof; 0 for no proof."""
     if cells <= PROVABLE_CELLS:
         return NODE_LIMIT
     return min(NODE_LIMIT, NODE_MARKS // marks) if marks <= PROVABLE_MARKS else 0
 
 
 def _is_least(paid: int, covers: NDArray[np.bool_], cost: NDArray[np.intp]) -> bool:
-    """Whether rows that share what their cubes cost show that no cover costs less than `paid`, a whole number.
+    """Return whether a lower bound shows that no cover costs less than `paid`, a whole number.
 
-    A row that pays the least share of any cube that is true on it pays for no cube more than it costs: all rows
-    together pay no more than any cover does.
+    The cost of each cube is shared among its rows. If each row pays the smallest share of a cube that is true on it,
+    all rows together pay at most what any cover costs.
     """
     share = cost / np.maximum(covers.sum(axis=0), 1)
     together = float(np.where(covers, share, np.inf).min(axis=1, initial=np.inf).sum())
@@ -211,17 +211,17 @@ def _is_least(paid: int, covers: NDArray[np.bool_], cost: NDArray[np.intp]) -> b
 
 
 def price(cubes: CubeArray, positive: bool) -> tuple[int, int, int]:
-    """What a formula is judged by: literals first, then cubes, or with `positive` negations and then cubes."""
+    """Return the sort key of a formula: literals, then cubes; with `positive`, negations before cubes."""
     negations = int(cubes.negations.sum()) if positive else 0
     return int(cubes.lengths.sum()), negations, len(cubes)
 
 
 def greedy_cover(covers: NDArray[np.uint64], cost: NDArray[np.intp], rows: PackedRows) -> NDArray[np.intp]:
-    """Take the cube with the most uncovered rows per cost until all are covered; then drop what is not needed."""
+    """Take the cube with the most uncovered rows per cost until all are covered; then drop redundant cubes."""
     open_rows = rows.valid.copy()
     chosen: list[int] = []
     gains = np.bitwise_count(covers).sum(axis=1, dtype=np.int64)
-    # A gain can only fall, so an old one is an upper bound: a cube is counted again only when it comes first.
+    # Gains only fall, so an old gain is an upper bound: a cube is counted again only when it is first.
     queue = [
         (-gain / price, cube) for cube, (gain, price) in enumerate(zip(gains.tolist(), cost.tolist(), strict=True))
     ]
@@ -250,7 +250,7 @@ def greedy_cover(covers: NDArray[np.uint64], cost: NDArray[np.intp], rows: Packe
 
 
 def _solve_cover(covers: NDArray[np.bool_], cost: NDArray[np.intp], nodes: int) -> tuple[NDArray[np.intp] | None, bool]:
-    """The cheapest cover that integer programming finds within its limits, if any, and whether it is proved."""
+    """Return the cheapest cover that the integer program finds within its limits, if any, and whether it is proved."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
@@ -271,19 +271,19 @@ def _solve_cover(covers: NDArray[np.bool_], cost: NDArray[np.intp], nodes: int) 
 
 
 PASSES = 8
-"""How often a cover is reduced and expanded again, while that makes it shorter."""
+"""Largest number of passes that reduce and expand a cover."""
 SMALL_WORDS = 100_000_000
-"""Rows are expanded with as much effort as growing cubes took, but with no less than this (a tenth of a second)."""
+"""Least effort to expand rows, about a tenth of a second; more if growing cubes took more."""
 MAX_POOL = 20_000
-"""The most prime cubes that rows are expanded to before the rest of the rows is split."""
+"""Largest number of prime cubes that rows are expanded to; the other rows are split."""
 POOL_WORDS = 1 << 25
-"""Packed words that the answers of all cubes under choice may take (256 MB); a longer list is not improved."""
+"""Packed words that the candidate cubes may take (256 MB); a cover with more candidates is not improved."""
 
 
 def observed_cover(
     on: NDArray[np.bool_], off: NDArray[np.bool_], weight: NDArray[np.float64], *, positive: bool = False
 ) -> CubeArray:
-    """A short cover of the rows `on` by prime cubes, none of them superfluous, against the rows `off`."""
+    """Return a short cover of the rows `on`, but not `off`, by prime cubes, none redundant."""
     rows, against = packed(on), packed(off)
     expander = Expander(rows, against, EXPANSION_WORDS)
     grown = _grown(expander)
@@ -296,7 +296,7 @@ def observed_cover(
 
 
 def _grown(expander: Expander) -> CubeArray:
-    """Prime cubes grown one after another, each for the rows that the earlier ones leave open."""
+    """Return prime cubes grown one after another, each for rows that the earlier ones do not cover."""
     wanted = expander.on.valid
     used, value = [], []
     while wanted.any() and not expander.exhausted:
@@ -308,7 +308,7 @@ def _grown(expander: Expander) -> CubeArray:
 
 
 def _expanded(on: NDArray[np.bool_], expander: Expander) -> CubeArray:
-    """Two prime cubes for each row, covered or not, as far as the effort goes: more to choose from for small tables."""
+    """Return two prime cubes for each row until the effort is used up: more candidates for small tables."""
     used, value = [], []
     for row in on:
         if expander.exhausted:
@@ -320,7 +320,7 @@ def _expanded(on: NDArray[np.bool_], expander: Expander) -> CubeArray:
 
 
 def covering_primes(on: NDArray[np.bool_], off: NDArray[np.bool_], primes: CubeArray) -> CubeArray:
-    """The prime cubes, and where they leave rows of `on` open, the leaves of a decision tree on these."""
+    """Return the prime cubes, plus the leaves of a decision tree for rows of `on` that they do not cover."""
     rows = packed(on)
     covered = np.zeros_like(rows.valid)
     for cube in range(len(primes)):
@@ -331,10 +331,10 @@ def covering_primes(on: NDArray[np.bool_], off: NDArray[np.bool_], primes: CubeA
 
 
 def improved(cover: CubeArray, pool: CubeArray, expander: Expander, *, positive: bool = False) -> CubeArray:
-    """The cover after as many passes as shorten it, at most `PASSES`; `pool` holds further prime cubes to choose from.
+    """Shorten a cover in at most `PASSES` passes; `pool` holds more prime cubes to choose from.
 
-    A pass reduces each cube to the rows that it alone covers, expands it again in another direction, and chooses anew
-    among all prime cubes seen.
+    A pass reduces each cube to the rows that only it covers, expands it in another direction, and chooses again among
+    all prime cubes seen.
     """
     for _ in range(PASSES):
         if (len(pool) + 2 * len(cover)) * len(expander.on.valid) > POOL_WORDS:
@@ -349,7 +349,7 @@ def improved(cover: CubeArray, pool: CubeArray, expander: Expander, *, positive:
 
 
 def _turned(cover: CubeArray, expander: Expander) -> CubeArray:
-    """Each cube reduced to the rows that no other cube covers, then expanded for few literals and for many rows."""
+    """Reduce each cube to the rows that only it covers, then expand it for few literals and for many rows."""
     rows, covers = expander.on, cover.covers_packed(expander.on)
     used, value = [], []
     for alone in covered_alone(covers):
@@ -363,7 +363,7 @@ def _turned(cover: CubeArray, expander: Expander) -> CubeArray:
 
 
 def covered_alone(covers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """For each cube the rows that no other covers; a cover without superfluous cubes has some for each."""
+    """Return for each cube the rows that only it covers; without redundant cubes, each has some."""
     once = np.zeros_like(covers[0])
     more = np.zeros_like(once)
     for cover in covers:
@@ -374,7 +374,7 @@ def covered_alone(covers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _smallest_cube(rows: PackedRows, some: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """One of some packed rows, and on which concepts all of them agree: the smallest cube that holds them."""
+    """Return one of some packed rows, and the concepts on which all agree: their smallest common cube."""
     busy = np.flatnonzero(some)
     columns, some = rows.words[:, busy], some[busy]
     everywhere, nowhere = ((columns & some) == some).all(axis=1), ((columns & some) == 0).all(axis=1)
@@ -384,13 +384,13 @@ def _smallest_cube(rows: PackedRows, some: NDArray[np.uint64]) -> tuple[NDArray[
 
 
 COMPLETE_CONCEPTS = 20
-"""Up to this many concepts a table of all 2^n rows is minimised as a whole."""
+"""Up to this many concepts, a table of all 2^n rows is minimised as a whole."""
 
 
 def complete_table(
     answers: ArrayLike, names: Sequence[str], cared: ArrayLike | None
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """The answers and which of them count, one for each of the 2^n rows."""
+    """Check and return the answers and which of them count, one per row of the 2^n rows."""
     n = len(names)
     check_names(names, n)
     if n > COMPLETE_CONCEPTS:
@@ -411,8 +411,8 @@ def complete_table(
 def complete_cover(
     yes: NDArray[np.bool_], known: NDArray[np.bool_], *, positive: bool = False
 ) -> tuple[CubeArray, bool]:
-    """A short cover of the rows answered `yes` among those `known`, and whether it is proved the shortest."""
-    # Without don't-cares no prime cube mentions a concept on which nothing depends.
+    """Return a short cover of the `known` rows answered `yes`, and whether it is proved the shortest."""
+    # Without don't-cares, prime cubes mention only concepts that the answers depend on.
     concepts = essential(yes) if known.all() else list(range(_n_concepts(yes)))
     if len(concepts) <= EXACT_CONCEPTS:
         return _exact_cover(yes, known, concepts, positive)
@@ -420,7 +420,7 @@ def complete_cover(
 
 
 def sum_cover(yes: NDArray[np.bool_], known: NDArray[np.bool_], *, positive: bool = False) -> CubeArray:
-    """The same for any number of concepts, from irredundant sums of products; no proof."""
+    """Like `complete_cover` for any number of concepts, from irredundant sums of products, without a proof."""
     n = _n_concepts(yes)
     sums = sums_of_products(yes & known, ~known)
     if not sums:
@@ -441,9 +441,9 @@ def sum_cover(yes: NDArray[np.bool_], known: NDArray[np.bool_], *, positive: boo
 def _exact_cover(
     yes: NDArray[np.bool_], known: NDArray[np.bool_], concepts: list[int], positive: bool
 ) -> tuple[CubeArray, bool]:
-    """The cheapest cover by all prime cubes of a table on which only some of the concepts matter."""
+    """Return the cheapest cover by all prime cubes over the `concepts` that matter."""
     n = _n_concepts(yes)
-    # Any value will do for the other concepts: 0.
+    # The other concepts do not matter, so they are set to 0.
     seen = tuple(slice(None) if j in concepts else 0 for j in range(n))
     on, off = ((known & side).reshape((2,) * n)[seen].reshape(-1) for side in (yes, ~yes))
     rows = row_bits(np.flatnonzero(on), len(concepts))
@@ -459,13 +459,13 @@ def _n_concepts(table: NDArray[np.bool_]) -> int:
 
 
 def row_bits(numbers: NDArray[np.intp], n_concepts: int) -> NDArray[np.bool_]:
-    """Numbered rows as a Boolean matrix: concept 0 is the most significant bit."""
+    """Return numbered rows as a Boolean matrix: concept 0 is the most significant bit."""
     bits = np.unpackbits(numbers.astype(">u4").view(np.uint8).reshape(-1, 4), axis=1)
     return bits[:, 32 - n_concepts :].view(np.bool_)
 
 
 def row_numbers(rows: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The inverse of `row_bits`."""
+    """Return the numbers of rows; the inverse of `row_bits`."""
     weights = 1 << np.arange(rows.shape[1], dtype=np.intp)[::-1]
     numbers: NDArray[np.intp] = rows @ weights
     return numbers
@@ -473,9 +473,9 @@ def row_numbers(rows: NDArray[np.bool_]) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Minimum:
-    """A minimised formula, and whether it is proved that none on the cared rows has fewer literals, then fewer cubes.
+    """A minimised formula, and whether it is proved that no other has fewer literals, then fewer cubes.
 
-    Where negations break the ties, the proof speaks of the literals.
+    If negations break the ties, the proof is about the literals.
     """
 
     formula: DNF
@@ -483,15 +483,14 @@ class Minimum:
 
 
 def minimise(table: TruthTable, *, positive: bool = False, exclusive: bool = True) -> Minimum:
-    """The shortest formula found that answers as the table on every cared row.
+    """Return the shortest formula found that agrees with the table on every cared row.
 
-    Among formulas with the fewest literals the one with the fewest cubes is taken; with `positive` the one with the
-    fewest negations, which reads better: `one | three | five` rather than `~two & ~four & ~six`. Rows that exclusive
-    groups rule out are don't-cares; with `exclusive=False` the groups are spelled out in the formula, which then is
-    longer than it need be and never called proved.
+    Ties go to the fewest cubes; with `positive`, to the fewest negations, which reads better: `one | three | five`
+    instead of `~two & ~four & ~six`. Rows that exclusive groups make impossible are don't-cares. With
+    `exclusive=False`, the formula spells the groups out; it is then longer than necessary and never called proved.
 
-    A table of more than 12 concepts that holds at least half of all rows is minimised as `minimise_complete` does, and
-    refused like there where the formula has too many cubes. Any other table gets a formula, whatever its rows are.
+    A table of more than 12 concepts with at least half of all rows is minimised like `minimise_complete`, which raises
+    `FormulaTooLarge` for too many cubes. Any other table gets a formula.
 
     >>> table = TruthTable.of([[0, 0], [0, 1], [1, 0]], ["a", "b"], answers=[False, True, True])
     >>> minimise(table)
@@ -507,12 +506,12 @@ def minimise(table: TruthTable, *, positive: bool = False, exclusive: bool = Tru
 def minimise_complete(
     answers: ArrayLike, names: Sequence[str], cared: ArrayLike | None = None, *, positive: bool = False
 ) -> Minimum:
-    """The shortest formula found for answers on all 2^n rows, up to 20 concepts; rows not `cared` for are free.
+    """Return the shortest formula found for answers on all 2^n rows, up to 20 concepts.
 
-    Row r has concept 0 as its most significant bit: the order in which rows are counted. Up to 12 concepts the search
-    is that of `minimise`. Beyond, a function that depends on no more than 12 of its concepts everywhere is still solved
-    exactly; others get the best of several irredundant sums of products, improved. Where none of at most 10,000 cubes
-    is found, the table is refused.
+    Rows that are not `cared` for are don't-cares. Concept 0 is the most significant bit of a row number. Up to 12
+    concepts, the search is that of `minimise`. A function that depends on at most 12 of its concepts is solved exactly;
+    any other gets the best of several irredundant sums of products, improved. Raises `FormulaTooLarge` if no formula of
+    at most 10,000 cubes is found.
 
     >>> minimise_complete([False, True, True, True], ["a", "b"])
     Minimum(formula=DNF('a | b'), proved=True)
@@ -528,10 +527,10 @@ def minimise_complete(
 
 
 def minimum_cover(table: TruthTable, primes: CubeArray, *, complete: bool, positive: bool = False) -> Minimum:
-    """The shortest disjunction of the prime cubes that is true on every row answered yes.
+    """Return the shortest disjunction of the prime cubes that is true on every row answered yes.
 
-    `complete` says whether these are all prime cubes there are: only then can a minimum be proved, and is looked for.
-    Where they leave rows open, further prime cubes are found for these.
+    `complete` says whether these are all prime cubes; only then can a minimum be proved. If they do not cover all rows,
+    more prime cubes are found.
     """
     on, weight = table.on, table.support[table.outcome & table.cared]
     if not complete:
@@ -541,10 +540,10 @@ def minimum_cover(table: TruthTable, primes: CubeArray, *, complete: bool, posit
 
 
 def simplify(formula: DNF) -> Minimum:
-    """A formula of the same meaning with no literal and no cube to spare (the paper's Quine-McCluskey step).
+    """Return an equivalent formula without redundant literals and cubes (the paper's Quine-McCluskey step).
 
-    Up to `EXACT_CONCEPTS` concepts the whole truth table is minimised; beyond, literals and cubes are dropped one
-    after another while the meaning stays.
+    Up to `EXACT_CONCEPTS` concepts the whole truth table is minimised. With more concepts, literals and cubes are
+    dropped one by one as long as the meaning stays.
 
     >>> from logiclens.formula import Literal
     >>> simplify((Literal("person") & Literal("nose")) | (~Literal("person") & Literal("nose")))
@@ -586,14 +585,14 @@ def _minimise(table: TruthTable, positive: bool) -> Minimum:
 
 
 def _read_first(cubes: CubeArray, on: NDArray[np.bool_], weight: NDArray[np.float64], names: Sequence[str]) -> DNF:
-    """The cubes as a formula: the one that explains the most samples is read first."""
+    """Return the cubes as a formula, the one that covers the most samples first."""
     rows = packed(on)
     explained = [float(weight @ rows.unpack(cubes.take([p]).covers_packed(rows)[0])) for p in range(len(cubes))]
     return DNF(cubes.take(np.argsort(-np.array(explained), kind="stable")).cubes(names))
 
 
 def spelled_out(formula: DNF, table: TruthTable) -> DNF:
-    """The formula together with what its exclusive groups leave possible: the patterns seen on cared rows."""
+    """Return the formula joined with the patterns of its exclusive groups that occur on cared rows."""
     bits, mentioned = table.rows.bits()[table.cared], set(formula.concepts)
     for group in table.exclusive:
         columns = [j for j, name in enumerate(table.names) if name in group]
@@ -604,5 +603,5 @@ def spelled_out(formula: DNF, table: TruthTable) -> DNF:
         patterns = patterns[np.sort(distinct(patterns)[0])]
         names = [table.names[j] for j in columns]
         formula = formula & DNF(Cube(map(Literal, names, pattern)) for pattern in patterns.tolist())
-    # In the order of the table, so that all cubes read alike.
+    # Literals in the order of the table in every cube.
     return DNF(CubeArray.of(formula, table.names).cubes(table.names))

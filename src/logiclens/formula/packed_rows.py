@@ -15,14 +15,14 @@ from logiclens.errors import LogicLensError, UnknownConcept, nearest
 
 WORD = 64
 BLOCK = 8192
-"""Words of a column that are worked on at a time, so that what is in work stays in the cache."""
+"""Words of a column per block, so that a block fits in the cache."""
 FEW_WORDS = 128
-"""Up to here one call for all cubes is faster than one for each literal."""
+"""Up to this many words, one call for all cubes is faster than one call per literal."""
 
 
 @dataclass(frozen=True, eq=False)
 class PackedRows:
-    """Boolean rows stored by column: `words[j]` holds the bits of concept j, bit r of word w being row 64 w + r.
+    """Boolean rows stored by column: `words[j]` holds concept j; bit r of word w is row 64 w + r.
 
     >>> rows = PackedRows.of([[True, False], [True, True]], names=["a", "b"])
     >>> rows.n_rows, rows.column("a")
@@ -42,19 +42,19 @@ class PackedRows:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Where each concept stands."""
+        """The position of each concept."""
         return {name: i for i, name in enumerate(self.names)}
 
     @cached_property
     def valid(self) -> NDArray[np.uint64]:
-        """The words of a column that is true on every row: 0 behind the last row."""
+        """The words of a column that is true on every row; bits after the last row are 0."""
         valid = np.full(self.words.shape[1], ~np.uint64(0), dtype=np.uint64)
         if self.n_rows % WORD:
             valid[-1] = (1 << self.n_rows % WORD) - 1
         return valid
 
     def places(self, concepts: Iterable[str]) -> list[int]:
-        """Where concepts stand; an error that names the nearest for one that is not there."""
+        """Return the positions of concepts. Raise `UnknownConcept` with the nearest name if one is not there."""
         index = self.index
         try:
             return [index[concept] for concept in concepts]
@@ -62,14 +62,15 @@ class PackedRows:
             raise unknown_concept(missing.args[0], self.names) from None
 
     def column(self, concept: str) -> NDArray[np.uint64]:
-        """The packed column of a concept."""
+        """Return the packed column of a concept."""
         words: NDArray[np.uint64] = self.words[self.places([concept])[0]]
         return words
 
     def any_of(self, concepts: Sequence[str], positive: Sequence[bool], lengths: Sequence[int]) -> NDArray[np.uint64]:
-        """The rows on which all literals of at least one cube hold, packed.
+        """Return, packed, the rows on which all literals of at least one cube hold.
 
-        The literals of all cubes stand one after the other; `lengths` says how many belong to each, at least one.
+        `concepts` and `positive` list the literals of all cubes in order; `lengths` is the number of literals per cube,
+        at least one.
         """
         n_words, columns = self.words.shape[1], self.places(concepts)
         if not lengths:
@@ -92,19 +93,19 @@ class PackedRows:
         return result
 
     def unpack(self, packed: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """A packed column as one Boolean per row."""
+        """Return a packed column as one Boolean per row."""
         return np.unpackbits(packed.view(np.uint8), bitorder="little", count=self.n_rows).view(np.bool_)
 
     def matrix(self) -> NDArray[np.bool_]:
-        """All rows as a Boolean matrix `[rows, concepts]`."""
+        """Return all rows as a Boolean matrix `[rows, concepts]`."""
         return np.unpackbits(self.words.view(np.uint8), axis=1, bitorder="little", count=self.n_rows).T.astype(np.bool_)
 
 
 def _fire(words: NDArray[np.uint64], cubes: Sequence[tuple[list[int], list[int]]], fires: NDArray[np.uint64]) -> None:
-    """Set the bits of rows on which a cube holds: all of its first columns are true and none of its second ones."""
+    """Set the bits of the rows on which a cube holds. A cube is a pair: columns that must be true, and false."""
     held, veto = np.empty_like(fires), np.empty_like(fires)
     for wanted, unwanted in cubes:
-        # One operation for each literal; the negations are joined first and turned once.
+        # One operation per literal: negated columns are joined first and inverted once.
         if wanted:
             held[:] = words[wanted[0]]
             for column in wanted[1:]:
@@ -123,9 +124,9 @@ RowsLike: TypeAlias = Any
 
 
 def pack(rows: RowsLike, names: Sequence[str] | None = None, *, only: Sequence[str] | None = None) -> PackedRows:
-    """Packed rows from whatever a caller holds: packed rows, a table with named columns, or a matrix with `names`.
+    """Pack rows of any kind: packed rows, a table with named columns, or a matrix with `names`.
 
-    With `only`, columns that are not asked for are not touched.
+    With `only`, other columns are neither read nor checked.
     """
     if isinstance(rows, PackedRows):
         return rows
@@ -161,7 +162,7 @@ def _pack_named(rows: Any, only: Sequence[str] | None) -> PackedRows:
 
 
 def places(concepts: Iterable[str], names: Sequence[str]) -> list[int]:
-    """Where concepts stand among names; an error that suggests the nearest for one that is not there."""
+    """Return the positions of concepts among names. Raise `UnknownConcept` with the nearest name if one is missing."""
     index = dict(zip(names, range(len(names)), strict=True))
     if len(index) < len(names):
         check_names(names, len(names))
@@ -172,10 +173,10 @@ def places(concepts: Iterable[str], names: Sequence[str]) -> list[int]:
 
 
 def as_array(values: Any) -> NDArray[Any]:
-    """A NumPy array from an array, a list or a tensor of any kind, device and precision."""
+    """Convert an array, a list or a tensor of any device and precision to a NumPy array."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()
-        # NumPy has no bfloat16; every other kind of number passes as it is.
+        # NumPy has no bfloat16. Other types need no conversion.
         values = values.float() if "bfloat16" in str(values.dtype) else values
     return np.asarray(values)
 
@@ -190,12 +191,12 @@ def pack_columns(columns: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 
 def popcount(packed: NDArray[np.uint64]) -> int:
-    """How many bits are set."""
+    """Return the number of bits that are set."""
     return int(np.bitwise_count(packed).sum())
 
 
 def unknown_concept(concept: str, known: Sequence[str]) -> UnknownConcept:
-    """The error for a name that the rows do not have, with the nearest one they do."""
+    """Return the error for an unknown concept, with the nearest known name."""
     near = nearest(concept, known)
     hint = (
         f" Did you mean {near!r}?"
@@ -207,7 +208,7 @@ def unknown_concept(concept: str, known: Sequence[str]) -> UnknownConcept:
 
 
 def check_names(names: Sequence[str], n_columns: int, what: str = "concept") -> None:
-    """One name for each column, none empty, no two alike."""
+    """Raise `LogicLensError` unless each column has a name, none is empty and all differ."""
     if len(names) != n_columns:
         raise LogicLensError(f"{len(names)} names were given for {n_columns} columns.")
     for i, name in enumerate(names):
@@ -219,7 +220,7 @@ def check_names(names: Sequence[str], n_columns: int, what: str = "concept") -> 
 
 
 def boolean_matrix(rows: ArrayLike) -> NDArray[np.bool_]:
-    """Rows as a Boolean matrix; anything but True/False and 0/1 is refused, not rounded."""
+    """Return rows as a Boolean matrix. Raise `LogicLensError` for values other than True/False and 0/1."""
     matrix = np.asarray(rows)
     if matrix.ndim != 2:
         raise LogicLensError(f"rows must be a matrix [rows, concepts], got {matrix.ndim} dimension(s).")
@@ -238,14 +239,14 @@ def boolean_matrix(rows: ArrayLike) -> NDArray[np.bool_]:
 
 
 PLANE_WORDS = 1 << 18
-"""Words that are worked on at a time, so that what is in work stays in the cache."""
+"""Words per block, so that a block fits in the cache."""
 MAX_PLANES = 24
-"""Weights of more binary digits than that are multiplied instead."""
+"""Weights with more binary digits than this are multiplied instead of packed."""
 
 
 @dataclass(frozen=True, eq=False)
 class PackedWeights:
-    """The weights of rows: bit planes for whole numbers, the numbers themselves for others.
+    """The weights of rows: packed as bit planes if they are whole numbers, plain numbers otherwise.
 
     >>> weights = PackedWeights.of(np.array([3.0, 1.0, 2.0]))
     >>> weights.sums(np.array([[0b111], [0b101], [0b000]], dtype=np.uint64)).tolist()
@@ -257,7 +258,7 @@ class PackedWeights:
 
     @classmethod
     def of(cls, weight: NDArray[np.float64]) -> PackedWeights:
-        """Split the weights into planes, where they are whole and not too large."""
+        """Split the weights into bit planes if they are whole numbers and not too large."""
         weight = np.asarray(weight, dtype=np.float64)
         largest = float(weight.max(initial=0))
         if largest >= 2**MAX_PLANES or not (weight == np.round(weight)).all() or not (weight >= 0).all():
@@ -268,11 +269,11 @@ class PackedWeights:
 
     @property
     def total(self) -> float:
-        """The weight of all rows."""
+        """The sum of all weights."""
         return float(self.weight.sum())
 
     def sums(self, fires: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """The weight of the rows in each packed row of `fires`."""
+        """Return the weight of the rows that are set in each packed column of `fires`."""
         sums = np.zeros(len(fires))
         if len(fires) == 0 or fires.shape[1] == 0:
             return sums
@@ -282,7 +283,7 @@ class PackedWeights:
         return sums
 
     def sum(self, fires: NDArray[np.uint64]) -> float:
-        """The weight of the rows in one packed column."""
+        """Return the weight of the rows that are set in one packed column."""
         return float(self.sums(fires[None])[0])
 
     def _block(self, fires: NDArray[np.uint64]) -> NDArray[np.float64]:
@@ -297,7 +298,7 @@ class PackedWeights:
 
     @cached_property
     def _busy(self) -> list[tuple[NDArray[np.intp] | None, NDArray[np.uint64]]]:
-        """The words of each plane that hold a row, where these are few, and which they are."""
+        """For each plane, its words that are not 0 and their positions; all words if most are not 0."""
         found: list[tuple[NDArray[np.intp] | None, NDArray[np.uint64]]] = []
         for plane in () if self.planes is None else self.planes:
             busy = np.flatnonzero(plane)

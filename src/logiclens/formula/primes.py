@@ -1,7 +1,6 @@
-"""Prime cubes: as few literals as possible, true on some row answered yes and on no row answered no.
+"""Prime cubes: true on some row answered yes, on no row answered no, and no literal can be dropped.
 
-Every row that is neither is a don't-care. Rows are Boolean matrices; cubes travel as a `CubeArray` and become
-formulas at the end.
+All other rows are don't-cares. Rows are Boolean matrices, and cubes a `CubeArray`.
 """
 
 from __future__ import annotations
@@ -15,28 +14,28 @@ from logiclens.formula.cube_array import CubeArray
 from logiclens.formula.packed_rows import PackedRows, pack_columns, popcount
 
 EXPANSION_WORDS = 4_000_000_000
-"""Packed words that expanding may read, some ten seconds. A count, so that every machine stops at the same cube."""
+"""Packed words that expanding may read, about ten seconds. A count, so that every machine stops at the same cube."""
 
 
 class Expander:
-    """Drops literals while no row of `off` satisfies those that are left, as long as its effort lasts."""
+    """Find prime cubes by dropping literals while no row of `off` satisfies the others, within a limit of effort."""
 
     def __init__(self, on: PackedRows, off: PackedRows, effort: int = EXPANSION_WORDS) -> None:
-        """Keep the rows answered yes and no, and how many words may be read."""
+        """Take the rows answered yes and no, and the number of words that may be read."""
         self.on, self.off, self.effort = on, off, effort
 
     @property
     def exhausted(self) -> bool:
-        """Whether the effort is used up: what is asked after that should be left to `split`."""
+        """Whether the effort is used up; use `split` for the other rows."""
         return self.effort <= 0
 
     def expand(
         self, row: NDArray[np.bool_], choices: Iterable[bool], allowed: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.uint64]]]:
-        """Which literals of the row to keep, and which rows of `on` satisfy them: one answer for each choice.
+        """Yield, for each choice, the literals of the row to keep and the rows of `on` that satisfy them.
 
-        A choice of True judges a literal also by how many rows of `on` it leaves covered, False by the rows of `off`
-        it keeps out. With `allowed` only these concepts may be mentioned; they must suffice.
+        The choice True also judges a literal by the rows of `on` that it keeps covered, False by the rows of `off` that
+        it excludes. With `allowed`, only these concepts are used; they must suffice.
         """
         places = np.arange(len(row)) if allowed is None else np.flatnonzero(allowed)
         flip = np.where(row[places], ~np.uint64(0), np.uint64(0))[:, None]
@@ -50,10 +49,10 @@ class Expander:
             yield kept, np.bitwise_and.reduce(agrees[chosen], axis=0) if chosen else self.on.valid
 
     def grow(self, wanted: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.uint64]]:
-        """A prime cube for many of the `wanted` rows of `on`: which concepts it uses, in which polarity, and its rows.
+        """Return a prime cube for many of the `wanted` rows of `on`: its concepts, their polarity, and its rows.
 
-        It grows from no literal on, each time by the one that keeps the most rows of `off` out and the most wanted rows
-        in. No row stands at its beginning, which might happen to satisfy parts of many other cubes and mislead.
+        The cube starts empty. Each step adds the literal that excludes the most rows of `off` and keeps the most wanted
+        rows. It does not start from a row, which could satisfy parts of many other cubes and mislead the search.
         """
         n = len(self.on.words)
         chosen: list[int] = []
@@ -67,7 +66,7 @@ class Expander:
             _check_some(hits * stays)
             best = int(np.argmax(np.where(hits > 0, hits * stays, -1.0)))
             chosen.append(best)
-            # Behind the n concepts stand their negations.
+            # The negations follow the n concepts.
             flip = np.uint64(0) if best < n else ~np.uint64(0)
             in_off, open_off = _busy(in_off, open_off & (in_off[best % n] ^ flip))
             in_on, still_on = _busy(in_on, still_on & (in_on[best % n] ^ flip))
@@ -77,7 +76,7 @@ class Expander:
         return kept, row & kept, satisfied
 
     def prime(self, row: NDArray[np.bool_], literals: list[int]) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
-        """The literals of the row, given by their concepts, without those that are not needed; as `expand` gives."""
+        """Drop redundant literals of the row, given by their concepts. Return the same as `expand`."""
         flip = np.where(row[literals], ~np.uint64(0), np.uint64(0))[:, None]
         differs = (self.off.words[literals] ^ flip) & self.off.valid
         chosen = self._needed(differs, list(range(len(literals))))
@@ -87,7 +86,7 @@ class Expander:
         return kept, np.bitwise_and.reduce(agrees, axis=0) & self.on.valid if chosen else self.on.valid
 
     def _hitting_set(self, differs: NDArray[np.uint64], agrees: NDArray[np.uint64], greedy_for_rows: bool) -> list[int]:
-        """Each row of `off` must differ from the row on a literal that is kept: a hitting set, chosen greedily."""
+        """Choose literals greedily so that each row of `off` differs from the row on one of them: a hitting set."""
         chosen: list[int] = []
         open_off, still_on = self.off.valid, self.on.valid
         while open_off.any():
@@ -103,9 +102,9 @@ class Expander:
         return chosen
 
     def _needed(self, differs: NDArray[np.uint64], chosen: list[int]) -> list[int]:
-        """The literals of a hitting set without those, first ones first, that the others make superfluous."""
+        """Return the literals of a hitting set without redundant ones; earlier literals are dropped first."""
         hit = differs[chosen]
-        # later[i]: what the literals behind the i-th keep out.
+        # later[i]: the rows that literal i and those after it exclude.
         later = np.bitwise_or.accumulate(hit[::-1], axis=0)[::-1]
         kept_out = np.zeros_like(self.off.valid)
         needed: list[int] = []
@@ -118,17 +117,17 @@ class Expander:
 
 
 def split(on: NDArray[np.bool_], off: NDArray[np.bool_], expander: Expander, covered: NDArray[np.bool_]) -> CubeArray:
-    """Prime cubes for the rows of `on` that are not `covered`, found as a decision tree finds its leaves.
+    """Return prime cubes for the rows of `on` that are not `covered`, from the leaves of a decision tree.
 
-    Each node is split on the concept that leaves the least mixture (Gini); a leaf without rows of `off` becomes a
-    cube, from which superfluous literals go. About rows × concepts × depth steps, whatever the rows are.
+    Each node is split on the concept with the lowest Gini impurity. A leaf without rows of `off` becomes a cube without
+    redundant literals. This takes about rows × concepts × depth steps for any rows.
     """
     covered = covered.copy()
     used, value = [], []
     pending = [(np.flatnonzero(~covered), np.arange(len(off)), list[int]())]
     while pending:
         mine, theirs, path = pending.pop()
-        # An earlier leaf may have become wide enough for all rows of this one.
+        # The cube of an earlier leaf may cover all rows of this one.
         mine = mine[~covered[mine]]
         if len(mine) == 0:
             continue
@@ -150,7 +149,7 @@ def split(on: NDArray[np.bool_], off: NDArray[np.bool_], expander: Expander, cov
 
 
 def _purest_split(on: NDArray[np.bool_], off: NDArray[np.bool_]) -> int:
-    """The concept that parts the rows with the least Gini impurity; distinct rows always have one that parts them."""
+    """Return the concept that splits the rows with the lowest Gini impurity; distinct rows always have one."""
     true_on, true_off = np.count_nonzero(on, axis=0), np.count_nonzero(off, axis=0)
     false_on, false_off = len(on) - true_on, len(off) - true_off
     n_true, n_false = true_on + true_off, false_on + false_off
@@ -159,19 +158,19 @@ def _purest_split(on: NDArray[np.bool_], off: NDArray[np.bool_]) -> int:
 
 
 def _counts(packed: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """How many bits are set in each row of words."""
+    """Return the number of bits that are set in each row of words."""
     counts: NDArray[np.uint32] = np.bitwise_count(packed).sum(axis=1, dtype=np.uint32)
     return counts
 
 
 def _check_some(scores: NDArray[np.float64]) -> None:
-    """Without a literal to take, the search would never end."""
+    """Raise `RuntimeError` if there is no literal to take: the search would never end."""
     if not scores.any():
         raise RuntimeError("no literal tells a row answered yes from one answered no; this is a defect of logiclens.")
 
 
 def _busy(columns: NDArray[np.uint64], rows: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Columns and rows without the words in which no row is left, once these are the most."""
+    """Drop the words without rows if at least half of the words have none."""
     busy = rows != 0
     if 2 * np.count_nonzero(busy) > len(rows):
         return columns, rows
@@ -179,19 +178,19 @@ def _busy(columns: NDArray[np.uint64], rows: NDArray[np.uint64]) -> tuple[NDArra
 
 
 EXACT_CONCEPTS = 12
-"""Up to this many concepts all 3^n cubes are looked at, so every prime cube is found."""
+"""Up to this many concepts, all 3^n cubes are checked, so every prime cube is found."""
 
 MAX_PRIMES = 4_000
-"""Beyond that size, the most prime cubes that rows are expanded to; the heaviest rows have theirs first."""
+"""With more concepts, the largest number of prime cubes that rows are expanded to, heaviest rows first."""
 
 
 def all_primes(on: NDArray[np.bool_], off: NDArray[np.bool_]) -> CubeArray:
-    """Every prime cube, from a table of all 3^n cubes (each concept false, true or absent)."""
+    """Return every prime cube, from a table of all 3^n cubes (each concept false, true or absent)."""
     n = on.shape[1]
     implicant = ~_cubes_touching(off)
     prime = implicant & _cubes_touching(on)
     for axis in range(n):
-        # A literal may go where the cube without it is an implicant too.
+        # A literal can be dropped if the cube without it is an implicant.
         cut = (3**axis, 3, 3 ** (n - axis - 1))
         prime.reshape(cut)[:, :2] &= ~implicant.reshape(cut)[:, 2:]
     found = np.flatnonzero(prime)
@@ -208,10 +207,9 @@ def expanded_primes(
     at_most: int = MAX_PRIMES,
     words: int = EXPANSION_WORDS,
 ) -> CubeArray:
-    """Two good prime cubes for each row that no earlier one covers, one more for the `effort` heaviest that are.
+    """Return two prime cubes per row that no earlier cube covers, and one per covered row of the `effort` heaviest.
 
-    It ends after `at_most` cubes, or when expanding has read so many packed `words`: on rows without structure some of
-    the light ones then stay uncovered.
+    Stops after `at_most` cubes or `words` packed words, so that on random rows some light ones stay uncovered.
     """
     expander = Expander(packed(on), packed(off), words)
     covered = np.zeros(len(on), dtype=np.bool_)
@@ -232,17 +230,17 @@ def expanded_primes(
 
 
 def packed(rows: NDArray[np.bool_]) -> PackedRows:
-    """Rows of a matrix by column; the concepts go by their place."""
+    """Pack the rows of a matrix by column; the names of the concepts are their positions."""
     return PackedRows(pack_columns(rows.T), len(rows), tuple(map(str, range(rows.shape[1]))))
 
 
 def _cubes_touching(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """For each of the 3^n cubes, in digits of 0 (false), 1 (true), 2 (absent): is it true on one of the rows?"""
+    """Return for each of the 3^n cubes, digits 0 (false), 1 (true) and 2 (absent), whether it is true on a row."""
     n = rows.shape[1]
     touched = np.zeros(2**n, dtype=np.bool_)
     touched[rows.astype(np.intp) @ (1 << np.arange(n)[::-1])] = True
     for axis in reversed(range(n)):
-        # Of the axes behind this one each has its three digits already.
+        # The axes after this one have their three digits already.
         halves = touched.reshape(2**axis, 2, -1)
         touched = np.empty((2**axis, 3, halves.shape[2]), dtype=np.bool_)
         touched[:, :2] = halves

@@ -1,4 +1,4 @@
-"""Rules as dictionaries, lists, texts, numbers and Booleans: the form in which they are kept, checked when read."""
+"""Rules as dictionaries and lists, the form in which JSON files hold them; checked when they are read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RESOLVE = {1: ("confidence", "none"), SCHEMA: ("order", "confidence", "none")}
 
 
 def to_dict(rules: DecisionRules) -> dict[str, Any]:
-    """The rules as dictionaries, lists, texts, numbers and Booleans only.
+    """Return the rules as dictionaries, lists, texts, numbers and Booleans.
 
     >>> from logiclens.formula import RuleSet, parse
     >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)),), {"old": Predicate("age", ">=", 60.0)})
@@ -37,12 +37,12 @@ def to_dict(rules: DecisionRules) -> dict[str, Any]:
     >>> to_dict(rules)["predicates"]
     {'old': {'column': 'age', 'operator': '>=', 'value': 60.0}}
 
-    How often the cubes of a class recur is written where it is known:
+    The recurrence of cubes is written if it is known:
 
     >>> to_dict(RuleSet((Rule("ill", parse("old"), (0.9,), {parse("old").cubes[0]: 7}, bags=10),)))["classes"]
     [{'class': 'ill', 'cubes': [{'if': {'old': True}, 'confidence': 0.9, 'recurs': 7}], 'bags': 10}]
 
-    A complement is kept as a reference to the class that it is the complement of, by its place:
+    A complement is written as a reference to the place of the other class:
 
     >>> ill = parse("old")
     >>> rules = RuleSet((Rule("ill", ill, (0.9,)), Rule("well", Complement(ill), (0.8,))), otherwise=1)
@@ -75,7 +75,7 @@ def _rule_to_dict(rule: Rule, place: int) -> dict[str, Any]:
         raise LogicLensError(f"the rule of {rule.label!r} has a confidence that is not finite, which JSON cannot say.")
     label, counts = plain_label(rule.label), [{} if count is None else {"recurs": int(count)} for count in rule.counts]
     if rule.is_complement:
-        # Of two classes the other one has the formula.
+        # With two classes, the other one has the formula.
         return {"class": label, "complement_of": 1 - place, "confidence": float(rule.confidence[0])}
     cubes = [
         {"if": {str(lit.concept): bool(lit.positive) for lit in cube}, "confidence": float(confidence), **count}
@@ -91,7 +91,7 @@ def from_dict(data: Any, kind: type[Rules]) -> Rules:
     """
     if not isinstance(data, Mapping):
         _refuse(f"expected an object, got {shown(data)}.")
-    # First what it is and of which version: only then do its fields mean anything.
+    # Kind and schema first: they say what the other fields mean.
     if data.get("kind") != KIND:
         _refuse(f"'kind' must be {KIND!r}, got {shown(data.get('kind'))}.")
     schema = data.get("schema")
@@ -130,7 +130,7 @@ def from_dict(data: Any, kind: type[Rules]) -> Rules:
 
 
 def _rules(entries: list[Any], schema: int) -> tuple[Rule, ...]:
-    """The rule of each class; complements once the formulas that they refer to are read."""
+    """Read the rule of each class; complements last, because they refer to other formulas."""
     complements = {
         place
         for place, entry in enumerate(entries)
@@ -170,7 +170,7 @@ def _rule(entry: Any, where: str, schema: int) -> Rule:
         bags = _whole(entry["bags"], f"'bags' of {where}", least=1)
     cubes, confidence, recurs = [], [], {}
     for entry_of_cube in _list(entry["cubes"], f"'cubes' of {where}"):
-        # A cube that was added by hand has no count.
+        # A cube that was edited by hand has no count.
         is_counted = has_counts and isinstance(entry_of_cube, Mapping) and "recurs" in entry_of_cube
         _check_fields(entry_of_cube, ("if", "confidence", *(("recurs",) if is_counted else ())), f"a cube of {where}")
         literals = entry_of_cube["if"]
@@ -199,7 +199,7 @@ def _predicates(entries: Any) -> dict[str, Predicate]:
 
 
 def _made(kind: Callable[..., Made], *values: Any, **named: Any) -> Made:
-    """A value of ours; what it refuses, such as an unknown operator, is refused as JSON."""
+    """Make a value; report what it refuses, such as an unknown operator, as an error in the JSON."""
     try:
         return kind(*values, **named)
     except LogicLensError as error:
@@ -207,7 +207,7 @@ def _made(kind: Callable[..., Made], *values: Any, **named: Any) -> Made:
 
 
 def _check_fields(entry: Any, fields: Iterable[str], where: str) -> None:
-    """Exactly these fields: a field that is not known is a slip or from another version."""
+    """Check that an entry has exactly these fields: an unknown one is a typing error or from another version."""
     if not isinstance(entry, Mapping):
         _refuse(f"{where} must be an object, got {shown(entry)}.")
     for field in fields:
@@ -246,7 +246,7 @@ def _whole(value: Any, where: str, least: int = 0) -> int:
 
 
 def shown(value: Any) -> str:
-    """A value, cut to what fits into a sentence."""
+    """Return a value as text, shortened to fit into a sentence."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 

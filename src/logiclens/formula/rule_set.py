@@ -23,21 +23,21 @@ from logiclens.storage import open_rules
 
 @dataclass(frozen=True)
 class RuleSet(DecisionRules):
-    """Formulas and predicates: everything that is needed to predict.
+    """The formulas of all classes and what their concepts mean: everything that is needed to predict.
 
     Args:
-        rules: one for each class.
-        predicates: what concepts mean on the raw table. A concept without one is a column itself, true from 0.5 on.
+        rules: one per class.
+        predicates: what concepts mean on the raw table. A concept without a predicate is a column, true from 0.5 on.
         groups: which concepts exclude or imply each other.
-        resolve: which class decides where not exactly one formula fires. `"order"`: the first in `order` whose formula
-            fires. `"confidence"`: the fired cube that can be trusted most. With both, the class `otherwise` where none
-            fires. `"none"`: nobody; the answer is None.
-        otherwise: the place of the class of rows on which no formula fires.
-        multilabel: whether each formula is an answer of its own.
+        resolve: how to decide if not exactly one formula fires. `"order"`: the first class in `order` whose formula
+            fires. `"confidence"`: the class of the fired cube with the highest confidence. Both give the class
+            `otherwise` if no formula fires. `"none"`: undecided; the answer is None.
+        otherwise: the place of the class for rows on which no formula fires.
+        multilabel: whether each formula is an answer of its own, so that a row may have several labels.
         order: with `resolve="order"`, the places of the classes in the order in which they decide.
 
-    Of two classes one may be the complement of the other. Then exactly one of them fires on every row, and `resolve`
-    has nothing to decide.
+    With two classes, one may be the complement of the other. Then exactly one fires on every row, and `resolve` has no
+    effect.
 
     >>> from logiclens.formula import Predicate, parse
     >>> rules = RuleSet((Rule("ill", parse("old & smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
@@ -60,18 +60,18 @@ class RuleSet(DecisionRules):
         return record.from_dict(content, cls)
 
     def why(self, row: Any) -> Why:
-        """Say why the answer on one row is what it is: what decided, what fired, and what each other cube lacks."""
+        """Explain the answer on one row: which cube decided, which fired, and what each other cube lacks."""
         return why(self, row)
 
     def flip(self, row: Any, *, frozen: Sequence[str] = (), to: Scalar | None = None, of: Scalar | None = None) -> Flip:
         """Find a smallest change of one row that changes the answer, to the class `to` if given.
 
-        Columns and concepts that are `frozen` stay. With `of`, whether the formula of that class fires is changed.
+        Columns and concepts in `frozen` do not change. With `of`, change whether the formula of that class fires.
         """
         return flip(self, row, frozen=frozen, to=to, of=of)
 
     def check(self, wanted: Property | str, *, of: Scalar | None = None) -> Check:
-        """Say whether the formula of each class, or of the class `of`, has a property: `"never uses 'gender'"`."""
+        """Check whether each class, or the class `of`, has a property such as `"never uses 'gender'"`."""
         return check(self, wanted, of=of)
 
     def _repr_html_(self) -> str:

@@ -22,19 +22,18 @@ from logiclens.words import percent
 Resolve: TypeAlias = OneOf["order", "confidence", "none"]
 
 THRESHOLD = 0.5
-"""A concept that is a column of its own is true from here on (`>=`)."""
+"""A concept without a predicate is a column; it is true if its value is at least this."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The formula of one class, and for each cube how far it can be trusted.
+    """The formula of one class, with a confidence per cube.
 
-    `confidence` is the lower end of the Wilson interval of the share of rows on which the cube fires that have the
-    class. A complement has one confidence: that of the rows on which the other formula does not fire.
+    `confidence` is the lower end of the Wilson interval of the share of the class among the rows on which the cube
+    fires. A complement has one confidence: that of the rows on which the other formula does not fire.
 
-    `recurs` says of cubes in how many of the `bags` the search found them again; it is empty where that is not known.
-    It says nothing of what the rule answers, so it takes no part in `==`. A formula that is replaced by one with other
-    cubes leaves them uncounted.
+    `recurs` is the number of `bags` in which the search found a cube again; empty if unknown. It does not change what
+    the rule answers, so `==` ignores it. Cubes that are replaced by others have no count.
     """
 
     label: Scalar
@@ -44,7 +43,7 @@ class Rule:
     bags: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
-        """One confidence for each cube, and counts that can be."""
+        """Check that each cube has one confidence and that the counts are possible."""
         if len(self.confidence) != len(self.cubes or (None,) * self.is_complement):
             raise LogicLensError(
                 f"the rule of {self.label!r} has {len(self.cubes)} cubes and {len(self.confidence)} confidences."
@@ -55,27 +54,27 @@ class Rule:
 
     @property
     def counts(self) -> tuple[int | None, ...]:
-        """For each cube in how many bags it recurs; None where that is not known."""
+        """For each cube, the number of bags in which it recurs; None if unknown."""
         return tuple(self.recurs.get(cube) for cube in self.cubes)
 
     @property
     def is_counted(self) -> bool:
-        """Whether of some cube it is known how often it recurs."""
+        """Whether the recurrence of any cube is known."""
         return any(cube in self.recurs for cube in self.cubes)
 
     @property
     def recurrence(self) -> tuple[str, ...]:
-        """For each cube in how many bags it recurs, in words; an empty text where that is not known."""
+        """For each cube, the number of bags in which it recurs, in words; empty if unknown."""
         return tuple("" if count is None else recurrence_words(count, self.bags, "bags") for count in self.counts)
 
     @property
     def recurrence_line(self) -> str:
-        """The same for all cubes in one line; empty where nothing is known."""
+        """The recurrence of all cubes in one line; empty if unknown."""
         return "; ".join(words or "not counted" for words in self.recurrence) if self.is_counted else ""
 
     @property
     def is_complement(self) -> bool:
-        """Whether the class is what the other class's formula leaves."""
+        """Whether the formula is the complement of the other class's formula."""
         return isinstance(self.formula, Complement)
 
     @property
@@ -85,13 +84,13 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """The class as it is printed."""
+        """The label as text."""
         return str(self.label)
 
 
 @dataclass(frozen=True)
 class Decision:
-    """One line of a decision list: the class, by its place, of rows on which the cube is the first that fires."""
+    """One line of a decision list: the place of the class for rows on which this cube fires first."""
 
     cube: Cube
     rule: int
@@ -101,7 +100,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Firing:
-    """How many rows no formula, exactly one, and several fire on."""
+    """The number of rows on which no formula fires, exactly one, and several."""
 
     none: int
     one: int
@@ -109,7 +108,7 @@ class Firing:
 
     @property
     def total(self) -> int:
-        """All rows."""
+        """The number of all rows."""
         return self.none + self.one + self.several
 
     def __str__(self) -> str:
@@ -136,7 +135,7 @@ class DecisionRules:
     order: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse rules that could not decide."""
+        """Raise `LogicLensError` for rules that cannot decide."""
         if not self.rules:
             raise LogicLensError("a rule set needs at least one rule.")
         if self.resolve not in ("order", "confidence", "none"):
@@ -158,7 +157,7 @@ class DecisionRules:
             raise LogicLensError(f"otherwise must be the place of a class, 0 to {len(labels) - 1}.")
 
     def _check_complement(self) -> None:
-        """A complement belongs to the formula of the only other class, and that class is tried first."""
+        """Check that a complement refers to the only other class and is the class `otherwise`."""
         for place, rule in enumerate(self.rules):
             if not isinstance(rule.formula, Complement):
                 continue
@@ -169,7 +168,7 @@ class DecisionRules:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The classes as they are printed."""
+        """The labels of the classes as text."""
         return tuple(rule.name for rule in self.rules)
 
     @property
@@ -184,29 +183,29 @@ class DecisionRules:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the raw table that are looked at."""
+        """The columns of the raw table that any formula uses."""
         return tuple(dict.fromkeys(self.predicate(concept).column for concept in self.concepts))
 
     def predicate(self, concept: str) -> Predicate:
-        """What a concept means on the raw table."""
+        """Return what a concept means on the raw table."""
         return self.predicates.get(concept) or Predicate(concept, ">=", THRESHOLD)
 
     def rule(self, label: Scalar) -> Rule:
-        """The rule of a class, by its label or as it is printed."""
+        """Return the rule of a class, given its label or its name."""
         for rule in self.rules:
             if rule.label == label or rule.name == label:
                 return rule
         raise no_class(label, self.names)
 
     def resolved_by(self, resolve: Resolve) -> Self:
-        """The same rules with another way to decide between them."""
+        """Return the same rules with another way to decide between them."""
         return replace(self, resolve=resolve)
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """All cubes as a decision list, with `otherwise` behind it: the first cube that fires gives the class.
+        """All cubes as a decision list: the first cube that fires gives the class, else `otherwise`.
 
-        They stand in the order of the classes with `resolve="order"`, else the one that can be trusted most first.
+        With `resolve="order"` the cubes have the order of the classes; otherwise the highest confidence comes first.
         """
         lines = [
             Decision(cube, place, confidence, recurrence)
@@ -218,7 +217,7 @@ class DecisionRules:
         return tuple(lines if self.resolve == "order" else sorted(lines, key=lambda line: -line.confidence))
 
     def pack(self, table: RowsLike, names: Sequence[str] | None = None) -> PackedRows:
-        """The used concepts of a table, packed: raw columns are compared, concepts that are there are taken.
+        """Return the concepts that the formulas use, packed: computed from raw columns, or taken if they are columns.
 
         `table` has named columns (a DataFrame, a dictionary of columns, packed or counted concepts), or is a matrix
         with `names`.
@@ -234,7 +233,7 @@ class DecisionRules:
         return PackedRows(pack_columns(held), n_rows, self.concepts)
 
     def holds(self, concept: str, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """On which rows of named columns, raw or concepts, a concept is true."""
+        """Return on which rows a concept is true, given columns by name: raw columns or concepts."""
         predicate = self.predicate(concept)
         if predicate.column in columns:
             return predicate.holds(columns[predicate.column])
@@ -245,33 +244,32 @@ class DecisionRules:
         raise unknown_concept(concept, list(columns))
 
     def fires(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
-        """On which row the formula of which class holds: `[rows, classes]`."""
+        """Return on which rows the formula of each class holds: `[rows, classes]`."""
         packed = self.pack(table, names)
         return np.stack([formula.evaluate(packed) for formula in self.formulas], axis=1)
 
     def firing(self, table: RowsLike, names: Sequence[str] | None = None) -> Firing:
-        """How many rows fire no formula, exactly one, or several."""
+        """Count the rows on which no formula fires, exactly one, and several."""
         fired = self.fires(table, names).sum(axis=1)
         return Firing(int((fired == 0).sum()), int((fired == 1).sum()), int((fired > 1).sum()))
 
     def predict_places(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.intp]:
-        """The place of the class of each row; −1 where nobody decides."""
+        """Return the place of the class of each row; −1 if undecided."""
         packed = self.pack(table, names)
         if self.resolve == "none":
             fires = self.fires(packed)
             return np.where(fires.sum(axis=1) == 1, fires.argmax(axis=1), -1)
         places = np.full(packed.n_rows, -1 if self.otherwise is None else self.otherwise, dtype=np.intp)
-        # From the least trusted on, so that the most trusted has the last word.
+        # In reverse order, so that the first line of the decision list overwrites the others.
         for line in reversed(self.decisions):
             places[DNF([line.cube]).evaluate(packed)] = line.rule
         return places
 
     def confidence(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.float64]:
-        """For each row the confidence of the cube that decides, on its class; the other classes share the rest.
+        """Return for each row a share per class: the deciding cube's confidence for its class, the rest split evenly.
 
-        A complement has a confidence of its own. Any other class that is only there because nothing fires is as likely
-        as the rest, by a hair more; so is a class whose cube was hardly ever right. The largest is what `predict`
-        gives.
+        A complement has its own confidence. A class that is predicted because nothing fires, or whose confidence is
+        below an even share, gets slightly more than an even share. So the largest share is the class of `predict`.
         """
         packed, n = self.pack(table, names), len(self.rules)
         places = self.predict_places(packed)
@@ -290,13 +288,13 @@ class DecisionRules:
         return shares
 
     def predict(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[Any]:
-        """The class of each row, None where nobody decides; with several labels a row, a 0/1 matrix."""
+        """Return the class of each row, None if undecided; with several labels per row, a 0/1 matrix."""
         if self.multilabel:
             return self.fires(table, names).astype(np.int64)
         places = self.predict_places(table, names)
         labels = np.array([rule.label for rule in self.rules])
         if labels.dtype.kind in "US" and not all(isinstance(rule.label, str) for rule in self.rules):
-            # Among texts NumPy would turn numbers into texts too.
+            # NumPy would turn numbers among texts into texts.
             labels = np.array([rule.label for rule in self.rules], dtype=object)
         if (places >= 0).all():
             predicted: NDArray[Any] = labels[places]
@@ -305,12 +303,12 @@ class DecisionRules:
 
 
 def no_class(label: object, names: Sequence[str]) -> LogicLensError:
-    """The error for a class that is not there."""
+    """Return the error for an unknown class."""
     return LogicLensError(f"there is no class {label!r}; the classes are {', '.join(map(repr, names[:8]))}.")
 
 
 def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
-    """The columns of a table by name."""
+    """Return the columns of a table by name."""
     if isinstance(table, Mapping):
         columns = {str(name): values for name, values in table.items()}
         lengths = {np.shape(values)[:1] for values in columns.values()}
@@ -321,7 +319,7 @@ def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
         # A lazy frame.
         table = table.collect()
     if hasattr(table, "column_names") and hasattr(table, "column"):
-        # An Arrow table, whose `columns` are not names.
+        # The `columns` of an Arrow table are not names.
         return {str(name): table.column(name).to_numpy() for name in table.column_names}
     if hasattr(table, "columns"):
         return {str(name): table[name] for name in table.columns}

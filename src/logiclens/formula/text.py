@@ -1,4 +1,4 @@
-"""Reading and printing formulas: the only place that knows formulas as text.
+"""Parser and formatters of formulas.
 
 `parse` reads what `format_formula` writes, in each of its styles. Nothing is ever evaluated as code.
 """
@@ -28,7 +28,7 @@ from logiclens.formula.packed_rows import unknown_concept
 from logiclens.words import percent
 
 MAX_DEPTH = 100
-"""How deeply parentheses and negations may nest."""
+"""The deepest nesting of parentheses and negations that is read."""
 
 
 _OPERATORS = {
@@ -40,7 +40,7 @@ _OPERATORS = {
 
 
 def format_formula(formula: DNF | Complement | Cube | Literal, style: Style = "ascii") -> str:
-    r"""The text of a formula; a complement is written as the negation of the formula that it refers to.
+    r"""Return the text of a formula; a complement is the negation of the formula that it refers to.
 
     >>> formula = (Literal("age >= 72.5") & ~Literal("smoker")) | Literal("sepsis")
     >>> print(format_formula(formula))
@@ -71,11 +71,11 @@ def format_first_order(
     groups: Groups = NO_GROUPS,
     other: str | None = None,
 ) -> str:
-    """The formula as a sentence about every object, for reading only.
+    """Return the formula as a first-order sentence, which `parse` does not read.
 
-    `↔` stands where the formula is equal to the network on all the stated rows; pass `fidelity` where it is not, and
-    `≈` is written with it. `⊕` stands where every two cubes exclude each other, by their literals or by what `groups`
-    rule out. A complement is written by the name of the `other` class, whose formula it refers to.
+    `↔` says that the formula equals the network on all rows; with `fidelity`, `≈` and the fidelity are written instead.
+    `⊕` says that any two cubes exclude each other, by their literals or by `groups`. A complement is written with the
+    name of the `other` class.
 
     >>> odd = Literal("one") | Literal("three")
     >>> print(format_first_order(odd, "odd", groups=Groups([["one", "two", "three"]])))
@@ -108,10 +108,10 @@ def _first_order_body(formula: DNF, groups: Groups) -> str:
 
 
 def parse(text: str, names: Sequence[str] | None = None) -> DNF:
-    """The formula that a text states; with `names`, every concept must be one of them.
+    """Read a formula from text; with `names`, every concept must be one of them.
 
     Reads `& | ~`, `∧ ∨ ¬`, `and or not`, LaTeX's `\\land \\lor \\lnot`, parentheses, `True` and `False`. A name with
-    other characters than letters, digits and `_` stands in double quotes.
+    other characters than letters, digits and `_` needs double quotes.
 
     >>> parse('(a & ~b) | "age >= 72.5"')
     DNF('(a & ~b) | "age >= 72.5"')

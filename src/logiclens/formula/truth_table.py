@@ -1,4 +1,4 @@
-"""TruthTable: what a head answers on the distinct rows of its relevant concepts, eq. (truth-table)."""
+"""TruthTable: the answers of a head on the distinct rows of its relevant concepts, eq. (truth-table)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from logiclens.formula.groups import NO_GROUPS, Groups
 
 @dataclass(frozen=True)
 class Contradiction:
-    """One Boolean row on which the network answers both ways: the paper's colliding representations."""
+    """A Boolean row with both answers of the network: the paper's colliding representations."""
 
     row: Cube
     yes: float
@@ -30,9 +30,9 @@ class Contradiction:
 
 @dataclass(frozen=True, eq=False)
 class TruthTable:
-    """Distinct Boolean rows with how often the answer was no (`counts[:, 0]`) and yes (`counts[:, 1]`).
+    """Distinct Boolean rows, each with its number of answers no (`counts[:, 0]`) and yes (`counts[:, 1]`).
 
-    A row that no sample has is a don't-care, and so is one that the groups rule out.
+    A row without samples is a don't-care; so is a row that the groups make impossible.
 
     >>> table = TruthTable.of([[0, 1], [0, 1], [1, 1]], ["a", "b"], answers=[True, False, True])
     >>> table.support.tolist(), table.outcome.tolist()
@@ -75,17 +75,17 @@ class TruthTable:
 
     @property
     def support(self) -> NDArray[np.float64]:
-        """How many samples fell on each row."""
+        """The number of samples on each row."""
         return self.rows.total
 
     @cached_property
     def outcome(self) -> NDArray[np.bool_]:
-        """The answer of each row: yes where most samples got yes. A tie is a no: the class is claimed by majority."""
+        """The answer of each row: yes if more than half of its samples are yes, so a tie is a no."""
         return self.rows.counts[:, 1] > self.rows.counts[:, 0]
 
     @cached_property
     def cared(self) -> NDArray[np.bool_]:
-        """Which rows count: those with any weight that the groups allow."""
+        """Which rows count: those with weight that the groups allow."""
         return (self.support > 0) & self.groups.allows(self.rows.bits(), self.names)
 
     @property
@@ -100,13 +100,13 @@ class TruthTable:
 
     @cached_property
     def contradictory(self) -> NDArray[np.bool_]:
-        """Which rows were answered both ways."""
+        """Which rows have both answers."""
         both: NDArray[np.bool_] = np.all(self.rows.counts > 0, axis=1)
         return both
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
-        """The rows answered both ways, the most frequent first."""
+        """The rows with both answers, the most frequent first."""
         where = np.flatnonzero(self.contradictory)
         where = where[np.argsort(-self.support[where], kind="stable")]
         return tuple(
@@ -115,6 +115,6 @@ class TruthTable:
         )
 
     def cube(self, row: int) -> Cube:
-        """One row as a cube, eq. (locexp)."""
+        """Return one row as a cube, eq. (locexp)."""
         bits = self.rows.bits()[row]
         return Cube(Literal(name, bool(bit)) for name, bit in zip(self.names, bits, strict=True))

@@ -1,4 +1,4 @@
-"""Why a rule set answers as it does on one row: which cube decided, which fired, and what each other one lacked."""
+"""Reasons for the answer on one row: which cube decided, which fired, and what each other cube lacks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from logiclens.formula.rules import DecisionRules, Rule, no_class
 
 @dataclass(frozen=True)
 class FailedLiteral:
-    """A literal that the row does not satisfy, told on the raw column: `age is at least 72.5 (it is 60)`.
+    """A literal that the row does not satisfy, in terms of the raw column: `age is at least 72.5 (it is 60)`.
 
-    `value` is what the row has in the raw column, or in the concept where the row has concepts only.
+    `value` is the value of the raw column, or of the concept if the row has concepts only.
     """
 
     literal: Literal
@@ -38,9 +38,9 @@ class FailedLiteral:
 
 @dataclass(frozen=True)
 class CubeReason:
-    """A cube, and what it lacks; a cube that lacks nothing fires.
+    """A cube and the literals that fail; a cube without any fires.
 
-    `recurrence` says in how many bags the search found it again; it is empty where that is not known.
+    `recurrence` is the number of bags in which the search found it again, in words; empty if unknown.
     """
 
     cube: Cube
@@ -63,7 +63,7 @@ class CubeReason:
 
     @property
     def trusted(self) -> str:
-        """The cube in words, with how far it can be trusted."""
+        """The cube in words, with its confidence."""
         trust = [f"confidence {self.confidence:.2f}", *([self.recurrence] if self.recurrence else [])]
         return f"{self.words} ({', '.join(trust)})"
 
@@ -72,8 +72,8 @@ class CubeReason:
 class ClassReason:
     """The cubes of one class.
 
-    A complement has none of its own: it holds where no cube of the other class fires, and `unless` are those cubes with
-    what each of them lacks.
+    A complement has no cubes. It holds where no cube of the other class fires; `unless` are those cubes with the
+    literals that fail.
     """
 
     label: Scalar
@@ -89,7 +89,7 @@ class ClassReason:
 
     @property
     def failed(self) -> tuple[CubeReason, ...]:
-        """The cubes that do not."""
+        """The cubes that do not fire."""
         return tuple(cube for cube in self.cubes if not cube.fires)
 
     @property
@@ -114,8 +114,8 @@ class ClassReason:
 class Why:
     """The answer on one row and how it came about.
 
-    `answer` is the class, None where nobody decides, and with several labels a row the tuple of those whose formula
-    fires. `decided` is the cube that decided, where one did; `because` says it in a sentence.
+    `answer` is the class, None if undecided, or with several labels per row the tuple of the labels that fire.
+    `decided` is the cube that decided, if one did; `because` says it in a sentence.
     """
 
     answer: Scalar | tuple[Scalar, ...] | None
@@ -124,7 +124,7 @@ class Why:
     classes: tuple[ClassReason, ...]
 
     def __getitem__(self, label: Scalar) -> ClassReason:
-        """The reasons of one class."""
+        """Return the reasons of one class."""
         for reason in self.classes:
             if reason.label == label or str(reason.label) == label:
                 return reason
@@ -136,7 +136,7 @@ class Why:
 
 
 def why(rules: DecisionRules, row: Any) -> Why:
-    """Why the rules answer as they do on one row of a raw table or of concepts.
+    """Explain the answer of the rules on one row of a raw table or of concepts.
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.predicate import Predicate
@@ -179,17 +179,17 @@ def why(rules: DecisionRules, row: Any) -> Why:
 
 
 def _best(reason: ClassReason) -> CubeReason:
-    """The fired cube that can be trusted most; the first of those alike."""
+    """Return the fired cube with the highest confidence; the first of equals."""
     return max(reason.fired, key=lambda cube: cube.confidence)
 
 
 def _deciding(rules: DecisionRules, reason: ClassReason) -> CubeReason:
-    """The fired cube of a class that decides: with an order the first written, else the one trusted most."""
+    """Return the fired cube that decides: the first one with an order, else the one with the highest confidence."""
     return reason.fired[0] if rules.resolve == "order" else _best(reason)
 
 
 def _lacking(reason: ClassReason) -> str:
-    """Why the class of a complement is the answer: what each cube of the other formula lacks."""
+    """Say why a complement is the answer: what each cube of the other formula lacks."""
     if not reason.unless:
         return "the other formula never fires"
     each = "; ".join(f"{cube.words} lacks {' and '.join(map(str, cube.failed))}" for cube in reason.unless)
@@ -220,7 +220,7 @@ def _class_reason(rules: DecisionRules, rule: Rule, cells: Mapping[str, Any], ho
 
 
 def _said_here(rules: DecisionRules, literal: Literal, cells: Mapping[str, Any]) -> str:
-    """A literal as it is told of this row: `age is below 72.5` would be a claim about an age that is missing."""
+    """Describe a literal for this row. `age is below 72.5` would be wrong for a missing age."""
     predicate = rules.predicate(literal.concept)
     column = predicate.column
     source = column if column in cells else literal.concept
