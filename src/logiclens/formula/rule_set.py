@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from typing import Literal as OneOf
@@ -230,10 +230,6 @@ class RuleSet:
             if rule.label == label or rule.name == label:
                 return rule
         raise no_class(label, self.names)
-
-    def resolved_by(self, resolve: Resolve) -> RuleSet:
-        """The same rules with another way to decide between them."""
-        return replace(self, resolve=resolve)
 
     @property
     def decisions(self) -> tuple[Decision, ...]:

@@ -159,7 +159,7 @@ class ResNet10(nn.Module):
         check_sizes(in_channels=in_channels, n_outputs=n_outputs, width=width)
         if stem not in ("small", "large"):
             raise LogicLensError(f"stem must be 'small' (for 28x28) or 'large' (for 128x128), got {stem!r}.")
-        self.in_channels, self.n_outputs, self.width, self.stem_kind = in_channels, n_outputs, width, stem
+        self.in_channels, self.n_outputs, self.width = in_channels, n_outputs, width
         self.scale = ImageScale(in_channels)
         size, stride = (3, 1) if stem == "small" else (7, 2)
         first = _conv(in_channels, width, size, stride, generator)
