@@ -670,7 +670,7 @@ def test_validation_rows_must_be_of_the_same_kind(validation, message):
 
 def test_logits_must_be_a_matrix():
     net = nn.Sequential(nn.Linear(2, 2), nn.Unflatten(1, (2, 1)))
-    with pytest.raises(LogicLensError, match=r"must give logits \[batch, classes\], got 3 dimension"):
+    with pytest.raises(LogicLensError, match=r"must return logits \[batch, classes\], got 3 dimension"):
         fit(net, ConceptTable(XOR, labels=[0, 1, 1, 0]), ONE_STEP)
 
 
