@@ -639,13 +639,13 @@ def test_a_class_that_weighs_nothing_is_no_class():
 @pytest.mark.parametrize(("n_heads", "n_classes"), [(2, 3), (1, 3), (3, 2)])
 def test_heads_must_fit_the_labels(n_heads, n_classes):
     table = ConceptTable(XOR, labels=np.arange(4) % n_classes)
-    wanted = f"the network has {n_heads} head.*the labels {n_classes} class.*n_classes={n_classes}"
+    wanted = f"the network has {n_heads} head.*the labels have {n_classes} class.*n_classes={n_classes}"
     with pytest.raises(LogicLensError, match=wanted):
         fit(net_of(2, n_heads), table, ONE_STEP)
 
 
 def test_heads_must_fit_several_labels():
-    with pytest.raises(LogicLensError, match=r"the network has 1 head.*the labels 2 class"):
+    with pytest.raises(LogicLensError, match=r"the network has 1 head.*the labels have 2 class"):
         fit(net_of(2, 1), ConceptTable(XOR, labels=XOR), ONE_STEP)
 
 

@@ -24,7 +24,7 @@ from logiclens.train.loss import Batch, Task, class_weights, task_of
 from logiclens.train.stacked_rows import ModelRows, batches, stack_rows
 
 
-class Choice:
+class BestEpochs:
     """The best epoch of every model so far: higher accuracy, then lower loss, then earlier.
 
     Args:
@@ -49,7 +49,7 @@ class Choice:
         chosen: NDArray[np.bool_] = self.rank > -np.inf
         return chosen
 
-    def see(
+    def update(
         self,
         first: int,
         loss: Float[NDArray[np.floating], "epoch group model"],
@@ -87,7 +87,7 @@ class Choice:
 
 WARM_UP = 1
 """Number of epochs on a GPU before one is recorded as a graph."""
-ASKED_EVERY = 25
+CHECK_EVERY = 25
 """Number of epochs on a GPU between two checks whether all models have stopped."""
 KEPT = 1 << 26
 """Largest number of weights, over models and epochs, that a GPU keeps before the best epochs are chosen."""
@@ -121,12 +121,12 @@ class StackedRun:
         places = torch.arange(stack.shape[0] * stack.shape[1], dtype=torch.int32, device=like.device)
         for view in stack.split(self.owner):
             view.copy_(places.view(*stack.shape, *[1] * (view.ndim - 2)))
-        self.choice = Choice(stack.rows.whole[..., 1].cpu().numpy(), config.patience)
-        # Number of evaluated epochs, and how many of these `choice` has seen.
-        self.looks = self.chosen = 0
+        self.best_epochs = BestEpochs(stack.rows.whole[..., 1].cpu().numpy(), config.patience)
+        # Number of evaluated epochs, and how many of these `best_epochs` has seen.
+        self.n_evaluated = self.n_chosen = 0
         # A GPU keeps the weights of several epochs and chooses between them at once, to avoid synchronisation.
         n_kept = min(config.epochs + 1, max(1, KEPT // len(like))) if like.is_cuda and chooses else 0
-        self.kept = like.new_empty(n_kept if config.patience is None else min(n_kept, ASKED_EVERY), len(like))
+        self.kept = like.new_empty(n_kept if config.patience is None else min(n_kept, CHECK_EVERY), len(like))
         self.slot = torch.zeros(1, dtype=torch.long, device=like.device)
         self.graph: torch.cuda.CUDAGraph | None = None
 
@@ -145,23 +145,23 @@ class StackedRun:
                 if on_gpu and epoch == WARM_UP < config.epochs - 1:
                     self._capture()
                 self.graph.replay() if self.graph is not None else self.one_epoch()
-                self.looks = epoch + 1
-                if self.looks - self.chosen == len(self.kept):
+                self.n_evaluated = epoch + 1
+                if self.n_evaluated - self.n_chosen == len(self.kept):
                     self._choose()
-                if not self.choice.running.any():
+                if not self.best_epochs.running.any():
                     break
-                if progress.shown and (not on_gpu or epoch % ASKED_EVERY == 0):
+                if progress.shown and (not on_gpu or epoch % CHECK_EVERY == 0):
                     progress.update(epoch + 1, f"loss {float(self.curves[epoch, 0].mean()):.4f}")
             else:
-                self.look()
-                self.looks += 1
+                self.evaluate()
+                self.n_evaluated += 1
                 if len(self.kept):
                     self._choose()
         # Models without a best epoch, because their validation rows have no weight, keep the last epoch.
-        unchosen = ~self.choice.is_chosen
+        unchosen = ~self.best_epochs.is_chosen
         if unchosen.any():
             self._take(unchosen, self.stack.flat)
-            self.choice.steps[unchosen] = config.epochs
+            self.best_epochs.steps[unchosen] = config.epochs
         self.curves[:, 2:4] /= self.stack.rows.whole.movedim(-1, 0)
         self.curves[:, 4] *= self.stack.penalised
         # Copy all curves to the CPU at once: reading single values from a GPU would synchronise each time.
@@ -170,7 +170,7 @@ class StackedRun:
 
     def one_epoch(self) -> None:
         """Train for one epoch."""
-        self.look()
+        self.evaluate()
         self.step()
 
     def _capture(self) -> None:
@@ -185,7 +185,7 @@ class StackedRun:
             self.graph.capture_end()
         torch.cuda.current_stream().wait_stream(aside)
 
-    def look(self) -> None:
+    def evaluate(self) -> None:
         """Evaluate all rows, record the curves, and keep the weights of models at their best so far."""
         loss, right, self.wrong = self.stack.judge(self.stack.forward())
         values = torch.stack([loss[..., 0], loss[..., 1], right[..., 0], right[..., 1], self.stack.penalties()])
@@ -196,7 +196,7 @@ class StackedRun:
             self._choose_now()
 
     def step(self) -> None:
-        """Take one optimiser step from the weights that `look` evaluated."""
+        """Take one optimiser step from the weights that `evaluate` saw."""
         self.stack.backward(self.wrong)
         config, (first, second) = self.config, self.moments
         # Call the function behind torch.optim.AdamW, because the bookkeeping of the class costs more than the step.
@@ -213,18 +213,18 @@ class StackedRun:
         # There is no epoch before the first step.
         if steps > 0:
             values = self.curves[steps].numpy()
-            improved, _ = self.choice.see(steps, values[None, 1], values[None, 3])
+            improved, _ = self.best_epochs.update(steps, values[None, 1], values[None, 3])
             self._take(improved, self.stack.flat)
 
     def _choose(self) -> None:
         """Update the best epochs with all kept epochs."""
-        first = max(self.chosen, 1)
-        if first < self.looks:
-            values = self.curves[first : self.looks].cpu().numpy()
-            improved, at = self.choice.see(first, values[:, 1], values[:, 3])
-            slots = torch.from_numpy(at + first - self.chosen).to(self.slot.device).view(-1)
+        first = max(self.n_chosen, 1)
+        if first < self.n_evaluated:
+            values = self.curves[first : self.n_evaluated].cpu().numpy()
+            improved, at = self.best_epochs.update(first, values[:, 1], values[:, 3])
+            slots = torch.from_numpy(at + first - self.n_chosen).to(self.slot.device).view(-1)
             self._take(improved, self.kept.gather(0, slots[self.owner].unsqueeze(0))[0])
-        self.chosen = self.looks
+        self.n_chosen = self.n_evaluated
         self.slot.zero_()
 
     def _take(self, which: NDArray[np.bool_], weights: Tensor) -> None:
@@ -242,7 +242,7 @@ class StackedRun:
     def history(self, group: int, model: int) -> History:
         """Return the curves of one model, up to the epoch at which it would have stopped alone."""
         curves = self.curves[:, :, group, model].double().numpy()
-        best, n = int(self.choice.steps[group, model]) - 1, self._n_epochs(group, model)
+        best, n = int(self.best_epochs.steps[group, model]) - 1, self._n_epochs(group, model)
         loss, _, right, _, penalty = curves[:n].T
         _, held_loss, _, held_right, _ = curves[1 : n + 1].T
         if not self.chooses:
@@ -261,7 +261,7 @@ class StackedRun:
         of_running, of_stopped = (
             torch.stack([view.isfinite().flatten(2).all(dim=2) for view in views]).all(dim=0) for views in (now, best)
         )
-        if not torch.where(torch.from_numpy(self.choice.running), of_running, of_stopped).all():
+        if not torch.where(torch.from_numpy(self.best_epochs.running), of_running, of_stopped).all():
             raise LogicLensError("the weights became infinite or NaN: lower the learning_rate.")
 
     def _n_epochs(self, group: int, model: int) -> int:
@@ -269,7 +269,7 @@ class StackedRun:
         epochs, patience = self.config.epochs, self.config.patience
         if patience is None or not self.chooses:
             return epochs
-        return min(epochs, int(self.choice.steps[group, model]) + patience)
+        return min(epochs, int(self.best_epochs.steps[group, model]) + patience)
 
 
 T = TypeVar("T")
@@ -398,7 +398,7 @@ def _train(models: Sequence[_Model], device: torch.device) -> dict[int, TrainRes
         n_weights = sum(parameter.numel() for parameter in first.network.parameters()) * len(places[0])
         with threads_for(n_rows * n_weights):
             rows = stack_rows([[model_rows[place] for place in group] for group in places], first.task, device)
-            weight = [[models[place].config.penalty_weight for place in group] for group in places]
+            weight = [[float(models[place].config.penalty_weight) for place in group] for group in places]
             run = StackedRun(Stack(heads, rows, config.penalty, weight), config, chooses=first.validation is not None)
             run.train()
         run.stack.store(run.best)
