@@ -22,7 +22,7 @@ from logiclens.nn.stacked import Stack
 from logiclens.train.config import TrainConfig
 from logiclens.train.fit_many import StackedRun
 from logiclens.train.loss import Batch
-from logiclens.train.stacked_rows import Told, stack_rows
+from logiclens.train.stacked_rows import ModelRows, stack_rows
 
 
 def network(shape: Shape, shared_tail: bool) -> EntropyNet:
@@ -34,7 +34,7 @@ def epoch(shape: Shape, rows: Rows, shared_tail: bool) -> None:
     model = network(shape, shared_tail)
     if not shared_tail:
         table = ConceptTable(rows.concepts, labels=rows.labels, class_names=[str(i) for i in range(shape.classes)])
-        told = Told(Batch.of(table, model.entropy.weight, counted=shape.counted), None)
+        told = ModelRows(Batch.of(table, model.entropy.weight, counted=shape.counted), None)
         stacked = stack_rows([[told]], "multiclass", torch.device("cpu"))
         stack = Stack([[model]], stacked, "entropy", torch.full((1, 1), measure.ENTROPY_WEIGHT))
         run = StackedRun(stack, TrainConfig(epochs=shape.timed_epochs + 2), chooses=False)

@@ -24,7 +24,7 @@ from logiclens.bench.baselines.torch_explain import (
     read_formula,
     run_peer,
 )
-from logiclens.bench.runs.authors import TORCH_EXPLAIN, aggregate_as_authors, untrained
+from logiclens.bench.runs.authors import Aggregation, aggregate_as_authors, untrained
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, MissingPackage, UnknownConcept
 from logiclens.formula.dnf import DNF
@@ -138,7 +138,7 @@ def test_our_aggregation_with_their_settings_means_what_they_find(answered):
     n_formulas = n_nothing = n_long = 0
     for seed, (each, found) in enumerate(answered):
         method = each.method
-        how = replace(TORCH_EXPLAIN, top_k=method.top_k, exact_only=method.exact_only, max_minterm=method.max_minterm)
+        how = Aggregation(method.top_k, method.exact_only, "accuracy", method.max_minterm, 0.0, "scored")
         ours = aggregate_as_authors(found.network, *each.parts, how)
         for target, (text, rules) in enumerate(zip(found.texts, ours, strict=True)):
             theirs = read_formula(text, each.rows.names)

@@ -183,7 +183,7 @@ def test_sql_has_a_comment_at_each_cube(dialect):
     ]
     each = to_sql(RULES, dialect=dialect, what="formulas")
     assert each.count(f"/* {SELDOM}; {HALF}; {ALWAYS} */") == 1
-    undecided = to_sql(RULES.resolved_by("none"), dialect=dialect)
+    undecided = to_sql(replace(RULES, resolve="none"), dialect=dialect)
     assert undecided.count(f"/* {SELDOM}; {HALF}; {ALWAYS} */") == 1
     assert "/*" not in to_sql(without_counts(RULES), dialect=dialect, what="both")
 
@@ -192,7 +192,7 @@ def test_python_has_a_comment_at_each_cube():
     source = to_python(RULES)
     assert [line.partition("  # ")[2] for line in source.splitlines() if "recurs" in line] == [SELDOM, HALF, ALWAYS]
     assert f"if holds['old'] and not holds['smoker']:  # {SELDOM}\n" in source
-    for rules in (RULES, RULES.resolved_by("none"), LABELLED):
+    for rules in (RULES, replace(RULES, resolve="none"), LABELLED):
         # Comments are all that differs.
         assert ast.dump(ast.parse(to_python(rules))) == ast.dump(ast.parse(to_python(without_counts(rules))))
         assert SELDOM in to_python(rules)
@@ -206,7 +206,7 @@ def test_pmml_has_an_extension_at_each_cube():
     # Before the condition, where the schema of PMML has it.
     assert [parts[0] for parts in told] == [("Extension", words) for words in (SELDOM, HALF, ALWAYS)]
     assert all(len(parts) == 2 for parts in told)
-    (rule,) = ET.fromstring(to_pmml(RULES.resolved_by("none"))).findall(".//p:SimpleRule[@score='ill']", space)
+    (rule,) = ET.fromstring(to_pmml(replace(RULES, resolve="none"))).findall(".//p:SimpleRule[@score='ill']", space)
     assert [part.get("value") for part in rule.findall("p:Extension", space)] == [SELDOM, HALF, ALWAYS]
     assert "Extension" not in to_pmml(without_counts(RULES))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from logiclens.export import to_latex
 from logiclens.formula import DNF, parse
 from logiclens.formula.predicate import Predicate
@@ -43,7 +45,7 @@ def test_all_classes() -> None:
 
 
 def test_where_nobody_decides_nothing_is_said_of_other_rows() -> None:
-    assert "otherwise" not in to_latex(RULES.resolved_by("none"))
+    assert "otherwise" not in to_latex(replace(RULES, resolve="none"))
 
 
 def test_dates_and_missing_values() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
@@ -151,7 +152,7 @@ def test_how_it_reads() -> None:
     return None
 """
     )
-    assert to_python(rules.resolved_by("none")).endswith("""\
+    assert to_python(replace(rules, resolve="none")).endswith("""\
     fired = []
     if (holds['old'] and not holds['smoker']) or holds['in']:
         fired.append('ill')

@@ -6,7 +6,7 @@ import math
 import sqlite3
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -417,7 +417,7 @@ FROM "t"
 
 def test_how_it_reads() -> None:
     assert to_sql(RULES, dialect="postgres") + "\n" == POSTGRES
-    assert to_sql(RULES.resolved_by("none"), dialect="sqlite", table="t") + "\n" == SQLITE
+    assert to_sql(replace(RULES, resolve="none"), dialect="sqlite", table="t") + "\n" == SQLITE
     assert sql_condition(RULES.formulas[0], RULES, nan=False) == (
         'COALESCE(("age" >= 72.5 AND NOT COALESCE("smoker" >= 0.5, FALSE)) OR "mal_flg" = 1, FALSE)'
     )

@@ -41,13 +41,12 @@ def test_nothing_in_gained_is_to_spare(before: DNF, after: DNF) -> None:
 @given(dnfs(), dnfs())
 def test_every_cube_that_differs_is_listed_once(before: DNF, after: DNF) -> None:
     diff = before.diff(after)
-    assert len(set(diff.only_before)) == len(diff.only_before)
-    assert len(set(diff.only_after)) == len(diff.only_after)
-    assert set(diff.only_before) == set(before) - set(after)
-    assert set(diff.only_after) == set(after) - set(before)
-    used = [{literal for cube in formula for literal in cube} for formula in (before, after)]
-    assert set(diff.literals_only_before) == used[0] - used[1]
-    assert set(diff.literals_only_after) == used[1] - used[0]
+    lost = [change.before for change in diff.changes if change.before is not None]
+    new = [change.after for change in diff.changes if change.after is not None]
+    assert len(set(lost)) == len(lost)
+    assert len(set(new)) == len(new)
+    assert set(lost) == set(before) - set(after)
+    assert set(new) == set(after) - set(before)
     for change in diff.changes:
         if change.before is not None and change.after is not None:
             assert set(change.dropped) == set(change.before) - set(change.after)

@@ -450,7 +450,7 @@ def test_cube_arrays_hold_the_formula(formula):
     assert array.cubes(names) == list(formula)
     assert array.lengths.tolist() == [len(cube) for cube in formula]
     assert array.covers(rows).tolist() == [[cube_holds(cube, row) for cube in formula] for row in named]
-    assert array.any_covers(rows).tolist() == meaning(formula, names)
+    assert array.covers(rows).any(axis=1).tolist() == meaning(formula, names)
 
 
 @given(dnfs(max_cubes=4), dnfs(max_cubes=4))
@@ -526,7 +526,7 @@ def test_greedy_cover_takes_the_most_rows_for_its_literals(seed, n_rows, n_conce
     rows = rng.random((n_rows, n_concepts)) < 0.5
     cubes = CubeArray(rng.random((30, n_concepts)) < 0.4, rng.random((30, n_concepts)) < 0.5)
     cubes = cubes.take(np.flatnonzero(cubes.lengths > 0))
-    rows = rows[cubes.any_covers(rows)]
+    rows = rows[cubes.covers(rows).any(axis=1)]
     covers, cost = cubes.covers(rows), cubes.lengths + 1
     plain: list[int] = []
     while not covers[:, plain].any(axis=1).all():
@@ -568,7 +568,6 @@ def test_many_rows_are_covered_in_blocks():
     array = CubeArray.of(DNF([Cube([Literal("a"), Literal("d", False)]), Cube([Literal("e")])]), list("abcde"))
     expected = np.stack([matrix[:, 0] & ~matrix[:, 3], matrix[:, 4]], axis=1)
     assert (array.covers(matrix) == expected).all()
-    assert (array.any_covers(matrix) == expected.any(axis=1)).all()
 
 
 # Effort
@@ -602,7 +601,7 @@ def test_expanding_ends_with_its_effort():
 def test_what_expanding_leaves_open_is_split():
     table = random_table(0, n_concepts=30, n_rows=400, flip=0.5)
     few = expanded_primes(table.on, table.off, np.ones(len(table.on)), at_most=4)
-    assert not few.any_covers(table.on).all()
+    assert not few.covers(table.on).any(axis=1).all()
     cubes = DNF(covering_primes(table.on, table.off, few).cubes(table.names))
     assert set(few.cubes(table.names)) < set(cubes)
     assert all(answers(cubes, table.names, rows_of(table.on)))

@@ -439,7 +439,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         ("initial weights", (tiny(7), images, which, config), 0),
     ]
     for part, arguments, seed in cases:
-        with pytest.raises(LogicLensError, match=f"is of another run: its {part} differ .* Remove it"):
+        with pytest.raises(LogicLensError, match=f"belongs to another run: its {part} differ .* Remove it"):
             fit_encoder(*arguments, seed=seed, checkpoint=path)
 
 
@@ -476,7 +476,7 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_runs_nothing(tmp_path, cont
         path.write_bytes(content)
     else:
         torch.save({"belongs": {}, "state": {"x": Trap()}} if content == "trap" else {}, path)
-    with pytest.raises(LogicLensError, match=r"state.pt is not a checkpoint that can be read: remove it"):
+    with pytest.raises(LogicLensError, match=r"state.pt is not a readable checkpoint: remove it"):
         load_checkpoint(path, {})
     assert not Trap.sprung
     assert load_checkpoint(tmp_path / "none.pt", {}) is None
@@ -542,7 +542,7 @@ def test_data_that_cannot_be_trained_on_are_refused(encoder, inputs, targets, se
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_missing_device_is_named():
-    with pytest.raises(LogicLensError, match="device='cuda' was asked for, but torch sees no CUDA device"):
+    with pytest.raises(LogicLensError, match="device='cuda' was requested, but torch sees no CUDA device"):
         encode(tiny(), IMAGES, task="multiclass", device="cuda")
     with pytest.raises(LogicLensError, match="task must be"):
         encode(tiny(), IMAGES, task="none", device="cpu")

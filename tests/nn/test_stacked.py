@@ -16,7 +16,7 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.nn import EntropyNet, entropy_logic_loss, functional, l1_loss
 from logiclens.nn.stacked import NARROW, Stack
 from logiclens.train.loss import Batch, ClassWeight, accuracy, task_loss
-from logiclens.train.stacked_rows import Told, stack_rows
+from logiclens.train.stacked_rows import ModelRows, stack_rows
 
 PENALTY_WEIGHT = 0.3
 
@@ -92,7 +92,7 @@ def by_autograd(network: EntropyNet, case: Case) -> tuple[Tensor, ...]:
 def by_hand(networks: list[EntropyNet], case: Case) -> list[tuple[Tensor, ...]]:
     """The same for each network, from one pass of a stack."""
     batch, class_weight = case.rows()
-    rows = stack_rows([[Told(batch, None, class_weight)] * len(networks)], case.task, torch.device("cpu"))
+    rows = stack_rows([[ModelRows(batch, None, class_weight)] * len(networks)], case.task, torch.device("cpu"))
     with torch.no_grad():
         stack = Stack([networks], rows, case.penalty, [[PENALTY_WEIGHT] * len(networks)])
         loss, right, wrong = stack.judge(stack.forward())

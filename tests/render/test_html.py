@@ -164,7 +164,7 @@ def test_who_decides_is_what_predict_does():
     nobody = replace(RULES, otherwise=None)
     assert nobody.predict(none).tolist() == [None]
     assert "Where no class fires, nobody decides." in read(rules_html(nobody)).text
-    refused = read(rules_html(RULES.resolved_by("none"))).text
+    refused = read(rules_html(replace(RULES, resolve="none"))).text
     assert "Where not exactly one class fires, nobody decides." in refused
     assert "the class is well" not in refused
     several = read(rules_html(replace(RULES, multilabel=True))).text

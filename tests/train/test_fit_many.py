@@ -207,7 +207,7 @@ def test_one_head_for_two_classes_is_stacked_too():
 def test_what_cannot_be_stacked_is_refused():
     table = rows()
     config = TrainConfig(epochs=2, progress=False)
-    with pytest.raises(LogicLensError, match="with heads of its own"):
+    with pytest.raises(LogicLensError, match="untied heads"):
         fit_many([EntropyNet(6, 3, shared_tail=True)], table, config)
     with pytest.raises(LogicLensError, match="full batch"):
         fit_many(nets(1), table, TrainConfig(batch_size=3))
@@ -320,7 +320,7 @@ def test_validation_rows_without_labels_and_networks_given_twice_are_refused():
     with pytest.raises(LogicLensError, match="no labels"):
         fit_many(nets(3), table, TrainConfig(epochs=2, progress=False), validation=bare)
     network = nets(1)[0]
-    with pytest.raises(LogicLensError, match="there twice"):
+    with pytest.raises(LogicLensError, match="the same network twice"):
         fit_many([network, network], table, TrainConfig(epochs=2, progress=False))
 
 

@@ -662,13 +662,13 @@ def test_a_class_that_weighs_nothing_is_no_class():
 @pytest.mark.parametrize(("n_heads", "n_classes"), [(2, 3), (1, 3), (3, 2)])
 def test_heads_must_fit_the_labels(n_heads, n_classes):
     table = ConceptTable(XOR, labels=np.arange(4) % n_classes)
-    wanted = f"the network has {n_heads} head.*the labels {n_classes} class.*n_classes={n_classes}"
+    wanted = f"the network has {n_heads} head.*the labels have {n_classes} class.*n_classes={n_classes}"
     with pytest.raises(LogicLensError, match=wanted):
         fit(net_of(2, n_heads), table, ONE_STEP)
 
 
 def test_heads_must_fit_several_labels():
-    with pytest.raises(LogicLensError, match=r"the network has 1 head.*the labels 2 class"):
+    with pytest.raises(LogicLensError, match=r"the network has 1 head.*the labels have 2 class"):
         fit(net_of(2, 1), ConceptTable(XOR, labels=XOR), ONE_STEP)
 
 
@@ -693,7 +693,7 @@ def test_validation_rows_must_be_of_the_same_kind(validation, message):
 
 def test_logits_must_be_a_matrix():
     net = nn.Sequential(nn.Linear(2, 2), nn.Unflatten(1, (2, 1)))
-    with pytest.raises(LogicLensError, match=r"must give logits \[batch, classes\], got 3 dimension"):
+    with pytest.raises(LogicLensError, match=r"must return logits \[batch, classes\], got 3 dimension"):
         fit(net, ConceptTable(XOR, labels=[0, 1, 1, 0]), ONE_STEP)
 
 

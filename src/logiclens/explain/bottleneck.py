@@ -10,7 +10,7 @@ from logiclens.errors import LogicLensError
 from logiclens.explain.classwise import Method, explain_all
 from logiclens.explain.length import FormulaLimits
 from logiclens.explain.own_teacher import ScoreAgainst
-from logiclens.explain.reading import Answer, Reading, read
+from logiclens.explain.reading import Answer
 from logiclens.explain.result import Explanation
 from logiclens.nn.bottleneck import ConceptBottleneck
 from logiclens.train.bottleneck import predict_concepts
@@ -40,20 +40,6 @@ def bottleneck_table(
     values = predict_concepts(model, inputs, device=device)
     named = names or model.names or [f"x{i}" for i in range(values.shape[1])]
     return ConceptTable(values, named, labels, class_names, [tuple(named)] if model.exclusive else ())
-
-
-def read_bottleneck(
-    model: ConceptBottleneck,
-    inputs: Any,
-    labels: Any = None,
-    names: Sequence[str] | None = None,
-    class_names: Sequence[str] | None = None,
-    *,
-    answer: Answer | None = None,
-    device: str | None = None,
-) -> Reading:
-    """What the network of a bottleneck says about raw inputs: what formulas are scored against on unseen ones."""
-    return read(model.network, bottleneck_table(model, inputs, labels, names, class_names, device=device), answer)
 
 
 def explain_bottleneck(

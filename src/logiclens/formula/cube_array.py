@@ -88,11 +88,6 @@ class CubeArray:
             fires[first : first + at_a_time] = some
         return fires
 
-    def any_covers(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """On which rows at least one cube is true."""
-        blocks = [self.covers(rows[first : first + BLOCK]).any(axis=1) for first in range(0, len(rows), BLOCK)]
-        return np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.bool_)
-
     def take(self, index: NDArray[np.intp] | NDArray[np.bool_] | Sequence[int]) -> CubeArray:
         """Return some of the cubes."""
         where = np.asarray(index) if len(index) else np.zeros(0, dtype=np.intp)

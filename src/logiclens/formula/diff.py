@@ -90,26 +90,6 @@ class Diff:
         """Whether both versions are formulas, or both complements."""
         return isinstance(self.before, Complement) == isinstance(self.after, Complement)
 
-    @property
-    def only_before(self) -> tuple[Cube, ...]:
-        """The cubes of the first version that the second lacks."""
-        return tuple(change.before for change in self.changes if change.before is not None)
-
-    @property
-    def only_after(self) -> tuple[Cube, ...]:
-        """The cubes of the second version that the first lacks."""
-        return tuple(change.after for change in self.changes if change.after is not None)
-
-    @property
-    def literals_only_before(self) -> tuple[Literal, ...]:
-        """The literals that the first version uses anywhere and the second nowhere."""
-        return _missing_in(self.before, self.after)
-
-    @property
-    def literals_only_after(self) -> tuple[Literal, ...]:
-        """The literals that the second version uses anywhere and the first nowhere."""
-        return _missing_in(self.after, self.before)
-
     def __str__(self) -> str:
         """A line for each thing that differs."""
         if not self.same_kind:
@@ -193,16 +173,9 @@ def _without(formula: DNF | Complement, other: DNF | Complement, concepts: Seque
     return _beyond(formula, other, concepts)
 
 
-def _literals(formula: DNF | Complement | Cube | None) -> dict[Literal, None]:
-    if isinstance(formula, Complement):
-        formula = formula.of
-    cubes = formula if isinstance(formula, DNF) else [] if formula is None else [formula]
-    return dict.fromkeys(literal for cube in cubes for literal in cube)
-
-
-def _missing_in(these: DNF | Complement | Cube | None, those: DNF | Complement | Cube | None) -> tuple[Literal, ...]:
-    kept = _literals(those)
-    return tuple(literal for literal in _literals(these) if literal not in kept)
+def _missing_in(these: Cube | None, those: Cube | None) -> tuple[Literal, ...]:
+    kept = () if those is None else tuple(those)
+    return () if these is None else tuple(literal for literal in these if literal not in kept)
 
 
 def _paired(before: DNF, after: DNF) -> tuple[CubeChange, ...]:

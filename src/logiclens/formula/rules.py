@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
 import numpy as np
@@ -196,10 +196,6 @@ class DecisionRules:
             if rule.label == label or rule.name == label:
                 return rule
         raise no_class(label, self.names)
-
-    def resolved_by(self, resolve: Resolve) -> Self:
-        """Return the same rules with another way to decide between them."""
-        return replace(self, resolve=resolve)
 
     @property
     def decisions(self) -> tuple[Decision, ...]:

@@ -1,4 +1,4 @@
-"""The network: the entropy layer, heads of their own, encoders in front, and the losses. Knows nothing of formulas."""
+"""Networks: the entropy layer, one head per class, concept encoders, and the losses. Independent of formulas."""
 
 from logiclens.nn import functional as functional
 from logiclens.nn.bottleneck import ConceptBottleneck as ConceptBottleneck

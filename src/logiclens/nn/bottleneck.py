@@ -1,4 +1,4 @@
-"""Concept bottlenecks: an encoder from raw inputs to concepts, and a network that sees nothing but these concepts."""
+"""Concept bottlenecks: an encoder from raw inputs to concepts, and a network that sees only these concepts."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Interventions = Mapping[int | str, int | float | Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Intervention:
-    """What a change of concepts does to the answers of a bottleneck.
+    """The effect of changed concepts on the predictions of a bottleneck.
 
     Attributes:
-        concepts_before: what the network saw.
-        concepts_after: what it sees with the concepts set.
-        logits_before: the network's answer.
-        logits_after: its answer with the concepts set.
-        predictions_before: the class of each row, or a yes or no (1 or 0) for each head and row.
-        predictions_after: the same with the concepts set.
-        changed: the rows whose prediction changed.
+        concepts_before: the concepts that the encoder predicts.
+        concepts_after: the concepts after the intervention.
+        logits_before: the logits of the network before the intervention.
+        logits_after: its logits after the intervention.
+        predictions_before: the class of each row, or 1 (yes) or 0 (no) for each row and head.
+        predictions_after: the same after the intervention.
+        changed: whether the prediction of each row changed.
     """
 
     concepts_before: Float[Tensor, "batch concept"]
@@ -40,15 +40,17 @@ class Intervention:
 
 
 class ConceptBottleneck(nn.Module):
-    """f(g(x)): the encoder g gives concepts in [0, 1], the network f gives class logits from them alone.
+    """f(g(x)): the encoder g returns concepts in [0, 1], the network f returns class logits from these alone.
 
     Args:
-        encoder: from raw inputs to concept logits `[batch, concepts]`: a `ResNet10`, an `EntropyNet` (a cascade), or
-            any other module.
-        network: from concepts to class logits `[batch, classes]`, such as an `EntropyNet`.
-        hard: whether the network sees concepts cut to 0 and 1 (at 0.5, `>=`). Gradients pass the cut unchanged.
-        exclusive: whether exactly one concept holds on a row: softmax in place of a sigmoid for each.
-        names: of the concepts; `x0`, `x1`, … where not given.
+        encoder: a module from raw inputs to concept logits `[batch, concepts]`: a `ResNet10`, an `EntropyNet` (a
+            cascade), or any other.
+        network: a module from concepts to class logits `[batch, classes]`, such as an `EntropyNet`.
+        hard: whether the network sees concepts rounded to 0 and 1 (1 from 0.5 on). Gradients pass the rounding
+            unchanged. Default: False.
+        exclusive: whether exactly one concept holds on each row, which uses a softmax instead of a sigmoid per
+            concept. Default: False.
+        names: names of the concepts; `x0`, `x1`, … by default.
 
     Example:
         >>> from logiclens.nn import EntropyNet
@@ -68,7 +70,7 @@ class ConceptBottleneck(nn.Module):
         exclusive: bool = False,
         names: Sequence[str] | None = None,
     ) -> None:
-        """Keep both parts; neither is changed."""
+        """Store both modules unchanged."""
         super().__init__()
         for role, part in (("encoder", encoder), ("network", network)):
             if not isinstance(part, nn.Module):
@@ -76,8 +78,8 @@ class ConceptBottleneck(nn.Module):
         *_, last = encoder.modules()
         if isinstance(last, nn.Sigmoid | nn.Softmax | nn.LogSoftmax):
             raise LogicLensError(
-                f"the encoder must give logits, and this one ends in {type(last).__name__}: leave that out; "
-                "the bottleneck turns logits into concepts itself."
+                f"the encoder must return logits, but it ends in {type(last).__name__}: remove that layer, because "
+                "the bottleneck itself turns logits into concepts."
             )
         self.encoder, self.network = encoder, network
         self.hard, self.exclusive = hard, exclusive
@@ -88,27 +90,27 @@ class ConceptBottleneck(nn.Module):
     def forward(
         self, x: Shaped[Tensor, "batch *features"], interventions: Interventions | None = None
     ) -> Float[Tensor, "batch klass"]:
-        """One logit per class, with some concepts set where `interventions` says so; see `intervene`."""
+        """Return one logit per class; `interventions` sets some concepts, as in `intervene`."""
         logits: Tensor = self.network(self.activate(self.concept_logits(x), interventions))
         return logits
 
     def concept_logits(self, x: Shaped[Tensor, "batch *features"]) -> Float[Tensor, "batch concept"]:
-        """What the encoder gives, for the concept loss."""
+        """Return the logits of the encoder, which the concept loss needs."""
         logits: Tensor = self.encoder(x)
         if logits.ndim != 2:
-            raise LogicLensError(f"the encoder must give logits [batch, concepts], got shape {list(logits.shape)}.")
+            raise LogicLensError(f"the encoder must return logits [batch, concepts], got shape {list(logits.shape)}.")
         if self.names is not None and logits.shape[1] != len(self.names):
-            raise LogicLensError(f"the encoder gives {logits.shape[1]} concepts, {len(self.names)} were named.")
+            raise LogicLensError(f"the encoder returns {logits.shape[1]} concepts, but names has {len(self.names)}.")
         return logits
 
     def concepts(self, x: Shaped[Tensor, "batch *features"]) -> Float[Tensor, "batch concept"]:
-        """g(x) as the network sees it: in [0, 1]; exactly 0 or 1 where concepts are hard."""
+        """Return g(x) as the network sees it: in [0, 1], and exactly 0 or 1 if `hard`."""
         return self.activate(self.concept_logits(x))
 
     def activate(
         self, logits: Float[Tensor, "batch concept"], interventions: Interventions | None = None
     ) -> Float[Tensor, "batch concept"]:
-        """From concept logits to what the network sees."""
+        """Turn concept logits into the concepts that the network sees."""
         if interventions:
             set_, values = self._set(logits, interventions)
             soft = self._with(logits, set_, values)
@@ -116,7 +118,7 @@ class ConceptBottleneck(nn.Module):
             soft = torch.softmax(logits, dim=-1) if self.exclusive else torch.sigmoid(logits)
         if not self.hard:
             return soft
-        # Straight through: the value is the bit, the gradient that of the soft concept. Their difference is exactly 0.
+        # Straight-through estimator: the value is the bit, the gradient is that of the soft concept.
         return boolean(soft).to(soft.dtype) + (soft - soft.detach())
 
     @torch.no_grad()
@@ -127,16 +129,17 @@ class ConceptBottleneck(nn.Module):
         *,
         answer: Literal["argmax", "threshold"] | None = None,
     ) -> Intervention:
-        """What happens where concepts are set: their value, in [0, 1], for all rows or one for each row.
+        """Set some concepts and return how concepts, logits and predictions change.
 
-        Where concepts are exclusive, those not named share what the named ones leave, in their old proportions: to set
-        one to 1 sets the others to 0.
+        If concepts are exclusive, the other concepts share the remaining probability in their old proportions: setting
+        one concept to 1 sets all others to 0.
 
         Args:
             x: raw inputs.
-            interventions: the value of each concept that is set, by name or number.
-            answer: how predictions are read: the largest logit (`"argmax"`; the default for several heads), or a yes
-                for each head whose probability is at least 0.5 (`"threshold"`; the default for one head).
+            interventions: the new value in [0, 1] of each concept, given by name or number; one value for all rows or
+                one for each row.
+            answer: how to read predictions: `"argmax"` takes the largest logit (the default for several heads),
+                `"threshold"` says yes for each head with a probability of at least 0.5 (the default for one head).
         """
         if answer not in ("argmax", "threshold", None):
             raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {answer!r}.")
@@ -148,11 +151,11 @@ class ConceptBottleneck(nn.Module):
         return Intervention(*seen, before, after, was, is_, (was != is_).reshape(len(was), -1).any(dim=1))
 
     def extra_repr(self) -> str:
-        """How concepts are made."""
+        """Return how logits become concepts."""
         return f"hard={self.hard}, exclusive={self.exclusive}"
 
     def _set(self, logits: Tensor, interventions: Interventions) -> tuple[Tensor, Tensor]:
-        """Which concepts are set, and the value of each on each row."""
+        """Return which concepts are set, and the value of each on each row."""
         n_rows, n_concepts = logits.shape
         set_ = torch.zeros(n_concepts, dtype=torch.bool, device=logits.device)
         values = torch.zeros_like(logits)
@@ -170,13 +173,13 @@ class ConceptBottleneck(nn.Module):
         return set_, values
 
     def _with(self, logits: Tensor, set_: Tensor, values: Tensor) -> Tensor:
-        """The soft concepts, with those in `set_` at their values."""
+        """Return the soft concepts, with those in `set_` at their values."""
         if not self.exclusive:
             return torch.where(set_, values, torch.sigmoid(logits))
         left = 1 - values.sum(dim=1, keepdim=True)
-        # Float sums of values such as 0.1 may pass 1 by a rounding.
+        # Float sums of values such as 0.1 may exceed 1 by a rounding error.
         if bool((left < -1e-6).any()):
-            raise LogicLensError("these concepts exclude each other: the values they are set to must not sum above 1.")
+            raise LogicLensError("these concepts exclude each other: their new values must not sum to more than 1.")
         if bool(set_.all()):
             return values
         shares = torch.softmax(logits.masked_fill(set_, -torch.inf), dim=-1)
@@ -196,6 +199,6 @@ class ConceptBottleneck(nn.Module):
 
 def _check_names(names: tuple[str, ...], n_concepts: int | None) -> None:
     if len(set(names)) != len(names) or not all(isinstance(name, str) and name for name in names):
-        raise LogicLensError("names must be texts, one for each concept and no two alike.")
+        raise LogicLensError("names must be distinct strings, one for each concept.")
     if n_concepts is not None and len(names) != n_concepts:
-        raise LogicLensError(f"the network takes {n_concepts} concepts, {len(names)} were named.")
+        raise LogicLensError(f"the network takes {n_concepts} concepts, but names has {len(names)}.")

@@ -1,4 +1,4 @@
-"""Concept encoders g: X → C for images: a small residual network, written here, and the scaling in front of it."""
+"""Concept encoders g: X → C for images: a small residual network, image scaling and augmentation."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from logiclens.nn.layers import check_sizes, seeded_linear
 Stem = Literal["small", "large"]
 
 MEASURED = 1024
-"""Images whose pixels are summed at a time."""
+"""Number of images whose pixels are summed at a time."""
 SHIFT = 2
-"""The most pixels by which `shifted` moves an image."""
+"""Largest number of pixels by which `shifted` moves an image."""
 LEAST_CROP = 0.6
-"""The least share of an image's height and width that `cropped` cuts out."""
+"""Smallest share of an image's height and width that `cropped` keeps."""
 
 
 class ImageScale(nn.Module):
-    """Brings images to channels of mean 0 and deviation 1, by the numbers of the images it was set with.
+    """Scale each channel of images to mean 0 and standard deviation 1, as measured on the training images.
 
-    Images of whole numbers (0 to 255) are divided by 255 first; others must lie in [0, 1] already. The two vectors are
-    part of the state, so that a saved encoder sees new images as it saw those of its training.
+    Whole numbers (0 to 255) are divided by 255 first; floats must be in [0, 1] already. Mean and deviation are part of
+    the state, so that a saved encoder scales new images as it scaled its training images.
 
     Args:
         channels: number of channels.
@@ -46,17 +46,17 @@ class ImageScale(nn.Module):
     deviation: Tensor
 
     def __init__(self, channels: int) -> None:
-        """Mean 0 and deviation 1, until `set`."""
+        """Start with mean 0 and deviation 1, until `set` or `measure` is called."""
         super().__init__()
         check_sizes(channels=channels)
         self.register_buffer("mean", torch.zeros(channels))
         self.register_buffer("deviation", torch.ones(channels))
 
     def measure(self, images: UInt8[Tensor, "rows channel height width"]) -> None:
-        """Take over the mean and the deviation of each channel from the images of a training run."""
+        """Set the mean and the deviation of each channel to those of the training images."""
         total, squares = (torch.zeros(images.shape[1], dtype=torch.int64) for _ in range(2))
         for part in torch.split(images, MEASURED):
-            # Whole numbers: the sums are exact, on every device and in any order.
+            # Sums of whole numbers are exact on every device and in any order.
             total += part.sum(dim=(0, 2, 3), dtype=torch.int64).cpu()
             squares += part.int().square().sum(dim=(0, 2, 3), dtype=torch.int64).cpu()
         n_pixels = images.numel() // images.shape[1]
@@ -66,15 +66,15 @@ class ImageScale(nn.Module):
 
     @torch.no_grad()
     def set(self, mean: Float[Tensor, " channel"], deviation: Float[Tensor, " channel"]) -> None:
-        """Take over the mean and the deviation of each channel, on the scale of [0, 1]."""
+        """Set the mean and the deviation of each channel, on the scale of [0, 1]."""
         self.mean.copy_(mean)
-        # A channel that never varies holds nothing; dividing by its deviation of 0 would make it NaN.
+        # A constant channel has deviation 0; dividing by it would give NaN.
         self.deviation.copy_(torch.where(deviation > 0, deviation, torch.ones_like(deviation)))
 
     def forward(
         self, images: Shaped[Tensor, "batch channel height width"]
     ) -> Float[Tensor, "batch channel height width"]:
-        """(x − mean) / deviation."""
+        """Return (x − mean) / deviation."""
         if images.shape[1] != len(self.mean):
             raise LogicLensError(f"this encoder takes images of {len(self.mean)} channel(s), got {images.shape[1]}.")
         mean, deviation = self.mean.view(-1, 1, 1), self.deviation.view(-1, 1, 1)
@@ -82,20 +82,20 @@ class ImageScale(nn.Module):
         return (images.to(mean.dtype) - scale * mean) / (scale * deviation)
 
     def extra_repr(self) -> str:
-        """The number of channels."""
+        """Return the number of channels."""
         return f"channels={len(self.mean)}"
 
 
 class BasicBlock(nn.Module):
-    """Two 3x3 convolutions around which the input is carried: relu(bn(conv(relu(bn(conv(x))))) + shortcut(x)).
+    """A residual block of two 3x3 convolutions: relu(bn(conv(relu(bn(conv(x))))) + shortcut(x)).
 
-    The shortcut is the identity where the shape stays, else a 1x1 convolution with the same stride.
+    The shortcut is the identity if the shape stays the same, else a 1x1 convolution with the same stride.
 
     Args:
-        channels_in: number of channels coming in.
-        channels_out: number of channels going out.
-        stride: by how much height and width shrink.
-        generator: where the initial weights come from.
+        channels_in: number of input channels.
+        channels_out: number of output channels.
+        stride: factor by which height and width shrink. Default: 1.
+        generator: random generator of the initial weights; torch's global one by default.
 
     Example:
         >>> BasicBlock(4, 8, stride=2)(torch.rand(2, 4, 6, 6)).shape
@@ -118,7 +118,7 @@ class BasicBlock(nn.Module):
             )
 
     def forward(self, x: Float[Tensor, "batch c_in h_in w_in"]) -> Float[Tensor, "batch c_out h_out w_out"]:
-        """The block's answer, never below 0."""
+        """Return the output of the block, which is never negative."""
         hidden = F.relu(self.norm1(self.conv1(x)))
         return F.relu(self.norm2(self.conv2(hidden)) + self.shortcut(x))
 
@@ -126,16 +126,16 @@ class BasicBlock(nn.Module):
 class ResNet10(nn.Module):
     """A residual network of ten layers with weights: a stem, four stages of one block each, and a linear layer.
 
-    The stages have `width`, 2, 4 and 8 times `width` channels; each after the first halves height and width. Gives
-    logits. It scales images itself (`scale`), so that pixels from 0 to 255 can be passed as they are.
+    The stages have 1, 2, 4 and 8 times `width` channels; each after the first halves height and width. The network
+    returns logits. It scales images itself (`scale`), so that pixels from 0 to 255 can be passed unchanged.
 
     Args:
-        in_channels: channels of the images.
+        in_channels: number of channels of the images.
         n_outputs: number of concepts.
-        width: channels of the first stage.
-        stem: `"small"` (3x3, keeps the size; for 28x28) or `"large"` (7x7 with stride 2 and max pooling, which
-            divides the size by 4; for 128x128 and larger).
-        generator: where the initial weights come from.
+        width: number of channels of the first stage. Default: 64.
+        stem: `"small"` (the default; 3x3, keeps the size; for 28x28) or `"large"` (7x7 with stride 2 and max pooling,
+            which divides the size by 4; for 128x128 and larger).
+        generator: random generator of the initial weights; torch's global one by default.
 
     Example:
         >>> ResNet10(1, 10, width=8)(torch.zeros(2, 1, 28, 28, dtype=torch.uint8)).shape
@@ -154,12 +154,12 @@ class ResNet10(nn.Module):
         stem: Stem = "small",
         generator: torch.Generator | None = None,
     ) -> None:
-        """Build the layers in order, drawing their weights from `generator`."""
+        """Build the layers in order and draw their weights from `generator`."""
         super().__init__()
         check_sizes(in_channels=in_channels, n_outputs=n_outputs, width=width)
         if stem not in ("small", "large"):
             raise LogicLensError(f"stem must be 'small' (for 28x28) or 'large' (for 128x128), got {stem!r}.")
-        self.in_channels, self.n_outputs, self.width, self.stem_kind = in_channels, n_outputs, width, stem
+        self.in_channels, self.n_outputs, self.width = in_channels, n_outputs, width
         self.scale = ImageScale(in_channels)
         size, stride = (3, 1) if stem == "small" else (7, 2)
         first = _conv(in_channels, width, size, stride, generator)
@@ -175,7 +175,7 @@ class ResNet10(nn.Module):
         self.linear = seeded_linear(widths[-1], n_outputs, generator)
 
     def forward(self, images: Shaped[Tensor, "batch channel height width"]) -> Float[Tensor, "batch concept"]:
-        """One logit per concept."""
+        """Return one logit per concept."""
         features = self.stages(self.stem(self.scale(images)))
         logits: Tensor = self.linear(features.mean(dim=(-2, -1)))
         return logits
@@ -184,7 +184,7 @@ class ResNet10(nn.Module):
 def shifted(
     images: UInt8[Tensor, "batch channel height width"], generator: torch.Generator
 ) -> UInt8[Tensor, "batch channel height width"]:
-    """Each image moved by up to two pixels in both directions, with 0 where nothing comes in."""
+    """Move each image by up to two pixels in both directions and fill the border with 0."""
     n, _, height, width = images.shape
     device = images.device
     by = torch.randint(0, 2 * SHIFT + 1, (2, n, 1), generator=generator, device=device)
@@ -192,14 +192,14 @@ def shifted(
     columns = by[1] + torch.arange(width, device=device)
     padded = F.pad(images, [SHIFT] * 4)
     image = torch.arange(n, device=device).view(-1, 1, 1)
-    # The slice between the indices puts channels last: in memory that is what convolutions like.
+    # The slice between the indices puts channels last in memory, which makes convolutions faster.
     return padded[image, :, rows.unsqueeze(2), columns.unsqueeze(1)].permute(0, 3, 1, 2)
 
 
 def cropped(
     images: UInt8[Tensor, "batch channel height width"], generator: torch.Generator
 ) -> Float[Tensor, "batch channel height width"]:
-    """A random part of each image, mirrored or not, at full size; in [0, 1]."""
+    """Cut a random part out of each image, resize it to full size and mirror half of them; return values in [0, 1]."""
     n, device = len(images), images.device
     drawn = torch.rand(5, n, generator=generator, device=device)
     size = LEAST_CROP + (1 - LEAST_CROP) * drawn[:2]
@@ -213,7 +213,7 @@ def cropped(
 
 
 def set_scale(encoder: nn.Module, rows: Tensor) -> None:
-    """Let the encoder's scaling take over the mean and deviation of images; a matrix passes as it is."""
+    """Measure the mean and deviation of images for the encoder's `ImageScale`; do nothing for a matrix."""
     if rows.ndim != 4:
         return
     scales = [module for module in encoder.modules() if isinstance(module, ImageScale)]
@@ -226,16 +226,16 @@ def set_scale(encoder: nn.Module, rows: Tensor) -> None:
 
 
 def device_of(name: str | None) -> torch.device:
-    """The device with a name; without one, a CUDA device where there is one, else the CPU."""
+    """Return the named device; by default a CUDA device if there is one, else the CPU."""
     there = torch.cuda.is_available()
     if name is not None and name.startswith("cuda") and not there:
-        raise LogicLensError(f"device={name!r} was asked for, but torch sees no CUDA device: pass None or 'cpu'.")
+        raise LogicLensError(f"device={name!r} was requested, but torch sees no CUDA device: pass None or 'cpu'.")
     return torch.device(("cuda" if there else "cpu") if name is None else name)
 
 
 @contextmanager
 def placed(module: nn.Module, device: torch.device) -> Iterator[None]:
-    """On the device inside, with kernels laid out for it; back where it was, laid out as usual, afterwards."""
+    """Move a module to a device for the `with` block, in the memory layout that is fastest there, and back."""
     first = next(module.parameters(), None)
     before = torch.device("cpu") if first is None else first.device
     module.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -246,13 +246,13 @@ def placed(module: nn.Module, device: torch.device) -> Iterator[None]:
 
 
 def on_device(rows: Tensor, device: torch.device) -> Tensor:
-    """Rows on a device, images with their channels last in memory."""
+    """Return rows on a device, images with their channels last in memory."""
     return rows.to(device, memory_format=torch.channels_last if rows.ndim == 4 else torch.preserve_format)
 
 
 @contextmanager
 def training(module: nn.Module, on: bool = True) -> Iterator[None]:
-    """Training mode inside, or evaluation mode; every part's own mode again afterwards."""
+    """Switch a module to training mode (or evaluation mode) for the `with` block; restore the mode of every part."""
     modes = {part: part.training for part in module.modules()}
     module.train(on)
     try:
@@ -265,19 +265,27 @@ def training(module: nn.Module, on: bool = True) -> Iterator[None]:
 def forward_all(
     module: nn.Module, call: Callable[[Tensor], Tensor], rows: Tensor, *, batch_size: int, device: torch.device
 ) -> Tensor:
-    """What `call`, a method of a module on the device, gives for all rows: in evaluation mode, float32, on the CPU."""
+    """Apply `call`, a method of `module`, to all rows in evaluation mode; return float32 on the CPU.
+
+    Args:
+        module: the module, which is on `device` already.
+        call: the method to apply to each batch.
+        rows: the inputs.
+        batch_size: number of rows per call.
+        device: where to run.
+    """
     with training(module, False), torch.no_grad():
-        # Put together on the device: one transfer back, and no waiting between batches.
+        # Concatenate on the device: one transfer back, and no synchronisation between batches.
         return torch.cat([call(on_device(part, device)).float() for part in torch.split(rows, batch_size)]).cpu()
 
 
 def _conv(channels_in: int, channels_out: int, size: int, stride: int, generator: torch.Generator | None) -> nn.Conv2d:
     check_sizes(channels_in=channels_in, channels_out=channels_out)
-    # Not nn.Conv2d's own first weights: drawing them would move torch's global generator.
+    # Skip the initialisation of nn.Conv2d, which would advance torch's global generator.
     layer: nn.Conv2d = nn.utils.skip_init(  # type: ignore[no-untyped-call]
         nn.Conv2d, channels_in, channels_out, size, stride=stride, padding=size // 2, bias=False
     )
     with torch.no_grad():
-        # He's rule, by the paths going out: activations keep their size through the ReLUs, whatever the width.
+        # He initialisation by fan-out: the variance of activations is the same at every width.
         layer.weight.normal_(0, math.sqrt(2 / (channels_out * size * size)), generator=generator)
     return layer

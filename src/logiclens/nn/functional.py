@@ -32,7 +32,7 @@ THRESHOLD = 0.5
 
 
 def strength(weight: Float[Tensor, "*model klass hidden concept"]) -> Float[Tensor, "*model klass concept"]:
-    """γ, eq. (gamma): the L1 norm of the weights leaving each concept. Derivative: `strength_gradient`.
+    """Return γ, eq. (gamma): the L1 norm of the weights leaving each concept. Derivative: `strength_gradient`.
 
     >>> strength(torch.tensor([[[1.0, 0.0], [-2.0, 0.5]]]))
     tensor([[3.0000, 0.5000]])
@@ -55,7 +55,7 @@ def log_relevance(
     temperature: float | Tensor,
     keep: Bool[Tensor, "*model klass concept"] | None = None,
 ) -> Float[Tensor, "*model klass concept"]:
-    """Log α̃, eq. (drop): (γ − max γ)/τ over the kept concepts. Derivative: `log_relevance_gradient`.
+    """Return log α̃, eq. (drop): (γ − max γ)/τ over the kept concepts. Derivative: `log_relevance_gradient`.
 
     The result is at most 0, so that no temperature makes its exponential overflow.
     """
@@ -89,7 +89,7 @@ def relevance(
     *,
     log_tilde: Float[Tensor, "*model klass concept"] | None = None,
 ) -> Float[Tensor, "*model klass concept"]:
-    """α̃, eq. (drop): attention divided by its largest value, so the most relevant concept has 1.
+    """Return α̃, eq. (drop): attention divided by its largest value, so that the most relevant concept has 1.
 
     α_j / max α = exp((γ_j − max γ)/τ): the normaliser of the softmax cancels, and nothing overflows. Derivative: α̃
     itself with respect to log α̃, which `fold_gradient` uses, and then `log_relevance_gradient`.
@@ -108,7 +108,7 @@ def relevance(
 
 
 def relevant(relevance: Float[Tensor, "klass concept"], threshold: float = THRESHOLD) -> Bool[Tensor, "klass concept"]:
-    """μ, eq. (sparse): which concepts a head uses.
+    """Return μ, eq. (sparse): which concepts each head uses.
 
     >>> relevant(torch.tensor([[1.0, 0.5, 0.49]]))
     tensor([[ True,  True, False]])
@@ -118,7 +118,7 @@ def relevant(relevance: Float[Tensor, "klass concept"], threshold: float = THRES
 
 
 def boolean(concepts: Float[Tensor, "*batch concept"], threshold: float = THRESHOLD) -> Bool[Tensor, "*batch concept"]:
-    """c̄, eq. (sparse): the Boolean reading of concepts in [0, 1].
+    """Return c̄, eq. (sparse): concepts in [0, 1] as Boolean values.
 
     >>> boolean(torch.tensor([0.1, 0.5, 0.9]))
     tensor([False,  True,  True])
@@ -133,7 +133,9 @@ def log_attention(
     *,
     log_tilde: Float[Tensor, "*model klass concept"] | None = None,
 ) -> Float[Tensor, "*model klass concept"]:
-    """Log α, eq. (alpha). In logarithms, because γ/τ may be 10⁴ and exp(89) is infinite in float32.
+    """Return log α, eq. (alpha).
+
+    The result is a logarithm because γ/τ may be 10⁴, and exp(89) is infinite in float32.
 
     Args:
         strength: γ.
@@ -149,7 +151,7 @@ def attention(
     temperature: float | Tensor,
     keep: Bool[Tensor, "*model klass concept"] | None = None,
 ) -> Float[Tensor, "*model klass concept"]:
-    """α, eq. (alpha): the softmax of γ/τ over concepts; a concept not kept takes no part.
+    """Return α, eq. (alpha): the softmax of γ/τ over the kept concepts, and 0 for the others.
 
     >>> attention(torch.tensor([[1.0, 1.0, 5.0]]), 0.6, torch.tensor([[True, True, False]]))
     tensor([[0.5000, 0.5000, 0.0000]])
@@ -165,7 +167,7 @@ def entropy(
     *,
     log_alpha: Float[Tensor, "*model klass concept"] | None = None,
 ) -> Float[Tensor, "*model klass"]:
-    """H(α), eq. (ent): 0 when one concept has all the attention, log k when k concepts share it equally.
+    """Return H(α), eq. (ent): 0 when one concept has all the attention, log k when k concepts share it equally.
 
     Derivative: `entropy_gradient`.
 
@@ -197,7 +199,7 @@ def entropy_gradient(
 
 
 def _weighted_log(log_alpha: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
-    """α and α log α, both 0 for a concept that is not kept."""
+    """Return α and α log α, both 0 for a concept that is not kept."""
     alpha = log_alpha.exp()
     if keep is not None:
         # A concept not kept has log α = −inf; 0 · −inf is NaN, so it leaves before the product.
@@ -211,7 +213,7 @@ def fold(
     *,
     out: Float[Tensor, "*model klass hidden concept"] | None = None,
 ) -> Float[Tensor, "*model klass hidden concept"]:
-    """W ⊙ α̃: the relevance of concepts folded into the weights of eq. (forward). Derivative: `fold_gradient`."""
+    """Return W ⊙ α̃, the weights of eq. (forward) scaled by relevance. Derivative: `fold_gradient`."""
     return torch.mul(weight, relevance.unsqueeze(-2), out=out)
 
 
@@ -222,9 +224,9 @@ def fold_gradient(
     *,
     out: Float[Tensor, "*model klass hidden concept"],
 ) -> Float[Tensor, "*model klass concept"]:
-    """Write the derivative of `fold` with respect to W to `out`; return that with respect to log α̃.
+    """Write the derivative of `fold` with respect to W to `out`; return its derivative with respect to log α̃.
 
-    With respect to the logarithm, because ∂α̃/∂log α̃ = α̃ makes it Σ_h flow ⊙ `folded`.
+    The second derivative is taken at the logarithm because ∂α̃/∂log α̃ = α̃ makes it Σ_h flow ⊙ `folded`.
     """
     torch.mul(flow, relevance.unsqueeze(-2), out=out)
     return (flow * folded).sum(dim=-2)
@@ -237,7 +239,10 @@ def affine(
     *,
     out: Float[Tensor, "*head out row"] | None = None,
 ) -> Float[Tensor, "*head out row"]:
-    """W x + b for rows that lie side by side, for one matrix or one per head. Derivative: `affine_gradient`."""
+    """Return W x + b for rows that lie side by side, with one matrix or one matrix per head.
+
+    Derivatives: `affine_gradient` with respect to W and b, `affine_flow` with respect to x.
+    """
     if bias is None:
         return torch.matmul(weight, rows, out=out)
     return (torch.addmm if weight.ndim == 2 else torch.baddbmm)(bias, weight, rows, out=out)
@@ -253,7 +258,7 @@ def affine_gradient(
 ) -> None:
     """Write the derivatives of `affine` with respect to W and b: flow xᵀ and Σ_row flow.
 
-    With the buffer `turned` the product is taken as (x flowᵀ)ᵀ, which is faster where x is narrow.
+    With the buffer `turned` the product is computed as (x flowᵀ)ᵀ, which is faster if x is narrow.
     """
     if turned is None:
         torch.bmm(flow, rows, out=weight_out)
@@ -280,14 +285,14 @@ def entropy_linear(
     bias: Float[Tensor, "klass hidden"] | None,
     relevance: Float[Tensor, "klass concept"],
 ) -> Float[Tensor, "*batch klass hidden"]:
-    """h, eq. (forward): W(c ⊙ α̃) + b, computed as c (W ⊙ α̃)ᵀ + b.
+    """Return h, eq. (forward): W(c ⊙ α̃) + b, computed as c (W ⊙ α̃)ᵀ + b.
 
-    Folding α̃ into the weights gives one matrix product and never builds [klass, batch, concept].
+    Multiplying α̃ into the weights needs one matrix product and never builds [klass, batch, concept].
     """
     folded = fold(weight, relevance).flatten(0, 1)
     rows = concepts.reshape(-1, concepts.shape[-1]).t()
     out = affine(folded, rows, None if bias is None else bias.reshape(-1, 1))
-    # In memory [klass, hidden, batch]: the layers of each head then work on whole matrices, and nothing is copied.
+    # The memory layout is [klass, hidden, batch], so that the next layers work on whole matrices without a copy.
     heads = out.reshape(*weight.shape[:2], rows.shape[1]).permute(2, 0, 1)
     return heads.reshape(*concepts.shape[:-1], *weight.shape[:2])
 
@@ -297,14 +302,14 @@ def independent_linear(
     weight: Float[Tensor, "klass out width"],
     bias: Float[Tensor, "klass out"] | None,
 ) -> Float[Tensor, "*batch klass out"]:
-    """A linear map of its own for each head: W^i x^i + b^i, as one batched matrix product."""
+    """Apply a separate linear map to each head: W^i x^i + b^i, as one batched matrix product."""
     rows = hidden.reshape(-1, *hidden.shape[-2:]).permute(1, 2, 0)
     out = affine(weight, rows, None if bias is None else bias.unsqueeze(-1))
     return out.permute(2, 0, 1).reshape(*hidden.shape[:-1], weight.shape[1])
 
 
 def cross_entropy(log_p: Float[Tensor, "*axes"], weight: Float[Tensor, "*axes_and_side"]) -> Float[Tensor, "*side"]:
-    """−Σ w log p, the first term of eq. (loss) for one class per row. Derivative: `cross_entropy_gradient`.
+    """Return −Σ w log p, the first term of eq. (loss) for one class per row. Derivative: `cross_entropy_gradient`.
 
     Args:
         log_p: the log softmax of the logits over classes.
@@ -329,7 +334,7 @@ def cross_entropy_gradient(
 def binary_cross_entropy(
     logits: Float[Tensor, "*axes"], yes: Float[Tensor, "*axes_and_side"], no: Float[Tensor, "*axes_and_side"]
 ) -> Float[Tensor, "*side"]:
-    """−Σ (yes log σ(z) + no log σ(−z)), the first term of eq. (loss) for several labels per row.
+    """Return −Σ (yes log σ(z) + no log σ(−z)), the first term of eq. (loss) for several labels per row.
 
     Derivative: `binary_cross_entropy_gradient`.
 
@@ -355,10 +360,10 @@ def binary_cross_entropy_gradient(
 
 
 def weighted_sum(*terms: tuple[Tensor, Tensor]) -> Float[Tensor, "*side"]:
-    """Σ weight · value of all terms (weight, value), over all axes.
+    """Return Σ weight · value over all axes and all terms (weight, value).
 
-    Where weights have one axis more than values, `[group, model, side, klass, row]` for `[group, model, klass, row]`,
-    the sum is over classes and rows alone: one number for each group, model and side.
+    If weights have one axis more than values, `[group, model, side, klass, row]` for `[group, model, klass, row]`, sum
+    over classes and rows only, and return one number for each group, model and side.
     """
     if terms[0][0].ndim == terms[0][1].ndim:
         return sum((weight * value for weight, value in terms[1:]), terms[0][0] * terms[0][1]).sum()
@@ -370,7 +375,7 @@ def _sum_by_side(
     weight: Float[Tensor, "group model side klass row"], values: Float[Tensor, "group model klass row"]
 ) -> Float[Tensor, "group model side"]:
     if values.is_cuda:
-        # A long product with a single column would keep one core of many busy.
+        # A matrix product with a single column would use one multiprocessor of many.
         return (weight * values.unsqueeze(2)).sum(dim=(-1, -2))
     n_models = weight.shape[0] * weight.shape[1]
     product = torch.bmm(weight.view(n_models, weight.shape[2], -1), values.reshape(n_models, -1, 1))
@@ -378,7 +383,7 @@ def _sum_by_side(
 
 
 def l1_norm(weight: Tensor, dim: tuple[int, ...] | None = None) -> Tensor:
-    """Σ |w| over some axes, by default over all. Derivative: `l1_norm_gradient`."""
+    """Return Σ |w| over some axes, by default over all. Derivative: `l1_norm_gradient`."""
     return weight.abs().sum(dim=dim)
 
 
@@ -388,14 +393,18 @@ def l1_norm_gradient(flow: Tensor, weight: Tensor, *, into: Tensor) -> None:
 
 
 def entropy_layers(model: torch.nn.Module) -> Iterator[EntropyLogicLayer]:
-    """Every entropy layer of a model, at any depth, in the order of registration."""
+    """Return every entropy layer of a model, at any depth, in the order of registration."""
     from logiclens.nn.layers import EntropyLogicLayer
 
     return (module for module in model.modules() if isinstance(module, EntropyLogicLayer))
 
 
 def first_entropy_layer(model: torch.nn.Module) -> EntropyLogicLayer:
-    """The entropy layer that the concepts enter; raises where a model has none."""
+    """Return the entropy layer that the concepts enter.
+
+    Raises:
+        NoEntropyLayer: if the model has none.
+    """
     for layer in entropy_layers(model):
         return layer
     raise NoEntropyLayer(
@@ -405,13 +414,13 @@ def first_entropy_layer(model: torch.nn.Module) -> EntropyLogicLayer:
 
 
 def entropy_logic_loss(model: torch.nn.Module) -> Float[Tensor, ""]:
-    """Σ_i H(α^i), the second term of eq. (loss), over every entropy layer of a model at any depth."""
+    """Return Σ_i H(α^i), the second term of eq. (loss), over every entropy layer of a model at any depth."""
     first_entropy_layer(model)
     return torch.stack([layer.entropy().sum() for layer in entropy_layers(model)]).sum()
 
 
 def l1_loss(model: torch.nn.Module) -> Float[Tensor, ""]:
-    """The sum of |w| over all weight matrices of a model; biases are left out.
+    """Return the sum of |w| over all weight matrices of a model, without biases.
 
     >>> l1_loss(torch.nn.Linear(2, 1)).ndim
     0
@@ -419,9 +428,9 @@ def l1_loss(model: torch.nn.Module) -> Float[Tensor, ""]:
     norms = [
         l1_norm(parameter)
         for name, parameter in model.named_parameters()
-        # A bias of a layer with heads is a matrix too, [klass, hidden]: its name tells it from a weight.
+        # The bias of a layer with heads is a matrix too, [klass, hidden]; only its name differs from a weight.
         if parameter.ndim >= 2 and parameter.requires_grad and name.rpartition(".")[2] != "bias"
     ]
     if not norms:
-        raise LogicLensError(f"{type(model).__name__} has no weight matrix to take an L1 norm of.")
+        raise LogicLensError(f"{type(model).__name__} has no weight matrix, so it has no L1 norm.")
     return torch.stack(norms).sum()

@@ -17,17 +17,17 @@ from logiclens.nn import functional
 class EntropyLogicLayer(nn.Module):
     """The entropy-based linear layer: h^i = W^i (c ⊙ α̃^i) + b^i for every class i.
 
-    Concepts compete inside each head through a softmax of the L1 norms of their weights; the winners pass
-    unchanged, the losers are scaled towards 0. Relevance is a function of the weights alone, so it can be
-    read from a freshly loaded model, and the layer keeps no tensor of a forward pass.
+    In each head, a softmax over the L1 norms of the weights decides which concepts are relevant. The strongest concept
+    passes unchanged, the others are scaled towards 0. Relevance depends on the weights alone, so that it can be read
+    from a loaded model without a forward pass.
 
     Args:
         in_features: number of concepts.
         out_features: width of each head.
         n_classes: number of heads.
-        temperature: τ > 0; low values leave few concepts relevant.
-        bias: whether heads have a bias.
-        generator: where the initial weights come from.
+        temperature: τ > 0; a low value leaves few concepts relevant. Default: 0.6.
+        bias: whether heads have a bias. Default: True.
+        generator: random generator of the initial weights; torch's global one by default.
 
     Example:
         >>> layer = EntropyLogicLayer(4, 10, n_classes=3)
@@ -63,33 +63,33 @@ class EntropyLogicLayer(nn.Module):
         self.register_buffer("keep", torch.ones(n_classes, in_features, dtype=torch.bool))
 
     def forward(self, concepts: Float[Tensor, "*batch concept"]) -> Float[Tensor, "*batch klass hidden"]:
-        """h, eq. (forward)."""
+        """Return h, eq. (forward)."""
         if concepts.shape[-1] != self.in_features:
             raise LogicLensError(f"this layer takes {self.in_features} concepts, got {concepts.shape[-1]}.")
         return functional.entropy_linear(concepts, self.weight, self.bias, self.relevance())
 
     def strength(self) -> Float[Tensor, "klass concept"]:
-        """γ, eq. (gamma)."""
+        """Return γ, eq. (gamma)."""
         return functional.strength(self.weight)
 
     def attention(self) -> Float[Tensor, "klass concept"]:
-        """α, eq. (alpha)."""
+        """Return α, eq. (alpha)."""
         return functional.attention(self.strength(), self.temperature, self.keep)
 
     def relevance(self) -> Float[Tensor, "klass concept"]:
-        """α̃, eq. (drop); exactly 0 for a concept that is not kept."""
+        """Return α̃, eq. (drop); it is exactly 0 for a concept that is not kept."""
         return functional.relevance(self.strength(), self.temperature, self.keep)
 
     def relevant(self, threshold: float = functional.THRESHOLD) -> Bool[Tensor, "klass concept"]:
-        """μ, eq. (sparse): the concepts of each head with relevance at least `threshold`."""
+        """Return μ, eq. (sparse): the concepts of each head with relevance at least `threshold` (0.5 by default)."""
         return functional.relevant(self.relevance(), threshold)
 
     def entropy(self) -> Float[Tensor, " klass"]:
-        """H(α), eq. (ent), one number per head."""
+        """Return H(α), eq. (ent), one number per head."""
         return functional.entropy(self.strength(), self.temperature, self.keep)
 
     def extra_repr(self) -> str:
-        """The sizes, as other torch layers print them."""
+        """Return the sizes, as other torch layers print them."""
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, n_classes={self.n_classes}, "
             f"temperature={self.temperature:g}, bias={self.bias is not None}"
@@ -97,15 +97,15 @@ class EntropyLogicLayer(nn.Module):
 
 
 class LinearIndependent(nn.Module):
-    """A linear layer of its own for each head: h^i = W^i x^i + b^i.
+    """A separate linear layer for each head: h^i = W^i x^i + b^i.
 
     Args:
-        in_features: width of each head coming in.
-        out_features: width of each head going out; must be 1 when `top`.
+        in_features: input width of each head.
+        out_features: output width of each head; must be 1 if `top`.
         n_classes: number of heads.
-        top: whether this is the last layer, which gives `[batch, classes]`.
-        bias: whether heads have a bias.
-        generator: where the initial weights come from.
+        top: whether this is the last layer, which returns `[batch, classes]`. Default: False.
+        bias: whether heads have a bias. Default: True.
+        generator: random generator of the initial weights; torch's global one by default.
 
     Example:
         >>> hidden = torch.rand(8, 3, 10)
@@ -130,13 +130,13 @@ class LinearIndependent(nn.Module):
         check_sizes(in_features=in_features, out_features=out_features, n_classes=n_classes)
         if top and out_features != 1:
             raise LogicLensError(
-                f"the top layer gives one number per class: out_features must be 1, got {out_features}."
+                f"the top layer returns one number per class: out_features must be 1, got {out_features}."
             )
         self.in_features, self.out_features, self.n_classes, self.top = in_features, out_features, n_classes, top
         self.weight, self.bias = _head_parameters(n_classes, out_features, in_features, bias, generator)
 
     def forward(self, hidden: Float[Tensor, "*batch klass hidden"]) -> Float[Tensor, "*batch klass *out"]:
-        """Apply each head to its own slice."""
+        """Apply each head to its own slice of the input."""
         if hidden.shape[-2:] != (self.n_classes, self.in_features):
             raise LogicLensError(
                 f"this layer takes [batch, {self.n_classes}, {self.in_features}] "
@@ -146,7 +146,7 @@ class LinearIndependent(nn.Module):
         return out.squeeze(-1) if self.top else out
 
     def extra_repr(self) -> str:
-        """The sizes, as other torch layers print them."""
+        """Return the sizes, as other torch layers print them."""
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"n_classes={self.n_classes}, top={self.top}, bias={self.bias is not None}"
@@ -154,7 +154,7 @@ class LinearIndependent(nn.Module):
 
 
 def check_sizes(**sizes: int) -> None:
-    """Every size must be at least 1."""
+    """Raise an error unless every size is a whole number of at least 1."""
     for name, size in sizes.items():
         if not isinstance(size, Integral):
             raise LogicLensError(f"{name} must be a whole number, got {size!r}.")
@@ -163,9 +163,9 @@ def check_sizes(**sizes: int) -> None:
 
 
 def seeded_linear(width_in: int, width_out: int, generator: torch.Generator | None) -> nn.Linear:
-    """A plain linear layer whose first weights come from `generator`, by torch's own rule."""
+    """Return a linear layer with initial weights from `generator`, drawn as torch draws them."""
     check_sizes(in_features=width_in, out_features=width_out)
-    # Not nn.Linear's own first weights: drawing them would move torch's global generator.
+    # Skip the initialisation of nn.Linear, which would advance torch's global generator.
     layer: nn.Linear = nn.utils.skip_init(nn.Linear, width_in, width_out)  # type: ignore[no-untyped-call]
     bound = width_in**-0.5
     with torch.no_grad():
@@ -177,9 +177,9 @@ def seeded_linear(width_in: int, width_out: int, generator: torch.Generator | No
 def _head_parameters(
     n_classes: int, out_features: int, in_features: int, bias: bool, generator: torch.Generator | None
 ) -> tuple[nn.Parameter, nn.Parameter | None]:
-    """Uniform in ±1/√in for each head: the initialisation of `torch.nn.Linear`.
+    """Draw weights uniformly in ±1/√in for each head, the initialisation of `torch.nn.Linear`.
 
-    The bound must not shrink with the number of heads or their width, or relevance starts out flat.
+    The bound must not shrink with the number or the width of heads, or all concepts start out equally relevant.
     """
     bound = 1 / math.sqrt(in_features)
     weight = torch.empty(n_classes, out_features, in_features).uniform_(-bound, bound, generator=generator)
@@ -191,16 +191,16 @@ def _head_parameters(
 
 
 class EntropyNet(nn.Module):
-    """An entropy layer followed by a small network for each class; gives logits `[batch, classes]`.
+    """An entropy layer followed by a small network for each class; returns logits `[batch, classes]`.
 
     Args:
         n_concepts: number of concepts.
         n_classes: number of heads; 1 for a single yes/no question.
-        hidden: widths of the hidden layers; the first is the entropy layer's.
-        shared_tail: whether all heads share the weights behind the entropy layer.
-        temperature: τ of the entropy layer.
-        activation: makes the activation between layers (the paper's text says ReLU).
-        generator: where the initial weights come from.
+        hidden: widths of the hidden layers, the first of which is the entropy layer. Default: (20,).
+        shared_tail: whether all heads share the weights after the entropy layer. Default: False.
+        temperature: τ of the entropy layer. Default: 0.6.
+        activation: class of the activation between layers. Default: `torch.nn.ReLU`, as in the paper.
+        generator: random generator of the initial weights; torch's global one by default.
 
     Example:
         >>> network = EntropyNet(90, 2, hidden=(20, 10))
@@ -222,10 +222,10 @@ class EntropyNet(nn.Module):
         activation: type[nn.Module] = nn.ReLU,
         generator: torch.Generator | None = None,
     ) -> None:
-        """Build the layers in order, drawing their weights from `generator`."""
+        """Build the layers in order and draw their weights from `generator`."""
         super().__init__()
         if not isinstance(hidden, Sequence) or len(hidden) == 0:
-            raise LogicLensError("hidden needs at least one width: the entropy layer's own, such as hidden=(20,).")
+            raise LogicLensError("hidden needs at least one width, that of the entropy layer, such as hidden=(20,).")
         self.n_concepts, self.n_classes = n_concepts, n_classes
         self.hidden, self.shared_tail, self.activation = tuple(hidden), shared_tail, activation
         self.entropy = EntropyLogicLayer(n_concepts, hidden[0], n_classes, temperature, generator=generator)
@@ -243,6 +243,6 @@ class EntropyNet(nn.Module):
         self.tail = nn.Sequential(*tail)
 
     def forward(self, concepts: Float[Tensor, "*batch concept"]) -> Float[Tensor, "*batch klass"]:
-        """One logit per class."""
+        """Return one logit per class."""
         logits: Tensor = self.tail(self.entropy(concepts))
         return logits

@@ -22,13 +22,13 @@ from logiclens.nn import functional
 from logiclens.nn.layers import EntropyLogicLayer, EntropyNet, LinearIndependent
 
 SLOPES: dict[type[nn.Module], float] = {nn.ReLU: 0.0, nn.LeakyReLU: 0.01}
-"""Activations whose gradient can be read from their output, with their slope below 0."""
+"""Activations whose derivative can be computed from their output, with their slope below 0."""
 NARROW = 16
-"""A product with fewer columns than that takes a CPU twice as long as the same product turned round."""
+"""Number of columns below which a CPU computes a matrix product twice as fast if it is transposed."""
 
 
 def stackable(network: nn.Module) -> TypeGuard[EntropyNet]:
-    """Whether the passes written out here are those of a network: heads of their own, nothing hooked in or frozen."""
+    """Return whether `Stack` can train a network: untied heads, a known activation, no hooks, nothing frozen."""
     if type(network) is not EntropyNet or network.shared_tail or network.activation not in SLOPES:
         return False
     kinds = [network.activation, LinearIndependent] * len(network.hidden)
@@ -45,12 +45,19 @@ def stackable(network: nn.Module) -> TypeGuard[EntropyNet]:
 
 @dataclass(frozen=True, eq=False)
 class StackedRows:
-    """The rows of all groups, side by side, and what each model is told of them.
+    """The rows of all groups, side by side, and their weights for each model.
 
-    The first `n_train` columns are those that models learn from; they and the others choose the epoch. `weight` is
-    what a yes counts in the loss, as a share of all; `count` what it counts in the accuracy, out of `whole`: for
-    learning, and for choosing. Where a class says no as well (`multilabel`), `weight_no` and `count_no` are what a no
-    counts.
+    The axis of length 2 has training rows first and validation rows second.
+
+    Attributes:
+        concepts: one column per distinct row. Models learn from the first `n_train` columns; any column may hold a
+            validation row.
+        n_train: number of columns that models learn from.
+        whole: the sum of `count` (and `count_no`) over classes and columns, by which accuracies are divided.
+        weight: weight of each class on each column in the loss, as a share of the total.
+        count: weight of each class on each column in the accuracy.
+        weight_no: for several labels per row, the weight of the answer no in the loss; else None.
+        count_no: for several labels per row, the weight of the answer no in the accuracy; else None.
     """
 
     concepts: Float[Tensor, "group column concept"]
@@ -63,12 +70,14 @@ class StackedRows:
 
 
 class Stack:
-    """The weights of `[group][model]` networks in one vector, their gradient in another, and one pass over them.
+    """The weights of `[group][model]` networks in one vector, their gradient in another, and the passes over them.
+
+    Call `forward`, then `judge`, then `backward`; the gradient of all models is then in `gradient`.
 
     Args:
-        networks: of one build: concepts, classes, widths, activation, precision and device are the same.
-        rows: what they learn from.
-        penalty: what is added to the loss of each.
+        networks: networks with the same concepts, classes, widths, activation, precision and device.
+        rows: the rows that they learn from.
+        penalty: second term of the loss: `"entropy"`, `"l1"` or None.
         penalty_weight: λ of each model, `[group][model]`.
     """
 
@@ -79,7 +88,7 @@ class Stack:
         penalty: str | None,
         penalty_weight: Sequence[Sequence[float]],
     ) -> None:
-        """Take the weights over, to where the rows are; the networks themselves are left alone."""
+        """Copy the weights to the device of the rows; the networks stay unchanged until `store`."""
         self.networks, self.rows = networks, rows
         first = networks[0][0]
         self.shape = (len(networks), len(networks[0]))
@@ -100,18 +109,18 @@ class Stack:
         self._prepare()
 
     def _parameters(self) -> list[Tensor]:
-        """Those of all networks, in the order in which they stand in the vector."""
+        """Return the parameters of all networks, in the order of the vector."""
         of_models = [network.parameters() for group in self.networks for network in group]
         return [parameter for of_a_kind in zip(*of_models, strict=True) for parameter in of_a_kind]
 
     def split(self, flat: Tensor) -> list[Tensor]:
-        """A vector as one tensor `[group, model, …]` for each parameter of a network."""
+        """Split a vector into one tensor `[group, model, …]` for each parameter of a network."""
         lengths = [self.shape[0] * self.shape[1] * size.numel() for size in self._sizes]
         parts = torch.split(flat, lengths)
         return [part.view(*self.shape, *size) for part, size in zip(parts, self._sizes, strict=True)]
 
     def _prepare(self) -> None:
-        """Buffers and views that every pass uses."""
+        """Create the buffers and views that every pass uses."""
         concepts, n_train = self.rows.concepts, self.rows.n_train
         n_groups, n_columns, n_concepts = concepts.shape
         n_models, n_classes = self.shape[1], self.views[0].shape[2]
@@ -130,7 +139,7 @@ class Stack:
             (w.view(heads, *w.shape[-2:]), b.view(heads, -1, 1))
             for w, b in zip(self.views[2::2], self.views[3::2], strict=True)
         ]
-        # What each layer behind the first takes and gives.
+        # Weights, input and output of each layer after the first.
         self.passes = list(zip(self.tails, self.outputs, [*self.outputs[1:], self.logits], strict=True))
         self.turned_tails = [weights.transpose(1, 2) for weights, _ in self.tails]
         self.tail_gradients = [
@@ -154,7 +163,10 @@ class Stack:
             self.total = wanted + rows.weight_no[:, :, 0, :, :n_train]
 
     def judge(self, logits: Float[Tensor, "group model klass column"]) -> tuple[Tensor, Tensor, Tensor]:
-        """Loss and what is right `[group, model, 2]`, for learning and for choosing; and what is wrong with outputs."""
+        """Return loss and correct weight `[group, model, 2]` on training and validation rows, and the loss gradient.
+
+        The gradient is that of the training loss with respect to the logits.
+        """
         rows, n_train = self.rows, self.rows.n_train
         if rows.weight_no is None or rows.count_no is None:
             log_p = torch.log_softmax(logits, dim=2)
@@ -168,7 +180,7 @@ class Stack:
         return loss, right, wrong
 
     def forward(self) -> Float[Tensor, "group model klass column"]:
-        """The outputs on every column; what the gradient needs stays in the buffers."""
+        """Return the logits on every column; keep in buffers what `backward` needs."""
         weight = self.views[0]
         layer = functional.strength(weight), self.temperature, self.keep
         self.log_tilde = functional.log_relevance(*layer)
@@ -186,7 +198,7 @@ class Stack:
         return self.all_logits
 
     def backward(self, wrong: Float[Tensor, "group model klass trained"]) -> None:
-        """The gradient of loss and penalty, from what the loss says of each output on the training columns."""
+        """Compute the gradient of loss plus penalty, given the gradient of the loss with respect to the logits."""
         n_train = self.rows.n_train
         flow = wrong.reshape(-1, 1, n_train)
         for layer in reversed(range(len(self.tails))):
@@ -205,7 +217,7 @@ class Stack:
         self._entropy_layer_gradient()
 
     def _entropy_layer_gradient(self) -> None:
-        """From the folded weights to the weights: each moves its own product, and the relevance of its concept."""
+        """Compute the gradient of the first weights: each changes its own product and the relevance of its concept."""
         weight, gradient = self.views[0], self.gradients[0]
         flow = functional.fold_gradient(self.folded_gradient, self.folded, self.relevance, out=gradient)
         flow = functional.log_relevance_gradient(flow, self.log_tilde, self.temperature)
@@ -219,7 +231,7 @@ class Stack:
                 functional.l1_norm_gradient(self.penalty_weight.unsqueeze(-1), view, into=into)
 
     def penalties(self) -> Float[Tensor, "group model"]:
-        """The penalty of each model at the weights of the last pass; times `penalised`, as it is told."""
+        """Return the penalty of each model at the weights of the last `forward`, before multiplying by `penalised`."""
         if self.penalty is None:
             return self.penalised
         if self.penalty == "entropy":
@@ -233,14 +245,14 @@ class Stack:
             values.relu_()
 
     def _slope(self, flow: Tensor, activated: Tensor) -> None:
-        """What flows back through an activation, told from its output."""
+        """Multiply `flow` by the derivative of the activation, computed from its output."""
         if self.slope:
             torch.ops.aten.leaky_relu_backward.grad_input(flow, activated, self.slope, True, grad_input=flow)
         else:
             torch.ops.aten.threshold_backward.grad_input(flow, activated, 0, grad_input=flow)
 
     def store(self, flat: Tensor) -> None:
-        """Write weights, as one vector, into the networks."""
+        """Write a vector of weights into the networks."""
         weights = self._parameters()
         pieces = [piece for view in self.split(flat.to(weights[0].device)) for piece in view.flatten(0, 1)]
         with torch.no_grad():
@@ -250,9 +262,9 @@ class Stack:
 def _chosen(
     count: Float[Tensor, "group model 2 klass column"], logits: Float[Tensor, "group model klass column"]
 ) -> Float[Tensor, "group model 2 column"]:
-    """What the class with the largest output counts; of equal ones the first."""
+    """Return the weight of the class with the largest logit; the first of equal ones."""
     if logits.shape[2] == 2:
-        # The same as below, and many times faster.
+        # The same as below, but many times faster.
         first = (logits[:, :, 0] >= logits[:, :, 1]).unsqueeze(2)
         return torch.where(first, count[..., 0, :], count[..., 1, :])
     place = logits.argmax(dim=2, keepdim=True).unsqueeze(2).expand(-1, -1, 2, -1, -1)
@@ -260,7 +272,7 @@ def _chosen(
 
 
 def _plain(parameter: nn.Parameter, like: nn.Parameter) -> bool:
-    """Whether a parameter is one that is trained as it is, where and in the precision that passes are written for."""
+    """Return whether a parameter is trainable, has no hooks, and has a supported device and precision."""
     return (
         parameter.requires_grad
         and not parameter._backward_hooks
@@ -272,7 +284,7 @@ def _plain(parameter: nn.Parameter, like: nn.Parameter) -> bool:
 
 
 def _hooked(module: nn.Module) -> bool:
-    """Whether something is to happen around a module, or in place of it."""
+    """Return whether a module has hooks, parametrisations or a replaced `forward`."""
     hooks = (
         module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks,
         vars(module).get("parametrizations"),

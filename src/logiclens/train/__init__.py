@@ -1,4 +1,4 @@
-"""Training: one loop, one configuration, a history that can be plotted."""
+"""Training of networks, concept encoders and bottlenecks: settings, loops and their history."""
 
 from logiclens.train.bottleneck import BottleneckConfig as BottleneckConfig
 from logiclens.train.bottleneck import fit_bottleneck as fit_bottleneck

@@ -1,4 +1,4 @@
-"""Training of concept bottlenecks: encoder and network together, one after the other, or each on its own."""
+"""Training of concept bottlenecks: encoder and network jointly, in sequence, or independently."""
 
 from __future__ import annotations
 
@@ -36,16 +36,20 @@ from logiclens.train.loss import Batch, ClassWeight, Task, accuracy, class_weigh
 
 Mode = Literal["joint", "sequential", "independent"]
 AT_A_TIME = 1024
-"""Rows sent through a bottleneck at a time, where nothing is learned."""
+"""Number of rows per forward pass outside training."""
 
 
 @dataclass(frozen=True)
 class BottleneckConfig:
-    """How the two parts of a bottleneck are trained.
+    """Settings for the training of a bottleneck.
 
-    Trained together, epochs, batch size, augmentation, device and precision are the encoder's; learning rate, weight
-    decay, penalty and class weights of the network are the network's, and its patience is not used. The encoder's
-    `task` follows from the model.
+    In joint mode, epochs, batch size, augmentation, device and precision come from `encoder`; learning rate, weight
+    decay, penalty and class weights of the network come from `network`, whose patience is not used. The `task` of the
+    encoder follows from the model.
+
+    Args:
+        encoder: settings of the encoder; `EncoderConfig()` by default.
+        network: settings of the network; `TrainConfig()` by default.
     """
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
@@ -54,14 +58,14 @@ class BottleneckConfig:
 
 @dataclass(frozen=True, eq=False)
 class BottleneckResult:
-    """How a bottleneck was trained.
+    """The outcome of the training of a bottleneck.
 
     Attributes:
         mode: `"joint"`, `"sequential"` or `"independent"`.
-        history: of the task; its epochs are those of the network.
-        concept_loss: of each epoch of the encoder.
-        concept_accuracy: of each epoch of the encoder, on the training rows.
-        notes: what the user should know.
+        history: curves of the task loss, one entry per epoch of the network.
+        concept_loss: concept loss of each epoch of the encoder.
+        concept_accuracy: concept accuracy of each epoch of the encoder, on the training rows.
+        notes: what the user should know, such as constant concepts.
     """
 
     mode: Mode
@@ -83,23 +87,23 @@ def fit_bottleneck(
     seed: int,
     validation: tuple[Any, Any, Any] | None = None,
 ) -> BottleneckResult:
-    """Train a bottleneck in place; it comes back on the device it was on.
+    """Train a bottleneck in place; it returns to the device it was on.
 
-    The penalty is of the network's entropy layers only. Entropy layers inside the encoder (a cascade) are trained by
-    the concept loss alone, whatever the mode: to make them sparse, train the encoder with `fit` first.
+    The penalty applies to the entropy layers of the network only. In every mode, entropy layers inside the encoder (a
+    cascade) are trained by the concept loss alone: to make them sparse, train the encoder with `fit` first.
 
     Args:
-        model: the bottleneck; its initial weights are where training starts.
+        model: the bottleneck; training starts from its current weights.
         inputs: images `[rows, channels, height, width]` of uint8, or a matrix `[rows, features]` of floats.
         concepts: annotations in [0, 1] `[rows, concepts]`; for exclusive concepts also concept numbers `[rows]`.
         labels: class numbers `[rows]`, or 0/1 `[rows, classes]`.
-        config: how to train both parts.
-        mode: `"joint"` (task loss + `concept_weight` · concept loss, on one pass), `"sequential"` (the encoder, then
-            the network on the concepts it predicts) or `"independent"` (the network on the annotations).
-        concept_weight: of the concept loss in joint mode.
-        seed: of the order of rows and of augmentation.
-        validation: inputs, concepts and labels that choose the epoch with the best task accuracy: of the whole model in
-            joint mode, of the network otherwise.
+        config: settings of both parts; `BottleneckConfig()` by default.
+        mode: `"joint"` (the default: task loss + `concept_weight` · concept loss), `"sequential"` (first the encoder,
+            then the network on the predicted concepts) or `"independent"` (the network on the annotations).
+        concept_weight: weight of the concept loss in joint mode. Default: 1.
+        seed: random seed for the order of rows and the augmentation.
+        validation: inputs, concepts and labels that choose the epoch with the best task accuracy, of the whole model in
+            joint mode, else of the network. None by default.
     """
     config = BottleneckConfig() if config is None else config
     if mode not in ("joint", "sequential", "independent"):
@@ -119,7 +123,13 @@ def fit_bottleneck(
 
 
 def predict_concepts(model: ConceptBottleneck, inputs: Any, *, device: str | None = None) -> NDArray[np.float32]:
-    """g(x) on all rows as the network sees it, in evaluation mode; 0 and 1 where concepts are hard."""
+    """Return g(x) on all rows as the network sees it, in evaluation mode; 0 and 1 if concepts are hard.
+
+    Args:
+        model: a trained bottleneck.
+        inputs: images or a matrix, as in `fit_bottleneck`.
+        device: where to run; by default a CUDA device if there is one, else the CPU.
+    """
     rows, where = as_inputs(inputs), device_of(device)
     with placed(model, where):
         return forward_all(model, model.concepts, rows, batch_size=AT_A_TIME, device=where).numpy()
@@ -144,17 +154,19 @@ class _Parts:
             annotated = np.eye(n_concepts, dtype=np.float32)[annotated]
         if annotated.shape != (len(rows), n_concepts):
             raise LogicLensError(
-                f"concepts must be a matrix of {len(rows)} rows and {n_concepts} concepts, as the encoder gives them, "
-                f"got shape {annotated.shape}."
+                f"concepts must be a matrix of {len(rows)} rows and {n_concepts} concepts, as the encoder returns "
+                f"them, got shape {annotated.shape}."
             )
         if model.exclusive and not (np.isin(annotated, (0, 1)).all() and (annotated.sum(axis=1) == 1).all()):
-            raise LogicLensError("these concepts exclude each other: each row must have exactly one, marked by 1.")
+            raise LogicLensError(
+                "these concepts exclude each other: each row must have exactly one 1, and 0 elsewhere."
+            )
         labels = as_array(given[2])
         n_classes = 2 if n_heads == 1 and labels.ndim == 1 else n_heads
         return cls(rows, ConceptTable(annotated, model.names, labels, [str(i) for i in range(n_classes)]))
 
     def seen(self, model: ConceptBottleneck, device: str | None) -> ConceptTable:
-        """The same labels on the concepts that the encoder predicts."""
+        """Return the labels with the concepts that the encoder predicts."""
         values = predict_concepts(model, self.rows, device=device)
         return ConceptTable(values, model.names, self.table.labels, self.table.class_names)
 
@@ -173,7 +185,7 @@ def _fit_apart(
     else:
         table, chooses = parts.table, None if held is None else held.table
         if model.hard:
-            # The network must learn on what it will see: bits, also where annotations are shares.
+            # The network must learn on bits, which it will see later, even if annotations are probabilities.
             table, chooses = table.hard(), None if chooses is None else chooses.hard()
     generator = torch.Generator().manual_seed(seed)
     with placed(model.network, device_of(device)):
@@ -216,7 +228,7 @@ def _fit_jointly(
 
 @dataclass
 class _Joint:
-    """One run in which both parts learn on the same pass: what it needs, the best weights so far, and the curves."""
+    """One run that trains both parts at once: its inputs, the best weights so far, and the curves."""
 
     model: ConceptBottleneck
     feed: Feed
@@ -254,7 +266,7 @@ class _Joint:
         return History(curves[0], curves[1], curves[2], judged[0], judged[1], self.best_epoch)
 
     def epoch(self, epoch: int, optimizer: torch.optim.Optimizer) -> tuple[float, ...]:
-        """Means over the rows: task loss, penalty, task accuracy, concept loss and concept accuracy."""
+        """Train for one epoch; return the means of task loss, penalty, task accuracy, concept loss and accuracy."""
         settings, n_steps, device = self.config.encoder, self.feed.n_steps, self.feed.rows.device
         sums = torch.zeros(5, device=device)
         for step, (index, inputs) in enumerate(self.feed.batches()):
@@ -278,7 +290,7 @@ class _Joint:
         return tuple((sums / len(self.batch)).tolist())
 
     def penalty(self) -> Tensor:
-        """Of the network alone: what the encoder weighs is the concept loss's business."""
+        """Return the penalty of the network alone; the concept loss trains the encoder."""
         settings = self.config.network
         if settings.penalty is None or settings.penalty_weight == 0:
             return self.batch.total.new_zeros(())

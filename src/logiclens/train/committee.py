@@ -1,9 +1,10 @@
-"""A committee of networks trained on bags of the rows, and what each says of rows that it has not seen.
+"""A committee of networks trained on bags of the rows, and their predictions for rows that they have not seen.
 
-The rows are split in groups. For every pair of groups one member is trained without it: with five groups, ten members.
-The members that have not seen a row give it an out-of-bag probability. Cross-validation uses the same groups as folds:
-where one group is the test, a row of another group is taught by the network that has seen neither. That network is the
-member without this pair or, where concepts are found again without the test group, a further one trained on these.
+The rows are split into groups. For every pair of groups one member is trained without it: five groups give ten members.
+The members that have not seen a row give its out-of-bag probability. Cross-validation uses the same groups as folds: if
+one group is the test group, the label of a row in another group comes from the network that has seen neither. That
+network is the member without this pair. If concepts are found again without the test group, a further network is
+trained on these concepts.
 """
 
 from __future__ import annotations
@@ -24,32 +25,32 @@ from logiclens.errors import LogicLensError
 from logiclens.nn.layers import EntropyNet
 
 MANY_CLASSES = 12
-"""With more classes one price and one share serve all of them, chosen on so many classes."""
+"""Number of classes above which one price and one share are used for all, chosen on this many classes."""
 N_GROUPS = 5
-"""Groups of rows by default; there is a member for each pair of them."""
+"""Default number of groups of rows; there is one member for each pair of groups."""
 BAG = 3_000
-"""The most distinct rows of a bag: of a larger one a share is taken."""
+"""Largest number of distinct rows in a bag; a larger bag is sampled."""
 INNER_BAG = 2_000
-"""The same for a network that teaches one inner fold only."""
+"""The same for a network that is used in one inner fold only."""
 BAG_CELLS = 32_000_000
-"""The most rows × concepts × classes of a bag: with many classes a share of it is taken too."""
+"""Largest rows × concepts × classes of a bag, so that a bag is also sampled if there are many classes."""
 PROBABILITY_STEPS = 32
-"""Probabilities are rounded to multiples of one over this, so that sums of them are exact."""
+"""Probabilities are rounded to multiples of 1 / PROBABILITY_STEPS, so that their sums are exact."""
 
 
 class Committee(nn.Module):
-    """Networks that answer together: the probability of a class is the mean of theirs.
+    """Networks whose mean probability is the prediction.
 
-    The outputs are logarithms of mean probabilities, so that a softmax gives these back; with several labels per row,
-    or one head, they are the log-odds.
+    The outputs are logarithms of the mean probabilities, so that a softmax returns these. With several labels per row,
+    or a single head, the outputs are log-odds.
 
     Args:
-        members: networks over the same concepts with the same heads.
-        single: whether each head is a question of its own.
+        members: networks with the same concepts and heads.
+        single: whether each head answers a separate yes/no question. Default: False.
     """
 
     def __init__(self, members: Sequence[EntropyNet], *, single: bool = False) -> None:
-        """Take the members as they are."""
+        """Store the members unchanged."""
         super().__init__()
         if not members:
             raise LogicLensError("a committee needs at least one member.")
@@ -59,7 +60,7 @@ class Committee(nn.Module):
         self.n_concepts, self.n_classes = members[0].n_concepts, members[0].n_classes
 
     def forward(self, concepts: Float[Tensor, "*batch concept"]) -> Float[Tensor, "*batch klass"]:
-        """The logarithm of the mean probability, or of its odds."""
+        """Return the logarithm of the mean probability, or of its odds."""
         logits = torch.stack([member(concepts) for member in self.networks])
         if self.single:
             mean = torch.sigmoid(logits).mean(dim=0).clamp(1e-12, 1 - 1e-12)
@@ -68,16 +69,19 @@ class Committee(nn.Module):
         return torch.logsumexp(torch.log_softmax(logits, dim=-1), dim=0) - count
 
     def relevance(self) -> Float[Tensor, "klass concept"]:
-        """The mean of the members' relevance, rescaled to a largest value of 1 for each class."""
+        """Return the mean relevance of the members, rescaled to a largest value of 1 for each class."""
         relevance: Tensor = torch.stack([member.entropy.relevance() for member in self.networks]).mean(dim=0)
         return relevance / relevance.amax(dim=-1, keepdim=True).clamp_min(torch.finfo(relevance.dtype).tiny)
 
 
 @dataclass(frozen=True, eq=False)
 class CutRows:
-    """The training rows as concepts, and rows that choose the epoch, where these were given.
+    """Training rows as concepts.
 
-    `about` says what a concept is about, such as its column, where concepts of two tables are to be compared.
+    Attributes:
+        table: the training rows.
+        validation: rows that choose the epoch, if given.
+        about: the subject of each concept, such as its column, if concepts of two tables are compared.
     """
 
     table: ConceptTable
@@ -90,11 +94,11 @@ class GroupedRows:
     """Training rows in groups.
 
     Attributes:
-        cut: the rows as concepts that were found on all of them.
-        groups: how much of each row is in each group, `[groups, rows]`; they add up to the weight of the rows.
-        without: for each group the same rows as concepts that were found without it; empty where concepts do not
+        cut: the rows as concepts that were found on all rows.
+        groups: weight of each row in each group, `[groups, rows]`; the sum over groups is the weight of the row.
+        without: for each group, the rows as concepts that were found without this group; empty if concepts do not
             depend on the rows.
-        alone: whether one network is trained on all rows, instead of a committee.
+        alone: whether one network is trained on all rows, instead of a committee. Default: False.
     """
 
     cut: CutRows
@@ -114,11 +118,11 @@ class GroupedRows:
         return weight
 
     def fold(self, group: int) -> CutRows:
-        """The rows as they are cut where a group is the test."""
+        """Return the rows as concepts for the fold in which `group` is the test group."""
         return self.without[group] if self.without else self.cut
 
     def jobs(self) -> list[Job]:
-        """The networks to train: the members, and those that cross-validation needs besides."""
+        """Return the networks to train: the members, and those that only cross-validation needs."""
         members = [Job(self.cut, pair, None) for pair in self.pairs]
         inner = [
             Job(self.without[group], tuple(sorted((group, other))), group)
@@ -130,7 +134,7 @@ class GroupedRows:
 
     @property
     def pairs(self) -> list[tuple[int, ...]]:
-        """What each member leaves out: pairs of groups, of two groups one, of one group nothing."""
+        """The groups that each member leaves out: pairs; single groups if there are two; none if there is one."""
         if self.alone:
             return [()]
         if self.n_groups > 2:
@@ -140,14 +144,19 @@ class GroupedRows:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One network to train: on which rows, without which groups, and for which test group only."""
+    """One network to train: its rows, the groups it leaves out, and the only test group it is for, if any."""
 
     cut: CutRows
     left_out: tuple[int, ...]
     test: int | None
 
     def bag(self, grouped: GroupedRows, validation: float) -> tuple[ConceptTable, ConceptTable | None]:
-        """The rows that it learns from, and those that choose its epoch: a share of its own where none were given."""
+        """Return the training and the validation rows of this network.
+
+        Args:
+            grouped: all rows.
+            validation: share of the bag that becomes validation rows if none were given.
+        """
         weight = grouped.weight - grouped.groups[list(self.left_out)].sum(axis=0)
         table = self.cut.table
         most = bag_size(table)
@@ -155,7 +164,7 @@ class Job:
         if self.cut.validation is not None:
             held = self.cut.validation
             if most < BAG:
-                # Rows that choose the epoch are asked in every epoch, which is dear where a bag must be small.
+                # Validation rows are evaluated in every epoch, which is expensive if bags must be small.
                 held = held.weighing(_at_most(held, held.weight, max(most // 3, 1)))
             return table.weighing(weight), held
         strata = None if table.is_multilabel else np.asarray(table.labels)
@@ -164,12 +173,12 @@ class Job:
 
 
 def bag_size(table: ConceptTable) -> int:
-    """The most distinct rows of a bag."""
+    """Return the largest number of distinct rows in a bag."""
     return min(BAG, max(4 * len(table.class_names), BAG_CELLS // (table.n_concepts * len(table.class_names) or 1)))
 
 
 def _at_most(table: ConceptTable, weight: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
-    """Weights of about so many of the rows, evenly spread over the classes, of which none loses all; or all rows."""
+    """Return weights that keep about `n_rows` rows, stratified by class so that no class loses all of its rows."""
     there = int((weight > 0).sum())
     if there <= n_rows:
         return weight
@@ -178,10 +187,14 @@ def _at_most(table: ConceptTable, weight: NDArray[np.float64], n_rows: int) -> N
 
 @dataclass(frozen=True, eq=False)
 class Taught:
-    """Rows with what the teacher says of them: what a search learns from, or what it is tested on.
+    """Rows with the probabilities of a teacher, for a search to learn from or to be tested on.
 
-    `probability[r, i]` is the weight of row r times the probability of class i by networks that have not seen the row.
-    `answers` are those of another teacher, which then take the place of labels.
+    Attributes:
+        table: the rows.
+        weight: weight of each row.
+        probability: weight of each row times the probability of each class, by networks that have not seen the row.
+        about: the subject of each concept; see `CutRows`.
+        answers: answers of another teacher, which then replace the labels.
     """
 
     table: ConceptTable
@@ -191,7 +204,7 @@ class Taught:
     answers: NDArray[np.float64] | None = None
 
     def at_most(self, n_rows: int) -> Taught:
-        """About so many of the rows, evenly spread over the classes; all where there are no more."""
+        """Return about `n_rows` of the rows, stratified by class; all rows if there are no more."""
         weight = _at_most(self.table, self.weight, n_rows)
         if weight is self.weight:
             return self
@@ -199,7 +212,7 @@ class Taught:
         return replace(self, weight=weight, probability=self.probability * share[:, None])
 
     def targets(self) -> NDArray[np.float64]:
-        """What rules are scored against, 0/1 `[rows, classes]`: the labels, or the answers of another teacher."""
+        """Return the labels, or the answers of another teacher, as 0/1 `[rows, classes]`; rules are scored on these."""
         return self.table.targets() if self.answers is None else self.answers
 
 
@@ -209,10 +222,10 @@ class Teacher:
 
     Attributes:
         grouped: the rows.
-        jobs: what was trained.
-        answers: for each job the probabilities of all rows, rounded, `[rows, classes]`.
-        other: the probabilities and the answers of another teacher, `[2, rows, classes]`, which then take the place of
-            those of the networks and of the labels.
+        jobs: the networks that were trained.
+        answers: for each job, the rounded probabilities of all rows, `[rows, classes]`.
+        other: probabilities and answers of another teacher, `[2, rows, classes]`, which then replace those of the
+            networks and the labels.
     """
 
     grouped: GroupedRows
@@ -222,26 +235,26 @@ class Teacher:
 
     @property
     def in_bag(self) -> bool:
-        """Whether no network has left any row out."""
+        """Whether every network has seen all rows."""
         return self.grouped.alone or self.grouped.n_groups < 2
 
     def all_rows(self) -> Taught:
-        """All rows, each with the mean of the members that have not seen it."""
+        """Return all rows, each with the mean probability of the members that have not seen it."""
         grouped = self.grouped
         if self.other is not None:
             return self._by_other(grouped.cut, grouped.weight)
         mass = np.zeros_like(self.answers[0])
         for group, weight in enumerate(grouped.groups):
             members = [place for place, job in enumerate(self.jobs) if job.test is None and group in job.left_out]
-            # One network has seen everything and has to do.
+            # A single network has seen all rows, so its probabilities are used.
             members = members or [place for place, job in enumerate(self.jobs) if job.test is None]
             mass += weight[:, None] * np.mean([self.answers[place] for place in members], axis=0)
         return Taught(grouped.cut.table, grouped.weight, mass, grouped.cut.about)
 
     def without(self, test: int) -> Taught | None:
-        """The rows of the other groups, each taught by the network that has seen neither it nor the test group.
+        """Return the rows of the other groups, with probabilities of the network that saw neither them nor the test.
 
-        None where there are too few groups for that.
+        Return None if there are too few groups for that.
         """
         grouped = self.grouped
         if self.other is not None:
@@ -260,7 +273,7 @@ class Teacher:
         return Taught(cut.table, grouped.weight - grouped.groups[test], mass, cut.about)
 
     def bag(self, member: int) -> Taught:
-        """The rows of one member with what it says of them itself."""
+        """Return the rows of one member with its own probabilities."""
         job = self.jobs[member]
         weight = self.grouped.weight - self.grouped.groups[list(job.left_out)].sum(axis=0)
         if self.other is not None:
@@ -268,7 +281,7 @@ class Teacher:
         return Taught(self.grouped.cut.table, weight, weight[:, None] * self.answers[member])
 
     def tested(self, test: int) -> Taught:
-        """The rows of a test group, with what they are compared with."""
+        """Return the rows of a test group with their labels as probabilities."""
         cut, weight = self.grouped.fold(test), self.grouped.groups[test]
         if self.other is not None:
             return self._by_other(cut, weight)
@@ -281,7 +294,7 @@ class Teacher:
 
     @property
     def n_members(self) -> int:
-        """The members of the committee."""
+        """The number of members of the committee."""
         return sum(job.test is None for job in self.jobs)
 
 
@@ -295,7 +308,15 @@ def teacher_of(
     probabilities: Probabilities,
     other: NDArray[np.float64] | None = None,
 ) -> Teacher:
-    """Ask every network about all rows; `other` are the probabilities of another teacher."""
+    """Compute the probabilities of every network on all rows.
+
+    Args:
+        grouped: the rows.
+        jobs: the networks that were trained.
+        networks: the trained networks, one for each job.
+        probabilities: function that returns the probabilities of a network on a table.
+        other: probabilities of another teacher, which replace those of the networks; none by default.
+    """
     answers = [
         np.round(probabilities(network, job.cut.table) * PROBABILITY_STEPS) / PROBABILITY_STEPS
         for network, job in zip(networks, jobs, strict=True)
@@ -304,10 +325,13 @@ def teacher_of(
 
 
 def n_groups_for(committee: int | None, rarest: float, n_classes: int = 2) -> int:
-    """The groups that give at most so many members, no more than the rarest class has rows.
+    """Return the number of groups that gives at most `committee` members.
 
-    Of many classes a few are chosen by: one with hardly a row must not decide. One network is no committee: its rows
-    are in groups for cross-validation only.
+    Args:
+        committee: largest number of members; None for the default. A single network is not a committee: its rows are
+            grouped for cross-validation only.
+        rarest: number of rows of the rarest class, which limits the number of groups.
+        n_classes: number of classes; with more than `MANY_CLASSES`, the rarest class is ignored. Default: 2.
     """
     wanted = N_GROUPS
     if committee is not None and committee > 1:

@@ -1,4 +1,4 @@
-"""TrainConfig and the history of a training run; checks of the rows; the number of threads."""
+"""Settings, history and result of a training run; validation of its rows; the number of threads."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from logiclens.errors import LogicLensError, LogicLensWarning
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """The settings of one training run; the defaults are the paper's where it gives them.
+    """Settings of one training run; the defaults are those of the paper if it gives them.
 
     Args:
-        epochs: passes over the data.
-        learning_rate: of AdamW.
-        weight_decay: of AdamW.
-        penalty: what is added to the task loss: `"entropy"` (the paper), `"l1"` (its comparison), or None.
-        penalty_weight: λ of eq. (loss).
-        batch_size: None trains on the full batch, on counted rows where concepts are Boolean.
-        class_weight: one factor per class, or `"balanced"` for factors against the frequency of the classes.
-        patience: stop when the best epoch is this many epochs back; None trains to the end. Either way the best
-            epoch is restored when there are validation rows.
-        progress: show a bar on the terminal; None shows one where standard error is a terminal.
+        epochs: number of passes over the data. Default: 200.
+        learning_rate: learning rate of AdamW. Default: 0.01.
+        weight_decay: weight decay of AdamW. Default: 0.01.
+        penalty: second term of the loss: `"entropy"` (the default, as in the paper), `"l1"` (its comparison), or None.
+        penalty_weight: λ of eq. (loss). Default: 0.001.
+        batch_size: rows per step; None, the default, trains on the full batch, where equal Boolean rows are counted.
+        class_weight: one factor per class, or `"balanced"` for factors inversely proportional to class frequency. No
+            factors by default.
+        patience: stop when the best epoch is this many epochs ago; None, the default, trains to the end. In both cases
+            the best epoch is restored if there are validation rows.
+        progress: whether to show a progress bar; None, the default, shows one if standard error is a terminal.
     """
 
     epochs: int = 200
@@ -46,7 +47,7 @@ class TrainConfig:
     progress: bool | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be trained with."""
+        """Raise an error if a setting is out of range."""
         for name, least in {"epochs": 1, "batch_size": 1, "patience": 1}.items():
             value = getattr(self, name)
             if value is None and name != "epochs":
@@ -67,9 +68,9 @@ class TrainConfig:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """One entry per epoch. Validation columns are NaN where there are no validation rows.
+    """Curves of a training run, one entry per epoch. Validation curves are NaN if there are no validation rows.
 
-    `columns()` gives everything a plot or a DataFrame needs.
+    `columns()` returns all curves for a plot or a DataFrame.
     """
 
     loss: NDArray[np.float64]
@@ -80,11 +81,11 @@ class History:
     best_epoch: int
 
     def __len__(self) -> int:
-        """The number of epochs."""
+        """Return the number of epochs."""
         return len(self.loss)
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
-        """The curves by name, with the epoch, for example for `pandas.DataFrame(history.columns())`."""
+        """Return the curves and the epoch by name, for example for `pandas.DataFrame(history.columns())`."""
         return {
             "epoch": np.arange(len(self), dtype=np.float64),
             "loss": self.loss,
@@ -97,7 +98,16 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class TrainResult:
-    """How a network was trained: its history, on what kind of rows, and what the user should know."""
+    """The outcome of a training run.
+
+    Attributes:
+        history: the curves.
+        counted: whether equal rows were counted instead of repeated.
+        batch_size: rows per step; None for the full batch.
+        n_rows: number of training rows.
+        n_trained_rows: number of rows that went through the network in each epoch; fewer if rows were counted.
+        notes: what the user should know, such as constant concepts.
+    """
 
     history: History
     counted: bool
@@ -108,7 +118,7 @@ class TrainResult:
 
 
 def checked_heads(network: nn.Module, data: ConceptTable, like: Tensor) -> int:
-    """The number of heads, seen by sending one row through."""
+    """Return the number of heads, found by sending one row through the network."""
     was_training = network.training
     network.eval()
     try:
@@ -118,12 +128,16 @@ def checked_heads(network: nn.Module, data: ConceptTable, like: Tensor) -> int:
     finally:
         network.train(was_training)
     if logits.ndim != 2:
-        raise LogicLensError(f"the network must give logits [batch, classes], got {logits.ndim} dimension(s).")
+        raise LogicLensError(f"the network must return logits [batch, classes], got {logits.ndim} dimension(s).")
     return int(logits.shape[1])
 
 
 def checked_data(data: ConceptTable, validation: ConceptTable | None) -> tuple[str, ...]:
-    """Refuse what cannot be learned from; warn of what the user should know, and return it as notes."""
+    """Raise an error if the rows cannot be learned from; warn about constant concepts and empty classes.
+
+    Returns:
+        The warnings as notes.
+    """
     if data.labels is None:
         raise LogicLensError("training needs labels: pass labels=... when building the table.")
     if validation is not None:
@@ -138,9 +152,9 @@ def checked_data(data: ConceptTable, validation: ConceptTable | None) -> tuple[s
         raise LogicLensError("all training rows have one class: at least two are needed to learn a difference.")
     notes = []
     if constant := data.constant_concepts():
-        notes.append(_listed("of the concepts,", constant, "constant on the training rows and cannot matter"))
+        notes.append(_listed("concept", constant, "constant on the training rows and cannot matter"))
     if empty:
-        notes.append(_listed("of the classes,", empty, "without training rows and cannot be learned"))
+        notes.append(_listed("class", empty, "without training rows and cannot be learned"))
     for note in notes:
         warnings.warn(note, LogicLensWarning, stacklevel=4)
     return tuple(notes)
@@ -148,16 +162,18 @@ def checked_data(data: ConceptTable, validation: ConceptTable | None) -> tuple[s
 
 def _listed(what: str, names: tuple[str, ...], rest: str) -> str:
     shown = ", ".join(repr(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return f"{what} {shown} {'is' if len(names) == 1 else 'are'} {rest}."
+    if len(names) == 1:
+        return f"{what} {shown} is {rest}."
+    return f"{what}{'es' if what.endswith('s') else 's'} {shown} are {rest}."
 
 
 SMALL_WORK = 100_000_000
-"""Multiplications per pass below which a second thread costs more (waking, spinning) than it brings."""
+"""Multiplications per pass below which a second thread costs more time than it saves."""
 
 
 @contextmanager
 def threads_for(work: int) -> Iterator[None]:
-    """One thread inside for small work, the caller's number of threads for large work and again afterwards."""
+    """Use one thread in the `with` block if the work is small, else leave the number of threads unchanged."""
     before = torch.get_num_threads()
     if work < SMALL_WORK:
         torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""Training of concept encoders: one-cycle AdamW over data that stay on the device, with checkpoints."""
+"""Training of concept encoders: one-cycle AdamW, with all data on the device and optional checkpoints."""
 
 from __future__ import annotations
 
@@ -40,27 +40,29 @@ def save_checkpoint(path: Path, state: Mapping[str, Any], belongs: Mapping[str, 
 
 
 def load_checkpoint(path: Path, belongs: Mapping[str, str]) -> dict[str, Any] | None:
-    """The state saved in a file, on the CPU; None where there is no file; refused where it is of another run."""
+    """Return the state saved in a file, on the CPU; None if there is no file.
+
+    Raises:
+        LogicLensError: if the file is not a checkpoint, or belongs to another run.
+    """
     if not path.exists():
         return None
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
         saved, state = content["belongs"], dict(content["state"])
     except (RuntimeError, EOFError, KeyError, TypeError, ValueError, pickle.UnpicklingError) as error:
-        raise LogicLensError(
-            f"{path} is not a checkpoint that can be read: remove it to train from the start."
-        ) from error
+        raise LogicLensError(f"{path} is not a readable checkpoint: remove it to train from the start.") from error
     others = [name for name in belongs if saved.get(name) != belongs[name]]
     if others:
         raise LogicLensError(
-            f"the checkpoint {path} is of another run: its {' and '.join(others)} differ from this run's. "
+            f"the checkpoint {path} belongs to another run: its {' and '.join(others)} differ from this run's. "
             "Remove it, or name another file."
         )
     return state
 
 
 def fingerprint(*parts: Tensor | NDArray[Any] | str) -> str:
-    """The sha256 of arrays (their types, shapes and bytes) and texts, in order."""
+    """Return the SHA-256 of arrays (their types, shapes and bytes) and strings, in order."""
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, str):
@@ -75,22 +77,24 @@ def fingerprint(*parts: Tensor | NDArray[Any] | str) -> str:
 Augment = Literal["shift", "crop_flip"]
 
 WARM_UP = 0.2
-"""The share of all steps in which the learning rate rises; then it falls to 0 on a cosine."""
+"""Share of all steps in which the learning rate rises; after that it falls to 0 along a cosine."""
 
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """The settings of one training run of an encoder.
+    """Settings of one training run of an encoder.
 
     Args:
-        epochs: passes over the data.
-        batch_size: rows of one step.
-        learning_rate: the highest of AdamW's learning rate, which rises to it and falls to 0.
-        weight_decay: of AdamW; on weight matrices and kernels only.
-        task: `"multiclass"` (one concept per row, cross-entropy) or `"multilabel"` (binary cross-entropy for each).
-        augment: None, `"shift"` (by up to two pixels) or `"crop_flip"` (a random part at full size, mirrored or not).
-        device: None takes a CUDA device where there is one, else the CPU.
-        precision: `"float32"`, or `"bfloat16"` for the products inside (autocast); weights stay float32.
+        epochs: number of passes over the data. Default: 5.
+        batch_size: number of rows per step. Default: 256.
+        learning_rate: largest learning rate of AdamW, which rises to it and then falls to 0. Default: 0.005.
+        weight_decay: weight decay of AdamW, on weight matrices and kernels only. Default: 0.01.
+        task: `"multiclass"` (the default: one concept per row, cross-entropy) or `"multilabel"` (binary cross-entropy
+            for each concept).
+        augment: None (the default), `"shift"` (by up to two pixels) or `"crop_flip"` (a random part at full size,
+            mirrored or not).
+        device: where to train; by default a CUDA device if there is one, else the CPU.
+        precision: `"float32"` (the default), or `"bfloat16"` for matrix products (autocast); weights stay float32.
     """
 
     epochs: int = 5
@@ -103,7 +107,7 @@ class EncoderConfig:
     precision: Literal["float32", "bfloat16"] = "float32"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be trained with."""
+        """Raise an error if a setting is out of range."""
         for name in ("epochs", "batch_size"):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
@@ -127,10 +131,14 @@ class EncoderConfig:
 
 @dataclass(frozen=True, eq=False)
 class EncoderResult:
-    """How an encoder was trained: mean loss and accuracy of each epoch on the rows as they were learned from.
+    """The outcome of the training of an encoder.
 
-    For several concepts per row, accuracy is the share of concepts that are right. `resumed_from` is the number of
-    epochs that came from a checkpoint.
+    Attributes:
+        loss: mean loss of each epoch on the augmented training rows.
+        accuracy: mean accuracy of each epoch; for several concepts per row, the share of concepts that are right.
+        device: where the encoder was trained.
+        n_rows: number of training rows.
+        resumed_from: number of epochs that came from a checkpoint.
     """
 
     loss: NDArray[np.float64]
@@ -150,16 +158,17 @@ def fit_encoder(
     checkpoint: Path | None = None,
     progress: bool | None = None,
 ) -> EncoderResult:
-    """Train an encoder in place; it comes back on the device it was on.
+    """Train an encoder in place; it returns to the device it was on.
 
     Args:
-        encoder: from inputs to logits `[rows, concepts]`; for images with an `ImageScale` in front, as `ResNet10` has.
+        encoder: a module from inputs to logits `[rows, concepts]`; for images it must contain an `ImageScale`, as
+            `ResNet10` does.
         inputs: images `[rows, channels, height, width]` of uint8, or a matrix `[rows, features]` of floats.
         targets: class numbers `[rows]` (multi-class), or numbers in [0, 1] `[rows, concepts]` (multi-label).
-        config: how to train.
-        seed: of the order of rows and of augmentation; the initial weights are the encoder's own.
-        checkpoint: a file written after each epoch; where it exists already, training goes on from there.
-        progress: show a bar on the terminal; None shows one where standard error is a terminal.
+        config: settings; `EncoderConfig()` by default.
+        seed: random seed for the order of rows and the augmentation. Training starts from the encoder's weights.
+        checkpoint: file to write after each epoch; if it exists already, training resumes from it. None by default.
+        progress: whether to show a progress bar; None, the default, shows one if standard error is a terminal.
     """
     config = EncoderConfig() if config is None else config
     rows, device = as_inputs(inputs), device_of(config.device)
@@ -183,7 +192,15 @@ def fit_encoder(
 def encode(
     encoder: nn.Module, inputs: Any, *, task: Task = "multiclass", batch_size: int = 1024, device: str | None = None
 ) -> NDArray[np.float32]:
-    """The probability of each concept on each row: softmax (multi-class) or sigmoid, in evaluation mode."""
+    """Return the probability of each concept on each row, in evaluation mode.
+
+    Args:
+        encoder: a trained encoder.
+        inputs: images or a matrix, as in `fit_encoder`.
+        task: `"multiclass"` (the default) takes a softmax over concepts, `"multilabel"` a sigmoid for each.
+        batch_size: number of rows per forward pass. Default: 1024.
+        device: where to run; by default a CUDA device if there is one, else the CPU.
+    """
     if task not in ("multiclass", "multilabel"):
         raise LogicLensError(f"task must be 'multiclass' or 'multilabel', got {task!r}.")
     rows, where = as_inputs(inputs), device_of(device)
@@ -194,7 +211,7 @@ def encode(
 
 @dataclass
 class Feed:
-    """The rows of a training run, all on the device, cut by index there; where order and augmentation come from."""
+    """The rows of a training run on the device, and the random generator for their order and augmentation."""
 
     rows: Tensor
     batch_size: int
@@ -203,26 +220,26 @@ class Feed:
 
     @classmethod
     def of(cls, rows: Tensor, config: EncoderConfig, device: torch.device, seed: int) -> Feed:
-        """The rows on a device, with a generator there."""
+        """Copy the rows to a device and seed a generator there."""
         if config.augment is not None and rows.ndim != 4:
-            raise LogicLensError(f"augment={config.augment!r} is for images, the inputs are a matrix: pass None.")
+            raise LogicLensError(f"augment={config.augment!r} is for images, but the inputs are a matrix: pass None.")
         generator = torch.Generator(device=device).manual_seed(seed)
         return cls(on_device(rows, device), config.batch_size, config.augment, generator)
 
     @property
     def n_steps(self) -> int:
-        """Steps of one epoch."""
+        """Number of steps per epoch."""
         return math.ceil(len(self.rows) / self.batch_size)
 
     def batches(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """One epoch: row numbers in a new order, with the inputs of those rows, augmented."""
+        """Yield the row numbers and augmented inputs of each batch of one epoch, in a new random order."""
         order = torch.randperm(len(self.rows), generator=self.generator, device=self.rows.device)
-        # Parts of one size, give or take a row: batch norm cannot learn from a last batch of a single row.
+        # Split into batches of nearly equal size: batch norm cannot learn from a last batch of a single row.
         for index in torch.tensor_split(order, self.n_steps):
             yield index, on_device(self.augmented(self.rows[index]), self.rows.device)
 
     def augmented(self, batch: Tensor) -> Tensor:
-        """Images moved, or cut and mirrored, each by its own numbers."""
+        """Shift, or crop and mirror, each image at random."""
         if self.augment is None:
             return batch
         return shifted(batch, self.generator) if self.augment == "shift" else cropped(batch, self.generator)
@@ -242,7 +259,7 @@ class _Run:
         self.optimizer = torch.optim.AdamW(parameter_groups(self.encoder, self.config), fused=True)
 
     def epoch(self, epoch: int) -> None:
-        """One pass over the data. Sums stay on the device until its end: the host never waits for a step."""
+        """Train for one pass over the data; sums stay on the device until its end, to avoid synchronisation."""
         device, config = self.feed.rows.device, self.config
         sums = torch.zeros(2, device=device)
         for step, (index, batch) in enumerate(self.feed.batches()):
@@ -260,7 +277,7 @@ class _Run:
             raise LogicLensError(f"the loss became {self.curves[-1][0]} in epoch {epoch}: lower the learning_rate.")
 
     def save(self, path: Path | None, belongs: dict[str, str]) -> None:
-        """Write down all that the next epoch depends on; the learning rate is a function of the epoch."""
+        """Save the state that the next epoch depends on; the learning rate is a function of the epoch."""
         if path is None:
             return
         state = {
@@ -284,20 +301,20 @@ class _Run:
 
 
 def concept_loss(logits: Tensor, targets: Tensor, task: Task) -> Tensor:
-    """Cross-entropy over concepts, or the mean binary cross-entropy of each."""
+    """Return the cross-entropy over concepts, or the mean binary cross-entropy of each concept."""
     if task == "multiclass":
         return F.cross_entropy(logits, targets)
     return F.binary_cross_entropy_with_logits(logits, targets)
 
 
 def concept_accuracy(logits: Tensor, targets: Tensor, task: Task) -> Tensor:
-    """The share of rows whose largest logit is their concept, or the share of concepts that are right."""
+    """Return the share of rows whose largest logit is their concept, or the share of concepts that are right."""
     right = logits.argmax(dim=1) == targets if task == "multiclass" else (logits >= 0) == (targets >= 0.5)
     return right.float().mean()
 
 
 def parameter_groups(module: nn.Module, config: Any) -> list[dict[str, Any]]:
-    """What AdamW is given: weight decay on matrices and kernels, none on biases and norms."""
+    """Return the parameter groups for AdamW: weight decay on matrices and kernels, none on biases and norms."""
     trained = [p for p in module.parameters() if p.requires_grad]
     if not trained:
         raise LogicLensError(f"{type(module).__name__} has no parameters to train.")
@@ -307,7 +324,7 @@ def parameter_groups(module: nn.Module, config: Any) -> list[dict[str, Any]]:
 
 
 def set_rate(optimizer: torch.optim.Optimizer, share: float) -> None:
-    """Set the learning rates for a step, given the share of all steps behind it: up on a line, down on a cosine."""
+    """Set the learning rates for a step, given the share of steps before it: a linear rise, then a cosine fall."""
     if share < WARM_UP:
         factor = 0.04 + 0.96 * share / WARM_UP
     else:
@@ -317,13 +334,13 @@ def set_rate(optimizer: torch.optim.Optimizer, share: float) -> None:
 
 
 def check_finite(module: nn.Module) -> None:
-    """Refuse weights that a last step made useless: its loss was taken before it."""
+    """Raise an error if the last step made weights infinite or NaN; its loss was computed before it."""
     if not all(bool(parameter.isfinite().all()) for parameter in module.parameters()):
         raise LogicLensError("the weights became infinite or NaN: lower the learning_rate.")
 
 
 def as_inputs(inputs: Any) -> Tensor:
-    """Images of uint8, or a matrix of finite float32 numbers, as a tensor; anything else is refused."""
+    """Return images of uint8, or a matrix of finite float32 numbers, as a tensor; raise an error for other inputs."""
     rows = inputs.detach() if isinstance(inputs, Tensor) else torch.tensor(np.array(as_array(inputs)))
     images = rows.ndim == 4 and rows.dtype == torch.uint8
     if not images and not (rows.ndim == 2 and rows.is_floating_point()):
@@ -339,7 +356,7 @@ def as_inputs(inputs: Any) -> Tensor:
 
 
 def as_targets(targets: Any, task: Task, n_rows: int) -> Tensor:
-    """Class numbers, or numbers in [0, 1] for each concept, as a tensor; anything else is refused."""
+    """Return class numbers, or numbers in [0, 1] for each concept, as a tensor; raise an error for other targets."""
     values = torch.tensor(np.array(as_array(targets)))
     if task == "multiclass":
         if values.shape != (n_rows,) or values.is_floating_point() or int(values.min()) < 0:
@@ -357,7 +374,7 @@ def as_targets(targets: Any, task: Task, n_rows: int) -> Tensor:
 
 
 def work_of(module: nn.Module, rows: Tensor, batch_size: int) -> int:
-    """Multiplications of one pass, at least: a kernel is used once for each pixel."""
+    """Return a lower bound of the multiplications of one pass: each kernel is used once for each pixel."""
     pixels = rows[0, 0].numel() if rows.ndim == 4 else 1
     return min(batch_size, len(rows)) * pixels * sum(parameter.numel() for parameter in module.parameters())
 
@@ -367,13 +384,13 @@ def _check_outputs(encoder: nn.Module, rows: Tensor, targets: Tensor, task: Task
     logits = forward_all(encoder, encoder, rows[:1], batch_size=1, device=device)
     if logits.ndim != 2 or (logits.shape[1] < n_targets if task == "multiclass" else logits.shape[1] != n_targets):
         raise LogicLensError(
-            f"the targets have {n_targets} concepts, the encoder gives shape {list(logits.shape)} for one row: "
+            f"the targets have {n_targets} concepts, but the encoder returns shape {list(logits.shape)} for one row: "
             f"build it with {n_targets} outputs."
         )
 
 
 def _belongs(encoder: nn.Module, rows: Tensor, targets: Tensor, config: EncoderConfig, seed: int) -> dict[str, str]:
-    """What a checkpoint must share with a run that goes on from it."""
+    """Return fingerprints of everything that a checkpoint must share with the run that resumes from it."""
     weights = [part for name, value in encoder.state_dict().items() for part in (name, value)]
     settings = asdict(config) | {"device": device_of(config.device).type}
     return {

@@ -1,4 +1,4 @@
-"""Training of many models in one pass: folds, seeds, settings and resamples stacked as extra heads."""
+"""Training of many networks in one pass: folds, seeds, settings and resamples as extra heads of one stack."""
 
 from __future__ import annotations
 
@@ -21,46 +21,51 @@ from logiclens.nn.stacked import Stack, stackable
 from logiclens.progress import Progress
 from logiclens.train.config import History, TrainConfig, TrainResult, checked_data, threads_for
 from logiclens.train.loss import Batch, Task, class_weights, task_of
-from logiclens.train.stacked_rows import Told, batches, stack_rows
+from logiclens.train.stacked_rows import ModelRows, batches, stack_rows
 
 
-class Choice:
+class BestEpochs:
     """The best epoch of every model so far: higher accuracy, then lower loss, then earlier.
 
     Args:
-        whole: what counts fully in the accuracy of each model, out of which `right` is told.
-        patience: the steps without a better epoch after which a model stops; None for never.
+        whole: total weight of the validation rows of each model, by which `right` is divided.
+        patience: number of epochs without improvement after which a model stops; None for never.
     """
 
     def __init__(self, whole: Float[NDArray[np.floating], "group model"], patience: int | None) -> None:
-        """Begin with nothing chosen."""
-        # Counts of rows divide to equal shares, class weights do not quite: what differs by rounding is a tie.
+        """Start without a best epoch."""
+        # Class weights give shares with rounding errors: shares that differ only by rounding are a tie.
         with np.errstate(divide="ignore"):
             self._per_row = 1e6 / whole.astype(np.float64)
         self.patience = patience
         self.rank = np.full(whole.shape, -np.inf)
         self.steps = np.ones(whole.shape, dtype=np.int64)
-        """The steps after which a model was at its best; told from the first on."""
+        """Number of steps after which each model was at its best."""
         self.running = np.ones(whole.shape, dtype=np.bool_)
 
     @property
     def is_chosen(self) -> Bool[NDArray[np.bool_], "group model"]:
-        """Whether any epoch could be chosen: not where nothing that counts was there to choose by."""
+        """Whether each model has a best epoch; it has none if its validation rows have no weight."""
         chosen: NDArray[np.bool_] = self.rank > -np.inf
         return chosen
 
-    def see(
+    def update(
         self,
         first: int,
         loss: Float[NDArray[np.floating], "epoch group model"],
         right: Float[NDArray[np.floating], "epoch group model"],
     ) -> tuple[Bool[NDArray[np.bool_], "group model"], Int[NDArray[np.intp], "group model"]]:
-        """Look at some epochs, the first of them after `first` steps: which models are better, and at which of these.
+        """Take some epochs into account; return which models improved, and at which of these epochs.
 
-        A model that stops in between is not better for what comes after.
+        A model that stops in between ignores the epochs after that.
+
+        Args:
+            first: number of steps before the first of these epochs.
+            loss: validation loss of each epoch.
+            right: correct weight of each epoch on the validation rows.
         """
-        # Shares of rows such as 1/2 or 3/128 lie away from where this rounds; the loss, brought below 1, decides
-        # behind the last digit that counts.
+        # The offset keeps common shares such as 1/2 or 3/128 away from rounding boundaries. The loss, mapped to less
+        # than 1, decides between equal shares.
         with np.errstate(invalid="ignore"):
             rank = np.round(right.astype(np.float64) * self._per_row + 0.137) + 0.1 / (loss.astype(np.float64) + 1)
         rank = np.where(np.isnan(rank), -np.inf, rank)
@@ -81,48 +86,54 @@ class Choice:
 
 
 WARM_UP = 1
-"""Epochs on a GPU that are run operation by operation, before one is recorded."""
-ASKED_EVERY = 25
-"""Epochs between two looks at whether all models have stopped, on a GPU."""
+"""Number of epochs on a GPU before one is recorded as a graph."""
+CHECK_EVERY = 25
+"""Number of epochs on a GPU between two checks whether all models have stopped."""
 KEPT = 1 << 26
-"""The most weights that a GPU keeps until epochs are chosen from, over all models and epochs."""
+"""Largest number of weights, over models and epochs, that a GPU keeps before the best epochs are chosen."""
 
 
 class StackedRun:
-    """One training run of a stack: every model's curves, best epoch and best weights.
+    """One training run of a stack: curves, best epoch and best weights of every model.
 
-    One forward looks at all rows: it tells the loss before a step, and what the validation rows say of the step before.
+    One forward pass covers all rows: it gives the training loss before a step and the validation loss after the
+    previous step.
+
+    Args:
+        stack: the models and their rows.
+        config: settings that all models share.
+        chooses: whether validation rows choose the epoch.
     """
 
     def __init__(self, stack: Stack, config: TrainConfig, *, chooses: bool) -> None:
-        """Begin with the weights as they are."""
+        """Start from the current weights of the stack."""
         self.stack, self.config, self.chooses = stack, config, chooses
         like = stack.flat
         self.moments = torch.zeros_like(like), torch.zeros_like(like)
         self.steps = torch.zeros((), dtype=torch.float32, device=like.device)
         self.epoch = torch.zeros(1, dtype=torch.long, device=like.device)
-        # Loss and accuracy, for learning and for choosing, and the penalty; before each step, and after the last.
+        # Training and validation loss, training and validation accuracy, penalty: before each step and after the last.
         self.curves = like.new_full((config.epochs + 1, 5, *stack.shape), torch.nan)
         self.best = like.clone()
         self.best_views = stack.split(self.best)
-        # Which model each weight belongs to.
+        # The model of each weight.
         self.owner = torch.zeros(len(like), dtype=torch.int32, device=like.device)
         places = torch.arange(stack.shape[0] * stack.shape[1], dtype=torch.int32, device=like.device)
         for view in stack.split(self.owner):
             view.copy_(places.view(*stack.shape, *[1] * (view.ndim - 2)))
-        self.choice = Choice(stack.rows.whole[..., 1].cpu().numpy(), config.patience)
-        # How many times it was looked, and how many of these have been chosen from.
-        self.looks = self.chosen = 0
-        # A GPU keeps the weights of some epochs, and chooses from all of them at once: to ask it is to wait for it.
+        self.best_epochs = BestEpochs(stack.rows.whole[..., 1].cpu().numpy(), config.patience)
+        # Number of evaluated epochs, and how many of these `best_epochs` has seen.
+        self.n_evaluated = self.n_chosen = 0
+        # A GPU keeps the weights of several epochs and chooses between them at once, to avoid synchronisation.
         n_kept = min(config.epochs + 1, max(1, KEPT // len(like))) if like.is_cuda and chooses else 0
-        self.kept = like.new_empty(n_kept if config.patience is None else min(n_kept, ASKED_EVERY), len(like))
+        self.kept = like.new_empty(n_kept if config.patience is None else min(n_kept, CHECK_EVERY), len(like))
         self.slot = torch.zeros(1, dtype=torch.long, device=like.device)
         self.graph: torch.cuda.CUDAGraph | None = None
 
     def train(self) -> None:
-        """All epochs, or until every model has stopped."""
+        """Train for all epochs, or until every model has stopped."""
         flat = self.stack.flat
-        # A graph is recorded on the current device.
+        # CUDA records graphs on the current device.
         with torch.no_grad(), torch.cuda.device(flat.device) if flat.is_cuda else nullcontext():
             self._train()
 
@@ -134,38 +145,38 @@ class StackedRun:
                 if on_gpu and epoch == WARM_UP < config.epochs - 1:
                     self._capture()
                 self.graph.replay() if self.graph is not None else self.one_epoch()
-                self.looks = epoch + 1
-                if self.looks - self.chosen == len(self.kept):
+                self.n_evaluated = epoch + 1
+                if self.n_evaluated - self.n_chosen == len(self.kept):
                     self._choose()
-                if not self.choice.running.any():
+                if not self.best_epochs.running.any():
                     break
-                if progress.shown and (not on_gpu or epoch % ASKED_EVERY == 0):
+                if progress.shown and (not on_gpu or epoch % CHECK_EVERY == 0):
                     progress.update(epoch + 1, f"loss {float(self.curves[epoch, 0].mean()):.4f}")
             else:
-                self.look()
-                self.looks += 1
+                self.evaluate()
+                self.n_evaluated += 1
                 if len(self.kept):
                     self._choose()
-        # Where nothing could be chosen, because nothing that counts was there to choose by, the last epoch stays.
-        unchosen = ~self.choice.is_chosen
+        # Models without a best epoch, because their validation rows have no weight, keep the last epoch.
+        unchosen = ~self.best_epochs.is_chosen
         if unchosen.any():
             self._take(unchosen, self.stack.flat)
-            self.choice.steps[unchosen] = config.epochs
+            self.best_epochs.steps[unchosen] = config.epochs
         self.curves[:, 2:4] /= self.stack.rows.whole.movedim(-1, 0)
         self.curves[:, 4] *= self.stack.penalised
-        # What is asked of each model from here on is asked of the CPU: a GPU would be waited for each time.
+        # Copy all curves to the CPU at once: reading single values from a GPU would synchronise each time.
         self.curves = self.curves.cpu()
         self._check()
 
     def one_epoch(self) -> None:
-        """One epoch."""
-        self.look()
+        """Train for one epoch."""
+        self.evaluate()
         self.step()
 
     def _capture(self) -> None:
-        """Record an epoch as a graph of GPU operations: it is then replayed without a launch for each of them."""
+        """Record an epoch as a CUDA graph, which replays without launching each operation."""
         self.graph = torch.cuda.CUDAGraph()
-        # `torch.cuda.graph` would give all free memory back first, which the next run has to ask for again.
+        # `torch.cuda.graph` would first release all cached memory, which the next run must allocate again.
         aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
@@ -174,21 +185,21 @@ class StackedRun:
             self.graph.capture_end()
         torch.cuda.current_stream().wait_stream(aside)
 
-    def look(self) -> None:
-        """Forward, loss and accuracy on all rows; weights are kept where they are the best so far."""
+    def evaluate(self) -> None:
+        """Evaluate all rows, record the curves, and keep the weights of models at their best so far."""
         loss, right, self.wrong = self.stack.judge(self.stack.forward())
-        told = torch.stack([loss[..., 0], loss[..., 1], right[..., 0], right[..., 1], self.stack.penalties()])
-        self.curves.index_copy_(0, self.epoch, told.unsqueeze(0))
+        values = torch.stack([loss[..., 0], loss[..., 1], right[..., 0], right[..., 1], self.stack.penalties()])
+        self.curves.index_copy_(0, self.epoch, values.unsqueeze(0))
         if len(self.kept):
             self.kept.index_copy_(0, self.slot, self.stack.flat.unsqueeze(0))
-        elif self.chooses and not told.is_cuda:
+        elif self.chooses and not values.is_cuda:
             self._choose_now()
 
     def step(self) -> None:
-        """One step along the gradient at what was looked at."""
+        """Take one optimiser step from the weights that `evaluate` saw."""
         self.stack.backward(self.wrong)
         config, (first, second) = self.config, self.moments
-        # The function behind torch.optim.AdamW, whose own bookkeeping would cost more than the step.
+        # Call the function behind torch.optim.AdamW, because the bookkeeping of the class costs more than the step.
         adamw(
             [self.stack.flat], [self.stack.gradient], [first], [second], [], [self.steps],
             fused=True, amsgrad=False, beta1=0.9, beta2=0.999, lr=config.learning_rate,
@@ -197,41 +208,41 @@ class StackedRun:
         torch._foreach_add_([self.epoch, self.slot], 1)
 
     def _choose_now(self) -> None:
-        """Choose from what was just looked at."""
+        """Update the best epochs with the current one."""
         steps = int(self.epoch)
-        # Before the first step there is no epoch to choose.
+        # There is no epoch before the first step.
         if steps > 0:
-            told = self.curves[steps].numpy()
-            improved, _ = self.choice.see(steps, told[None, 1], told[None, 3])
+            values = self.curves[steps].numpy()
+            improved, _ = self.best_epochs.update(steps, values[None, 1], values[None, 3])
             self._take(improved, self.stack.flat)
 
     def _choose(self) -> None:
-        """Choose from all epochs that are kept."""
-        first = max(self.chosen, 1)
-        if first < self.looks:
-            told = self.curves[first : self.looks].cpu().numpy()
-            improved, at = self.choice.see(first, told[:, 1], told[:, 3])
-            slots = torch.from_numpy(at + first - self.chosen).to(self.slot.device).view(-1)
+        """Update the best epochs with all kept epochs."""
+        first = max(self.n_chosen, 1)
+        if first < self.n_evaluated:
+            values = self.curves[first : self.n_evaluated].cpu().numpy()
+            improved, at = self.best_epochs.update(first, values[:, 1], values[:, 3])
+            slots = torch.from_numpy(at + first - self.n_chosen).to(self.slot.device).view(-1)
             self._take(improved, self.kept.gather(0, slots[self.owner].unsqueeze(0))[0])
-        self.chosen = self.looks
+        self.n_chosen = self.n_evaluated
         self.slot.zero_()
 
     def _take(self, which: NDArray[np.bool_], weights: Tensor) -> None:
-        """Weights as the best ones of some models."""
+        """Take weights as the best ones of some models."""
         if weights.is_cuda:
             mask = torch.from_numpy(which).to(weights.device).view(-1)
             torch.where(mask[self.owner], weights, self.best, out=self.best)
             return
-        # Copying a few models alone is less.
+        # Copy only the models that improved.
         places = torch.from_numpy(np.flatnonzero(which))
         if len(places):
             for best, now in zip(self.best_views, self.stack.split(weights), strict=True):
                 best.flatten(0, 1)[places] = now.flatten(0, 1)[places]
 
     def history(self, group: int, model: int) -> History:
-        """The curves of one model, as far as it would have been trained alone."""
+        """Return the curves of one model, up to the epoch at which it would have stopped alone."""
         curves = self.curves[:, :, group, model].double().numpy()
-        best, n = int(self.choice.steps[group, model]) - 1, self._n_epochs(group, model)
+        best, n = int(self.best_epochs.steps[group, model]) - 1, self._n_epochs(group, model)
         loss, _, right, _, penalty = curves[:n].T
         _, held_loss, _, held_right, _ = curves[1 : n + 1].T
         if not self.chooses:
@@ -239,32 +250,32 @@ class StackedRun:
         return History(loss, penalty, right, held_loss, held_right, best)
 
     def _check(self) -> None:
-        """Refuse what came out of no training, for each model over the epochs that are its own."""
+        """Raise an error if the loss or the weights of a model are not finite before it stopped."""
         loss = self.curves[: int(self.epoch), 0]
         now, best = (self.stack.split(weights.cpu()) for weights in (self.stack.flat, self.best))
         for epoch, g, k in (~loss.isfinite()).nonzero().tolist():
             if epoch < self._n_epochs(g, k):
                 what = float(loss[epoch, g, k])
                 raise LogicLensError(f"the loss became {what} in epoch {epoch}: lower the learning_rate.")
-        # The loss is taken before a step: only the weights say what the last step did.
+        # The loss is computed before a step: only the weights show the effect of the last step.
         of_running, of_stopped = (
             torch.stack([view.isfinite().flatten(2).all(dim=2) for view in views]).all(dim=0) for views in (now, best)
         )
-        if not torch.where(torch.from_numpy(self.choice.running), of_running, of_stopped).all():
+        if not torch.where(torch.from_numpy(self.best_epochs.running), of_running, of_stopped).all():
             raise LogicLensError("the weights became infinite or NaN: lower the learning_rate.")
 
     def _n_epochs(self, group: int, model: int) -> int:
-        """How many epochs a model would have been trained alone."""
+        """Return the number of epochs for which a model would have been trained alone."""
         epochs, patience = self.config.epochs, self.config.patience
         if patience is None or not self.chooses:
             return epochs
-        return min(epochs, int(self.choice.steps[group, model]) + patience)
+        return min(epochs, int(self.best_epochs.steps[group, model]) + patience)
 
 
 T = TypeVar("T")
 
 TOGETHER = 1 << 24
-"""The most outputs of first layers that are held at a time: more models than that go one stack after another."""
+"""Largest number of hidden outputs in one stack; more models are trained in several stacks."""
 
 
 def fit_many(
@@ -275,14 +286,22 @@ def fit_many(
     validation: ConceptTable | Sequence[ConceptTable | None] | None = None,
     device: torch.device | str | None = None,
 ) -> tuple[TrainResult, ...]:
-    """Train networks in place, each as `fit` would alone, on the full batch, with early stopping for each.
+    """Train networks in place in one pass, each with the result that `fit` would give, on the full batch.
 
     Args:
-        networks: untied heads; those of one build are trained in one pass, whatever their temperature.
-        data: the training rows of all, or of each. Models that are given the same table share its rows.
-        config: how to train all, or each.
-        validation: the rows that choose the epoch, of all or of each.
-        device: where to train, by default where the networks are; they stay there in any case.
+        networks: networks with untied heads (`shared_tail=False`). Networks of the same sizes are trained in one pass,
+            also if their temperatures differ.
+        data: the training rows, one table for all networks or one for each. Networks with the same table share its
+            rows.
+        config: settings for all networks or for each; `TrainConfig()` by default.
+        validation: rows that choose the epoch, for all networks or for each; none by default.
+        device: where to train; by default the device of the networks. The networks stay on their device.
+
+    Returns:
+        The result of each network, in order.
+
+    Raises:
+        LogicLensError: if a network cannot be trained in this way, or if its rows do not fit.
     """
     n = len(networks)
     tables, configs = _spread(data, n, "data"), _spread(config or TrainConfig(), n, "config")
@@ -290,15 +309,15 @@ def fit_many(
     for network, one in zip(networks, configs, strict=True):
         if not stackable(network) or one.batch_size is not None:
             raise LogicLensError(
-                "many networks train together on the full batch, each an EntropyNet with heads of its own and ReLU "
-                "or LeakyReLU: train this one with fit()."
+                "fit_many trains EntropyNets with untied heads and ReLU or LeakyReLU on the full batch: train this "
+                "network with fit() instead."
             )
     if len({id(network) for network in networks}) < n:
-        raise LogicLensError("a network is there twice: each can be trained once in a pass.")
+        raise LogicLensError("networks contains the same network twice: pass each network once.")
     for network, table in zip(networks, tables, strict=True):
         if network.n_concepts != table.n_concepts:
             raise LogicLensError(f"this network takes {network.n_concepts} concepts, got {table.n_concepts}.")
-    # Models that share their rows are told once what is to be known of them.
+    # Check and warn once for models that share their rows.
     pairs = {(id(table), id(rows)): (table, rows) for table, rows in zip(tables, held, strict=True)}
     notes = {key: checked_data(*pair) for key, pair in pairs.items()}
     models = [_Model(*one) for one in zip(networks, tables, held, configs, strict=True)]
@@ -310,7 +329,7 @@ def fit_many(
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """One network with what it is trained on."""
+    """One network with its data and settings."""
 
     network: EntropyNet
     data: ConceptTable
@@ -319,12 +338,12 @@ class _Model:
 
     @property
     def task(self) -> Task:
-        """What is asked of the heads."""
+        """Whether the heads share one answer per row or have one each."""
         return task_of(self.network.n_classes, self.data)
 
     @property
     def build(self) -> tuple[object, ...]:
-        """What models of one stack have in common."""
+        """The properties that models of one stack must share."""
         network, config, weight = self.network, self.config, self.network.entropy.weight
         fixed = (network.n_concepts, network.n_classes, network.hidden, network.activation, weight.dtype, weight.device)
         how = (config.epochs, config.learning_rate, config.weight_decay, config.penalty, config.patience)
@@ -337,16 +356,16 @@ class _Model:
 
 
 def _spread(given: T | Sequence[T], n: int, what: str) -> list[T]:
-    """One for each network."""
+    """Return a list with one entry for each network."""
     if not isinstance(given, (list, tuple)):
         return [given] * n  # type: ignore[list-item]
     if len(given) != n:
-        raise LogicLensError(f"{what} must be one for all {n} networks or one for each, got {len(given)}.")
+        raise LogicLensError(f"{what} must be one value for all {n} networks or one for each, got {len(given)}.")
     return list(given)
 
 
 def _alike(models: Sequence[_Model]) -> Iterator[list[_Model]]:
-    """The models that can be stacked, build by build."""
+    """Yield the models that can be trained in one stack."""
     builds: dict[tuple[object, ...], list[_Model]] = {}
     for model in models:
         builds.setdefault(model.build, []).append(model)
@@ -354,17 +373,17 @@ def _alike(models: Sequence[_Model]) -> Iterator[list[_Model]]:
 
 
 def _train(models: Sequence[_Model], device: torch.device) -> dict[int, TrainResult]:
-    """Train models of one build, in as many stacks as their size asks for."""
+    """Train models of one build, in as many stacks as their size requires."""
     first = models[0]
     like, config = first.network.entropy.weight, first.config
-    # Rows are put together where they are, and sent to the network's device in one piece.
+    # Lay out rows on the CPU and copy them to the training device at once.
     here = torch.empty(0, dtype=like.dtype)
     trains = batches([model.data for model in models], here, single_head=first.single)
     helds: Sequence[Batch | None] = [None] * len(models)
     if first.validation is not None:
         helds = batches([model.validation or model.data for model in models], here, single_head=first.single)
-    told = [
-        Told(
+    model_rows = [
+        ModelRows(
             train,
             held,
             class_weights(model.config.class_weight, model.data, here, single_head=model.single),
@@ -373,13 +392,13 @@ def _train(models: Sequence[_Model], device: torch.device) -> dict[int, TrainRes
         for train, held, model in zip(trains, helds, models, strict=True)
     ]
     results: dict[int, TrainResult] = {}
-    for places in _stacks(told, sum(first.network.hidden) * first.network.n_classes):
+    for places in _stacks(model_rows, sum(first.network.hidden) * first.network.n_classes):
         heads = [[models[place].network for place in group] for group in places]
-        n_rows = max(len(one.train) + len(one.held or ()) for one in (told[group[0]] for group in places))
+        n_rows = max(len(one.train) + len(one.held or ()) for one in (model_rows[group[0]] for group in places))
         n_weights = sum(parameter.numel() for parameter in first.network.parameters()) * len(places[0])
         with threads_for(n_rows * n_weights):
-            rows = stack_rows([[told[place] for place in group] for group in places], first.task, device)
-            weight = [[models[place].config.penalty_weight for place in group] for group in places]
+            rows = stack_rows([[model_rows[place] for place in group] for group in places], first.task, device)
+            weight = [[float(models[place].config.penalty_weight) for place in group] for group in places]
             run = StackedRun(Stack(heads, rows, config.penalty, weight), config, chooses=first.validation is not None)
             run.train()
         run.stack.store(run.best)
@@ -387,20 +406,25 @@ def _train(models: Sequence[_Model], device: torch.device) -> dict[int, TrainRes
             for k, place in enumerate(group):
                 data = models[place].data
                 results[id(models[place])] = TrainResult(
-                    run.history(g, k), data.is_boolean, None, len(data), int((told[place].train.total > 0).sum()), ()
+                    run.history(g, k),
+                    data.is_boolean,
+                    None,
+                    len(data),
+                    int((model_rows[place].train.total > 0).sum()),
+                    (),
                 )
     return results
 
 
-def _stacks(told: Sequence[Told], width: int) -> Iterator[list[list[int]]]:
-    """Places of models as `[group][model]`: a group sees the same rows, and a stack is not too large."""
+def _stacks(model_rows: Sequence[ModelRows], width: int) -> Iterator[list[list[int]]]:
+    """Yield the places of models as `[group][model]`: a group has the same rows, and no stack is too large."""
     groups: dict[tuple[int, int], list[int]] = {}
-    for place, one in enumerate(told):
+    for place, one in enumerate(model_rows):
         groups.setdefault((id(one.train.concepts), 0 if one.held is None else id(one.held.concepts)), []).append(place)
     even = len({len(group) for group in groups.values()}) == 1
-    # Groups of different sizes cannot be one block: each goes by itself.
+    # Groups of different sizes cannot form one block: each is a stack of its own.
     for blocks in [list(groups.values())] if even else [[group] for group in groups.values()]:
-        columns = max(len(told[group[0]].train) + len(told[group[0]].held or ()) for group in blocks)
+        columns = max(len(model_rows[group[0]].train) + len(model_rows[group[0]].held or ()) for group in blocks)
         most = max(1, TOGETHER // (columns * width))
         for start in range(0, len(blocks), most):
             some = blocks[start : start + most]

@@ -1,4 +1,4 @@
-"""Training: AdamW on eq. (loss), the best validation epoch restored."""
+"""Training of one network: AdamW on eq. (loss), with the best validation epoch restored."""
 
 from __future__ import annotations
 
@@ -32,16 +32,22 @@ def fit(
     """Train a network in place.
 
     The task follows from the labels: one class per row is multi-class (cross-entropy), a matrix of labels is
-    multi-label and one head for two classes is binary (binary cross-entropy for each head). Boolean concepts train on
-    counted rows. With validation rows the epoch with the best validation accuracy is restored; ties go to the lower
-    validation loss, then to the earlier epoch. Without, the last epoch stays.
+    multi-label, and one head for two classes is binary (binary cross-entropy for each head). Boolean concepts train on
+    counted rows. With validation rows, the epoch with the best validation accuracy is restored; ties go to the lower
+    validation loss, then to the earlier epoch. Without validation rows, the weights of the last epoch remain.
 
     Args:
-        network: anything from concepts to logits `[batch, classes]`; its own device and precision are used.
+        network: a module from concepts to logits `[batch, classes]`; it is trained on its own device and precision.
         data: the training rows, with labels.
-        config: how to train.
-        generator: shuffles mini-batches; unused on the full batch.
-        validation: rows that choose the epoch.
+        config: settings; `TrainConfig()` by default.
+        generator: random generator that shuffles mini-batches; unused on the full batch.
+        validation: rows that choose the epoch; none by default.
+
+    Returns:
+        The history of the run.
+
+    Raises:
+        LogicLensError: if the rows cannot be learned from or do not fit the network, or if the loss becomes infinite.
     """
     config = TrainConfig() if config is None else config
     if config.batch_size is None and stackable(network):
@@ -68,7 +74,7 @@ def fit(
 
 @dataclass
 class _Run:
-    """One training run: what it needs, the best weights so far, and the curves."""
+    """One training run: its inputs, the best weights so far, and the curves."""
 
     network: nn.Module
     batch: Batch
@@ -101,7 +107,7 @@ class _Run:
                         break
         finally:
             self.network.train(was_training)
-        # The loss is taken before a step: only the weights say what the last step did.
+        # The loss is computed before a step: only the weights show the effect of the last step.
         if not all(bool(parameter.isfinite().all()) for parameter in parameters):
             raise LogicLensError("the weights became infinite or NaN: lower the learning_rate.")
         if self.best_state is not None:
@@ -110,7 +116,7 @@ class _Run:
         return History(curves[0], curves[1], curves[2], curves[3], curves[4], self.best_epoch)
 
     def epoch(self, optimizer: torch.optim.Optimizer) -> tuple[float, float, float]:
-        """One pass over the data: loss, penalty and training accuracy, as means over its rows."""
+        """Train for one pass over the data; return the means of loss, penalty and training accuracy."""
         self.network.train()
         sums = [0.0, 0.0, 0.0]
         for part in self.parts():
@@ -126,14 +132,14 @@ class _Run:
         return sums[0], sums[1], sums[2]
 
     def parts(self) -> Iterator[Batch]:
-        """The full batch, or shuffled mini-batches."""
+        """Yield the full batch, or shuffled mini-batches."""
         if self.config.batch_size is None:
             yield self.batch
             return
         order = torch.randperm(len(self.batch), generator=self.generator).to(self.batch.total.device)
         for rows in torch.split(order, self.config.batch_size):
             part = self.batch.take(rows)
-            # Rows that weigh nothing teach nothing, and their mean would be 0/0.
+            # Skip a batch of total weight 0: its mean would be 0/0.
             weighed = part.counts if self.class_weight is None else part.counts * self.class_weight.yes
             if float((weighed if self.task == "multiclass" else part.total).sum()) > 0:
                 yield part
@@ -149,7 +155,7 @@ class _Run:
         self.network.eval()
         with torch.no_grad():
             logits = self.network(self.held.concepts)
-            # What the classes weigh in training they weigh in the choice of the epoch.
+            # Class weights apply to the choice of the epoch too.
             loss = task_loss(logits, self.held, self.task, self.class_weight)
             return float(loss), float(accuracy(logits, self.held, self.task, self.class_weight))
 

@@ -1,8 +1,8 @@
 """The task loss and the accuracy as weighted sums over rows, counted or plain.
 
-Both kinds of rows are one thing: a row of concepts with the weight of each class on it. A plain row has the weight 1
-on its own class; a counted row has the sum over the samples that fell on it. In exact arithmetic loss and gradient are
-the same.
+Each row of concepts has a weight for each class. A plain row has weight 1 on its own class; a counted row has the sum
+of the weights of all samples with these concepts. In exact arithmetic loss and gradient are the same for both. The
+equations of the loss and their derivatives are in `nn.functional`.
 """
 
 from __future__ import annotations
@@ -26,21 +26,26 @@ Task = Literal["multiclass", "multilabel"]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Rows of concepts, the weight of each class on each row, and the whole weight of each row."""
+    """Rows of concepts, the weight of each class on each row, and the total weight of each row."""
 
     concepts: Float[Tensor, "batch concept"]
     counts: Float[Tensor, "batch klass"]
     total: Float[Tensor, " batch"]
 
     def __len__(self) -> int:
-        """The number of rows that go through the network."""
+        """Return the number of rows that go through the network."""
         return len(self.concepts)
 
     @classmethod
     def of(cls, table: ConceptTable, like: Tensor, *, counted: bool, single_head: bool = False) -> Batch:
-        """The rows of a table on the device and in the precision of `like`.
+        """Return the rows of a table on the device and in the precision of `like`.
 
-        With `single_head` the question is yes or no: only the weight of class 1 is kept.
+        Args:
+            table: rows with labels.
+            like: a tensor on the device and in the precision to use.
+            counted: whether to count equal rows; possible for Boolean concepts only.
+            single_head: whether one head answers for two classes, so that only the weight of class 1 is kept. Default:
+                False.
         """
         parts: tuple[NDArray[Any], ...]
         if counted and table.labels is not None:
@@ -52,39 +57,45 @@ class Batch:
         return cls(concepts, counts[:, 1:2] if single_head else counts, total)
 
     def to(self, device: torch.device) -> Batch:
-        """The same on a device."""
+        """Return a copy on a device."""
         return Batch(self.concepts.to(device), self.counts.to(device), self.total.to(device))
 
     def take(self, rows: Tensor) -> Batch:
-        """Some of the rows."""
+        """Return some of the rows."""
         return Batch(self.concepts[rows], self.counts[rows], self.total[rows])
 
 
 def as_tensor(array: NDArray[Any], like: Tensor) -> Tensor:
-    """A copy of an array on the device and in the precision of `like`."""
-    # NumPy converts many times faster than torch.tensor does; a copy, because the array may be frozen.
+    """Copy an array to the device and the precision of `like`."""
+    # NumPy converts many times faster than torch.tensor; copy because the array may be read-only.
     kind = np.float64 if like.dtype == torch.float64 else np.float32
     return torch.from_numpy(array.astype(kind)).to(like)
 
 
 @dataclass(frozen=True, eq=False)
 class ClassWeight:
-    """What a yes and a no of each head count. One head for two classes has a weight for each of its answers."""
+    """The factor of the answers yes and no of each head; they differ if one head answers for two classes."""
 
     yes: Float[Tensor, " klass"]
     no: Float[Tensor, " klass"]
 
     def to(self, device: torch.device) -> ClassWeight:
-        """The same on a device."""
+        """Return a copy on a device."""
         return ClassWeight(self.yes.to(device), self.no.to(device))
 
 
 def task_loss(
     logits: Float[Tensor, "batch klass"], batch: Batch, task: Task, class_weight: ClassWeight | None = None
 ) -> Float[Tensor, ""]:
-    """L(f, y) of eq. (loss): cross-entropy over classes, or binary cross-entropy for each head.
+    """Return L(f, y) of eq. (loss): cross-entropy over classes, or binary cross-entropy for each head.
 
-    The weighted mean over rows, as `torch.nn.CrossEntropyLoss` and `BCEWithLogitsLoss` take it.
+    The loss is the weighted mean over rows, as in `torch.nn.CrossEntropyLoss` and `BCEWithLogitsLoss`.
+
+    Args:
+        logits: outputs of the network.
+        batch: the rows with their weights.
+        task: `"multiclass"` or `"multilabel"`.
+        class_weight: factors of the classes; none by default.
     """
     if task == "multiclass":
         weight = batch.counts if class_weight is None else batch.counts * class_weight.yes
@@ -98,9 +109,9 @@ def task_loss(
 def accuracy(
     logits: Float[Tensor, "batch klass"], batch: Batch, task: Task, class_weight: ClassWeight | None = None
 ) -> Float[Tensor, ""]:
-    """The share of rows whose largest logit is their class; for several labels, the share of labels that are right.
+    """Return the share of rows whose largest logit is their class, or the share of labels that are right.
 
-    With class weights every row, or label, counts as much as its class.
+    With class weights, every row (or label) counts as much as its class. The arguments are those of `task_loss`.
     """
     yes, no = batch.counts, batch.total.unsqueeze(-1) - batch.counts
     if class_weight is not None:
@@ -111,13 +122,14 @@ def accuracy(
 
 
 def task_of(n_heads: int, table: ConceptTable) -> Task:
-    """Which loss fits the labels and the heads; refuses where they do not fit each other."""
+    """Return the task that fits the labels and the heads; raise an error if they do not fit each other."""
     n_classes = len(table.class_names)
     if n_heads == 1 and not table.is_multilabel and n_classes == 2:
         return "multilabel"
     if n_heads != n_classes:
         raise LogicLensError(
-            f"the network has {n_heads} head(s), the labels {n_classes} class(es): build it with n_classes={n_classes}."
+            f"the network has {n_heads} head(s), but the labels have {n_classes} class(es): build it with "
+            f"n_classes={n_classes}."
         )
     return "multilabel" if table.is_multilabel else "multiclass"
 
@@ -125,7 +137,7 @@ def task_of(n_heads: int, table: ConceptTable) -> Task:
 def class_weights(
     class_weight: Sequence[float] | Literal["balanced"] | None, table: ConceptTable, like: Tensor, *, single_head: bool
 ) -> ClassWeight | None:
-    """What a yes and a no of each head count."""
+    """Return the factors of the answers yes and no of each head; None if there are no class weights."""
     if class_weight is None:
         return None
     factors = class_factors(class_weight, table)
@@ -134,7 +146,10 @@ def class_weights(
 
 
 def class_factors(class_weight: Sequence[float] | Literal["balanced"], table: ConceptTable) -> NDArray[np.float64]:
-    """The factor of each class, checked; `"balanced"` is n / (classes · rows of the class), as in scikit-learn."""
+    """Validate and return the factor of each class.
+
+    `"balanced"` gives n / (classes · rows of the class), as in scikit-learn.
+    """
     n_classes = len(table.class_names)
     of_class = table.class_weights()
     if isinstance(class_weight, str):

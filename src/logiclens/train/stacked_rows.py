@@ -1,4 +1,4 @@
-"""What the models of a stack learn from: rows that they share, and what each of them is told of every row."""
+"""Layout of training and validation rows for models that are trained in one pass."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from logiclens.nn.stacked import StackedRows
 from logiclens.train.loss import Batch, ClassWeight, Task, as_tensor
 
 LARGE = 1 << 20
-"""Counts of more cells than that are laid out where they are trained on; fewer are sent there in one piece."""
+"""Number of cells above which counts are built on the training device; smaller ones are copied there at the end."""
 WORTH_SHARING = 1.5
-"""Tables are laid over each other where together they have at most this many times the rows of the largest."""
+"""Tables share one matrix of rows if together they have at most this many times the rows of the largest."""
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """What one model is told: the rows that it learns from, those that choose its epoch, and what classes count."""
+class ModelRows:
+    """The data of one model: training rows, validation rows, and class weights."""
 
     train: Batch
     held: Batch | None
@@ -31,35 +31,41 @@ class Told:
     is_boolean: bool = False
 
     def placed(self) -> tuple[NDArray[np.intp], int]:
-        """The column of each row that chooses the epoch, and the columns in all: no Boolean row has two."""
+        """Return the column of each validation row, and the number of columns; equal Boolean rows share a column."""
         n_train, n_held = len(self.train), len(self.held or ())
         if self.held is None or not self.is_boolean:
             return np.arange(n_train, n_train + n_held), n_train + n_held
         rows = torch.cat([self.train.concepts, self.held.concepts]).numpy() > 0
         first, group = distinct(rows)
-        # The first place of a row is a row to learn from wherever there is one; other rows follow in their order.
+        # A validation row that equals a training row takes its column; other validation rows follow in order.
         new = np.flatnonzero(first >= n_train)
         column = first.copy()
         column[new] = n_train + np.arange(len(new))
         return column[group[n_train:]], n_train + len(new)
 
-    def to(self, device: torch.device) -> Told:
-        """The same on a device."""
+    def to(self, device: torch.device) -> ModelRows:
+        """Return a copy on a device."""
         held = None if self.held is None else self.held.to(device)
         weight = None if self.class_weight is None else self.class_weight.to(device)
-        return Told(self.train.to(device), held, weight, self.is_boolean)
+        return ModelRows(self.train.to(device), held, weight, self.is_boolean)
 
 
-def stack_rows(groups: Sequence[Sequence[Told]], task: Task, device: torch.device) -> StackedRows:
-    """Lay the rows of `[group][model]` out on a device; the models of a group are told of the same rows."""
+def stack_rows(groups: Sequence[Sequence[ModelRows]], task: Task, device: torch.device) -> StackedRows:
+    """Lay out the rows of `[group][model]` on a device; the models of a group have the same rows.
+
+    Args:
+        groups: the data of each model.
+        task: `"multiclass"` or `"multilabel"`.
+        device: where to train.
+    """
     placed = [group[0].placed() for group in groups]
-    # Models that are told the same are laid out once.
-    kinds: dict[tuple[int, ...], tuple[int, int, Told]] = {}
+    # Models with the same data are laid out once.
+    kinds: dict[tuple[int, ...], tuple[int, int, ModelRows]] = {}
     kind_of = []
     for g, group in enumerate(groups):
-        for told in group:
-            key = (g, id(told.train), id(told.held), id(told.class_weight))
-            kind_of.append(kinds.setdefault(key, (len(kinds), g, told))[0])
+        for model in group:
+            key = (g, id(model.train), id(model.held), id(model.class_weight))
+            kind_of.append(kinds.setdefault(key, (len(kinds), g, model))[0])
     like = groups[0][0].train
     here = device if like.counts.numel() > LARGE else like.counts.device
     n_train = max(len(group[0].train) for group in groups)
@@ -69,17 +75,17 @@ def stack_rows(groups: Sequence[Sequence[Told]], task: Task, device: torch.devic
     # Yes in the loss, yes in the accuracy, no in the loss, no in the accuracy.
     shape = (len(kinds), 2, like.counts.shape[1], n_columns)
     parts = [like.counts.new_zeros(shape, device=here) for _ in range(2 if task == "multiclass" else 4)]
-    for kind, g, told in kinds.values():
-        told = told.to(here)
-        n_own, (held_at, _) = len(told.train), placed[g]
-        # Columns behind those of a group's own training rows move behind the longest group's.
+    for kind, g, model in kinds.values():
+        model = model.to(here)
+        n_own, (held_at, _) = len(model.train), placed[g]
+        # Columns after the training rows of a group start after those of the longest group.
         held_at = held_at + (held_at >= n_own) * (n_train - n_own)
-        for side, batch, at in ((0, told.train, np.arange(n_own)), (1, told.held, held_at)):
+        for side, batch, at in ((0, model.train, np.arange(n_own)), (1, model.held, held_at)):
             if batch is None:
                 continue
             columns = torch.from_numpy(at).to(here)
             concepts[g, columns] = batch.concepts
-            whole[kind, side], *shares = _shares(batch, told.class_weight, task, learned=side == 0)
+            whole[kind, side], *shares = _shares(batch, model.class_weight, task, learned=side == 0)
             for part, counts in zip(parts, shares, strict=True):
                 part[kind, side, :, columns] = counts.t()
     spread = torch.tensor(kind_of, device=device)
@@ -92,10 +98,13 @@ def stack_rows(groups: Sequence[Sequence[Told]], task: Task, device: torch.devic
 
 
 def _shares(batch: Batch, weighed: ClassWeight | None, task: Task, *, learned: bool) -> list[Tensor]:
-    """What counts fully in the accuracy of one model on rows that it learns from, or that choose; and its parts."""
+    """Return the total weight in the accuracy of one model, and the weights of each class and row.
+
+    `learned` says whether the rows are training rows. The order of the weights is that of `StackedRows`.
+    """
     yes, no = batch.counts, batch.total.unsqueeze(-1) - batch.counts
     yes_loss, no_loss = (yes, no) if weighed is None else (yes * weighed.yes, no * weighed.no)
-    # Class weights choose the epoch too, but the training accuracy is told as it is.
+    # Class weights apply to the choice of the epoch, but not to the reported training accuracy.
     yes_right, no_right = (yes, no) if learned else (yes_loss, no_loss)
     if task == "multiclass":
         return [yes_right.sum(), yes_loss / yes_loss.sum(), yes_right]
@@ -104,9 +113,9 @@ def _shares(batch: Batch, weighed: ClassWeight | None, task: Task, *, learned: b
 
 
 def batches(tables: Sequence[ConceptTable], like: Tensor, *, single_head: bool) -> list[Batch]:
-    """A batch for each table; Boolean tables that have most rows in common get one matrix of rows for all.
+    """Return a batch for each table; Boolean tables with most rows in common share one matrix of rows.
 
-    Two batches are over the same rows where their `concepts` are the same object.
+    Two batches have the same rows if their `concepts` are the same object.
     """
     unique = list({id(table): table for table in tables}.values())
     made: dict[int, Batch] = {}
@@ -119,7 +128,7 @@ def batches(tables: Sequence[ConceptTable], like: Tensor, *, single_head: bool) 
 
 
 def _laid_over(tables: Sequence[ConceptTable], like: Tensor, single_head: bool) -> dict[int, Batch]:
-    """Batches over all rows that any table has, if these are not many more than the largest has."""
+    """Return batches over the union of all rows; none if the union is much larger than the largest table."""
     counted = [table.counted() for table in tables]
     bits = np.concatenate([rows.bits() for rows in counted])
     first, place = distinct(bits)

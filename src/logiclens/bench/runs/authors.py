@@ -185,10 +185,6 @@ class Aggregation:
             )
 
 
-TORCH_EXPLAIN = Aggregation(score="accuracy", logit_cut=0.0, reduced_on="scored")
-"""The behaviour of `torch_explain` 1.5.1 with `simplify=True, try_all=False`, observed from outside."""
-
-
 @dataclass(frozen=True)
 class Step:
     """One minterm in the order of aggregation.
@@ -221,21 +217,6 @@ class ClassRules:
     score: float
     reason: str
     trace: tuple[Step, ...] = ()
-
-
-def explain_as_authors(
-    network: nn.Module,
-    local_rows: ConceptTable,
-    scored_rows: ConceptTable,
-    *,
-    top_k: int = 10,
-    exact_only: bool = False,
-    score: Score = "macro_f1",
-    max_minterm: int | None = None,
-) -> tuple[DNF, ...]:
-    """Return one formula per class, `DNF.false` if none was found; see `aggregate_as_authors`."""
-    aggregation = Aggregation(top_k, exact_only, score, max_minterm)
-    return tuple(rules.formula for rules in aggregate_as_authors(network, local_rows, scored_rows, aggregation))
 
 
 def aggregate_as_authors(
