@@ -152,7 +152,6 @@ def refined(
 
 NARROW = 65_536
 """Columns that together have room for so many rows are counted together, value by value."""
-DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -178,9 +177,8 @@ class Column:
         """How many values there can be from the smallest to the largest, and a gap."""
         if self.type.is_boolean():
             return 3
-        if side is None or not (self.type.is_integer() or self.type.is_date()):
-            return np.inf
-        return (side[1] - side[0]) / (DAY if self.type.is_date() else 1.0) + 2
+        step = self.kind.ibis_step(self.type)
+        return np.inf if side is None or step is None else (side[1] - side[0]) / step + 2
 
     def rows(self) -> ir.Table:
         """The rows with a value v, as the engine holds it, and their class y."""
@@ -195,10 +193,10 @@ class Column:
     def stretches(self, found: Any) -> Stretches:
         """What an engine counted: for each class y how many rows n have a value v, or one from low to high."""
         if "v" in found.column_names:
-            low = high = _as_floats(found["v"])
+            low = high = self.kind.arrow_numbers(found["v"])
             key = np.unique(low, return_inverse=True)[1]
         else:
-            low, high = _as_floats(found["low"]), _as_floats(found["high"])
+            low, high = (self.kind.arrow_numbers(found[side]) for side in ("low", "high"))
             key = found["p"].to_numpy()
         n = found["n"].to_numpy().astype(np.float64)
         return Stretches.of(key, low, high, codes_of(found["y"], self.classes), n, len(self.classes))
@@ -339,27 +337,15 @@ def _sides(columns: Sequence[Column], *, known: bool) -> dict[str, tuple[float, 
     found = fetched(columns[0].table.agg(**told))
     each = {}
     for place, column in enumerate(columns):
-        low, high = found[f"low{place}"], found[f"high{place}"]
+        low, high, numbers = found[f"low{place}"], found[f"high{place}"], column.kind.arrow_numbers
         if low.null_count == 0:
-            each[column.name] = (float(_as_floats(low)[0]), float(_as_floats(high)[0]))
+            each[column.name] = (float(numbers(low)[0]), float(numbers(high)[0]))
     return each
 
 
 def _part(share: Any, parts: Any) -> Any:
     """Which of so many parts of a stretch a value is in, by its share of the way through it; the largest is alone."""
     return (share * parts).floor().cast("int64")
-
-
-def _as_floats(values: Any) -> NDArray[np.float64]:
-    """A column of Arrow as the numbers that a histogram holds: seconds for dates."""
-    pa = pyarrow_module("pyarrow")
-    given = values.type
-    if pa.types.is_date(given) or pa.types.is_timestamp(given):
-        micros = values.cast(pa.timestamp("us", getattr(given, "tz", None)), safe=False).cast(pa.int64())
-        return np.asarray(micros.to_numpy() / 1e6)
-    if pa.types.is_boolean(given):
-        values = values.cast(pa.int8())
-    return np.asarray(values.cast(pa.float64(), safe=False).to_numpy() + 0.0)
 
 
 MOST_CATEGORIES = 10_000
