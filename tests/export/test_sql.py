@@ -7,6 +7,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -215,6 +216,22 @@ def test_dates_are_compared_as_the_rules_compare_them(engine: Engine, operator: 
             condition = sql_condition(Literal("c", positive), {"c": predicate}, dialect=engine.dialect)
             wanted = (predicate.holds(cells) == positive).tolist()
             assert engine.answers(f'SELECT id, {condition} FROM "a {kind}"') == wanted, (value, condition)
+
+
+@pytest.mark.parametrize("operator", [">=", ">", "<=", "<"])
+def test_durations_are_compared_as_the_rules_compare_them(engine: Engine, operator: Any) -> None:
+    if engine.dialect == "sqlite":
+        pytest.skip("SQLite has no intervals, and to_sql says so")
+    hours = (0, 6, 24, 53.999, 54, 240, -6, -24, -54, -54.001)
+    cells = [*(timedelta(hours=count) for count in hours), timedelta(microseconds=1), None]
+    engine.load("stays", {"stay": cells}, {"stay": "INTERVAL"})
+    texts = ("0 days", "1 day", "2 days 06:00:00", "10 days", "-1 days +18:00:00", "-3 days +18:00:00", "-1 days")
+    for value in (*texts, "0 days 00:00:00.000001"):
+        predicate = Predicate("stay", operator, value)
+        for positive in (True, False):
+            condition = sql_condition(Literal("c", positive), {"c": predicate}, dialect=engine.dialect)
+            wanted = (predicate.holds(cells) == positive).tolist()
+            assert engine.answers(f'SELECT id, {condition} FROM "stays"') == wanted, (value, condition)
 
 
 @pytest.mark.parametrize(

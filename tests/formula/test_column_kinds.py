@@ -236,6 +236,7 @@ def test_texts_read_back_and_thresholds_lie_between(name, count, width):
     ("low", "high", "text"),
     [
         (47 * 3600, 49 * 3600, "2 days"),
+        (30 * 3600, 80 * 3600, "2 days"),
         (53.2 * 3600, 54.9 * 3600, "2 days 06:00:00"),
         (-5.0, 5.0, "0 days"),
         (61.0, 63.0, "0 days 00:01:02"),

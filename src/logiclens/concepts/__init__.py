@@ -1,4 +1,4 @@
-"""From raw columns to concepts. This package itself needs NumPy only; cuts and splits are imported by name."""
+"""From raw columns to concepts. Importing the package loads NumPy only; import cuts and splits by their module."""
 
 from logiclens.concepts.concept_table import ConceptTable as ConceptTable
 from logiclens.concepts.concept_table import as_table as as_table

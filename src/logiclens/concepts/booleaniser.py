@@ -38,11 +38,11 @@ from logiclens.words import percent
 
 @dataclass(frozen=True)
 class Membership:
-    """Whether a column holds one of many categories: a concept that a network sees and no rule names.
+    """A concept that is true if a column holds one of several categories. Networks see it; rules never name it.
 
     Attributes:
         column: the raw column.
-        values: the categories, in order. A missing value is none of them.
+        values: the categories, in order. A missing value is in none.
     """
 
     column: str
@@ -54,11 +54,11 @@ class Cutting:
     """How raw columns become concepts.
 
     Attributes:
-        kinds: what the values of each column are that a concept is about.
+        kinds: the kind of each column that a concept is about.
         predicates: what each concept means.
         groups: which concepts exclude or imply each other.
-        scales: for concepts that are rescaled columns, what becomes 0.5, and how far from it 0 and 1 lie.
-        memberships: concepts for the network alone, which follow the others; rules are made of `predicates`.
+        scales: for rescaled columns, the value that becomes 0.5 and its distance to the values that become 0 and 1.
+        memberships: concepts that only networks see; they come after `predicates`.
     """
 
     kinds: Mapping[str, Kind]
@@ -74,15 +74,15 @@ class Cutting:
 
     @property
     def literals(self) -> tuple[str, ...] | None:
-        """The concepts that rules may name; None where these are all."""
+        """The concepts that rules may name; None if rules may name all."""
         return tuple(self.predicates) if self.memberships else None
 
     def column_of(self, concept: str) -> str:
-        """The raw column that a concept is about."""
+        """Return the raw column that a concept is about."""
         return (self.predicates.get(concept) or self.memberships[concept]).column
 
     def values(self, columns: Sequence[Column]) -> NDArray[Any]:
-        """The concepts of some rows: Boolean, or in [0, 1] where columns are rescaled."""
+        """Return the concepts of some rows: Boolean, or in [0, 1] if columns are rescaled."""
         by_name = {column.name: column for column in columns}
         n_rows = len(columns[0]) if columns else 0
         held: NDArray[Any] = np.zeros((n_rows, len(self.names)), float if self.scales else np.bool_)
@@ -101,42 +101,42 @@ class Cutting:
 
 
 def _rescaled(numbers: NDArray[np.float64], middle: float, reach: float) -> NDArray[np.float64]:
-    """Numbers as concepts in [0, 1], at least 0.5 exactly where they reach the middle."""
+    """Rescale numbers to [0, 1] so that the result is at least 0.5 exactly if the number is at least `middle`."""
     scaled = np.clip(0.5 + (numbers - middle) / (2 * reach), 0, 1)
-    # Rounding must not lift what lies just below the middle.
+    # Rounding must not lift a number just below the middle to 0.5.
     scaled = np.where(numbers < middle, np.minimum(scaled, np.nextafter(0.5, 0)), scaled)
-    # A missing value is below everything, as it is for a cut.
+    # A missing value is below every number, as for a cut.
     return np.nan_to_num(scaled, nan=0.0)
 
 
 How: TypeAlias = Literal["supervised", "quantile", "uniform", "soft"]
 
 N_CUTS = 3
-"""Cuts of a column where no number is asked for; with "supervised" the most that are found in the column alone."""
+"""Default number of cuts per column; with "supervised" the most that are found from the column alone."""
 MOST_CUTS = 8
-"""The most cuts of a column with "supervised" where no number is asked for."""
+"""Default maximum of cuts per column with "supervised"."""
 GROWTH = 0.5
-"""The share by which reference cuts may add to the number of cuts that are found in each column alone."""
+"""Reference cuts may add at most this share of the number of cuts found from single columns."""
 FEW_NEW_CUTS = 12
-"""So many cuts may be added to any table."""
+"""Reference cuts may add at least this many cuts, whatever `GROWTH` allows."""
 MOST_GROUPS = 12
-"""The most groups of the categories of a column."""
+"""The most groups of categories per column."""
 CONSTANT = "it has one value only"
 FEW_ROWS = 20
-"""With fewer rows a column of distinct values is no sign of an identifier."""
+"""A column of distinct values is treated as an identifier only from this many rows on."""
 CLOSE = 5
-"""Whole numbers that name rows lie on average closer than this; only a part of the rows may be here."""
+"""Largest mean distance between whole numbers that are treated as row identifiers."""
 _NAMED = re.compile(r"(?i:(?:^|[\W_])(?:id|nr|no|num|number|key|uid|uuid))$|[a-z](?:ID|Id|Nr|No)$")
 
 
 @dataclass
 class Finding:
-    """The concepts found so far, column by column.
+    """The concepts found so far, added column by column.
 
     Args:
-        n_cuts: of a column, or the most of them; None: `N_CUTS`, and with a reference up to `MOST_CUTS`.
-        max_categories: the most concepts for the categories of a column.
-        reference: what an ensemble of trees says about supervised columns.
+        n_cuts: cuts per column, or their maximum. None: `N_CUTS`, or up to `MOST_CUTS` with a reference.
+        max_categories: the most concepts per column of categories.
+        reference: the cuts and groups that an ensemble of trees found in supervised columns.
     """
 
     n_cuts: int | None
@@ -152,12 +152,12 @@ class Finding:
     notes: list[str] = field(default_factory=list)
 
     def cutting(self) -> Cutting:
-        """All of them, as a value."""
+        """Return the concepts as a `Cutting`."""
         groups = Groups(self.exclusive, self.implied)
         return Cutting(self.kinds, self.predicates, groups, self.scales, self.memberships)
 
     def look_at(self, column: Tally, how: How | Sequence[Scalar]) -> None:
-        """Add the concepts of a column; where there are none, say why."""
+        """Add the concepts of a column, or record why it has none."""
         reason = self._add(column, how)
         if reason is None:
             self.kinds[column.name] = column.kind
@@ -197,7 +197,7 @@ class Finding:
         return name
 
     def _cuts(self, column: Tally, how: How | Sequence[Scalar]) -> list[str]:
-        """Add the cuts of numbers or dates; the name of the lowest, which all others imply."""
+        """Add the cuts of an ordered column; return the name of the lowest, which all others imply."""
         histogram, kind = column.histogram, KINDS[column.kind]
         if not isinstance(how, str):
             asked = sorted((_at(column, cut) for cut in how), key=lambda predicate: kind.number(predicate.value))
@@ -207,11 +207,11 @@ class Finding:
         elif how == "soft":
             names = [self._rescaled(column, histogram)]
         elif kind is NUMBER and histogram.low.tolist() == [0.0, 1.0]:
-            # A flag written as a number.
+            # A truth value written as 0 and 1.
             return [self._name(Predicate(column.name, "==", 1))]
         else:
             cuts = [kind.threshold(low, high) for low, high in self._gaps(column, histogram, how)]
-            # Gaps may overlap: what is written puts cuts in order, and gaps for which the same is written are one cut.
+            # Gaps may overlap: thresholds are sorted, and gaps that give the same threshold are one cut.
             names = [self._name(Predicate(column.name, ">=", cut)) for cut in sorted(set(cuts), key=kind.number)]
             self._tell_loose(column, names)
         if len(names) > 1:
@@ -219,9 +219,9 @@ class Finding:
         return names[:1]
 
     def keep_within(self, columns: Sequence[Tally]) -> None:
-        """Leave out reference cuts that are worth least, where they would add too many concepts.
+        """Drop the reference cuts of the smallest gain if they would add too many concepts.
 
-        A cut that stands for one found in the column alone adds none.
+        A reference cut near one that was found from the column alone does not count as added.
         """
         n_alone = 0
         new: list[tuple[float, str, ReferenceCut]] = []
@@ -244,7 +244,7 @@ class Finding:
         self.reference = replace(self.reference, cuts=by_gain)
 
     def _gaps(self, column: Tally, histogram: Histogram, how: str) -> list[tuple[float, float]]:
-        """Between which values a column is cut, in any order."""
+        """Return the pairs of values between which a column is cut, in any order."""
         n_cuts = N_CUTS if self.n_cuts is None else self.n_cuts
         reference = self.reference.cuts.get(column.name, ()) if how == "supervised" else ()
         if not reference or has_few_values(histogram, n_cuts):
@@ -260,7 +260,7 @@ class Finding:
         return gaps
 
     def _tell_loose(self, column: Tally, names: Sequence[str]) -> None:
-        """Say of cuts among bins that could not be told apart how far they may be from where they would be."""
+        """Note how far cuts may be off if an engine could not separate all values."""
         if column.loose is not None and names:
             share = percent(column.loose.max() / column.n_rows, 2)
             self.notes.append(
@@ -269,7 +269,7 @@ class Finding:
             )
 
     def _rescaled(self, column: Tally, histogram: Histogram) -> str:
-        """A concept that is the column itself, from its smallest to its largest value."""
+        """Add the column itself as a concept, rescaled from its smallest to its largest value."""
         gap, half = histogram.gap(uniform_cuts(histogram, 1)[0]), (histogram.low[0] + histogram.high[-1]) / 2
         kind = KINDS[column.kind]
         cut = kind.threshold(*gap, near=float(half))
@@ -279,7 +279,7 @@ class Finding:
         return name
 
     def _categories(self, column: Tally, given: list[Any] | None, has_missing: bool) -> list[str]:
-        """Add the categories of a column, in order."""
+        """Add the categories of a column, in order; return their names."""
         if given is not None:
             kind = KINDS[column.kind]
             if wrong := [cut for cut in given if isinstance(cut, str) != kind.is_nominal]:
@@ -300,17 +300,17 @@ class Finding:
                     f"most become concepts, {others if n_groups else 'the others are in none of them'}."
                 )
                 told = told_by_each(counts) if counts.shape[2] > 1 else np.zeros(len(size))
-                # What tells most, then what is most frequent, then by name.
+                # By information gain, then by frequency, then by name.
                 order = np.lexsort((np.arange(len(size)), -size, -np.round(told, 9)))
                 present = np.sort(order[: self.max_categories])
             elif len(present) == 2 and not has_missing:
-                # The one is the negation of the other.
+                # With two categories one is the negation of the other.
                 present = present[-1:]
             chosen = [column.categories[i] for i in present]
         return [self._name(Predicate(column.name, "==", category)) for category in chosen]
 
     def _add_groups(self, column: Tally) -> int:
-        """Add groups of categories as concepts for the network alone; how many."""
+        """Add groups of categories as concepts for networks only; return how many."""
         groups = self.reference.groups.get(column.name, ())[:MOST_GROUPS]
         for number, group in enumerate(groups, start=1):
             name = f"{column.name} in group {number} ({len(group)} of {len(column.categories)} values)"
@@ -321,13 +321,13 @@ class Finding:
 
 
 def _at(column: Tally, cut: Any) -> Predicate:
-    """The cut that a user asked for."""
+    """Return the cut that the user gave."""
     return Predicate(column.name, ">=", KINDS[column.kind].given_threshold(cut, column.name))
 
 
 def is_identifier(column: Tally) -> bool:
-    """Whether a column names rows: text or whole numbers, close together or called so, no two of them equal."""
-    # Of rows that differ, a column that decides all others differs too: only copies tell it from a name.
+    """Return whether a column identifies rows: distinct texts, or distinct whole numbers that are close or named so."""
+    # Among distinct rows a column that determines all others is distinct too; only copies of rows show the difference.
     if column.copied or column.n_rows < FEW_ROWS or column.n_values < column.n_rows:
         return False
     if column.is_nominal:
@@ -342,22 +342,22 @@ HOW: tuple[How, ...] = ("supervised", "quantile", "uniform", "soft")
 
 
 class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turns a raw table into named concepts, fitted on the rows that train.
+    """Turn a raw table into named concepts, fitted on the training rows.
 
-    Numbers and dates are cut, categories become one concept each, truth values stay, and a column with gaps gets a
-    concept for them. A missing value lies above no cut and in no category, and neither does a category that was not
-    there when this was fitted.
+    Numbers, dates and durations are cut. Each category becomes a concept. Truth values stay as they are. A column with
+    missing values gets a concept for them. A missing value is above no cut and in no category; the same holds for a
+    category that did not occur in training.
 
     Args:
-        cuts: where numbers and dates are cut. `"supervised"`: at the few places that matter for the target;
-            `"quantile"`: at equal shares of the rows; `"uniform"`: at equal steps; `"soft"`: nowhere, they are rescaled
-            to [0, 1] (a formula then speaks of the middle). A dictionary gives columns their own: a list of numbers,
-            dates or categories, or one of these words; columns that it does not name are cut supervised.
-        n_cuts: the number of cuts of a column; for `"supervised"` the most. None: 3; for `"supervised"` up to 8, where
-            trees on all columns say that they matter (see `logiclens.concepts.reference_cuts`).
-        max_categories: the most concepts for the categories of a column; those that tell most about the target are
-            taken, or without one the most frequent. With `"supervised"`, a network also sees groups of all categories,
-            by how often they go with a class; no rule names them.
+        cuts: where ordered columns are cut. `"supervised"`: where it is informative about the target; `"quantile"`: at
+            equal shares of the rows; `"uniform"`: at equal steps; `"soft"`: not at all, columns are rescaled to [0, 1]
+            and a formula speaks of their middle. A dictionary sets this per column: a list of numbers, dates, durations
+            or categories, or one of these words; columns that it does not name are cut supervised.
+        n_cuts: the number of cuts per column; with `"supervised"` the maximum. Default: 3; with `"supervised"` up to 8
+            if trees on all columns find them informative (see `logiclens.concepts.reference_cuts`).
+        max_categories: the most concepts per column of categories: the most informative ones about the target, or
+            without a target the most frequent ones. With `"supervised"` networks also see groups of all categories,
+            formed by how often they occur with a class; rules never name these. Default: 20.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [31.2, 45.9, 58.1, 77.7], "unit": ["CCU", "MICU", None, "MICU"]})
@@ -377,7 +377,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_cuts: int | None = None,
         max_categories: int = 20,
     ) -> None:
-        """Store the settings; nothing is checked before `fit`."""
+        """Store the settings; `fit` validates them."""
         self.cuts = cuts
         self.n_cuts = n_cuts
         self.max_categories = max_categories
@@ -385,7 +385,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Booleaniser:
         """Find the concepts of a table, or of the file that `X` names.
 
-        `y` is the target, which `"supervised"` needs: one entry a row, or the name of a column of `X`.
+        `y` is the target, which `"supervised"` needs: one entry per row, or the name of a column of `X`.
         """
         X, y = parted(X, y)
         columns = columns_of(X)
@@ -406,7 +406,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise LogicLensError(
                 'cuts="supervised" requires y to be passed, but the target y is None; cuts="quantile" needs none.'
             )
-        # A row that weighs 2 is a row that is there twice.
+        # A row of weight 2 equals two copies of the row.
         rows = distinct_rows(columns, classes, checked_weight(sample_weight, n_rows), seed=0)
         parts = [column.take(rows.first) for column in columns]
         self.fit_columns(parts, classes[rows.first], n_classes, rows.weight).warn(stacklevel=2)
@@ -415,7 +415,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit_columns(
         self, columns: Sequence[Column], classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float64]
     ) -> Booleaniser:
-        """Find the concepts of columns whose rows differ; `classes` holds class numbers `[rows, tasks]`."""
+        """Find the concepts of columns with distinct rows; `classes` holds class numbers `[rows, tasks]`."""
         if len(weight) < 2:
             raise NoConcepts(f"cuts need several rows that differ, got {len(weight)} sample.")
         counts = counting_weight(weight)
@@ -439,7 +439,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_classes: int,
         weight: NDArray[np.float64],
     ) -> Booleaniser:
-        """Fit again to the columns that `fit_columns` had, with some more cuts; these come first."""
+        """Fit again to the columns given to `fit_columns`, with additional cuts, which take precedence."""
         if not cuts:
             return self
         tallies = [Tally.of(column, classes, n_classes, counting_weight(weight)) for column in columns]
@@ -448,9 +448,9 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._fit(tallies, replace(known, cuts=more))
 
     def fit_tallies(self, columns: Sequence[Tally]) -> Booleaniser:
-        """Find the concepts of columns by how often each value goes with each class, wherever that was counted.
+        """Find the concepts of columns from their counts, which may come from an engine.
 
-        Cuts that matter only together with other columns cannot be seen this way.
+        Counts of single columns do not show cuts that matter only together with other columns.
         """
         self._check_settings(columns)
         return self._fit(columns, NO_REFERENCE)
@@ -471,12 +471,12 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def warn(self, stacklevel: int) -> None:
-        """Warn of what was left out, other than columns with one value."""
+        """Warn about columns that were left out, except those with a single value."""
         if noted := [note for note in self.notes_ if CONSTANT not in note]:
             warnings.warn(" ".join(noted), LogicLensWarning, stacklevel=stacklevel + 1)
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """The concepts of each row: Boolean, with `"soft"` numbers in [0, 1]. See also `set_output`."""
+        """Return the concepts of each row: Boolean, or numbers in [0, 1] with `"soft"`. See also `set_output`."""
         check_is_fitted(self)
         X = opened(X, self._columns)
         if column_names(X) is None:
@@ -484,18 +484,18 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, as_named(X), skip_check_array=True, reset=False)
         columns = columns_of(X, self._columns)
         if not hasattr(self, "feature_names_in_"):
-            # Fitted without names: by position, as scikit-learn does.
+            # Fitted without column names: match by position, as scikit-learn does.
             columns = tuple(replace(column, name=name) for column, name in zip(columns, self._columns, strict=True))
         return self.cutting_.values(columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The names of the concepts."""
+        """Return the names of the concepts."""
         check_is_fitted(self)
         return np.array(self.cutting_.names, dtype=object)
 
     @property
     def predicates_(self) -> Mapping[str, Predicate]:
-        """What each concept means on the raw table; without those that only a network sees."""
+        """What each concept means on the raw table, without the concepts that only networks see."""
         check_is_fitted(self)
         return self.cutting_.predicates
 
@@ -525,19 +525,19 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     )
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn should know: gaps and text are fine."""
+        """Tell scikit-learn that missing values and text are allowed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
-        # Concepts are Boolean, whatever the table holds.
+        # Concepts are Boolean, whatever the types of the columns.
         tags.transformer_tags.preserves_dtype = []
         tags.target_tags.required = isinstance(self.cuts, Mapping) or self.cuts == "supervised"
         return tags
 
 
 def _nothing_left(dropped: Mapping[str, str]) -> str:
-    """Why no column can tell rows apart."""
+    """Return the message that says why no column is left."""
     others = [(name, reason) for name, reason in dropped.items() if reason != CONSTANT]
     if not others:
         return "every column has one value only on these rows: there is nothing to tell rows apart."
@@ -546,5 +546,5 @@ def _nothing_left(dropped: Mapping[str, str]) -> str:
 
 
 def _how(cuts: Any, column: str) -> Any:
-    """How a column is cut."""
+    """Return how a column is cut."""
     return cuts.get(column, "supervised") if isinstance(cuts, Mapping) else cuts

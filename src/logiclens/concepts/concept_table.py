@@ -1,4 +1,4 @@
-"""ConceptTable: named concepts in [0, 1], with or without labels, checked once at this door and frozen."""
+"""ConceptTable: named concepts in [0, 1] with optional labels, validated once and then read-only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import as_array, check_names, places, unknown_concept
 
 THRESHOLD = 0.5
-"""ε: a concept is true from here on (`>=`)."""
+"""ε: a concept is true if its value is at least this."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -25,13 +25,13 @@ class ConceptTable:
 
     Args:
         values: `[rows, concepts]`, numbers in [0, 1].
-        names: one for each concept; `x0`, `x1`, … where not given.
-        labels: class numbers `[rows]`, or 0/1 `[rows, classes]` where a row may have several labels.
-        class_names: one for each class; needed to know of classes without rows.
+        names: one per concept. Default: `x0`, `x1`, ….
+        labels: class numbers `[rows]`, or 0/1 `[rows, classes]` if a row may have several labels.
+        class_names: one per class; needed if some class has no rows.
         exclusive: groups of concepts of which at most one is true on any row.
-        weight: how much each row counts; 1 where not given.
-        implied: chains of concepts, each of which implies the one before it.
-        literals: the concepts that rules may name, where others are for the network alone; None: all.
+        weight: how much each row counts. Default: 1.
+        implied: chains of concepts in which each implies the one before it.
+        literals: the concepts that rules may name; only the network sees the others. Default: all.
 
     >>> table = ConceptTable([[0.1, 1.0], [0.7, 0.0]], names=["tall", "dark"], labels=[0, 1])
     >>> table.boolean().tolist(), table.class_names
@@ -57,7 +57,7 @@ class ConceptTable:
         implied: Sequence[Sequence[str]] = (),
         literals: Sequence[str] | None = None,
     ) -> None:
-        """Check everything; say what is wrong, where, and what to do."""
+        """Validate everything; errors say what is wrong, where, and what to do."""
         if names is None and hasattr(values, "columns"):
             names = [str(column) for column in values.columns]
         array = _checked_values(values, names)
@@ -74,7 +74,7 @@ class ConceptTable:
         store(self, "literals", None if literals is None else _checked_literals(literals, names))
 
     def __len__(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return len(self.values)
 
     @property
@@ -89,7 +89,7 @@ class ConceptTable:
 
     @property
     def is_literal(self) -> NDArray[np.bool_]:
-        """Which concepts rules may name."""
+        """Mask of the concepts that rules may name."""
         if self.literals is None:
             return np.ones(len(self.names), dtype=np.bool_)
         known = set(self.literals)
@@ -97,12 +97,12 @@ class ConceptTable:
 
     @cached_property
     def is_boolean(self) -> bool:
-        """Whether every concept is exactly 0 or 1, so that rows can be counted without changing the network."""
+        """Whether every concept is exactly 0 or 1, so that counted rows train the same network."""
         return self.values.dtype == np.bool_ or bool(((self.values == 0) | (self.values == 1)).all())
 
     @cached_property
     def distinct(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Where each distinct row of Boolean concepts first stands, and for each row which of these it is."""
+        """First place of each distinct Boolean row, and for every row the index of its distinct row."""
         first, group = distinct(self.boolean())
         return _held(first), _held(group)
 
@@ -112,11 +112,11 @@ class ConceptTable:
         return self.labels is not None and self.labels.ndim == 2
 
     def boolean(self, threshold: float = THRESHOLD) -> NDArray[np.bool_]:
-        """The Boolean reading of each concept, eq. (sparse): at least the threshold."""
+        """Return each concept as a Boolean, eq. (sparse): true if it is at least the threshold."""
         return self.values >= threshold
 
     def targets(self) -> NDArray[np.float64]:
-        """The labels as 0/1 `[rows, classes]`."""
+        """Return the labels as 0/1 `[rows, classes]`."""
         if self.labels is None:
             raise LogicLensError("this table has no labels: pass labels=... when building it.")
         if self.labels.ndim == 2:
@@ -124,7 +124,7 @@ class ConceptTable:
         return np.eye(len(self.class_names))[self.labels]
 
     def append(self, other: ConceptTable) -> ConceptTable:
-        """The rows of both tables; concepts and classes must be the same."""
+        """Return the rows of both tables, whose concepts and classes must be the same."""
         same = self.names == other.names and self.class_names == other.class_names and self.literals == other.literals
         if not same or self.groups != other.groups:
             raise LogicLensError("only tables with the same concepts and classes, in one order, can be put together.")
@@ -143,7 +143,7 @@ class ConceptTable:
         )
 
     def take(self, rows: ArrayLike) -> ConceptTable:
-        """Some of the rows, with the same concepts and classes."""
+        """Return some of the rows, with the same concepts and classes."""
         index = np.asarray(rows)
         index = index if index.size else index.astype(np.intp)
         return ConceptTable(
@@ -158,31 +158,31 @@ class ConceptTable:
         )
 
     def weighing(self, weight: ArrayLike) -> ConceptTable:
-        """The same rows with other weights, without those that weigh nothing."""
+        """Return the same rows with other weights, without rows of weight 0."""
         given = np.asarray(weight, dtype=np.float64)
         table = self.take(np.flatnonzero(given > 0))
-        # Already checked rows need no second look.
+        # The rows are validated already.
         object.__setattr__(table, "weight", _frozen(given[given > 0]))
         return table
 
     @property
     def copies(self) -> NDArray[np.float64]:
-        """How many rows each one stands for: its weight where weights are whole numbers, else 1."""
+        """How many rows each row stands for: its weight if all weights are whole numbers, else 1."""
         return self.weight if (self.weight == np.round(self.weight)).all() else np.ones(len(self))
 
     @property
     def n_counted(self) -> int:
-        """How many rows these stand for."""
+        """How many rows the table stands for."""
         return int(self.copies.sum())
 
     def naming(self, literals: Sequence[str]) -> ConceptTable:
-        """The same rows, where rules may name these concepts only."""
+        """Return the same rows; rules may name these concepts only."""
         table = self.take(np.arange(len(self)))
         object.__setattr__(table, "literals", tuple(literals))
         return table
 
     def with_columns(self, names: Sequence[str]) -> ConceptTable:
-        """The same rows with these concepts, in this order."""
+        """Return the same rows with these concepts, in this order."""
         if tuple(names) == self.names:
             return self
         values = self.values[:, places(names, self.names)]
@@ -200,15 +200,15 @@ class ConceptTable:
         )
 
     def hard(self) -> ConceptTable:
-        """The same rows with concepts cut to 0 and 1."""
+        """Return the same rows with every concept rounded to 0 or 1 by the threshold."""
         return self._with(self.boolean(), self.labels)
 
     def with_values(self, values: Any) -> ConceptTable:
-        """The same rows, names and labels with other values of the concepts, such as those that an encoder predicts."""
+        """Return the same rows, names and labels with other concept values, such as those of an encoder."""
         return self._with(values, self.labels)
 
     def per_class(self) -> ConceptTable:
-        """The same rows with a yes or no for each class in place of one label."""
+        """Return the same rows with one yes/no label per class instead of a single label."""
         return self._with(self.values, self.targets().astype(np.int64))
 
     def _with(self, values: Any, labels: NDArray[np.int64] | None) -> ConceptTable:
@@ -224,7 +224,7 @@ class ConceptTable:
         )
 
     def counted(self, threshold: float = THRESHOLD) -> CountedRows:
-        """The distinct Boolean rows with the weight of each class on them."""
+        """Return the distinct Boolean rows with the weight of each class on them."""
         if threshold == THRESHOLD:
             return self._counted
         return self._counted_at(threshold, distinct(self.boolean(threshold)))
@@ -232,7 +232,7 @@ class ConceptTable:
     @cached_property
     def _counted(self) -> CountedRows:
         found = self._counted_at(THRESHOLD, self.distinct)
-        # It is kept, and every reader gets the same.
+        # Cached: every caller gets the same object.
         for array in (found.keys, found.counts, found.total):
             _held(array)
         return found
@@ -253,7 +253,7 @@ class ConceptTable:
         return CountedRows.of_distinct(self.values[first] >= threshold, self.names, counts, total)
 
     def broken_groups(self) -> dict[tuple[str, ...], int]:
-        """The exclusive groups and implied chains that some row breaks, with how many rows do."""
+        """Return the exclusive groups and implied chains that some rows violate, with the number of these rows."""
         bits, copies = self.boolean(), self.copies
         each = {group: Groups([group]) for group in self.groups.exclusive}
         each |= {chain: Groups(implied=[chain]) for chain in self.groups.implied}
@@ -261,7 +261,7 @@ class ConceptTable:
         return {names: n_rows for names, n_rows in counts.items() if n_rows}
 
     def group_warnings(self) -> tuple[str, ...]:
-        """One sentence for each group that rows break."""
+        """Return one sentence per violated group."""
         said = []
         for group, n_rows in self.broken_groups().items():
             shown = ", ".join(repr(name) for name in group[:4]) + (", …" if len(group) > 4 else "")
@@ -272,7 +272,7 @@ class ConceptTable:
         return tuple(said)
 
     def kept_groups(self) -> Groups:
-        """The groups that no row breaks."""
+        """Return the groups that no row violates."""
         broken = self.broken_groups()
         return Groups(
             [group for group in self.groups.exclusive if group not in broken],
@@ -280,34 +280,34 @@ class ConceptTable:
         )
 
     def constant_concepts(self) -> tuple[str, ...]:
-        """Concepts with one value on all rows: they cannot tell any two rows apart."""
-        # On Boolean rows the distinct ones say as much.
+        """Return the concepts that have the same value on all rows."""
+        # Distinct rows suffice if the table is Boolean.
         rows = self.values[self.distinct[0]] if self.is_boolean else self.values
         same = (rows == rows[:1]).all(axis=0)
         return tuple(name for name, constant in zip(self.names, same, strict=True) if constant)
 
     def class_weights(self) -> NDArray[np.float64]:
-        """The weight of the rows of each class."""
+        """Return the total weight of each class."""
         if self.labels is None or self.labels.ndim == 2:
             weights: NDArray[np.float64] = self.weight @ self.targets()
             return weights
         return np.bincount(self.labels, self.weight, minlength=len(self.class_names)).astype(np.float64)
 
     def empty_classes(self) -> tuple[str, ...]:
-        """Classes that no row has."""
+        """Return the classes that no row has."""
         seen = self.class_weights() > 0
         return tuple(name for name, has_rows in zip(self.class_names, seen, strict=True) if not has_rows)
 
 
 def as_table(rows: Any, like: Sequence[str] | None = None) -> ConceptTable:
-    """A table from whatever a caller holds: a table, a frame with named columns, an array or a tensor."""
+    """Return a concept table from a table, a frame with named columns, an array or a tensor."""
     if isinstance(rows, ConceptTable):
         return rows
     return ConceptTable(rows, None if hasattr(rows, "columns") else like)
 
 
 def _checked_literals(literals: Sequence[str], names: tuple[str, ...]) -> tuple[str, ...]:
-    """The literals in the order of the concepts; a name that is no concept is refused."""
+    """Return the literals in the order of the concepts; refuse a name that is not a concept."""
     known, marked = set(names), set(literals)
     for name in literals:
         if name not in known:
@@ -316,13 +316,13 @@ def _checked_literals(literals: Sequence[str], names: tuple[str, ...]) -> tuple[
 
 
 def _held(array: NDArray[Any]) -> NDArray[Any]:
-    """The array itself, from now on not to be written to."""
+    """Make an array read-only and return it."""
     array.setflags(write=False)
     return array
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    # A copy: the caller's array may change later, behind the checks.
+    # Copied, because the caller may change the array after the validation.
     array = array.copy()
     array.setflags(write=False)
     return array
@@ -333,7 +333,7 @@ def _checked_values(values: Any, names: Sequence[str] | None) -> NDArray[np.floa
         raise LogicLensError("sparse tables are not taken: pass table.toarray().")
     try:
         array = as_array(values)
-        # float64 stays; everything else (bool, integers, float16) becomes float32, which holds 0 and 1 exactly.
+        # float64 stays; every other type becomes float32, which holds 0 and 1 exactly.
         array = array if array.dtype == np.float64 else array.astype(np.float32)
     except (TypeError, ValueError):
         raise LogicLensError(_not_a_number(values, names)) from None
@@ -351,7 +351,7 @@ def _checked_values(values: Any, names: Sequence[str] | None) -> NDArray[np.floa
 
 
 def _not_a_number(values: Any, names: Sequence[str] | None) -> str:
-    """Which cell is no number, and what to do with such a column."""
+    """Return the error that names the first cell that is not a number, and the remedy."""
     try:
         cells = np.asarray(values, dtype=object)
     except ValueError:
@@ -416,6 +416,6 @@ def _checked_labels(
 
 
 def checked_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
-    """The weight of each row; 1 where none is given."""
+    """Return the weight of each row; 1 if none is given."""
     weights = row_weights(weight, n_rows)
     return np.ones(n_rows) if weights is None else weights

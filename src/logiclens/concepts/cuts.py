@@ -1,7 +1,7 @@
-"""Where to cut a column of numbers: cuts that matter for the target, quantiles, or equal steps.
+"""Cuts of a column: supervised (by the target), at quantiles, or at equal steps; and the counts they are computed from.
 
-Everything is computed from a histogram, the weight of each class at each distinct value, so that it depends on neither
-the order of the rows nor on whether a row is repeated or weighs more.
+Everything is computed from a histogram, the weight of each class at each distinct value. So the order of the rows does
+not matter, and a row that is repeated equals a row of twice the weight.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from logiclens.formula.column_kinds import NUMBER, Kind, Scalar
 from logiclens.tables.frames import Column
 
 MOST_BINS = 1024
-"""A histogram with more distinct values is merged into this many parts of about equal weight."""
+"""The most bins of a histogram; with more distinct values, bins of about equal weight are merged."""
 FEW_VALUES = 5
-"""A column with at most this many values is cut between all of them."""
+"""A column with at most this many values is cut between every two of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +26,9 @@ class Histogram:
     """The weight of each class on each distinct value of a column.
 
     Attributes:
-        low: the smallest value of each bin, ascending; where no bins were merged, the value itself.
+        low: the smallest value of each bin, ascending; the value itself if bins were not merged.
         high: the largest value of each bin.
-        counts: `[bins, tasks, classes]`; one task, or one for each label where a row may have several.
+        counts: `[bins, tasks, classes]`; one task, or one per label if a row may have several.
     """
 
     low: NDArray[np.float64]
@@ -36,21 +36,21 @@ class Histogram:
     counts: NDArray[np.float64]
 
     def __len__(self) -> int:
-        """The number of bins."""
+        """Return the number of bins."""
         return len(self.low)
 
     @classmethod
     def of(
         cls, values: NDArray[np.float64], weight: NDArray[np.float64], classes: NDArray[np.intp], n_classes: int
     ) -> Histogram:
-        """Count rows; `classes` is `[rows, tasks]`. Missing values are left out."""
+        """Count rows; `classes` is `[rows, tasks]`. Missing values are not counted."""
         known = ~np.isnan(values)
         values, weight, classes = values[known], weight[known], classes[known]
         distinct, place = np.unique(values, return_inverse=True)
         low = high = distinct
         if len(distinct) > MOST_BINS:
             total = np.cumsum(np.bincount(place, weight))
-            # What ends a bin by its weight still belongs to it.
+            # A value that fills a bin still belongs to it.
             bins = np.unique(bins_of(np.append(0.0, total[:-1]), total[-1]), return_inverse=True)[1]
             first = np.flatnonzero(np.diff(bins, prepend=-1))
             low, high = distinct[first], distinct[np.append(first[1:], len(distinct)) - 1]
@@ -63,26 +63,26 @@ class Histogram:
         return cls(low, high, counts)
 
     def share_below(self, value: float) -> float:
-        """The share of the weight below a value; a merged bin counts where all of it is below."""
+        """Return the share of the weight below a value; a merged bin counts if all of it is below."""
         weight = self.counts[:, 0].sum(axis=1)
         return float(weight[self.high < value].sum() / weight.sum())
 
     def gap(self, place: int) -> tuple[float, float]:
-        """Between which two values a cut in front of the bin `place` lies."""
+        """Return the two values between which a cut before the bin `place` lies."""
         return float(self.high[place - 1]), float(self.low[place])
 
 
 def bins_of(before: NDArray[np.float64], weight: float) -> NDArray[np.intp]:
-    """The bin of each value when there are too many of them, by the weight of what is `before` it."""
+    """Return the merged bin of each value, given the weight `before` it and the total weight."""
     bins: NDArray[np.intp] = np.minimum((before / weight * MOST_BINS).astype(np.intp), MOST_BINS - 1)
     return bins
 
 
 def supervised_cuts(histogram: Histogram, most: int) -> tuple[int, ...]:
-    """The places of the cuts that tell most about the target, at most `most`.
+    """Return the places of at most `most` cuts that are most informative about the target.
 
-    A column of few values is cut between all of them. Where no cut tells enough, the column may still matter together
-    with others: it is cut at its median.
+    A column with few values is cut between all of them. If no cut is informative enough alone, the column is cut at its
+    median, because it may matter together with other columns.
     """
     if has_few_values(histogram, most):
         return tuple(range(1, len(histogram)))
@@ -90,15 +90,14 @@ def supervised_cuts(histogram: Histogram, most: int) -> tuple[int, ...]:
 
 
 def has_few_values(histogram: Histogram, most: int) -> bool:
-    """Whether a column can be cut between all of its values: a cut that tells nothing alone may tell with others."""
+    """Return whether a column has so few values that it is cut between all of them."""
     return len(histogram) <= min(FEW_VALUES, most + 1)
 
 
 def telling_cuts(histogram: Histogram, most: int) -> tuple[int, ...]:
-    """The places of at most `most` cuts that tell more about the target than they cost; there may be none.
+    """Return the places of at most `most` cuts that are worth their description length; there may be none.
 
-    They are found by the description length of Fayyad and Irani (1993): a cut is taken where what it tells is worth
-    more than the cost of writing it down.
+    The criterion is that of Fayyad and Irani (1993): the information gain of a cut must exceed the cost of encoding it.
     """
     found: list[int] = []
     parts = [_best_cut(histogram.counts, 0, len(histogram))]
@@ -114,7 +113,7 @@ def telling_cuts(histogram: Histogram, most: int) -> tuple[int, ...]:
 
 
 def quantile_cuts(histogram: Histogram, n_cuts: int) -> tuple[int, ...]:
-    """The places of cuts at equal shares of the rows, never with all rows on one side."""
+    """Return the places of cuts at equal shares of the rows; each side of a cut has rows."""
     if len(histogram) < 2:
         return ()
     weight = histogram.counts[:, 0].sum(axis=1)
@@ -124,7 +123,7 @@ def quantile_cuts(histogram: Histogram, n_cuts: int) -> tuple[int, ...]:
 
 
 def uniform_cuts(histogram: Histogram, n_cuts: int) -> tuple[int, ...]:
-    """The places of cuts at equal steps between the smallest and the largest value."""
+    """Return the places of cuts at equal steps between the smallest and the largest value."""
     if len(histogram) < 2:
         return ()
     steps = np.linspace(histogram.low[0], histogram.high[-1], n_cuts + 2)[1:-1]
@@ -133,7 +132,7 @@ def uniform_cuts(histogram: Histogram, n_cuts: int) -> tuple[int, ...]:
 
 
 def told_by_each(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each row of `counts` `[categories, tasks, classes]`: what knowing this category tells, in bits."""
+    """Return the information gain, in bits, of each category in `counts` `[categories, tasks, classes]`."""
     whole = counts.sum(axis=0)
     told: NDArray[np.float64] = (_bits(whole) - _bits(counts) - _bits(whole - counts)).max(axis=1)
     return told
@@ -141,7 +140,7 @@ def told_by_each(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class _Part:
-    """A range of bins, its best cut, and what that is worth: bits told minus bits to write it down."""
+    """A range of bins, its best cut, and the worth of that cut: information gain minus encoding cost, in bits."""
 
     start: int
     stop: int
@@ -150,14 +149,14 @@ class _Part:
 
 
 def _best_cut(counts: NDArray[np.float64], start: int, stop: int) -> _Part:
-    """The best cut of a range of bins, over tasks."""
+    """Return the best cut of a range of bins, over all tasks."""
     if stop - start < 2:
         return _Part(start, stop, start, -math.inf)
     left = np.cumsum(counts[start:stop], axis=0)[:-1]
     whole = counts[start:stop].sum(axis=0)
     right = whole - left
     total = whole.sum(axis=-1)
-    # Each in bits: weight times entropy.
+    # Weight times entropy, in bits.
     bits, bits_left, bits_right = _bits(whole), _bits(left), _bits(right)
     n, n_left, n_right = (np.maximum(part.sum(axis=-1), 1e-300) for part in (whole, left, right))
     kinds, kinds_left, kinds_right = ((part > 0).sum(axis=-1) for part in (whole, left, right))
@@ -167,14 +166,14 @@ def _best_cut(counts: NDArray[np.float64], start: int, stop: int) -> _Part:
     )
     cost = np.log2(np.maximum(total - 1, 1)) + delta
     worth = (told - cost).max(axis=1)
-    # Of equally good cuts the one nearest to the middle of the rows, then the first.
+    # Among equally good cuts take the one nearest to the median row, then the first.
     near = -np.abs(left.sum(axis=(1, 2)) - right.sum(axis=(1, 2)))
     best = int(np.lexsort((np.arange(len(worth)), -near, -np.round(worth, 9)))[0])
     return _Part(start, stop, start + best + 1, float(worth[best]))
 
 
 def _bits(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weight times the entropy of the classes, in bits, over the last axis."""
+    """Return the weight times the entropy of the classes, in bits, over the last axis."""
     total = counts.sum(axis=-1)
     safe = np.where(counts > 0, counts, 1.0)
     bits: NDArray[np.float64] = total * np.log2(np.where(total > 0, total, 1.0)) - (counts * np.log2(safe)).sum(axis=-1)
@@ -182,25 +181,25 @@ def _bits(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 FEW_COPIES = 1.1
-"""Rows that are there more often than this, on average, are no rows of their own: nothing names them."""
+"""Mean number of copies per row above which a unique-valued column is not treated as an identifier."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What is counted of one column.
+    """The counts of one column.
 
     Attributes:
-        name: of the column.
-        kind: what its values are.
-        missing: the weight of each class where there is no value, `[tasks, classes]`.
-        n_rows: the rows with a value.
-        n_values: the distinct values among them; at least so many, where nothing depends on it.
-        histogram: of numbers, dates and truth values, in the order of their size.
-        categories: the values that have no order, where there are any.
+        name: the name of the column.
+        kind: the name of its kind.
+        missing: the weight of each class on rows without a value, `[tasks, classes]`.
+        n_rows: the number of rows with a value.
+        n_values: the number of distinct values; a lower bound if the exact number does not matter.
+        histogram: the histogram of an ordered column; None for categories.
+        categories: the values of a column without an order.
         counts: the weight of each class on each category, `[categories, tasks, classes]`.
-        whole: whether numbers are whole.
-        loose: how many rows the lower border of each bin may be off, where values are too many to be told apart.
-        copied: whether most rows are copies of others, so that values that are all different are no sign of a name.
+        whole: whether all values are whole numbers.
+        loose: by how many rows the lower border of each bin may be off, if an engine could not separate all values.
+        copied: whether most rows are copies of others, so that distinct values do not indicate an identifier.
     """
 
     name: str
@@ -217,17 +216,17 @@ class Tally:
 
     @property
     def is_nominal(self) -> bool:
-        """Whether the values are categories, without an order."""
+        """Whether the values are categories without an order."""
         return self.counts is not None
 
     @property
     def has_missing(self) -> bool:
-        """Whether some rows have a value and some have none."""
+        """Whether some rows have a value and others have none."""
         return self.n_rows > 0 and bool(self.missing.any())
 
     @classmethod
     def of(cls, column: Column, classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float64]) -> Tally:
-        """Count rows in memory; `classes` holds class numbers `[rows, tasks]`, `weight` what each row counts for."""
+        """Count rows in memory; `classes` holds class numbers `[rows, tasks]` and `weight` the weight of each row."""
         gone = column.missing
         values = column.values[~gone]
         histogram, counts = None, None
@@ -235,7 +234,7 @@ class Tally:
             counts = _counted(column.places[~gone], classes[~gone], n_classes, weight[~gone], len(column.categories))
         else:
             histogram = Histogram.of(column.numbers, weight, classes, n_classes)
-        # A gap makes whole numbers floats.
+        # pandas stores whole numbers as floats if a value is missing.
         whole_but_for_gaps = (
             column.kind == NUMBER.name and bool(gone.any()) and bool((values == np.round(values)).all())
         )
@@ -256,7 +255,7 @@ class Tally:
 def _counted(
     codes: NDArray[np.intp], classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float64], n_codes: int
 ) -> NDArray[np.float64]:
-    """The weight of each class on each code, `[codes, tasks, classes]`."""
+    """Return the weight of each class on each code, `[codes, tasks, classes]`."""
     each = [
         np.bincount(codes * n_classes + classes[:, task], weight, minlength=n_codes * n_classes)
         for task in range(classes.shape[1])

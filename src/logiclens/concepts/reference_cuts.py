@@ -1,8 +1,8 @@
 """Reference cuts: where a reference ensemble of boosted trees cuts each column, and how it groups categories.
 
-Cuts of numbers are found together with all other columns, and then placed by the likelihood that the ensemble gives
-the rows around them. Categories are ordered by how often they go with a class, and cut like numbers: what lies above a
-cut is a group of categories.
+Trees find the cuts of a column together with all other columns; each cut is then moved to where the ensemble gives the
+rows around it the highest likelihood. Categories are ordered by how often they occur with a class and cut like numbers:
+the categories above a cut form a group.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from logiclens.formula.column_kinds import TRUTH_VALUE, short_number
 from logiclens.tables.frames import Column
 
 MOST_BINS = 128
-"""Bins of a column while splits are compared; the best one is then placed exactly."""
+"""Bins per column while splits are compared; the best split is then placed exactly."""
 DEPTH = 3
-"""Splits on each path of a tree."""
+"""Depth of each tree."""
 N_TREES = 40
-"""Trees for two classes; with more classes they share these."""
+"""Number of trees for two classes; more classes share this number."""
 FEWEST_TREES = 8
-"""Trees for each class, however many classes there are."""
+"""Minimum number of trees per class."""
 MOST_OUTPUTS = 20
-"""Classes that trees are grown for; where there are more, the most frequent."""
+"""The most classes that trees are grown for; the most frequent ones are taken."""
 LEARNING_RATE = 0.3
 SMOOTHING = 1.0
 """Weight of the prior in the value of a leaf."""
 LEARNED = 1e-3
-"""No more trees are grown once the mean error in probability is below this."""
+"""Boosting stops when the mean error in probability is below this."""
 FEWEST_IN_LEAF = 5.0
-"""Weight of the rows on each side of a split."""
+"""Minimum weight of the rows on each side of a split."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Threshold:
     """A split of a tree: values up to `low` go one way, values from `high` on the other.
 
     Attributes:
-        column: the place of the column.
-        low: the largest value below the split among the rows that were split; −inf where only gaps are below.
+        column: the index of the column.
+        low: the largest value below the split among the split rows; −inf if only missing values are below.
         high: the smallest value above it.
-        gain: what the split is worth, as the statistic of a score test: about χ² with one degree of freedom by chance.
+        gain: the gain as a score test statistic: about χ² with one degree of freedom under chance.
     """
 
     column: int
@@ -57,14 +57,14 @@ class Threshold:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Boosted trees for one or more targets, and every split that they make.
+    """Boosted trees for one or more targets, and all of their splits.
 
     Attributes:
         thresholds: all splits.
-        targets: what trees are grown for, `[outputs, rows]`, 0 or 1.
+        targets: the 0/1 targets that trees are grown for, `[outputs, rows]`.
         priors: the score of each output before any tree.
         columns: the column of each inner node, `[outputs, trees, nodes]`; nodes are numbered as in a heap.
-        bounds: from which value on a row goes to the second child of a node.
+        bounds: the smallest value that goes to the second child of a node.
         leaves: what each leaf adds to the score, `[outputs, trees, leaves]`.
     """
 
@@ -86,10 +86,10 @@ class Ensemble:
         """Grow trees on some columns.
 
         Args:
-            columns: numbers, NaN where missing; a missing value lies below every other, as it does for a cut.
+            columns: numbers, NaN if missing; a missing value is below every number, as for a cut.
             classes: class numbers `[rows, tasks]`.
             n_classes: the number of classes of a task.
-            weight: how many rows each row counts for.
+            weight: the weight of each row.
         """
         binned = _Binned.of(columns)
         targets = list(_outputs(classes, n_classes, weight))
@@ -116,7 +116,7 @@ class Ensemble:
         return cls(tuple(found), np.array(targets).reshape(-1, len(weight)), priors, splits, bounds, leaves)
 
     def scores(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The log-odds of each output on some rows, `[outputs, rows]`; `columns` is `[columns, rows]`."""
+        """Return the log-odds of each output on some rows, `[outputs, rows]`; `columns` is `[columns, rows]`."""
         values = np.where(np.isnan(columns), -np.inf, columns)
         n_outputs, n_trees, _ = self.columns.shape
         node = np.zeros((n_outputs, n_trees, columns.shape[1]), dtype=np.intp)
@@ -129,7 +129,7 @@ class Ensemble:
 
 
 def _outputs(classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-    """What trees are grown for, 0 or 1 on each row: a class against the others, or each label of several."""
+    """Return the 0/1 targets of the trees: each class against the others, or each label of several."""
     each = []
     for task in range(classes.shape[1]):
         for klass in range(n_classes) if n_classes > 2 else (1,):
@@ -143,14 +143,14 @@ def _outputs(classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float
 
 @dataclass(frozen=True, eq=False)
 class _Binned:
-    """Columns in bins, all in one run of numbers.
+    """Columns in bins that are numbered across all columns.
 
     Attributes:
         values: the columns, −inf where missing.
-        codes: `[columns, rows]`, the bin of each value, the bins of each column after those of the one before.
+        codes: `[columns, rows]`, the bin of each value; bins of a column follow those of the previous column.
         first: the first bin of each column.
         sizes: the number of bins of each column.
-        n_bins: of all columns.
+        n_bins: the number of bins of all columns.
         exact: whether each bin of a column is a single value.
     """
 
@@ -168,7 +168,7 @@ class _Binned:
         for column in values:
             distinct, place = np.unique(column, return_inverse=True)
             if len(distinct) > MOST_BINS:
-                # About as many rows in each bin; a value is never parted.
+                # Bins of about equal size; equal values share a bin.
                 rows = np.cumsum(np.bincount(place))
                 bins = np.unique((rows - 1) * MOST_BINS // len(column), return_inverse=True)[1]
                 place = bins[place]
@@ -180,7 +180,7 @@ class _Binned:
 
 
 class _Tree:
-    """A tree of logistic boosting by Newton steps, grown level by level."""
+    """A tree of logistic boosting with Newton steps, grown level by level."""
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class _Tree:
         self.thresholds: list[Threshold] = []
 
     def grow(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Split from the root down; the column and the bound of each inner node, numbered as in a heap."""
+        """Grow the tree; return the column and the bound of each inner node, numbered as in a heap."""
         columns, bounds = np.zeros(2**DEPTH - 1, dtype=np.intp), np.full(2**DEPTH - 1, np.inf)
         for level in range(DEPTH):
             above = np.zeros(len(self.node), dtype=np.bool_)
@@ -211,12 +211,12 @@ class _Tree:
         return columns, bounds
 
     def answers(self) -> NDArray[np.float64]:
-        """The Newton step of each leaf."""
+        """Return the Newton step of each leaf."""
         total, curved = (np.bincount(self.node, part, minlength=2**DEPTH) for part in (self.gradient, self.curvature))
         return total / (curved + SMOOTHING)
 
     def _best_splits(self, n_nodes: int) -> NDArray[np.intp]:
-        """For each node the last bin below its best split; −1 where no split has rows enough on both sides."""
+        """Return for each node the last bin below its best split; −1 if no split has enough rows on both sides."""
         binned, n_bins = self.binned, self.binned.n_bins
         cells = (binned.codes + (self.node * n_bins)[None]).ravel()
         n_columns = len(binned.first)
@@ -226,7 +226,7 @@ class _Tree:
             running = np.cumsum(whole, axis=1)
             before = running[:, binned.first] - whole[:, binned.first]
             below[part] = running - np.repeat(before, binned.sizes, axis=1)
-        # The last bin of the first column has all rows of a node below it.
+        # All rows of a node are below the end of the last bin of the first column.
         total = below[:, :, binned.sizes[0] - 1][:, :, None]
         gain = _gain(below[0], below[1], total[0], total[1])
         allowed = (below[2] >= FEWEST_IN_LEAF) & (total[2] - below[2] >= FEWEST_IN_LEAF)
@@ -235,7 +235,7 @@ class _Tree:
         return np.where(gain[np.arange(n_nodes), best] > 0, best, -1)
 
     def _placed(self, rows: NDArray[np.intp], place: int) -> Threshold:
-        """The split behind a bin, moved to the best place between values of the two bins beside it."""
+        """Return the split after a bin, moved to the best place among the values of the two adjacent bins."""
         binned = self.binned
         column = int(np.searchsorted(binned.first, place, side="right")) - 1
         codes, values = binned.codes[column, rows], binned.values[column][rows]
@@ -261,44 +261,44 @@ class _Tree:
 
 
 def _gain(gradient: Any, curvature: Any, total_gradient: Any, total_curvature: Any) -> Any:
-    """What a split is worth: how much better two Newton steps are than one."""
+    """Return the gain of a split: how much better two Newton steps are than one."""
     rest, curved = total_gradient - gradient, np.maximum(total_curvature - curvature, 0.0)
     both = gradient**2 / (np.maximum(curvature, 0.0) + SMOOTHING) + rest**2 / (curved + SMOOTHING)
     return both - total_gradient**2 / (total_curvature + SMOOTHING)
 
 
 MOST_ROWS = 20_000
-"""Trees are grown on at most so many distinct rows, chosen by what they hold."""
+"""The most distinct rows that trees are grown on, chosen by their hashes."""
 MOST_CELLS = 2_000_000
-"""Trees on wide tables are grown on fewer rows, so that there are no more cells than this."""
+"""The most cells that trees are grown on: wide tables use fewer rows."""
 FEWEST_ROWS = 2_000
-"""So many rows are used however wide a table is."""
+"""The fewest rows that trees are grown on, however wide the table."""
 NEAR = 0.015
-"""Cuts with a smaller share of the rows between them are one cut."""
+"""Two cuts with a smaller share of the rows between them are treated as one cut."""
 FEWEST_NEAR = 10
-"""Rows on each side that a cut is placed among, at least."""
+"""The fewest rows on each side that are searched when a cut is placed."""
 EQUALLY_LIKELY = 0.5
-"""Places whose log-likelihood differs by less than this are equally good for a cut."""
+"""Places of a cut whose log-likelihoods differ by less than this are equally good."""
 MOST_STEPS = 4
-"""How often the rows around a cut are chosen again after it was moved."""
+"""How often the window of rows around a cut is moved after the cut."""
 FEW_GAPS = 4
-"""Where a cut may lie in more gaps between values than this, the number with the fewest digits is taken."""
+"""If more gaps between values than this are equally good, the number with the fewest digits is taken."""
 NICE = 3.0
-"""A number is worth taking for its few digits where its last digit is at least so many times the room for the cut."""
+"""A short number is preferred if the unit of its last digit is at least this many times the range of the cut."""
 CHANCE = 1.5
-"""A cut is kept where its best split gains so many times the logarithm of the number of cells of the table: by chance
+"""A cut is kept if its best split gains this many times the logarithm of the number of cells of the table; by chance
 the best of all splits rarely gains as much."""
 CHANCE_GROUP = 1.0
-"""The same for groups of categories, which no rule names: a network does not mind some too many."""
+"""The same for groups of categories; smaller, because only networks see these."""
 N_FOLDS = 5
-"""Parts of the rows; the order of categories that a row is shown comes from the others."""
+"""Number of parts of the rows; categories of a row are ordered by the rates of the other parts."""
 MOST_CLASSES = 10
-"""With more classes categories are ordered by the one that they tell most about."""
+"""With more classes than this, categories are ordered by the class about which they are most informative."""
 
 
 @dataclass(frozen=True)
 class ReferenceCut:
-    """A cut of a column: it lies above `low`, and at most at `high`."""
+    """A cut of a column, somewhere in (low, high]."""
 
     low: float
     high: float
@@ -307,12 +307,12 @@ class ReferenceCut:
 
 @dataclass(frozen=True)
 class Reference:
-    """What the ensemble says about columns, by their names.
+    """The cuts and groups that the ensemble found, by column name.
 
     Attributes:
-        cuts: of numbers and dates, what is worth most first.
-        groups: of columns of categories, each group as places among the categories, what is worth most first.
-        errors: the share of its own rows on which the ensemble is wrong; 1 where there is none.
+        cuts: the cuts of ordered columns, by descending gain.
+        groups: the groups of categories, each as indices of categories, by descending gain.
+        errors: the training error of the ensemble; 1 if there is none.
     """
 
     cuts: Mapping[str, tuple[ReferenceCut, ...]] = field(default_factory=dict)
@@ -325,7 +325,7 @@ NO_REFERENCE = Reference()
 
 @dataclass(frozen=True, eq=False)
 class _Feature:
-    """A column as trees see it; for categories the rates that order them, and whether groups are wanted."""
+    """A column as trees see it; for categories also the rates that order them, and whether groups are wanted."""
 
     column: Column
     values: NDArray[np.float64]
@@ -341,9 +341,9 @@ def find_reference(
     *,
     max_categories: int,
 ) -> Reference:
-    """Grow the ensemble on rows that differ and read its cuts; the order of the rows does not matter.
+    """Grow the ensemble on distinct rows and return its cuts and groups; the order of the rows does not matter.
 
-    Groups are found for columns with more than `max_categories` categories: of others each category is a concept.
+    Groups are formed for columns with more than `max_categories` categories; elsewhere each category is a concept.
     """
     order = np.argsort(row_hashes(columns, *classes.T, seed=0), kind="stable")
     columns, classes, weight = [column.take(order) for column in columns], classes[order], weight[order]
@@ -374,12 +374,12 @@ def find_reference(
 
 
 def _is_cut(feature: _Feature) -> bool:
-    """Whether a column can be cut in more than one place."""
+    """Return whether a column can be cut in more than one place."""
     return feature.rates is None and feature.column.kind != TRUTH_VALUE.name and len(np.unique(feature.values)) > 2
 
 
 def _distinct_groups(found: Sequence[tuple[float, tuple[int, ...]]]) -> tuple[tuple[int, ...], ...]:
-    """Groups without repetition, what is worth most first."""
+    """Return the groups without duplicates, by descending gain."""
     gains: dict[tuple[int, ...], float] = {}
     for gain, group in found:
         gains[group] = gains.get(group, 0.0) + gain
@@ -389,7 +389,7 @@ def _distinct_groups(found: Sequence[tuple[float, tuple[int, ...]]]) -> tuple[tu
 def _features(
     column: Column, classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float64], max_categories: int
 ) -> Iterator[_Feature]:
-    """A column as numbers: categories become the share of a class among rows with the same category."""
+    """Yield a column as numbers: a category becomes the share of a class among rows of this category."""
     if not column.is_nominal:
         yield _Feature(column, column.numbers)
         return
@@ -411,7 +411,7 @@ def _features(
             if spread <= 0:
                 continue
             rates = (k.sum(axis=1) + strength * prior) / (n.sum(axis=1) + strength)
-            # What the other parts of the rows say: a row must not see its own class.
+            # Rates come from the other parts of the rows, so that a row does not see its own class.
             others = (k.sum(axis=1, keepdims=True) - k + strength * prior) / (
                 n.sum(axis=1, keepdims=True) - n + strength
             )
@@ -423,9 +423,9 @@ def _features(
 
 
 def _prior(n: NDArray[np.float64], k: NDArray[np.float64]) -> tuple[float, float, float]:
-    """The share of a class over all categories, how many rows that is worth, and how far categories spread around it.
+    """Return the share of a class over all categories, the prior weight in rows, and the spread of the categories.
 
-    By moments: what the shares of categories vary more than chance alone makes them vary.
+    Method of moments: the variance of the shares of categories beyond what chance explains.
     """
     total = n.sum()
     if total == 0:
@@ -443,14 +443,14 @@ def _prior(n: NDArray[np.float64], k: NDArray[np.float64]) -> tuple[float, float
 
 @dataclass(frozen=True, eq=False)
 class _Placing:
-    """Makes cuts of the splits of an ensemble."""
+    """Turn the splits of an ensemble into cuts."""
 
     ensemble: Ensemble
     matrix: NDArray[np.float64]
     weight: NDArray[np.float64]
 
     def clusters(self, place: int, chance: float) -> list[Threshold]:
-        """The splits of a column, those that are near each other taken together; what is worth most first."""
+        """Return the splits of a column, merged if they are near each other, by descending gain."""
         gains: dict[tuple[float, float], list[float]] = {}
         for split in self.ensemble.thresholds:
             if split.column == place and np.isfinite(split.low):
@@ -478,7 +478,7 @@ class _Placing:
         return sorted(found, key=lambda one: -round(one.gain, 6))
 
     def cuts(self, place: int) -> tuple[ReferenceCut, ...]:
-        """The cuts of a column, what is worth most first, none of them near one that is worth more."""
+        """Return the cuts of a column by descending gain, none near a cut of higher gain."""
         values, total = self.matrix[place], self.weight.sum()
         kept: dict[float, ReferenceCut] = {}
         for cluster in self.clusters(place, CHANCE):
@@ -489,7 +489,7 @@ class _Placing:
         return tuple(kept.values())
 
     def placed(self, place: int, split: Threshold) -> ReferenceCut:
-        """Where a cut is most likely, given all other columns: rows around it are scored on either side of it."""
+        """Return the most likely place of a cut given all other columns: rows around it are scored on either side."""
         values = self.matrix[place]
         known = np.flatnonzero(~np.isnan(values))
         order = known[np.argsort(values[known], kind="stable")]
@@ -498,7 +498,7 @@ class _Placing:
         for _ in range(MOST_STEPS):
             rows = order[max(0, at - reach) : at + reach]
             low, high = self._likeliest(place, rows)
-            # The best place may be near the end of what was looked at.
+            # Search again if the best place is near the edge of the window.
             centre = int(np.searchsorted(values[order], (low + high) / 2))
             if abs(centre - at) <= reach // 2:
                 break
@@ -510,14 +510,14 @@ class _Placing:
         return ReferenceCut(float(ends[gap]), float(ends[gap + 1]), split.gain)
 
     def _likeliest(self, place: int, rows: NDArray[np.intp]) -> tuple[float, float]:
-        """Between which values a cut is most likely, among rows in the order of a column."""
+        """Return the two values between which a cut is most likely, among rows sorted by a column."""
         near, around = self.matrix[place, rows], self.matrix[:, rows].copy()
         likelihood = []
         for side in (near[0], near[-1]):
             around[place] = side
             score, truth = self.ensemble.scores(around), self.ensemble.targets[:, rows]
             likelihood.append((truth * score - np.logaddexp(0, score)).sum(axis=0) * self.weight[rows])
-        # The place i is between the values i and i + 1.
+        # Place i is between the values i and i + 1.
         places = np.flatnonzero(near[:-1] < near[1:])
         total = np.cumsum(likelihood[0] - likelihood[1])[places]
         best = int(np.argmax(np.round(total, 9)))
@@ -528,7 +528,7 @@ class _Placing:
 
 
 def _is_nice(low: float, high: float) -> bool:
-    """Whether a number with few digits lies in (low, high], fewer than chance would put there.
+    """Return whether (low, high] contains a number with fewer digits than expected by chance.
 
     >>> _is_nice(0.2991, 0.3012), _is_nice(0.3142, 0.3168)
     (True, False)

@@ -1,4 +1,4 @@
-"""Splits of rows: folds, groups, and distinct rows in a canonical order that are held out."""
+"""Splits of rows: cross-validation folds, held-out rows, groups, and distinct rows in a canonical order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Fold(Split):
-    """A split with a test part that nothing is fitted or chosen on."""
+    """A split with a test part, which is used neither for training nor for model selection."""
 
     test: NDArray[np.intp]
 
@@ -40,17 +40,17 @@ def folds(
     validation: float = 0.2,
     groups: ArrayLike | None = None,
 ) -> Iterator[Fold]:
-    """Shuffled folds, each with `validation` of its training part set aside.
+    """Yield shuffled folds; the share `validation` of each training part is held out.
 
-    Stratified by class; with `groups`, rows of one group never stand on two sides. Rows with several labels are
-    shuffled without strata.
+    Folds are stratified by class. With `groups`, all rows of a group are on the same side. Rows with several labels are
+    shuffled without stratification.
     """
     y = np.asarray(labels)
     if not 2 <= n_folds <= len(y):
         raise LogicLensError(f"n_folds must be between 2 and the number of rows, {len(y)}; got {n_folds}.")
     group = _checked_groups(groups, len(y))
     if group is not None:
-        # One group more than is tested at a time: of what is left, one part trains and one validates.
+        # Beside the tested groups at least two are needed: one to train on and one to validate on.
         least = max(n_folds, 3)
         if len(np.unique(group)) < least:
             raise LogicLensError(f"{n_folds} folds need at least {least} groups, got {len(np.unique(group))}.")
@@ -61,7 +61,7 @@ def folds(
         splitter = KFold(n_folds, shuffle=True, random_state=seed)
     strata = y if y.ndim == 1 else np.zeros(len(y))
     with warnings.catch_warnings():
-        # A class with fewer rows than folds is missing in some of them; the others stay stratified.
+        # A class with fewer rows than folds is missing in some folds; the other classes stay stratified.
         warnings.filterwarnings("ignore", message="The least populated class")
         parts = list(splitter.split(np.zeros(len(y)), strata, group))
     for rest, test in parts:
@@ -70,7 +70,7 @@ def folds(
 
 
 def split(labels: ArrayLike, validation: float = 0.2, *, seed: int = 42, groups: ArrayLike | None = None) -> Split:
-    """Set aside a validation part, stratified by class; a class with a single row stays in the training part."""
+    """Hold out a validation part, stratified by class; a class with a single row stays in the training part."""
     y = np.asarray(labels)
     everything = np.arange(len(y))
     if not 0 < validation < 1:
@@ -87,7 +87,7 @@ def split(labels: ArrayLike, validation: float = 0.2, *, seed: int = 42, groups:
         _, code, size = np.unique(y, return_inverse=True, return_counts=True)
         single = size[code] < 2
     several = everything[~single]
-    # However large the part, a row stays to train on.
+    # At least one row stays in the training part.
     n_held = min(round(validation * len(several)), len(several) - 1)
     if n_held <= 0:
         return Split(everything, everything[:0])
@@ -108,7 +108,7 @@ def _checked_groups(groups: ArrayLike | None, n_rows: int) -> NDArray[np.generic
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """Rows of the table as it was given: where each stands, of which distinct row it is a copy, and what it weighs."""
+    """Rows of the original table: their places, the distinct row that each is a copy of, and their weights."""
 
     places: NDArray[np.intp]
     rows: NDArray[np.intp]
@@ -117,14 +117,14 @@ class Copies:
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
-    """Rows that differ, shuffled by a seed.
+    """Distinct rows, shuffled by a seed.
 
     Attributes:
-        first: where each one first stands.
-        weight: what all of its copies weigh.
-        places: where each row that weighs something stands.
-        copy_of: of which distinct row it is a copy.
-        each: what it weighs itself.
+        first: the place of the first copy of each distinct row.
+        weight: the total weight of its copies.
+        places: the places of all original rows with a weight above 0.
+        copy_of: for each of these, the index of its distinct row.
+        each: for each of these, its own weight.
     """
 
     first: NDArray[np.intp]
@@ -134,20 +134,20 @@ class DistinctRows:
     each: NDArray[np.float64]
 
     def __len__(self) -> int:
-        """The number of distinct rows."""
+        """Return the number of distinct rows."""
         return len(self.first)
 
     def copies(self, part: NDArray[np.float64]) -> Copies:
-        """Which copies make up a part, given by how much of each distinct row is in it: the last ones."""
+        """Return the copies that make up a part with this weight of each distinct row: the last ones."""
         order = np.lexsort((-self.places, self.copy_of))
         group, each = self.copy_of[order], self.each[order]
         begins = np.searchsorted(group, np.arange(len(self)))
         before = np.cumsum(each) - each
         amount = np.clip(part[group] - (before - before[begins][group]), 0, each)
-        # Sums of weights that are no whole numbers are not exact.
+        # Sums of fractional weights are not exact.
         taken = amount > 1e-9 * each
         kept = order[taken]
-        # Among the distinct rows that have something in the part.
+        # Indices among the distinct rows that contribute to the part.
         place = np.cumsum(part > 0) - 1
         return Copies(self.places[kept], place[self.copy_of[kept]], amount[taken])
 
@@ -155,7 +155,7 @@ class DistinctRows:
 def distinct_rows(
     columns: Sequence[Column], classes: NDArray[np.intp], weight: NDArray[np.float64], *, seed: int
 ) -> DistinctRows:
-    """The distinct rows that weigh something; rows with other classes `[rows, tasks]` differ."""
+    """Return the distinct rows of positive weight; rows with different classes `[rows, tasks]` are distinct."""
     weighs = np.flatnonzero(weight > 0)
     hashes = row_hashes([column.take(weighs) for column in columns], *classes[weighs].T, seed=seed)
     _, first, copy = np.unique(hashes, return_index=True, return_inverse=True)
@@ -164,10 +164,10 @@ def distinct_rows(
 
 
 def set_apart(classes: NDArray[np.intp] | None, weight: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """How much of each row goes to a part of about this share of every class; `weight` minus this is the rest.
+    """Return the weight of each row in a part with about this share of every class; the remaining weight is the rest.
 
-    Weights that are whole numbers count copies, which can stand on both sides. Other weights say how important a row
-    is: it stays whole. A class keeps at least one copy in the rest.
+    Whole-number weights count copies, which can be on both sides. With fractional weights a row is not divided. Each
+    class keeps at least one copy in the rest.
 
     >>> set_apart(np.array([0, 0, 0, 0, 1]), np.array([1.0, 1.0, 1.0, 5.0, 1.0]), 0.25).tolist()
     [0.0, 0.0, 1.0, 1.0, 0.0]
@@ -183,16 +183,16 @@ def set_apart(classes: NDArray[np.intp] | None, weight: NDArray[np.float64], sha
         end = np.cumsum(units[rows])
         n_taken = min(round(share * end[-1]), round(end[-1]) - 1)
         if n_taken > 0:
-            # Evenly spaced copies of the shuffled rows: how many of the points (i + 0.5) * total / n lie below an end.
+            # Take evenly spaced copies of the shuffled rows: count the points (i + 0.5) * total / n below each end.
             below = np.ceil(end * n_taken / end[-1] - 0.5).astype(np.int64)
             taken[rows] = np.diff(below, prepend=0)
     return taken if counts else taken * weight
 
 
 def split_groups(classes: NDArray[np.intp] | None, weight: NDArray[np.float64], n_groups: int) -> NDArray[np.float64]:
-    """How much of each row goes to each of some groups of about one size, class by class: `[groups, rows]`.
+    """Return the weight of each row in each of `n_groups` groups of about equal size, class by class: `[groups, rows]`.
 
-    Weights that are whole numbers count copies, which may go to several groups; a row with another weight stays whole.
+    Whole-number weights count copies, which may go to several groups. With fractional weights a row is not divided.
 
     >>> split_groups(np.array([0, 0, 1]), np.array([1.0, 3.0, 1.0]), 2).tolist()
     [[1.0, 1.0, 1.0], [0.0, 2.0, 0.0]]
@@ -205,22 +205,22 @@ def split_groups(classes: NDArray[np.intp] | None, weight: NDArray[np.float64], 
     begin = end - units[order]
     groups = np.zeros((n_groups, len(weight)))
     for group in range(n_groups):
-        # Copies are numbered from 0 on; every n-th one belongs to a group.
+        # Copies are numbered from 0; every n-th copy belongs to the same group.
         groups[group, order] = np.floor((end - 1 - group) / n_groups) - np.floor((begin - 1 - group) / n_groups)
     return groups if counts else groups * weight
 
 
 def row_hashes(columns: Sequence[Column], *more: NDArray[Any], seed: int = 0) -> NDArray[np.uint64]:
-    """A number for each row that depends on its values alone: equal rows, and in practice only these, have equal ones.
+    """Return a 64-bit hash of each row, which depends on its values and the seed only.
 
-    In its order rows are shuffled, by the seed, in a way that does not depend on how they came.
+    Sorting by it shuffles the rows in a way that does not depend on their original order.
     """
     n_rows = len(columns[0]) if columns else len(more[0])
     mixed = np.full(n_rows, seed, dtype=np.uint64)
     parts = [_as_bits(column) for column in columns]
     parts += [np.ascontiguousarray(part).astype(np.int64).view(np.uint64) for part in more]
     for place, part in enumerate(parts):
-        # Which column a value stands in matters too.
+        # The same value in another column gives another hash.
         step = np.uint64((place + 1) * 0x9E3779B97F4A7C15 % 2**64)
         mixed = _mix(mixed ^ _mix(part + step))
     return mixed
@@ -228,7 +228,7 @@ def row_hashes(columns: Sequence[Column], *more: NDArray[Any], seed: int = 0) ->
 
 def _as_bits(column: Column) -> NDArray[np.uint64]:
     if KINDS[column.kind].is_nominal:
-        # By the text and not by its place: which other texts there are must not matter.
+        # Hash the text, not its place: the other texts of the column must not matter.
         known = [hashlib.blake2b(repr(c).encode(), digest_size=8).digest() for c in column.categories]
         digest = np.frombuffer(b"".join([*known, bytes(8)]), dtype=np.uint64)
         return np.asarray(digest[column.values])
@@ -236,7 +236,7 @@ def _as_bits(column: Column) -> NDArray[np.uint64]:
 
 
 def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64: every bit of the input moves every bit of the output."""
+    """Apply the finaliser of splitmix64: every input bit affects every output bit."""
     with np.errstate(over="ignore"):
         bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

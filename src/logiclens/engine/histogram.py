@@ -151,7 +151,6 @@ def refined(
 
 NARROW = 65_536
 """Columns whose values need at most this many rows together are counted together, value by value."""
-DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -177,9 +176,8 @@ class Column:
         """Return an upper bound of the number of distinct values, including the missing one."""
         if self.type.is_boolean():
             return 3
-        if side is None or not (self.type.is_integer() or self.type.is_date()):
-            return np.inf
-        return (side[1] - side[0]) / (DAY if self.type.is_date() else 1.0) + 2
+        step = self.kind.ibis_step(self.type)
+        return np.inf if side is None or step is None else (side[1] - side[0]) / step + 2
 
     def rows(self) -> ir.Table:
         """Return the rows that have a value: the value v as the engine stores it, and the class y."""
@@ -194,10 +192,10 @@ class Column:
     def intervals(self, found: Any) -> Intervals:
         """Read what an engine counted: for each class y, the number n of rows with a value v, or from low to high."""
         if "v" in found.column_names:
-            low = high = _as_floats(found["v"])
+            low = high = self.kind.arrow_numbers(found["v"])
             key = np.unique(low, return_inverse=True)[1]
         else:
-            low, high = _as_floats(found["low"]), _as_floats(found["high"])
+            low, high = (self.kind.arrow_numbers(found[side]) for side in ("low", "high"))
             key = found["p"].to_numpy()
         n = found["n"].to_numpy().astype(np.float64)
         return Intervals.of(key, low, high, codes_of(found["y"], self.classes), n, len(self.classes))
@@ -339,28 +337,15 @@ def _sides(columns: Sequence[Column], *, known: bool) -> dict[str, tuple[float, 
     found = fetched(columns[0].table.agg(**told))
     each = {}
     for place, column in enumerate(columns):
-        low, high = found[f"low{place}"], found[f"high{place}"]
+        low, high, numbers = found[f"low{place}"], found[f"high{place}"], column.kind.arrow_numbers
         if low.null_count == 0:
-            each[column.name] = (float(_as_floats(low)[0]), float(_as_floats(high)[0]))
+            each[column.name] = (float(numbers(low)[0]), float(numbers(high)[0]))
     return each
 
 
 def _part(share: Any, parts: Any) -> Any:
     """Return the part that a value falls into, by its position; the largest value is a part of its own."""
     return (share * parts).floor().cast("int64")
-
-
-def _as_floats(values: Any) -> NDArray[np.float64]:
-    """Convert an Arrow column to the numbers of a histogram; dates become seconds."""
-    import pyarrow as pa
-
-    given = values.type
-    if pa.types.is_date(given) or pa.types.is_timestamp(given):
-        micros = values.cast(pa.timestamp("us", getattr(given, "tz", None)), safe=False).cast(pa.int64())
-        return np.asarray(micros.to_numpy() / 1e6)
-    if pa.types.is_boolean(given):
-        values = values.cast(pa.int8())
-    return np.asarray(values.cast(pa.float64(), safe=False).to_numpy() + 0.0)
 
 
 MOST_CATEGORIES = 10_000

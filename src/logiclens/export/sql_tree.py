@@ -159,11 +159,11 @@ class Writer:
     def on_text_form(self, predicate: Predicate, column: exp.Expr) -> exp.Expr:
         """A comparison with a value that is written as a text, such as a date."""
         bound = predicate.kind.sql_bound(predicate.value, predicate.operator, self.dialect)
-        text: exp.Expr = exp.Literal.string(bound.text)
-        return _COMPARISONS[predicate.operator](
-            this=_in_full(column) if bound.padded else column,
-            expression=text if bound.type is None else exp.cast(text, bound.type),
-        )
+        value: exp.Expr = exp.Literal.string(bound.text)
+        sides = [_in_full(column) if bound.padded else column, exp.cast(value, bound.type) if bound.type else value]
+        if bound.function is not None:
+            sides = [exp.Anonymous(this=bound.function, expressions=[side]) for side in sides]
+        return _COMPARISONS[predicate.operator](this=sides[0], expression=sides[1])
 
     def on_boolean(self, predicate: Predicate, column: exp.Expr) -> exp.Expr:
         """A predicate on a BOOLEAN column, in which it can only tell TRUE from FALSE."""

@@ -45,11 +45,13 @@ class SqlBound:
         text: the value as a text.
         type: the SQL type that the text is cast to; None compares texts.
         padded: whether the column holds ISO texts of any length that must be padded before they are compared.
+        function: the SQL function whose results on both sides are compared; None compares the sides themselves.
     """
 
     text: str
     type: str | None = None
     padded: bool = False
+    function: str | None = None
 
 
 class ColumnKind:
@@ -252,6 +254,14 @@ class ColumnKind:
         """Return the floats by which an engine sorts comparable values into bins."""
         return comparable
 
+    def ibis_step(self, dtype: Any) -> float | None:
+        """Return the smallest distance between values of an Ibis type, as numbers; None where it is not known."""
+        return 1.0 if dtype.is_integer() else None
+
+    def arrow_numbers(self, values: Any) -> NDArray[np.float64]:
+        """Return a column of Arrow that an engine gave, as `numbers`."""
+        return np.asarray(values.cast("float64", safe=False).to_numpy() + 0.0)
+
     def bin_start(self, low: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return where bins start whose smallest value is `low`."""
         return low
@@ -310,6 +320,10 @@ class TruthValue(Number):
     def plain(self, value: Any) -> Scalar:
         """Return true or false."""
         return bool(value)
+
+    def arrow_numbers(self, values: Any) -> NDArray[np.float64]:
+        """Return 0 and 1."""
+        return super().arrow_numbers(values.cast("int8"))
 
 
 class Category(ColumnKind):
@@ -569,6 +583,14 @@ class Date(_Clock):
         """Return whole seconds."""
         return comparable.epoch_seconds().cast("float64")
 
+    def ibis_step(self, dtype: Any) -> float | None:
+        """Return a day for a type without a time."""
+        return 86_400.0 if dtype.is_date() else None
+
+    def arrow_numbers(self, values: Any) -> NDArray[np.float64]:
+        """Return seconds."""
+        return self.numbers(values.to_numpy())
+
     def bin_start(self, low: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return whole seconds: the first one may have begun before the first value."""
         return np.floor(low)
@@ -716,7 +738,9 @@ class Duration(_Clock):
         # The sign of the days does not reach the time in SQL.
         days, _, clock = self._text(abs(point) // self._MICROSECOND).partition(" day")
         clock = clock.lstrip("s").strip()
-        return SqlBound(f"{sign}{days} days" + (f" {sign}{clock}" if clock else ""), "INTERVAL")
+        text = f"{sign}{days} days" + (f" {sign}{clock}" if clock else "")
+        # DuckDB takes -1 days 18:00:00 for less than -06:00:00, which is as long.
+        return SqlBound(text, "INTERVAL", function="EPOCH_US" if dialect == "duckdb" else None)
 
     def ibis_column(self, column: Any) -> Any:
         """Return whole microseconds."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
-from logiclens.formula.column_kinds import Scalar, is_missing, kind_of_dtype
+from logiclens.formula.column_kinds import TEXT_FORMS, Scalar, is_missing, kind_of_dtype
 from logiclens.formula.counted_rows import counting_weight, row_weights
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, boolean_matrix
@@ -603,7 +603,8 @@ def _coded(values: ArrayLike, n_rows: int, what: str) -> tuple[list[Any], NDArra
         raise lists from None
     if array.shape != (n_rows,):
         raise LogicLensError(f"one {what} is needed for each of the {n_rows} rows, got shape {array.shape}.")
-    if array.dtype.kind in "mM" and (kind := kind_of_dtype(array.dtype.kind)) is not None:
+    kind = kind_of_dtype(array.dtype.kind)
+    if kind is not None and kind in TEXT_FORMS:
         # Nanoseconds would come out as plain numbers.
         array = kind.array(array, what)
     if array.dtype.kind not in "OUST":

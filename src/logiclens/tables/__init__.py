@@ -1,1 +1,1 @@
-"""Tables: read from files and frames, with typed columns, and written."""
+"""Tables: reading them from files and frames as typed columns, and writing them."""

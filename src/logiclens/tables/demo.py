@@ -1,4 +1,4 @@
-"""The example that comes with scikit-learn and needs no file: breast cancer, Wisconsin diagnostic."""
+"""The example table, which needs no file: breast cancer, Wisconsin diagnostic, from scikit-learn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """A table with raw columns, and a label for each row."""
+    """A table of raw columns with one label per row."""
 
     title: str
     frame: pd.DataFrame
@@ -20,7 +20,7 @@ class RawTable:
 
 
 def breast_cancer() -> RawTable:
-    """569 tumours, 30 measurements of cell nuclei, malignant or benign."""
+    """Return 569 tumours with 30 measurements of cell nuclei, labelled malignant or benign."""
     bunch = load_breast_cancer(as_frame=True)
     return RawTable(
         "breast cancer, Wisconsin diagnostic (scikit-learn)",

@@ -1,4 +1,4 @@
-"""Columns as a file gives them: names that are there and differ, types that the cells show, and what is in doubt."""
+"""Columns of a file: valid names, types recognised from the cells (also dates in CSV texts), and doubtful columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DECIMAL_COMMA = re.compile(r"\s*[+-]?(([0-9]+,[0-9]*|,[0-9]+|0|[1-9][0-9]*)([eE
 _OFFSET = "(Z|[+-][0-9]{2}:?[0-9]{2})"
 _ISO = re.compile(rf"[0-9]{{4}}(-[0-9]{{2}}){{2}}([T ][0-9]{{2}}(:[0-9]{{2}}){{1,2}}([.][0-9]{{1,9}})?{_OFFSET}?)?")
 _TIME = r"(?:[ T]([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?)?"
-# No year of two digits after a dash: 20-09-22 is as often a code or starts with its year.
+# A two-digit year after a dash is not a date: 20-09-22 is as often a code, or starts with the year.
 _DAY = re.compile(rf"\s*([0-9]{{1,2}})([./-])([0-9]{{1,2}})\2([0-9]{{4}}|(?<!-)[0-9]{{2}}){_TIME}\s*")
 _MONEY = r"(?:[$€£¥₹]|EUR|USD|GBP|CHF)"
 _UNIT = rf"(?:{_MONEY}|%|‰|°[CF]?|[kmµ]?g|[kcm]?m|m?l)"
@@ -34,7 +34,7 @@ _LIKE_THIS = "write dates as 2022-09-20"
 def checked_names(
     names: list[str], name: str, *, first_may_lack: bool = False, twice: str = "rename one."
 ) -> list[str]:
-    """Names that are there, but for the first if it may lack one, and differ; `twice` ends the error if they do not."""
+    """Return the names if none is empty or repeated. The first may be empty; `twice` ends the error."""
     seen: dict[str, int] = {}
     for place, column in enumerate(names, 1):
         if not column.strip() and not (first_may_lack and place == 1):
@@ -46,12 +46,12 @@ def checked_names(
 
 
 def no_name(place: int, name: str) -> LogicLensError:
-    """The error for a column without a name."""
+    """Return the error for a column without a name."""
     return LogicLensError(f"column {place} of {name} has no name: name it, or leave it out if it only counts rows.")
 
 
 def kind_of(column: pd.Series[Any]) -> str:
-    """Whether a column holds numbers, text, flags, a mix of them, or something else."""
+    """Return what a column of a file holds: "number", "text", "flag", "mixed" or "other"."""
     if column.dtype.kind in "iuf":
         return "number"
     if column.dtype.kind != "O":
@@ -62,7 +62,7 @@ def kind_of(column: pd.Series[Any]) -> str:
 
 
 def typed(frame: pd.DataFrame, *, decimal_comma: bool = False) -> pd.DataFrame:
-    """Text that is dates or, if asked for, numbers with a decimal comma throughout a column becomes that."""
+    """Convert text columns that hold only dates or, with `decimal_comma`, only numbers with a decimal comma."""
     for name, column in frame.items():
         kind = kind_of(column)
         if kind == "number" and column.dtype == object:
@@ -81,10 +81,10 @@ def typed(frame: pd.DataFrame, *, decimal_comma: bool = False) -> pd.DataFrame:
 
 
 def mixed_columns(frame: pd.DataFrame) -> dict[str, tuple[str, int]]:
-    """Text columns that are numbers but for some cells: the first such cell, and its row counted from 1.
+    """Return the text columns in which most cells are numbers: the first other cell, and its row counted from 1.
 
-    More than half of the cells that are not missing must be numbers, with a decimal point or a decimal comma. A column
-    with codes such as 00123 is text on purpose and is not named.
+    More than half of the present cells must be numbers, with a decimal point or a decimal comma. A column with codes
+    such as 00123 is text on purpose and is not returned.
 
     >>> mixed_columns(pd.DataFrame({"age": ["31", "about 40", "52"], "who": ["Ann", "Bo", "Cy"]}))
     {'age': ('about 40', 2)}
@@ -108,9 +108,9 @@ def mixed_columns(frame: pd.DataFrame) -> dict[str, tuple[str, int]]:
 
 
 def doubtful_columns(frame: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """Text columns that look like dates or numbers but may be read in more ways than one, or in none.
+    """Return the text columns that look like dates or numbers but are ambiguous or invalid.
 
-    Of each, a cell and what is in doubt, to stand behind the name of the column in a sentence.
+    For each: a cell, and what is doubtful about it, worded to follow the column name in a sentence.
 
     >>> doubtful_columns(pd.DataFrame({"day": ["03/04/2022", "05/06/2022"], "pay": ["$45,000", "$9,500"]}))
     {'day': ('03/04/2022', 'could be day/month or month/day: write dates as 2022-09-20'),
@@ -129,7 +129,7 @@ def doubtful_columns(frame: pd.DataFrame) -> dict[str, tuple[str, str]]:
 
 
 def _distinct(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[str]]:
-    """The texts of a column, each once, and which of them a cell holds; -1 where it is missing."""
+    """Return for each cell the index of its text, −1 if it is missing; and the distinct texts."""
     codes, texts = pd.factorize(column)
     return codes, np.asarray(texts, dtype=object).tolist()
 
@@ -139,7 +139,7 @@ def _matches(texts: Sequence[str], pattern: re.Pattern[str]) -> NDArray[np.bool_
 
 
 def _all_match(cells: pd.Series[Any], pattern: re.Pattern[str]) -> bool:
-    # The first cell nearly always decides, at no cost.
+    # The first cell nearly always decides.
     return bool(pattern.fullmatch(cells.iloc[0])) and bool(cells.str.fullmatch(pattern.pattern).all())
 
 
@@ -152,14 +152,14 @@ def _first(texts: Sequence[str], which: NDArray[np.bool_]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Dates:
-    """Dates from texts, NaT where there is no such day; and a text with the reason if their meaning is in doubt."""
+    """Dates read from texts, NaT for an impossible day; and an example with the reason if they are ambiguous."""
 
     found: NDArray[np.datetime64]
     doubt: tuple[str, str] | None
 
 
 def _iso_dates(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Dates from their ISO texts; the texts themselves where one is no day of the calendar."""
+    """Return dates from ISO texts; the texts themselves if one is not a day of the calendar."""
     offset = column.dropna().str.fullmatch(f".*{_OFFSET}")
     if offset.any() and not offset.all():
         return column
@@ -170,7 +170,7 @@ def _iso_dates(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _day_dates(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Dates from texts such as 20.09.2022, each text looked at once; the texts themselves where they are in doubt."""
+    """Return dates from texts such as 20.09.2022; the texts themselves if they are ambiguous."""
     codes, texts = _distinct(column)
     if len({_form(text) for text in texts}) > 1 or (dates := _dates(texts)).doubt:
         return column
@@ -178,13 +178,13 @@ def _day_dates(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _form(text: str) -> str:
-    """How a date is written: its mark, "iso", or nothing if it is none."""
+    """Return how a date is written: its separator, "iso", or "" if the text is not a date."""
     day = _DAY.fullmatch(text)
     return day[2] if day else "iso" * bool(_ISO.fullmatch(text))
 
 
 def _dates(texts: Sequence[str]) -> _Dates:
-    """Dates of one form. Dots are day.month.year; of other marks the numbers above 12 tell which is the day."""
+    """Read dates of one form. Dots mean day.month.year; with other separators numbers above 12 show the day."""
     if _form(texts[0]) == "iso":
         utc = pd.to_datetime(pd.Series(texts), format="ISO8601", errors="coerce", utc=True)
         zoned = np.array([bool(re.search(f":.*{_OFFSET}$", text)) for text in texts])
@@ -198,7 +198,7 @@ def _dates(texts: Sequence[str]) -> _Dates:
         either = [_moment(part, day=1, month=3) or _moment(part, day=3, month=1) for part in parts]
         return _Dates(np.array(either, "datetime64[us]"), (_first(texts, rare), f"{reason}: {_LIKE_THIS}"))
     day, month = (1, 3) if parts[0][2] == "." or first.any() else (3, 1)
-    # Spreadsheets take 45 for 1945, and C for 2045; a date of birth or of a payment, only the user can tell.
+    # Spreadsheets read 45 as 1945 and C as 2045; only the user knows which is meant.
     unclear = np.array([len(part[4]) == 2 and 30 <= int(part[4]) < 69 for part in parts])
     year = parts[int(np.argmax(unclear))][4]
     century = (_first(texts, unclear), f"has years that could be 19{year} or 20{year}: {_LIKE_THIS}")
@@ -216,7 +216,7 @@ def _moment(part: re.Match[str], *, day: int, month: int) -> datetime | None:
 
 
 def _checked(texts: Sequence[str], found: NDArray[Any], doubt: tuple[str, str] | None) -> _Dates:
-    """Dates, of which one that is not in the calendar is the first doubt."""
+    """Return dates with the doubt; a date that is not in the calendar takes precedence as the doubt."""
     never = np.isnat(found)
     if never.any():
         doubt = (_first(texts, never), f"holds dates, but this is not a date: {_LIKE_THIS}")
@@ -224,14 +224,14 @@ def _checked(texts: Sequence[str], found: NDArray[Any], doubt: tuple[str, str] |
 
 
 def _doubt_of_dates(texts: Sequence[str], counts: NDArray[np.intp]) -> tuple[str, str] | None:
-    """What is in doubt of texts of which more than half are dates of one form."""
+    """Return what is doubtful about texts if more than half are dates of one form."""
     forms = np.array([_form(text) for text in texts])
     for form in ("iso", ".", "/", "-"):
         own = forms == form
         if 2 * counts[own].sum() <= counts.sum():
             continue
         dates = _dates([text for text, is_own in zip(texts, own, strict=True) if is_own])
-        # Many that are no days are something else: 12.40.99 may be a code.
+        # If many are not days of the calendar, they are not dates: 12.40.99 may be a code.
         if 2 * counts[own][~np.isnat(dates.found)].sum() <= counts.sum():
             return None
         if not own.all():
@@ -244,7 +244,7 @@ def _doubt_of_dates(texts: Sequence[str], counts: NDArray[np.intp]) -> tuple[str
 
 
 def _doubt_of_numbers(texts: Sequence[str], counts: NDArray[np.intp]) -> tuple[str, str] | None:
-    """What is in doubt of texts of which more than half are numbers with a comma, thousands marks or units."""
+    """Return what is doubtful about texts if more than half are numbers with a comma, separators or units."""
     number = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
     comma = _matches(texts, _DECIMAL_COMMA) & ~number
     marked = _matches(texts, _MARKED) & ~number & ~comma
@@ -253,7 +253,7 @@ def _doubt_of_numbers(texts: Sequence[str], counts: NDArray[np.intp]) -> tuple[s
     if marked.any():
         text = _first(texts, marked)
         return text, f"looks like numbers with thousands marks or units: write {_plainly(text)}"
-    # With words among them these are a mixed column, which is told of in another way.
+    # Numbers among other words are a mixed column, which `mixed_columns` reports.
     if not comma.any() or not (number | comma).all():
         return None
     text = _first(texts, comma)
@@ -264,7 +264,7 @@ def _doubt_of_numbers(texts: Sequence[str], counts: NDArray[np.intp]) -> tuple[s
 
 
 def _plainly(text: str) -> str:
-    """A number without marks and units: 45000 for $45,000."""
+    """Return a number without separators and units: 45000 for $45,000."""
     if (match := _MARKED.fullmatch(text)) is None:
         return text
     whole = "".join(re.findall("[0-9]", match["whole"]))

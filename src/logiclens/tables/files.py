@@ -1,4 +1,4 @@
-"""Tables in files: delimited text, JSON lines and Parquet, read whole or refused in one sentence."""
+"""Table files: delimited text, JSON lines and Parquet, read completely or refused with a one-sentence error."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from logiclens.tables.write import write_table as write_table
 
 @dataclass(frozen=True, eq=False)
 class TableFile:
-    """A table and where it came from.
+    """A table and its source.
 
     Args:
         frame: the table.
         name: the name of the file, or "standard input".
-        sha256: of the bytes as they are, compressed if they are.
-        n_bytes: how many bytes that are.
-        notes: sentences on what was left out.
+        sha256: hash of the file as it is, before decompression.
+        n_bytes: size of the file.
+        notes: sentences about what was left out.
     """
 
     frame: pd.DataFrame
@@ -60,9 +60,9 @@ def read_table(
     """Read a table from a file, or from standard input (`stream`) if the source is "-".
 
     The suffix names the format (`.csv .tsv .txt .data`, `.parquet .pq`, `.jsonl .ndjson .json`, any of them with
-    `.gz`); standard input is looked at. The delimiter of a text is found if it is not given, and spaces before a field
-    are dropped. `missing` are texts that mean a missing value, beside those that pandas knows. A first column of a text
-    that has no name and counts the rows is left out, with a note.
+    `.gz`); for standard input it is detected. `delimiter` is the field delimiter of a text; detected if omitted. Spaces
+    before a field are dropped. `missing` are texts that mean a missing value, in addition to those that pandas knows. A
+    first column without a name that counts the rows is left out, with a note.
     """
     given = None if delimiter is None else checked_delimiter(delimiter)
     absent = frozenset([missing] if isinstance(missing, str) else missing)
@@ -90,7 +90,7 @@ def read_table(
 
 
 def _checked_suffix(path: Path) -> str:
-    """The suffix of a file that is there and of a known format."""
+    """Return the suffix of an existing file of a known format; refuse other files."""
     if path.is_dir():
         raise LogicLensError(f"{path} is a folder: name a file in it.")
     if not path.exists():
@@ -109,7 +109,7 @@ def _checked_suffix(path: Path) -> str:
 
 
 def _sniffed(path: Path) -> str:
-    """The suffix that standard input would have as a file."""
+    """Detect the format of standard input; return its suffix."""
     head = first_bytes(path, BLOCK)
     if head.startswith(b"PAR1"):
         return ".parquet"
@@ -117,7 +117,7 @@ def _sniffed(path: Path) -> str:
 
 
 def _frame(path: Path, name: str, suffix: str, delimiter: str | None, missing: frozenset[str]) -> pd.DataFrame:
-    """The table in a plain file."""
+    """Read the table from a decompressed file."""
     if not first_bytes(path, BLOCK).removeprefix(codecs.BOM_UTF8).strip():
         raise LogicLensError(f"{name} is empty.")
     refuse_workbook(path, name)
@@ -133,13 +133,13 @@ def _frame(path: Path, name: str, suffix: str, delimiter: str | None, missing: f
 
 
 def _encoding_error(path: Path, name: str, suffix: str) -> LogicLensError:
-    """The error for another encoding; if that looks like the one of Excel on Windows, with the way out of it."""
+    """Return the error for another encoding, with a hint if it looks like that of Excel on Windows."""
     error = not_utf8(path, name)
     try:
         text = path.read_bytes().decode("cp1252")
     except UnicodeDecodeError:
         return error
-    # Windows-1252 gives a meaning to nearly every byte, but a text has no use for control characters.
+    # Windows-1252 decodes nearly every byte, but a text contains no control characters.
     if suffix in JSON or re.search(r"[\x00-\x08\x0e-\x1f]", text):
         return error
     return LogicLensError(f"{str(error).removesuffix('.')} (in Excel: Save as, CSV UTF-8).")

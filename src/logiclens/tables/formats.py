@@ -1,4 +1,4 @@
-"""Formats of a table file: the suffixes that name them, and how any file becomes plain UTF-8 text or bytes."""
+"""Formats of table files: their suffixes, decompression, and conversion to UTF-8."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCK = 1 << 20
 
 
 def plain_file(path: Path, scratch: Path, name: str) -> Path:
-    """The same table uncompressed and, if it is text, in UTF-8, so that all that follows has one case."""
+    """Return a file with the same table, decompressed and in UTF-8 if it is text."""
     if first_bytes(path) == b"\x1f\x8b":
         try:
             with gzip.open(path, "rb") as packed, (scratch / "plain").open("wb") as copy:
@@ -37,18 +37,18 @@ def plain_file(path: Path, scratch: Path, name: str) -> Path:
 
 
 def first_bytes(path: Path, size: int = 2) -> bytes:
-    """How a file begins."""
+    """Return the first bytes of a file."""
     with path.open("rb") as file:
         return file.read(size)
 
 
 def open_text(path: Path) -> TextIO:
-    """A plain text from its start, line ends as they are."""
+    """Open a UTF-8 text for reading; line ends stay as they are."""
     return path.open(encoding="utf-8-sig", newline="")
 
 
 def not_utf8(path: Path, name: str) -> LogicLensError:
-    """The error for another encoding. The whole is decoded again, because pandas counts from the start of a cell."""
+    """Return the error for another encoding. Decodes the file again, because pandas counts bytes within a cell."""
     try:
         path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
@@ -64,28 +64,28 @@ WRITTEN = (".csv", ".tsv", ".jsonl", ".ndjson")
 
 
 DATABASES = (".sqlite", ".sqlite3", ".db")
-"""How databases of SQLite are called."""
+"""The suffixes of SQLite databases."""
 
 
 def names_several(path: str) -> bool:
-    """Whether a path is a folder or a pattern such as `2026/*.parquet`, and not a single file."""
+    """Return whether a path is a folder or a pattern such as `2026/*.parquet` instead of a single file."""
     return not os.path.isfile(path) and (os.path.isdir(path) or glob.has_magic(path))
 
 
 def suffix_of(path: Path) -> str:
-    """What the name ends in, `.gz` left aside."""
+    """Return the suffix of a file name, ignoring `.gz`."""
     return os.path.splitext(path.name.lower().removesuffix(".gz"))[1]
 
 
 def refuse_workbook(path: Path, name: str) -> None:
-    """Raise for an Excel workbook, whatever its name: a zip with a folder xl in it, or the format before that."""
+    """Refuse an Excel workbook of any name: a zip with a folder `xl`, or the older binary format."""
     head = first_bytes(path, BLOCK)
-    # The name of a member of a zip follows 26 bytes after its mark, in a cut-off file too.
+    # In a zip the name of a member starts 26 bytes after its signature; this also works for truncated files.
     zipped = head.startswith(b"PK") and re.search(rb"PK\x03\x04.{26}xl/", head, re.DOTALL)
     if zipped or head.startswith(b"\xd0\xcf\x11\xe0"):
         raise LogicLensError(f"{name} is an Excel workbook: save the sheet as CSV (UTF-8).")
 
 
 def sentence(error: Exception) -> str:
-    """What a library says, without its full stop, to stand inside a sentence of ours."""
+    """Return the first line of an error message without its full stop, for use inside a sentence."""
     return str(error).strip().splitlines()[0].rstrip(".")

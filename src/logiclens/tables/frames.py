@@ -1,4 +1,4 @@
-"""Columns: a raw table (frame, array, dictionary or file) as typed columns with missing values marked."""
+"""Columns: a raw table (frame, array, dictionary or file) as typed columns in which missing values are marked."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Column:
     """One column of a raw table.
 
     Attributes:
-        name: as it is printed.
-        kind: what its values are.
-        values: numbers (NaN where missing), truth values as 0 and 1 (NaN), points in time (NaT), or for text the place
-            of each value among the categories (−1).
-        categories: the distinct values of a text column, in order; of numbers where the table declares them to be
-            categories, which have no order.
-        whole: whether numbers are whole by their type, as those of an identifier are.
+        name: the name of the column.
+        kind: the name of its kind (see `logiclens.formula.column_kinds`).
+        values: an array as its kind holds it: numbers, truth values as 0 and 1, points in time, durations; for text the
+            index of each value in `categories`. Missing values are NaN, NaT, or for text −1.
+        categories: the distinct values of a text column, in order; also of a column of numbers that the table declares
+            to be categorical.
+        whole: whether the type of the column holds whole numbers only.
     """
 
     name: str
@@ -52,37 +52,37 @@ class Column:
     whole: bool = False
 
     def __len__(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return len(self.values)
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """On which rows there is no value."""
+        """Mask of the rows without a value."""
         return KINDS[self.kind].missing(self.values)
 
     @property
     def is_nominal(self) -> bool:
-        """Whether the values are categories, without an order."""
+        """Whether the values are categories without an order."""
         return KINDS[self.kind].is_nominal or bool(self.categories)
 
     @property
     def places(self) -> NDArray[np.intp]:
-        """The place of each value among the categories, −1 where missing."""
+        """The index of each value in `categories`; −1 if it is missing."""
         if KINDS[self.kind].is_nominal:
             return self.values
         return np.where(self.missing, -1, np.searchsorted(np.asarray(self.categories), self.values))
 
     @property
     def numbers(self) -> NDArray[np.float64]:
-        """The values as numbers that keep their order: seconds for dates. Text has none."""
+        """The values as floats in the same order, such as seconds for dates; undefined for text."""
         return KINDS[self.kind].numbers(self.values)
 
     def take(self, rows: NDArray[Any]) -> Column:
-        """Some of the rows."""
+        """Return some of the rows."""
         return replace(self, values=self.values[rows])
 
     def as_kind(self, kind: Kind) -> Column:
-        """The column as the kind that it had in training; refused where its values are of another."""
+        """Return the column as the kind that it had in training; refuse values of another kind."""
         before, now = KINDS[kind], KINDS[self.kind]
         if before is now or now.name in before.accepts:
             return self
@@ -98,14 +98,14 @@ class Column:
         )
 
     def cell(self, row: int) -> Scalar:
-        """One value, which must not be missing."""
+        """Return one value, which must not be missing."""
         if KINDS[self.kind].is_nominal:
             return self.categories[int(self.values[row])]
         value = KINDS[self.kind].plain(self.values[row])
         return int(value) if self.whole else value
 
     def holds(self, predicate: Predicate) -> NDArray[np.bool_]:
-        """On which rows a predicate is true."""
+        """Return a mask of the rows on which a predicate is true."""
         if predicate.operator == "missing":
             return self.missing
         if not KINDS[self.kind].is_nominal:
@@ -115,30 +115,30 @@ class Column:
         return np.asarray(self.values == self.categories.index(predicate.value))
 
     def is_among(self, values: Sequence[Scalar]) -> NDArray[np.bool_]:
-        """On which rows a column of categories, or of numbers, holds one of some values."""
+        """Return a mask of the rows that hold one of the given categories or numbers."""
         if not KINDS[self.kind].is_nominal:
             return np.asarray(np.isin(self.values, np.asarray(values, dtype=np.float64)))
         among = set(values)
-        # The place −1 of a missing value finds the last entry.
+        # Index −1, a missing value, selects the last entry.
         return np.asarray(np.array([*(category in among for category in self.categories), False])[self.values])
 
 
 def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Column, ...]:
-    """The columns of a table: a pandas, polars or Arrow frame, a dictionary of columns, or a matrix.
+    """Return the columns of a table: a pandas, polars or Arrow frame, a dictionary of columns, or a matrix.
 
-    Infinite numbers and columns of mixed kinds are refused. The columns of a matrix are called `names`, or x0, x1, ….
+    Refuse infinite numbers and columns of mixed kinds. `names` are the column names of a matrix. Default: x0, x1, ….
     """
-    # Imported here: commands that only apply rules should not wait for scikit-learn.
+    # Imported here, so that commands that only apply rules start without scikit-learn.
     from sklearn.utils import check_array
 
     if hasattr(table, "toarray"):
-        # scikit-learn's own words for sparse matrices, some of which are dictionaries.
+        # Raises scikit-learn's own message for sparse matrices, some of which are dictionaries.
         check_array(table)
     if isinstance(table, Mapping):
         return _of_mapping(table)
     if is_frame(table):
         return _of_frame(table)
-    # In a list of lists NumPy would make a text of every cell where one is a text.
+    # NumPy would turn every cell of a list of lists into text if one cell is text.
     cells = np.array(_checked_lists(table), dtype=object) if isinstance(table, list | tuple) else table
     matrix = check_array(cells, dtype=None, ensure_all_finite=False)
     given = names if names is not None else [f"x{i}" for i in range(matrix.shape[1])]
@@ -146,20 +146,20 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Column, 
 
 
 def check_column_names(names: Sequence[str]) -> None:
-    """Refuse names that stand for two columns."""
+    """Refuse duplicate column names."""
     for i, name in enumerate(names):
         if name in names[:i]:
             raise LogicLensError(f"column names must differ; {name!r} is there more than once.")
 
 
 def is_frame(table: Any) -> bool:
-    """Whether a table is some kind of frame, with named columns."""
-    # Asked of the type: a lazy frame would have to find its columns out first.
+    """Return whether a table is a frame with named columns."""
+    # Look at the type: a lazy frame would have to resolve its columns first.
     return hasattr(type(table), "columns")
 
 
 def column_names(table: Any) -> list[Any] | None:
-    """The names of the columns as the table has them; None for a matrix."""
+    """Return the column names as the table has them; None for a matrix."""
     if isinstance(table, Mapping):
         return list(table)
     if not is_frame(table):
@@ -174,7 +174,7 @@ def column_names(table: Any) -> list[Any] | None:
 
 
 def as_named(table: Any) -> Any:
-    """What scikit-learn looks at for the names and the number of columns; it does not know every kind of table."""
+    """Return an empty frame with the same columns, because scikit-learn does not know every type of table."""
     names = column_names(table)
     return table if names is None else pd.DataFrame(columns=pd.Index(names, dtype=object))
 
@@ -198,13 +198,13 @@ def _of_mapping(table: Mapping[Any, Any]) -> tuple[Column, ...]:
 
 def _of_frame(table: Any) -> tuple[Column, ...]:
     names = column_names(table) or []
-    # Before anything looks a column up by its name.
+    # Check before any column is looked up by name.
     check_column_names([str(name) for name in names])
     frame = nw.from_native(table)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if not names:
-        # scikit-learn's words.
+        # The wording of scikit-learn, which its estimator checks expect.
         raise LogicLensError(f"Found array with 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
     return tuple(_of_series(str(name), frame.get_column(name)) for name in names)
 
@@ -217,7 +217,7 @@ def _of_series(name: str, series: Any) -> Column:
         return _ordered(name, kind, kind.series_array(series, name), whole=series.dtype.is_integer())
     column = _of_cells(name, _objects(series.to_list()))
     if column.kind == NUMBER.name and series.dtype == nw.Categorical:
-        # Numbers that only name something, such as the code of a hospital. (Where they are ordered it is an Enum.)
+        # Numbers that are codes, such as that of a hospital. (Ordered categories are an Enum.)
         known = np.unique(column.values[~column.missing])
         whole = bool((known == np.round(known)).all())
         return replace(column, whole=whole, categories=tuple((known.astype(np.int64) if whole else known).tolist()))
@@ -233,7 +233,7 @@ def _of_array(name: str, values: NDArray[Any]) -> Column:
 
 
 def _of_cells(name: str, cells: NDArray[np.object_]) -> Column:
-    """A column of Python values: all of one kind, or missing."""
+    """Return a column of Python values, which must all be of one kind or missing."""
     known = [(row, cell) for row, cell in enumerate(cells.tolist()) if not is_missing(cell)]
     kinds: dict[ColumnKind, int] = {}
     for row, cell in known:
@@ -267,18 +267,18 @@ def _ordered(name: str, kind: ColumnKind, values: NDArray[Any], *, whole: bool) 
 
 
 def _text(name: str, cells: NDArray[np.object_]) -> Column:
-    # The hash table of pandas; every marker of a missing value becomes −1.
+    # pandas gives every missing value the code −1.
     codes, found = pd.factorize(cells)
     order = np.argsort(np.asarray(found, dtype=object), kind="stable")
     rank = np.empty(len(order) + 1, dtype=np.intp)
     rank[order] = np.arange(len(order))
-    # The code −1 finds the last entry.
+    # Code −1 selects the last entry.
     rank[-1] = -1
     return Column(name, CATEGORY.name, rank[codes], tuple(str(found[place]) for place in order))
 
 
 def _checked_lists(rows: Sequence[Any]) -> Sequence[Any]:
-    """Rows as lists, refused where they are of several lengths."""
+    """Return rows that are lists of one length; refuse others."""
     if len({len(row) if hasattr(row, "__len__") and not isinstance(row, str) else None for row in rows}) > 1:
         raise LogicLensError("the rows of a table must be lists of one length.")
     return rows
@@ -291,7 +291,7 @@ def _objects(values: Any) -> NDArray[np.object_]:
 
 
 def opened(table: Any, columns: Sequence[str] | None = None) -> Any:
-    """A table that is named by its file is read; anything else stays as it is. `columns` are those wanted of a file."""
+    """Read a table that is given as a file name; return any other unchanged. `columns` selects columns of the file."""
     if not isinstance(table, str | os.PathLike):
         return table
     from logiclens.tables.files import read_table
@@ -306,7 +306,7 @@ def opened(table: Any, columns: Sequence[str] | None = None) -> Any:
 
 
 def parted(table: Any, target: Any) -> tuple[Any, Any]:
-    """The table without its target, and the target, which may be the name of one of its columns."""
+    """Return the table without its target, and the target, which may be given as the name of a column."""
     table = opened(table)
     if not isinstance(target, str):
         return table, target

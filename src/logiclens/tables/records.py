@@ -1,4 +1,4 @@
-"""Records: JSON lines, arrays of JSON objects, and Parquet, as tables of one value in each cell."""
+"""Readers of records: JSON lines, arrays of JSON objects, and Parquet, as tables with one value per cell."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from logiclens.tables.formats import BLOCK, open_text, sentence
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """A JSON object as it is written, so that a name that comes twice is not lost."""
+    """A JSON object as a list of pairs, so that duplicate names are noticed."""
 
 
 def read_json(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame:
-    """JSON lines, or an array of flat objects."""
+    """Read JSON lines or an array of flat objects."""
     columns: dict[str, list[Any]] = {}
     n_rows = 0
     with open_text(path) as text:
@@ -46,7 +46,7 @@ def read_json(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame:
 
 
 def _json_records(text: TextIO, name: str) -> Iterator[tuple[str, Any]]:
-    """The values of a text, each with where it stands."""
+    """Yield the JSON values of a text, each with its location for messages."""
     array = text.read(BLOCK).lstrip().startswith("[")
     text.seek(0)
     line = 1
@@ -68,7 +68,7 @@ def _json_records(text: TextIO, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _json_column(cells: list[Any], n_rows: int, missing: frozenset[str]) -> pd.Series[Any]:
-    """A column from JSON values; numbers among texts become texts."""
+    """Return a column from JSON values; numbers among texts become texts."""
     cells = [None if isinstance(cell, str) and cell in missing else cell for cell in cells]
     cells.extend([None] * (n_rows - len(cells)))
     kinds = {type(cell) for cell in cells} - {type(None)}
@@ -79,7 +79,7 @@ def _json_column(cells: list[Any], n_rows: int, missing: frozenset[str]) -> pd.S
 
 
 def read_parquet(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame:
-    """Parquet, with each column as the plain type that pandas has for it."""
+    """Read Parquet; each column gets the plain pandas type of its values."""
     import pyarrow as arrow
     from pyarrow import parquet
 
@@ -88,7 +88,7 @@ def read_parquet(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame
             table = parquet.ParquetFile(file).read()
     except (arrow.ArrowException, OSError) as error:
         raise LogicLensError(f"{name} is not a whole Parquet file: {sentence(error)}.") from None
-    # What pandas writes for an index without a name is not a column of the table.
+    # The unnamed index of a pandas frame is not a column of the table.
     kept = [place for place, key in enumerate(table.column_names) if not re.fullmatch("__index_level_[0-9]+__", key)]
     table = table.select(kept)
     columns = {}
@@ -105,7 +105,7 @@ def read_parquet(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame
 
 
 def _plain_type(kind: Any, arrow: Any) -> Any:
-    """The type to read an Arrow type as."""
+    """Return the plain type to which an Arrow type is cast."""
     types = arrow.types
     if types.is_dictionary(kind):
         return _plain_type(kind.value_type, arrow)
@@ -114,5 +114,5 @@ def _plain_type(kind: Any, arrow: Any) -> Any:
     if types.is_date(kind):
         return arrow.timestamp("ms")
     plain = types.is_primitive(kind) and not types.is_time(kind)
-    # Bytes that are text were written so by older tools; what cannot become text is refused by the cast.
+    # Older tools store text as bytes; the cast refuses anything that is not text.
     return kind if plain else arrow.string()

@@ -66,5 +66,5 @@ def _write(frame: pd.DataFrame, out: Any, suffix: str) -> None:
 
 
 def _json_value(value: Any) -> Any:
-    """A date as its ISO text; what else json does not know as the number or text it stands for."""
+    """Return a value that json does not know, such as a date, as a text or number."""
     return (kind_of_cell(value) or NUMBER).json_cell(value)
