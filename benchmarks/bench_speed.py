@@ -68,7 +68,7 @@ def gpu_table(gpu: dict[str, Any]) -> str:
 
 
 def markdown(found: dict[str, Any]) -> str:
-    """Every table."""
+    """Return all tables."""
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     parts = [
         "# Speed\n\nWritten by `make bench-speed`; CPU seconds on one thread, medians of repeats, both sides in the "
@@ -97,7 +97,7 @@ def markdown(found: dict[str, Any]) -> str:
 
 
 def ratios(found: dict[str, Any]) -> list[tuple[str, float, float, float]]:
-    """What is drawn: a name, the ratio and its spread."""
+    """Return name, ratio and spread of every comparison."""
     drawn = []
     for line in lines_of(found["peers"]) if "peers" in found else []:
         drawn.append((line.what + AT_LEAST * line.bounded, line.ratio, *line.spread))
@@ -114,7 +114,7 @@ def ratios(found: dict[str, Any]) -> list[tuple[str, float, float, float]]:
 
 
 def draw(found: dict[str, Any], path: Path) -> None:
-    """One bar for each ratio, with its spread, on a logarithmic axis."""
+    """Draw one bar per ratio, with its spread, on a logarithmic axis."""
     from matplotlib.figure import Figure
 
     drawn = ratios(found)[::-1]
@@ -164,7 +164,7 @@ def main() -> None:
         "evaluation": ["--repeats", "3"] * given.quick,
     }
     written = given.out / "speed.json"
-    # Parts that are not asked for stay as they were measured before.
+    # Parts that are not named keep their earlier measurements.
     found: dict[str, Any] = json.loads(written.read_text(encoding="utf-8")) if written.exists() else {}
     for part in given.only:
         found[part] = run(part, options[part])
