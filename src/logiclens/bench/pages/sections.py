@@ -250,7 +250,7 @@ def toy(bench: Bench) -> Section:
 
 
 def _first_stated(bench: Bench, entry: Entry) -> FoldRun | None:
-    """Return the first fold that ended well and states formulas."""
+    """Return the first successful fold that states formulas."""
     return next((run for run in bench.good(entry) if bench.formula_texts(run)), None)
 
 
