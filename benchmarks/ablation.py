@@ -1,16 +1,16 @@
-"""What each part of the defaults is worth: one setting at a time is changed, everything else stays.
+"""Measure what each part of the defaults is worth: change one setting and keep all others.
 
     LOGICLENS_DATA=... python benchmarks/ablation.py [--tables NAME ...] [--variants NAME ...] [--folds 5] [--seeds 3]
                                                      [--json FILE] [--again VARIANT ...]
 
-The tables are those of `make bench-table`, in the same five stratified folds as in `domination.py`, and the planted
-families of `planted.py`, one split for each seed; families of fixed tables are left out, because these tables are there
-already. `--folds 2` runs the first two of the five folds. For each variant: macro-F1 of the rules' decision on unseen
-rows, literals, the concepts used, CPU seconds, and for a planted formula whether it was found exactly.
+The tables are those of `make bench-table`, in the five stratified folds of `domination.py`, and the planted families of
+`planted.py`, with one split per seed. Families of fixed tables are left out because their tables are already included.
+`--folds 2` runs the first two folds. Each variant is measured by the macro-F1 of the rules' decision on unseen rows, by
+literals, concepts used and CPU seconds, and for a planted formula by whether it was found exactly.
 
 The networks depend on the size of the committee only, so each committee is trained once per split and all variants of
 the search learn from it. The CPU seconds of a variant are those of its committee and of its own search. With `--json` a
-stopped run goes on where it was; `benchmarks/ablation_page.py` writes docs/ablation.md from that file.
+stopped run continues where it was; `benchmarks/ablation_page.py` writes docs/ablation.md from that file.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Variant:
     stable: bool = False
 
     def config(self, model: EntropyClassifier) -> SearchConfig:
-        """What is asked of formulas."""
+        """The settings of the search."""
         return replace(search_config(model), **self.search)
 
 
@@ -72,12 +72,12 @@ VARIANTS: dict[str, Variant] = {
     "without consensus": Variant("stability", search={"consensus": False}),
     "stable=True": Variant("stability", stable=True),
 }
-"""By the name that the command line and the page know them by; the default is a committee of 10."""
+"""Variants by their name on the command line and the page; the default has a committee of 10."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A split of a table, with the problem behind it where the table is planted."""
+    """A split of a table, with its problem if the table is planted."""
 
     table: str
     split: Split
@@ -85,7 +85,7 @@ class Trial:
 
 
 def trials(n_folds: int, n_seeds: int, wanted: Callable[[str], bool]) -> Iterator[Trial]:
-    """The splits of all tables whose name is wanted."""
+    """Return the splits of the named tables."""
     for task in raw_tasks():
         if wanted(task.name):
             # The published test part of MONK's problems holds every possible row once.
@@ -126,7 +126,7 @@ class SearchTable:
         return cls(model, begun, committee, results[0], teacher, time.process_time() - started)
 
     def answer(self, variant: Variant, split: Split) -> Answer:
-        """The rules of a variant, and what they decide on the unseen rows."""
+        """Return the rules of a variant and their decisions on the unseen rows."""
         started = time.process_time()
         learned = learn_rules(self.teacher, variant.config(self.model), stable=variant.stable)
         rules = self.model._settle(self.begun, Trained(self.committee, self.result, learned)).rules_
@@ -136,9 +136,9 @@ class SearchTable:
 
 
 def used_concepts(rules: RuleSet) -> list[list[str]]:
-    """For each class what its formula uses: the column of a threshold, which moves from fold to fold, else the concept.
+    """Return what the formula of each class uses: columns of thresholds (cuts differ between folds) or concepts.
 
-    Classes stand by name, as in every fold.
+    Classes are in order of their names, as in every fold.
     """
 
     def about(concept: str) -> str:
@@ -150,7 +150,7 @@ def used_concepts(rules: RuleSet) -> list[list[str]]:
 
 
 def measured(trial: Trial, name: str, table: SearchTable) -> dict[str, Any]:
-    """One variant on one split."""
+    """Measure one variant on one split."""
     answer = table.answer(VARIANTS[name], trial.split)
     assert answer.rules is not None
     exact = None if trial.problem is None else judge(answer.rules, trial.problem, trial.split.train).exact
@@ -162,7 +162,7 @@ def measured(trial: Trial, name: str, table: SearchTable) -> dict[str, Any]:
 
 
 def run(trial: Trial, names: list[str], lines: Lines) -> None:
-    """Measure the variants that the file does not hold yet, those of one committee after the other."""
+    """Measure the variants that are missing in the file, one committee after the other."""
     missing = [name for name in names if lines.get(trial.table, trial.split.seed, name) is None]
     for size in dict.fromkeys(VARIANTS[name].committee for name in missing):
         table = SearchTable.of(trial.split, size)

@@ -206,8 +206,8 @@ def _summary(found: Ablation) -> str:
         rows.append([*cells, f"{np.mean(exact):.0f}" if exact else "", f"{np.mean(found.means(name, 'CPU s')):.1f}"])
     return (
         "Figures are mean ± standard error over tables; each table counts once. Differences are from the default, "
-        "table by table. *Higher / lower* counts the tables on which macro-F1 differs by more than one standard error over "
-        "folds or seeds. Consistency covers tables with folds, *exact* covers planted families.\n\n" + aligned(rows)
+        "table by table. *Higher / lower* counts the tables on which macro-F1 differs by more than one standard error "
+        "over folds or seeds. Consistency covers tables with folds, *exact* planted families.\n\n" + aligned(rows)
     )
 
 

@@ -1,9 +1,9 @@
-"""All measurements of speed in one go: `benchmarks/results/speed.json`, `speed.md`, a plot, and the README's table.
+"""Measure speed; write `benchmarks/results/speed.json`, `speed.md`, a plot, and the table of docs/comparison.md.
 
     make bench-speed
 
-Each part is a script of its own and can be run alone. Both sides of a ratio are measured in this run, on the same rows,
-in CPU time, each several times. GPU times come from `gpu_speed.py`, which runs where there is a GPU; its file is
+Each part is a separate script that also runs alone. Both sides of a ratio are measured in this run, on the same rows,
+in CPU time, several times each. GPU times come from `gpu_speed.py`, which needs a GPU and writes
 `benchmarks/results/gpu.json`.
 """
 
@@ -33,12 +33,12 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 AT_LEAST = ", at least"
-"""Said of a ratio where the reference was ended before it was done."""
+"""Suffix of a ratio if the reference was stopped before it had finished."""
 PARTS = {"peers": "speed.py", "fits": "fits.py", "growth": "growth_speed.py", "evaluation": "throughput.py"}
 
 
 def run(part: str, options: list[str]) -> Any:
-    """One part in a process of its own."""
+    """Run one part in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "found.json"
         command = [sys.executable, str(HERE / PARTS[part]), "--json", str(written), *options]
@@ -48,13 +48,13 @@ def run(part: str, options: list[str]) -> Any:
 
 
 def lines_of(peers: dict[str, Any]) -> list[Line]:
-    """The measurements beside torch_explain, as they were."""
+    """Return the measurements against torch_explain."""
     given = ("what", "unit", "floor", "bounded", "most", "ours", "reference")
     return [Line(**{key: line[key] for key in given}) for line in peers["lines"]]
 
 
 def gpu_table(gpu: dict[str, Any]) -> str:
-    """Absolute times on a GPU, beside the floor that its bytes and operations set."""
+    """Return times on a GPU, with the lower bound that its bytes and operations set."""
     rows = [["work", "cold", "warm", "min-max", "launch by launch", "floor", "of the roofline", "asked", "verdict"]]
     for job in gpu["jobs"]:
         low, high = job["warm_spread_s"]
@@ -68,7 +68,7 @@ def gpu_table(gpu: dict[str, Any]) -> str:
 
 
 def markdown(found: dict[str, Any]) -> str:
-    """Every table."""
+    """Return all tables."""
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     parts = [
         "# Speed\n\nWritten by `make bench-speed`; CPU seconds on one thread, medians of repeats, both sides in the "
@@ -97,7 +97,7 @@ def markdown(found: dict[str, Any]) -> str:
 
 
 def ratios(found: dict[str, Any]) -> list[tuple[str, float, float, float]]:
-    """What is drawn: a name, the ratio and its spread."""
+    """Return name, ratio and spread of every comparison."""
     drawn = []
     for line in lines_of(found["peers"]) if "peers" in found else []:
         drawn.append((line.what + AT_LEAST * line.bounded, line.ratio, *line.spread))
@@ -114,7 +114,7 @@ def ratios(found: dict[str, Any]) -> list[tuple[str, float, float, float]]:
 
 
 def draw(found: dict[str, Any], path: Path) -> None:
-    """One bar for each ratio, with its spread, on a logarithmic axis."""
+    """Draw one bar per ratio, with its spread, on a logarithmic axis."""
     from matplotlib.figure import Figure
 
     drawn = ratios(found)[::-1]
@@ -130,8 +130,8 @@ def draw(found: dict[str, Any], path: Path) -> None:
     figure.savefig(path)
 
 
-def readme_rows(found: dict[str, Any]) -> str:
-    """The table of the README: every ratio with its spread and what was asked."""
+def comparison_rows(found: dict[str, Any]) -> str:
+    """Return the table of docs/comparison.md: every ratio with its spread and its floor."""
     asked = {line.what: line.asked for line in lines_of(found["peers"])}
     asked |= {f"fit + explain {task}": f"{least:g}x" for task, least in fits.AGAINST.items()}
     rows = [["measured", "ratio", "min-max", "asked"]]
@@ -140,11 +140,11 @@ def readme_rows(found: dict[str, Any]) -> str:
     return aligned(rows)
 
 
-def readme_with(readme: str, found: dict[str, Any]) -> str:
-    """The README with the table of a run in its place."""
-    before, rest = readme.split("<!-- speed -->")
+def page_with(page: str, found: dict[str, Any]) -> str:
+    """Return the page with the table of a run."""
+    before, rest = page.split("<!-- speed -->")
     after = rest.split("<!-- end of speed -->")[1]
-    return f"{before}<!-- speed -->\n{readme_rows(found)}\n<!-- end of speed -->{after}"
+    return f"{before}<!-- speed -->\n{comparison_rows(found)}\n<!-- end of speed -->{after}"
 
 
 def main() -> None:
@@ -164,7 +164,7 @@ def main() -> None:
         "evaluation": ["--repeats", "3"] * given.quick,
     }
     written = given.out / "speed.json"
-    # Parts that are not asked for stay as they were measured before.
+    # Parts that are not named keep their earlier measurements.
     found: dict[str, Any] = json.loads(written.read_text(encoding="utf-8")) if written.exists() else {}
     for part in given.only:
         found[part] = run(part, options[part])
@@ -180,8 +180,8 @@ def main() -> None:
     text = markdown(found)
     (given.out / "speed.md").write_text(text, encoding="utf-8")
     if given.out == RESULTS:
-        readme = HERE.parent / "README.md"
-        readme.write_text(readme_with(readme.read_text(encoding="utf-8"), found), encoding="utf-8")
+        page = HERE.parent / "docs" / "comparison.md"
+        page.write_text(page_with(page.read_text(encoding="utf-8"), found), encoding="utf-8")
     print(text)
     slow = [name for name, ratio, *_ in ratios(found) if ratio < 1]
     if slow:

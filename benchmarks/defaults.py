@@ -1,10 +1,10 @@
-"""The defaults on small tables, beside trees: accuracy on unseen rows and how long the formulas are.
+"""Compare the defaults with trees on small tables: accuracy on unseen rows and literals per class.
 
     python benchmarks/defaults.py [--only NAME ...] [--json FILE]
 
-Five folds each (the MONK's problems have a split of their own). Everything sees the same rows; trees get categories as
-0/1 columns and numbers and gaps as they are. A tree's formula of a class joins the paths to its leaves, conditions on
-one column merged. Four lines of ours: the network and its rules, soft and exact.
+Each table has five folds (the MONK's problems have their own split), the same for all methods. Trees get categories
+as 0/1 columns, and numbers and gaps as they are. The formula of a class joins the paths to the leaves of the class,
+with the conditions on one column merged. Our method has four lines: the network and its rules, soft and exact.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Line:
 
 
 def tasks() -> Iterator[Task]:
-    """The small tables that come with the data, and scikit-learn's own."""
+    """Return the small tables of the data folder and those of scikit-learn."""
     folder = data_folder() / "tabular"
     for name, file in (("breast cancer, Ljubljana", "breast_cancer_ljubljana"), ("German credit", "german_credit")):
         frame = pd.read_csv(folder / f"{file}.csv.gz")
@@ -78,7 +78,7 @@ def _folded(name: str, frame: pd.DataFrame, labels: np.ndarray) -> Task:
 
 
 def tree_literals(tree: DecisionTreeClassifier, columns: list[str], n_classes: int) -> float:
-    """Literals of the formula of a class, on average: each path to a leaf, the bounds of one column merged."""
+    """Return the mean literals per class of a tree: each path to a leaf, with the bounds of one column merged."""
     nodes, total = tree.tree_, 0
 
     def walk(node: int, bounds: frozenset[tuple[int, bool]]) -> None:
@@ -151,7 +151,7 @@ def main() -> None:
 
 
 def report(table: pd.DataFrame, name: str) -> None:
-    """Accuracy with its standard error over folds, literals a class, CPU seconds of fit and explanation."""
+    """Return accuracy with its standard error over folds, literals per class, CPU seconds of fit and explanation."""
     print(f"\n{name}")
     for method, rows in table.groupby("method", sort=False):
         error = rows.accuracy.std(ddof=1) / len(rows) ** 0.5 if len(rows) > 1 else float("nan")
@@ -162,7 +162,7 @@ def report(table: pd.DataFrame, name: str) -> None:
 
 
 def verdict(table: pd.DataFrame) -> None:
-    """Means over tables, and on which of them a simpler rule is better in both accuracy and length."""
+    """Return means over tables, and the tables on which a simpler rule is better in accuracy and length."""
     means = table.groupby(["task", "method"], sort=False)[["accuracy", "literals"]].mean()
     overall = means.groupby("method", sort=False).mean()
     print("\nmean over tables")

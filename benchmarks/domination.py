@@ -1,17 +1,17 @@
-"""Is there a table on which a simple peer beats our exact rules with no more literals?
+"""Check whether a simple peer dominates our exact rules on any table.
 
     LOGICLENS_DATA=... python benchmarks/domination.py [--tables NAME ...] [--methods NAME ...] [--limit 600]
                                                        [--partitions 1] [--json FILE] [--again METHOD ...]
 
-The tables of `make bench-table`, and those of `logiclens bench` that need no encoder, as concepts. Five stratified
-folds each, the same for all methods (MONK's problems: folds over their 432 possible rows). Macro-F1 is of the predicted
-classes on unseen rows. A two-class rule whose other class is its complement counts the formula's literals once, for
-ours and for peers; with more classes literals are the mean over classes.
+The tables are those of `make bench-table`, and as concepts those of `logiclens bench` that need no encoder. Each has
+five stratified folds, the same for all methods (MONK's problems: folds over their 432 possible rows). Macro-F1 is
+that of the predicted classes on unseen rows. For two classes, of which one is the complement, the literals of the
+formula count once, for our method and for peers. With more classes, literals are the mean over classes.
 
 A peer dominates if it has no more literals and its macro-F1 is higher by more than one standard error of the paired
 difference over folds. Peers: one literal, trees of 2 to 8 leaves (plain and balanced), RIPPER, FIGS and column
 generation; RIPPER and FIGS also on the raw columns of two-class tables. A run that takes more than `--limit` CPU
-seconds is stopped, and its method is left out of the verdict. With `--json` a stopped benchmark goes on where it was.
+seconds is stopped, and its method is left out of the verdict. With `--json` a stopped run continues where it was.
 
 Where two methods differ in a single fold, that fold alone decides the verdict: its difference is as large as the error.
 `--partitions 4` draws the five folds four times. Their tests overlap, so the error is then somewhat too small.
@@ -49,14 +49,14 @@ PEERS = tuple(name for name in METHODS if name not in ("ours", "boosting"))
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table by name; the folds of a partition, by its number, are made when they are asked for."""
+    """A named table; the folds of a partition are made on demand."""
 
     name: str
     splits: Callable[[int], list[Split]]
 
 
 def tables() -> Iterator[Table]:
-    """The tables of `make bench-table`, then those of `logiclens bench`, which are named after their task."""
+    """Return the tables of `make bench-table`, then those of `logiclens bench`, named after their task."""
     for task in raw_tasks():
         labels, rows = task.labels, np.arange(len(task.labels))
         if len(task.splits) == 1:
@@ -68,7 +68,7 @@ def tables() -> Iterator[Table]:
 
 
 def folded(frame: pd.DataFrame, labels: np.ndarray, partition: int) -> list[Split]:
-    """Five stratified folds of a raw table."""
+    """Return five stratified folds of a raw table."""
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=SEED + partition).split(frame, labels)
     return [
         Split(frame.iloc[train], labels[train], frame.iloc[test], labels[test], N_FOLDS * partition + fold)
@@ -77,7 +77,7 @@ def folded(frame: pd.DataFrame, labels: np.ndarray, partition: int) -> list[Spli
 
 
 def concept_splits(name: str, partition: int) -> list[Split]:
-    """The folds of a task of `logiclens bench`; what its concepts need is fitted on the training part of each."""
+    """Return the folds of a task of `logiclens bench`, with concepts fitted on the training part of each."""
     source = Source(data_folder(), Path(gettempdir()), n_folds=N_FOLDS, seed=SEED + partition)
     splits = []
     for number in range(N_FOLDS):
@@ -92,7 +92,7 @@ def concept_splits(name: str, partition: int) -> list[Split]:
 
 
 def measured(table: str, split: Split, method: str, limit: float) -> dict[str, Any]:
-    """One method on one fold; `macro_f1` is None where it was stopped or failed, and `status` says why."""
+    """Measure one method on one fold; `macro_f1` is None if it was stopped or failed, and `status` says why."""
     line: dict[str, Any] = {"table": table, "fold": split.seed, "method": method}
     try:
         with warnings.catch_warnings(), cpu_limit(limit):
@@ -108,14 +108,14 @@ def measured(table: str, split: Split, method: str, limit: float) -> dict[str, A
 
 
 def suited(methods: list[str], split: Split) -> list[str]:
-    """The methods that can run: raw variants need two classes and columns that are not Boolean."""
+    """Return the methods that can run: raw variants need two classes and columns that are not Boolean."""
     two_classes = len(np.unique(split.train_labels)) == 2
     return [name for name in methods if name not in RAW.values() or (two_classes and not split.is_boolean)]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A peer beside ours on the same folds: the mean of its macro-F1 minus ours, and the standard error of that."""
+    """A peer on the same folds: the mean of its macro-F1 minus ours, and the standard error of that mean."""
 
     peer: str
     gain: float
@@ -123,12 +123,12 @@ class Comparison:
     literals: float
 
     def dominates(self, our_literals: float) -> bool:
-        """Whether the peer has no more literals and is better by more than one standard error."""
+        """Return whether the peer has no more literals and is better by more than one standard error."""
         return self.literals <= our_literals + 1e-9 and self.gain > self.error + 1e-12
 
 
 def comparisons(table: pd.DataFrame) -> list[Comparison]:
-    """Every peer that ran on all folds that ours ran on."""
+    """Compare every peer that ran on all of our folds."""
     scores = table.pivot(index="fold", columns="method", values="macro_f1")
     ours = scores["ours"].dropna()
     found = []

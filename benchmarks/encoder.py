@@ -1,8 +1,8 @@
-"""How good MNIST's encoder gets on a CPU, and how fast: trained on the 60,000 images, asked about the other 10,000.
+"""Measure MNIST's encoder on a CPU: train on 60,000 images, test on the other 10,000.
 
     LOGICLENS_DATA=... .venv/bin/python benchmarks/encoder.py
 
-The settings are those of the bench. Wall time depends on what else the machine does; CPU time stands beside it.
+The settings are those of the bench. Wall time depends on other work on the machine, so CPU time is printed too.
 """
 
 from __future__ import annotations

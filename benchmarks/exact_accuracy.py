@@ -1,10 +1,10 @@
-"""What exact mode costs: accuracy and F1 on unseen rows against the soft network, for each budget of literals.
+"""Measure what exact mode costs: accuracy and F1 on unseen rows against the soft network, by budget of literals.
 
     LOGICLENS_DATA=... .venv/bin/python benchmarks/exact_accuracy.py
 
-Five clean folds a table, mean ± standard error. The soft network with its formulas is the first line of each table;
-below, exact mode with at most so many literals a class. `--price 0` lets a formula use its whole budget for whatever it
-gains; the default price of 0.005 in F1 stops earlier.
+Figures are mean ± standard error over five clean folds. The first line of each table is the soft network with its
+formulas; the others are exact mode with a maximum of literals per class. `--price 0` lets a formula use its whole
+budget; the default price of 0.005 in F1 stops earlier.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def main() -> None:
                 values = [result[column] for result in results]
                 known = not np.isnan(values).all()
                 cells.append(f"{np.mean(values):.1f} ± {standard_error(values):.1f}" if known else "–")
-            # Fold by fold: both sides saw the same rows.
+            # Paired by fold: both sides saw the same rows.
             lost = [soft["accuracy"] - exact["accuracy"] for soft, exact in zip(lines["soft"], results, strict=True)]
             cells.append(f"{np.mean(lost):+.1f} ± {standard_error(lost):.1f}" if name != "soft" else "–")
             print(f"| {name} | " + " | ".join(cells) + " |", flush=True)

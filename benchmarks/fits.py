@@ -1,10 +1,9 @@
-"""Fit, explain and measure: ours beside torch_explain, trees and rule learners, on the same rows, in CPU seconds.
+"""Time fit, explanation and measurement against torch_explain, trees and rule learners, in CPU seconds.
 
-On the four task shapes of `shapes.py` and, where `LOGICLENS_DATA` is set, on the real tables of the paper: the training
-and validation rows of the first fold without leaks. Each side fits, states its formulas, and is measured on the test
-rows; ours and `torch_explain` train the same network for as many epochs. Then 5 folds x 12 settings on V-Dem, in one
-pass and one after another. The order turns round from repeat to repeat. Start it with OMP_NUM_THREADS=1, as
-`make bench-speed` does.
+The rows are those of the four task shapes of `shapes.py` and, if `LOGICLENS_DATA` is set, the first clean fold of the
+paper's tables. Each side fits, states its formulas, and is measured on the test rows. Our method and `torch_explain`
+train the same network for as many epochs. A second part trains 5 folds x 12 settings on V-Dem, in one pass and one
+after another. The order is reversed in every repeat. Start it with OMP_NUM_THREADS=1, as `make bench-speed` does.
 """
 
 from __future__ import annotations
@@ -44,22 +43,22 @@ CLEAN: Protocol = "clean"
 REAL = ("mimic2", "vdem", "mnist", "cub")
 PEERS = ("tree", "ripper", "figs", "rule-list")
 AGAINST = {"mimic2": 10.0, "vdem": 10.0, "mnist": 100.0, "cub": 5.0}
-"""The least times less CPU than torch_explain."""
+"""Least ratio of the CPU time of torch_explain to ours."""
 TREES = {"mimic2": 40.0, "vdem": 60.0, "mnist": 8.0}
-"""The most times the CPU of a tree."""
+"""Largest ratio of our CPU time to that of a tree."""
 SWEEP = 8.0
-"""The least gain of one pass over one after another."""
+"""Least gain of one pass over one after another."""
 MANY = 50
-"""With more classes than that, who learns one class against the rest is left out."""
+"""With more classes, methods that learn one class against the rest are left out."""
 LONG = 60.0
-"""What takes longer than that is run once."""
+"""Methods that take longer are run once."""
 LIMIT = 120.0
 """Seconds after which torch_explain is ended, where no limit is the run's own wish (`--slow`)."""
 
 
 @dataclass
 class Timed:
-    """The CPU seconds of one method on one task, and what it reached."""
+    """The CPU seconds of one method on one task, with its scores."""
 
     task: str
     method: str
@@ -73,7 +72,7 @@ class Timed:
 
 
 def shaped(name: str) -> FoldData:
-    """The generated rows of a shape, as a fold: a fifth validates, a fifth tests."""
+    """Return the generated rows of a shape as a fold: a fifth validates, a fifth tests."""
     shape = SHAPES[name]
     rows = generate(shape)
     rng = np.random.default_rng(1)
@@ -88,7 +87,7 @@ def shaped(name: str) -> FoldData:
 
 
 def cpu_of(fold: FoldData, method: str) -> tuple[float, dict[str, str]]:
-    """CPU seconds to learn, state and measure; for a peer in another interpreter, its own clock in place of ours."""
+    """Return the CPU seconds to learn, state and measure; a peer in another interpreter reports its own time."""
     networks.forget()
     begun = time.process_time()
     learned: Learned = limited(fold) if method == "torch_explain" else METHODS[method].learn(fold)
@@ -99,7 +98,7 @@ def cpu_of(fold: FoldData, method: str) -> tuple[float, dict[str, str]]:
 
 
 def limited(fold: FoldData) -> Learned:
-    """torch_explain with the network of the task, ended after a while."""
+    """Return torch_explain with the network of the task and a time limit."""
     network = fold.task.network
     learner = TorchExplain(
         hidden=network.hidden, temperature=network.temperature, penalty_weight=network.penalty_weight,
@@ -109,7 +108,7 @@ def limited(fold: FoldData) -> Learned:
 
 
 def fits(folds: dict[str, FoldData], repeats: int, *, slow: bool) -> list[Timed]:
-    """Every method on every task."""
+    """Time every method on every task."""
     found = []
     for name, fold in folds.items():
         large = len(fold.train.class_names) > MANY
@@ -130,21 +129,20 @@ def fits(folds: dict[str, FoldData], repeats: int, *, slow: bool) -> list[Timed]
                 except LogicLensError as error:
                     if "not done after" not in str(error):
                         raise
-                    # Its simplification has no bound of its own: so much it took at the least.
+                    # Its simplification has no time limit of its own, so this is a lower bound.
                     line.seconds, line.note = [LIMIT], "not done"
         found += lines.values()
     return found
 
 
 class ByAutograd(EntropyNet):
-    """A network that is not known to `fit`, which trains it by autograd."""
+    """A network that `fit` does not know, so that it trains by autograd."""
 
 
 def swept(source: Source, repeats: int) -> dict[str, Any]:
-    """5 folds x 12 settings on V-Dem, trained in one pass and one after another.
+    """Train 5 folds x 12 settings on V-Dem in one pass and one after another.
 
-    One after another is what `fit` does with each; by autograd, once, is the loop that it would run without the passes
-    that are written out.
+    One after another calls `fit` for each; by autograd, once, is the loop without the hand-written passes.
     """
     folds = [
         with_settings(fold, temperature=tau, penalty_weight=penalty)
@@ -180,7 +178,7 @@ def swept(source: Source, repeats: int) -> dict[str, Any]:
 
 
 def compared(lines: Iterable[Timed]) -> list[list[str]]:
-    """One row for each method beside ours, with the ratio of medians and the spread of repeats."""
+    """Return one row per peer, with the ratio of medians and the spread of repeats."""
     lines = list(lines)
     ours = {line.task: line for line in lines if line.method == "minimal"}
     rows = [["task", "method", "CPU s", "against ours", "min-max", "asked", "verdict", "F1 %", "literals"]]
@@ -219,7 +217,7 @@ def compared(lines: Iterable[Timed]) -> list[list[str]]:
 
 
 def markdown(found: dict[str, Any]) -> str:
-    """Both tables."""
+    """Return both tables."""
     parts = [aligned(compared(Timed(**line) for line in found["fits"]))]
     if found.get("sweep"):
         sweep = found["sweep"]
@@ -236,7 +234,7 @@ def markdown(found: dict[str, Any]) -> str:
 
 
 def measure(repeats: int, data: Path | None, concepts: Path, *, quick: bool, slow: bool) -> dict[str, Any]:
-    """All of it, as plain values."""
+    """Measure everything; return plain values."""
     torch.set_num_threads(1)
     folds: dict[str, FoldData] = {} if quick else {f"{name} shape": shaped(name) for name in ("mimic", "vdem", "mnist")}
     sweep = None

@@ -1,7 +1,7 @@
-"""The network on a CUDA device: the same values as on the CPU, and how long things take.
+"""Check that the network gives the same values on a CUDA device as on the CPU, and time it.
 
-Needs torch, NumPy and jaxtyping alone (and scipy, where it is installed, for explanations). Prints one line a check and
-exits with 1 when one of them fails. From a checkout: PYTHONPATH=src python3 benchmarks/gpu_check.py
+Needs only torch, NumPy and jaxtyping (and scipy, if installed, for explanations). Prints one line per check and exits
+with 1 if a check fails. From a checkout: PYTHONPATH=src python3 benchmarks/gpu_check.py
 """
 
 from __future__ import annotations

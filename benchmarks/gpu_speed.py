@@ -1,6 +1,6 @@
-"""How long training takes on a CUDA device: cold, warm, launch by launch, and as a share of the roofline.
+"""Time training on a CUDA device: cold, warm, launch by launch, and as a share of the roofline.
 
-Needs torch, NumPy and jaxtyping alone. From a checkout: PYTHONPATH=src python3 benchmarks/gpu_speed.py [results.json]
+Needs only torch, NumPy and jaxtyping. From a checkout: PYTHONPATH=src python3 benchmarks/gpu_speed.py [results.json]
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from logiclens.train.fit_many import fit_many
 
 REPEATS = 15
 BYTES_A_SECOND, OPERATIONS_A_SECOND = 4.8e12, 67e12
-"""Of an H200 by its data sheet: memory, and float32 outside of tensor cores."""
+"""Memory and float32 speed (without tensor cores) of an H200, from its data sheet."""
 
 
 def table(n_rows: int, n_concepts: int, n_classes: int, seed: int) -> ConceptTable:
-    """Random rows, all distinct where there are enough concepts, with classes that depend on some of them."""
+    """Make random rows, all distinct if there are enough concepts, with classes that depend on some of them."""
     rng = np.random.default_rng(seed)
     bits = rng.integers(0, 2, (n_rows, n_concepts))
     labels = (bits[:, :8] @ (1 << np.arange(8)) + (rng.random(n_rows) < 0.1)) % n_classes
@@ -38,7 +38,7 @@ def table(n_rows: int, n_concepts: int, n_classes: int, seed: int) -> ConceptTab
 
 
 def graded(n_rows: int, n_concepts: int, seed: int) -> ConceptTable:
-    """Rows of one scale cut at many places, with a little noise: few of them are distinct, as in V-Dem."""
+    """Make rows of one scale with many cuts and a little noise: few are distinct, as in V-Dem."""
     rng = np.random.default_rng(seed)
     scale = rng.random((n_rows, 1))
     bits = (scale > np.linspace(0.1, 0.9, n_concepts)) ^ (rng.random((n_rows, n_concepts)) < 0.02)
@@ -46,7 +46,7 @@ def graded(n_rows: int, n_concepts: int, seed: int) -> ConceptTable:
 
 
 def networks(n: int, n_concepts: int, n_classes: int, hidden: tuple[int, ...]) -> list[EntropyNet]:
-    """Fresh ones, on the CPU: they are sent to the device together."""
+    """Make new networks on the CPU; they are sent to the device together."""
     return [
         EntropyNet(n_concepts, n_classes, hidden, temperature=0.7 + k % 12, generator=torch.Generator().manual_seed(k))
         for k in range(n)
@@ -62,7 +62,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def floor(n_models: int, n_rows: int, n_concepts: int, n_classes: int, hidden: tuple[int, ...], epochs: int) -> float:
-    """The seconds that bytes and operations of all epochs take at the least, whatever is launched how.
+    """Return a lower bound of the seconds of all epochs, from their bytes and operations.
 
     Operations: two for each product, forward and twice back (once for the first layer, whose inputs need no gradient).
     Bytes: each layer's outputs are written, read, and once more for the gradient; the weights seven times (AdamW).
@@ -78,7 +78,7 @@ def floor(n_models: int, n_rows: int, n_concepts: int, n_classes: int, hidden: t
 
 
 def measure(name: str, work: Callable[[], object], least: float, target: float) -> dict[str, Any]:
-    """Times of one job: the first call, later ones, and these without recording the graph."""
+    """Time one job: the first call, later calls, and later calls without a recorded graph."""
     cold = timed(work)
     warm = [timed(work) for _ in range(REPEATS)]
     captured = stacked_run.WARM_UP
@@ -120,7 +120,7 @@ def main() -> None:
     ))  # fmt: skip
     folds = [graded(2086, 14, 10 + k) for k in range(5)]
     choosing = [graded(521, 14, 20 + k) for k in range(5)]
-    # Rows that are learned from and choose are looked at once.
+    # Rows in both the training and the validation part are evaluated once.
     n_rows = statistics.mean(len(one.append(other).counted()) for one, other in zip(folds, choosing, strict=True))
     results.append(measure(
         f"60 V-Dem models ({n_rows:.0f} distinct rows each), 200 epochs",

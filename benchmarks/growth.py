@@ -1,11 +1,11 @@
-"""How fit and explanation grow with the rows of a table: wall time, CPU time and peak memory, 30 columns.
+"""Measure how fit and explanation grow with the rows of a table of 30 columns: wall time, CPU time and peak memory.
 
     python benchmarks/growth.py [--rows 1000 10000 ...] [--repeats 3] [--classes 3]
 
-Every run is a process of its own. The table is generated from a seed: 20 numbers (one with gaps), 6 categories, 2 truth
-values, a date and a flag; the target is a rule of four columns, wrong in one row of ten. Nothing repeats, so that no
-row is saved by counting before the cuts. The exponent is the slope of log time over log rows between neighbours and
-over all sizes. Then the report: time to make it and its size.
+Every run has its own process. The table is generated from a seed: 20 numbers (one with gaps), 6 categories, 2
+Booleans, a date and a flag. The target is a rule of four columns that is wrong in one row of ten. No row repeats, so
+counting before the cuts saves nothing. The exponent is the slope of log time over log rows, between neighbouring
+sizes and over all sizes. The last part gives the time to make the report, and its size.
 
 With `--classes 3` the table has 26 columns and three classes, and the rules are exact.
 """
@@ -28,7 +28,7 @@ PARTS = ("fit", "explain", "statistics", "report")
 
 
 def table(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
-    """30 columns and the class of each row."""
+    """Make 30 columns and the class of each row."""
     rng = np.random.default_rng(seed)
     columns: dict[str, object] = {f"number {i}": rng.normal(50, 15, n_rows) for i in range(20)}
     columns["number 3"] = np.where(rng.random(n_rows) < 0.05, np.nan, columns["number 3"])
@@ -44,7 +44,7 @@ def table(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def three_classes(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
-    """26 columns and one of three classes for each row: two rules, the first before the second."""
+    """Make 26 columns and one of three classes per row: two rules, the first before the second."""
     frame, _ = table(n_rows, seed)
     frame = frame[[f"number {i}" for i in range(18)] + [f"category {i}" for i in range(6)] + ["flag 0", "flag 1"]]
     ill = (frame["number 0"] >= 60) & (frame["category 1"] != "kind 0") | (frame["number 1"] < 40) & frame["flag 0"]
@@ -57,7 +57,7 @@ def three_classes(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]
 
 
 def one(n_rows: int, n_classes: int) -> dict[str, float]:
-    """One run: seconds of each part and the peak memory of the process."""
+    """Measure the seconds of each part and the peak memory of the process."""
     from logiclens import EntropyClassifier
     from logiclens.report import Source, render, result_of
 

@@ -1,24 +1,24 @@
-"""How the cost of one model grows with rows, distinct rows, concepts and classes, beside what it must cost at least.
+"""Measure how the cost of one model grows with rows, distinct rows, concepts and classes, against lower bounds.
 
     python benchmarks/growth_speed.py [--quick] [--json FILE]
 
-One `EntropyNet` with a hidden layer of 10 is trained for 50 epochs on the full batch of counted rows, a quarter as many
-rows choosing the epoch, and `explain_all` reads it. Rows are made up: Boolean, drawn from a pool of distinct ones,
-labelled by a planted rule that is wrong on 5% of them. One axis grows at a time. Times are CPU seconds of one thread,
-median (min-max) of three repeats, each on a table made anew:
+One `EntropyNet` with a hidden layer of 10 is trained for 50 epochs on the full batch of counted rows, with a quarter
+as many validation rows, and explained by `explain_all`. Rows are synthetic: Boolean, drawn from a pool of distinct
+rows, and labelled by a planted rule that is wrong on 5% of them. One axis grows at a time. Times are CPU seconds of
+one thread, median (min-max) of three repeats, each on a new table:
 
 - checking: building the `ConceptTable`;
 - counting: `table.counted()`, on the training rows;
-- set-up: what `fit` does before and behind its epochs, with counting the validation rows;
+- set-up: what `fit` does before and after its epochs, including counting the validation rows;
 - an epoch: `fit` with many epochs minus `fit` with few, divided;
 - extraction: `explain_all` on all rows, with the validation rows;
-- together: all of them, with 50 epochs.
+- together: the sum of these, with 50 epochs.
 
-The floor of checking and counting is reading one byte for each concept of each row at the speed of `np.copyto`; that of
-an epoch the operations of its matrix products (4 for each weight and row in the first layer, whose inputs need no
-gradient, 6 in the others, 2 for validation rows) at the speed of a float32 product of 1000 x 1000; that of extraction
-one forward pass. Both speeds are measured in the same run. Nothing that memory costs an epoch is in its floor. The
-exponent is the slope of log seconds over log size on the upper half of the sizes, and on the last step alone.
+The lower bound of checking and counting is reading one byte per concept and row at the speed of `np.copyto`. That of
+an epoch is the operations of its matrix products (4 per weight and row in the first layer, whose inputs need no
+gradient, 6 in the others, 2 for validation rows) at the speed of a float32 product of 1000 x 1000, without the cost
+of memory. That of extraction is one forward pass. Both speeds are measured in the same run. The exponent is the slope
+of log seconds over log size, on the upper half of the sizes and on the last step.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ MANY = 100_000
 """Of more distinct rows fewer epochs are timed. Wherever other epochs are timed than those of one fit, the network that
 is explained has learned for all epochs, from so many rows."""
 MOST_BYTES, MOST_SECONDS = 6e9, 120.0
-"""What a point may take, in all its repeats; others are left out, and it is said."""
+"""Seconds and bytes that a point may take in all its repeats; larger points are left out with a note."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """One point: how large everything is."""
+    """The sizes of one point."""
 
     rows: int
     distinct: int
@@ -67,19 +67,19 @@ class Shape:
 
     @property
     def held(self) -> int:
-        """Rows that choose the epoch."""
+        """The number of validation rows."""
         return max(100, self.rows // 4)
 
     @property
     def epochs(self) -> tuple[int, int]:
-        """The few epochs and the many whose difference is timed: more of them where so many rows would hide them."""
+        """The two numbers of epochs whose difference is timed."""
         if self.distinct > MANY:
             return 1, 11
         return (5, 1005) if self.rows >= 10 * MANY else (5, EPOCHS)
 
     @property
     def bytes(self) -> float:
-        """About what a point needs: Booleans, float32 twice while it is copied, labels, targets; buffers; literals."""
+        """Approximate memory of a point: Booleans, two float32 copies, labels, targets, buffers, literals."""
         of_rows = (self.rows + self.held) * (10 * self.concepts + 24 * self.classes + 60)
         heads = self.classes * (4 * HIDDEN + 16)
         buffers = 4 * (self.distinct + min(self.held, self.distinct)) * (heads + 4 * self.concepts)
@@ -111,7 +111,7 @@ def shape_at(axis: str, size: int) -> Shape:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Boolean rows and the class of each."""
+    """Boolean rows and their classes."""
 
     bits: NDArray[np.bool_]
     labels: NDArray[np.int64]
@@ -122,7 +122,7 @@ class Rows:
 
 
 def made_up(shape: Shape) -> tuple[Rows, Rows]:
-    """Rows to learn from, in which every row of the pool stands at least once, and rows that choose the epoch."""
+    """Make training rows that contain every row of the pool, and validation rows."""
     rng = np.random.default_rng(0)
     if shape.concepts <= 30:
         numbers = rng.choice(1 << shape.concepts, shape.distinct, replace=False)
@@ -139,7 +139,7 @@ def made_up(shape: Shape) -> tuple[Rows, Rows]:
 
 
 def planted(bits: NDArray[np.bool_], n_classes: int) -> NDArray[np.int64]:
-    """Two cubes for two classes; for more, the number that the first concepts spell."""
+    """Label rows by two cubes; with more than two classes, by the binary number of the first concepts."""
     if n_classes == 2:
         return ((bits[:, 0] & bits[:, 1]) | (~bits[:, 2] & bits[:, 3])).astype(np.int64)
     n_bits = math.ceil(math.log2(n_classes))
@@ -153,7 +153,7 @@ def trained(shape: Shape, table: ConceptTable, held: ConceptTable, epochs: int) 
 
 
 def timed(shape: Shape, rows: Rows, held_rows: Rows) -> dict[str, float]:
-    """The seconds of each part, once."""
+    """Time each part once."""
     made: list[Any] = []
     seconds = {"checking": cpu_seconds(lambda: made.append(rows.table()))}
     table, held = made.pop(), held_rows.table()
@@ -173,12 +173,12 @@ def timed(shape: Shape, rows: Rows, held_rows: Rows) -> dict[str, float]:
 
 
 def together(seconds: dict[str, float]) -> float:
-    """Everything that one model takes, from its parts."""
+    """Return the total time of one model from its parts."""
     return EPOCHS * seconds["epoch"] + sum(seconds.get(part, 0.0) for part in PARTS[:-1] if part != "epoch")
 
 
 def floors(shape: Shape, n_held: int, machine: dict[str, float]) -> dict[str, float]:
-    """The least seconds of each part that has a floor; `n_held` are the distinct validation rows."""
+    """Return the lower bounds of the parts; `n_held` is the number of distinct validation rows."""
     layers = list(itertools.pairwise((shape.concepts, HIDDEN, 1)))
     forward = 2 * shape.classes * sum(a * b for a, b in layers)
     both = shape.classes * sum((4 if place == 0 else 6) * a * b for place, (a, b) in enumerate(layers))
@@ -190,12 +190,12 @@ def floors(shape: Shape, n_held: int, machine: dict[str, float]) -> dict[str, fl
         "epoch": (both * shape.distinct + forward * n_held) / speed,
         "extraction": forward * (shape.distinct + n_held) / speed,
     }
-    # Checking and counting could be one reading of the rows.
+    # Checking and counting could share one reading of the rows.
     return {**least, "together": together(least) - reading}
 
 
 def machine_speed() -> dict[str, float]:
-    """Bytes copied and operations of a matrix product a second, the best of some tries, on one thread."""
+    """Return bytes copied and matrix product operations per second on one thread, the best of several tries."""
     source, target = np.ones(1 << 25), np.empty(1 << 25)
     left, right = torch.rand(1000, 1000), torch.rand(1000, 1000)
     copied = min(cpu_seconds(lambda: np.copyto(target, source)) for _ in range(5))
@@ -204,7 +204,7 @@ def machine_speed() -> dict[str, float]:
 
 
 def point(axis: str, size: int, machine: dict[str, float]) -> dict[str, Any]:
-    """All repeats of one point: median, least and most seconds of each part, beside the floor."""
+    """Measure all repeats of one point: median, least and most seconds of each part, and the lower bound."""
     shape = shape_at(axis, size)
     rows, held = made_up(shape)
     runs = [timed(shape, rows, held) for _ in range(REPEATS)]
@@ -219,7 +219,7 @@ def point(axis: str, size: int, machine: dict[str, float]) -> dict[str, Any]:
 
 
 def expected(points: list[dict[str, Any]], size: int) -> float:
-    """The seconds that the next point will take in all its repeats: as the last ones grew, or in proportion."""
+    """Estimate the seconds of the next point from the growth of the last points, or in proportion."""
     if not points:
         return 0.0
     slope = 1.0
@@ -229,7 +229,7 @@ def expected(points: list[dict[str, Any]], size: int) -> float:
 
 
 def along(axis: str, machine: dict[str, float], largest: float) -> dict[str, Any]:
-    """All points of an axis that can be afforded, and why the others cannot."""
+    """Measure the affordable points of an axis, and say why the others are left out."""
     points: list[dict[str, Any]] = []
     left_out = []
     for size in AXES[axis][1]:
@@ -250,7 +250,7 @@ def along(axis: str, machine: dict[str, float], largest: float) -> dict[str, Any
 
 
 def exponents(points: list[dict[str, Any]]) -> dict[str, float | None]:
-    """The slope of log seconds over log size of each part; None where there is none to fit."""
+    """Return the slope of log seconds over log size of each part; None if there is nothing to fit."""
     slopes: dict[str, float | None] = {}
     sizes = np.log([one["size"] for one in points])
     for part in PARTS:
@@ -261,9 +261,9 @@ def exponents(points: list[dict[str, Any]]) -> dict[str, float | None]:
 
 
 def measure(quick: bool = False) -> dict[str, Any]:
-    """Every axis, as plain data."""
+    """Measure every axis; return plain data."""
     with threadpool_limits(1), threads_for(0), warnings.catch_warnings():
-        # Classes without rows are said to have none; that is not what is asked here.
+        # Warnings on classes without rows do not matter here.
         warnings.simplefilter("ignore")
         machine = machine_speed()
         timed(Shape(1_000, 100, 20, 2), *made_up(Shape(1_000, 100, 20, 2)))
@@ -273,7 +273,7 @@ def measure(quick: bool = False) -> dict[str, Any]:
 
 
 def markdown(found: dict[str, Any]) -> str:
-    """One table for each axis, with its exponents and what was left out."""
+    """Return one table per axis, with exponents and the points left out."""
     machine = found["machine"]
     lines = [
         f"CPU milliseconds of one thread: median (min-max) of {REPEATS}; floor. Copying "
@@ -304,7 +304,7 @@ def _timed_epochs(one: dict[str, Any]) -> str:
 
 
 def _cell(part: dict[str, float | None]) -> str:
-    """Milliseconds, so that the numbers of a table can be compared."""
+    """Format seconds as milliseconds, so that the numbers of a table can be compared."""
     middle, least, most, floor = (part[name] for name in ("median", "min", "max", "floor"))
     told = f"{_ms(middle)} ({_ms(least)}-{_ms(most)})"
     return told if floor is None else f"{told}; {_ms(floor)}"

@@ -1,12 +1,12 @@
-"""How many instructions six fixed jobs take, beside what they took when the baseline was written.
+"""Count the instructions of six fixed jobs and compare them with a baseline.
 
-    python benchmarks/instructions.py            compare; ends with 1 where a job grew by more than 10%
-    python benchmarks/instructions.py --write    write benchmarks/results/instructions.json anew
+    python benchmarks/instructions.py            compare; exit code 1 if a job grew by more than 10%
+    python benchmarks/instructions.py --write    write a new benchmarks/results/instructions.json
 
-Seconds on a shared machine vary by more than what a careless change costs; instructions do not. All jobs run in one
-process under valgrind's callgrind, on one thread, with fixed seeds and hashes. Importing and one unmeasured run of each
-job go by with counting switched off. Then a call into libc that nothing else makes stands before and behind each job,
-and callgrind writes a file at each of these calls. About a minute in all.
+On a shared machine seconds vary by more than the cost of a careless change; instructions do not. All jobs run in one
+process under valgrind's callgrind, on one thread, with fixed seeds and hashes. Imports and a first run of each job are
+not counted. A call into libc that nothing else makes marks the start and the end of each job, and callgrind writes a
+file at each of these calls. This takes about a minute.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from logiclens.train.loop import fit
 
 BASELINE = Path(__file__).resolve().parent / "results" / "instructions.json"
 TOLERANCE = 0.10
-"""The growth, or fall, of a job that is still as good as none."""
+"""Growth or fall of a job that is ignored."""
 MARK = "sched_get_priority_max"
-"""The function of libc whose calls part the jobs."""
+"""The libc function whose calls separate the jobs."""
 FIXED = {
     **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
     **{"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"},
@@ -59,7 +59,7 @@ Work = Callable[[], object]
 
 
 def rows(n_rows: int, n_concepts: int, seed: int) -> ConceptTable:
-    """Random Boolean rows of two classes, which two cubes of four concepts tell apart."""
+    """Make random Boolean rows of two classes, separated by two cubes of four concepts."""
     bits = np.random.default_rng(seed).integers(0, 2, (n_rows, n_concepts)).astype(np.bool_)
     labels = (bits[:, 0] & bits[:, 1]) | (~bits[:, 2] & bits[:, 3])
     return ConceptTable(bits, None, labels.astype(np.int64), ["no", "yes"])
@@ -80,7 +80,7 @@ def twelve_models() -> Work:
 
 
 def extraction() -> Work:
-    """Weights that are set, not learned: the same network wherever this runs."""
+    """Explain a network with fixed weights, which is the same on every machine."""
     made, table, held = network(0), rows(1_136, 90, 0), rows(284, 90, 1)
     with torch.no_grad():
         # Eight concepts of equal strength, far above the others: they are the relevant ones of both heads.
@@ -105,7 +105,7 @@ def evaluation() -> Work:
 
 
 def minimising() -> Work:
-    """Three of four rows of a planted formula: the others are don't-cares."""
+    """Minimise three of four rows of a planted formula; the others are don't-cares."""
     rng = np.random.default_rng(0)
     seen = row_bits(np.arange(1 << 10), 10)[rng.random(1 << 10) < 0.75]
     planted = seen[:, :3].all(axis=1) | (seen[:, 3] & ~seen[:, 4] & seen[:, 5])
@@ -126,14 +126,14 @@ JOBS: dict[str, Callable[[], Work]] = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was counted beside a baseline: why the check fails, and what is worth telling."""
+    """The comparison with the baseline: reasons to fail, and remarks."""
 
     failures: tuple[str, ...]
     remarks: tuple[str, ...]
 
 
 def compared(before: Mapping[str, int], now: Mapping[str, int]) -> Comparison:
-    """One line for each job that grew or is missing, and one for each that fell or is new."""
+    """Return one line per job that grew or is missing, and one per job that fell or is new."""
     failures, remarks = [], []
     unknown = [job for job in now if job not in before]
     for job, was in before.items():
@@ -155,7 +155,7 @@ def compared(before: Mapping[str, int], now: Mapping[str, int]) -> Comparison:
 
 
 def differing(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
-    """One line for each version that is not that of the baseline."""
+    """Return one line per version that differs from the baseline."""
     return tuple(
         f"differs: {name} is {now.get(name, 'missing')}, the baseline was written with {before.get(name, 'none')}."
         for name in dict.fromkeys([*before, *now])
@@ -164,20 +164,20 @@ def differing(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, .
 
 
 def versions() -> dict[str, str]:
-    """What a count depends on beside our own code."""
+    """Return the versions that a count depends on."""
     valgrind = subprocess.run(["valgrind", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     packages = {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "torch")}
     return {"python": platform.python_version(), **packages, "valgrind": valgrind.removeprefix("valgrind-")}
 
 
 def counted() -> dict[str, int]:
-    """The instructions of each job."""
+    """Count the instructions of each job."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             "valgrind", "--tool=callgrind", "--instr-atstart=no", f"--dump-before={MARK}",
             f"--callgrind-out-file={folder}/out", sys.executable, __file__, "--inside",
         ]  # fmt: skip
-        # Nothing else of the environment: its size moves the stack.
+        # No other environment variables, because their size moves the stack.
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         environment = {**kept, **FIXED, "TMPDIR": folder}
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -195,7 +195,7 @@ def _total(file: Path) -> int:
 
 
 def inside() -> None:
-    """What runs under valgrind: every job once unmeasured, then each between two marks."""
+    """Run under valgrind: every job once uncounted, then each between two marks."""
     # One processor: the solver behind minimise would start a thread for every two, and these spin.
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     warnings.simplefilter("ignore")
@@ -208,7 +208,7 @@ def inside() -> None:
         pass
     if switch.returncode:
         raise SystemExit("callgrind_control could not switch counting on.")
-    # When garbage is collected depends on all that was allocated before.
+    # Garbage collection depends on all earlier allocations.
     gc.disable()
     for prepare in JOBS.values():
         work = prepare()

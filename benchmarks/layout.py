@@ -1,4 +1,4 @@
-"""Tables that read well as text and are Markdown."""
+"""Markdown tables with aligned columns."""
 
 from __future__ import annotations
 

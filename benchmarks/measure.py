@@ -1,4 +1,4 @@
-"""What both workers share: the clock, the memory, the arguments and the one line of JSON they print."""
+"""Clock, memory, arguments and JSON output of both workers (`ours.py`, `reference.py`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def report(**values: Any) -> None:
 
 
 def epoch_cost(epoch: Callable[[], None], repeats: int) -> dict[str, float]:
-    """Median CPU seconds of an epoch after two unmeasured ones, and the memory that training took, in MB."""
+    """Return the median CPU seconds of an epoch, after two unmeasured ones, and the memory of training in MB."""
     before = _resident_mb()
     for _ in range(2):
         epoch()
@@ -45,7 +45,7 @@ def epoch_cost(epoch: Callable[[], None], repeats: int) -> dict[str, float]:
 
 
 def repeated_cost(action: Callable[[], object], budget: float = 0.5) -> float:
-    """Median CPU seconds of a short action: batches of calls until the budget is spent, at least five."""
+    """Return the median CPU seconds of a short action, over at least five batches of calls within the budget."""
     action()
     once = max(cpu_seconds(action), 1e-7)
     calls = max(1, round(budget / 10 / once))
@@ -60,12 +60,12 @@ def cpu_seconds(action: Callable[[], object]) -> float:
 
 
 class OverLimit(Exception):
-    """The action has used up its CPU seconds."""
+    """The action has used up its CPU time."""
 
 
 @contextmanager
 def cpu_limit(seconds: float) -> Iterator[None]:
-    """Raise `OverLimit` inside once this many CPU seconds are spent."""
+    """Raise `OverLimit` inside the block after this many CPU seconds."""
 
     def stop(*_: object) -> None:
         raise OverLimit

@@ -1,4 +1,4 @@
-"""A head of 20 concepts, 2^20 rows: compiled from a formula, certified, saved and verified, each timed.
+"""Time a head of 20 concepts (2^20 rows): compile it from a formula, certify, save and verify it.
 
 .venv/bin/python benchmarks/million.py
 """
@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 
 def planted(n_concepts: int, n_cubes: int, rng: np.random.Generator) -> DNF:
-    """Cubes of three or four literals that between them use every concept."""
+    """Return cubes of three or four literals that together use every concept."""
     order = np.concatenate([rng.permutation(n_concepts) for _ in range(4)])
     cubes, used = [], 0
     for i in range(n_cubes):

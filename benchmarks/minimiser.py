@@ -1,8 +1,8 @@
 """Measure the minimiser against sympy's SOPform and espresso (as pyeda ships it), and print three tables.
 
-Each measurement is a process of its own with one thread; times are CPU seconds without start-up. Repeats are different
-functions of the same kind: the median is printed, and the range in brackets. A peer that is stopped at its limit is
-printed as '>', one that is not installed is left out, with a line that says so.
+Each measurement has its own process with one thread; times are CPU seconds without start-up. Repeats are different
+functions of the same kind; the median is printed, with the range in brackets. A peer that is stopped at its limit is
+printed as '>'. A peer that is not installed is left out, with a note.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from logiclens.formula.minimisation import minimise_complete, row_bits
 
 PEERS = {"sympy": "sympy", "espresso": "pyeda"}
 OUR_LIMIT = 600
-"""CPU seconds for ours: as good as none."""
+"""CPU seconds that our side may take: no effective limit."""
 START_UP = 10
-"""CPU seconds that importing and making the rows may take on top of a limit."""
+"""Extra CPU seconds for imports and for making the rows."""
 
 Rows = tuple[np.ndarray, np.ndarray, DNF | None]
 
@@ -48,14 +48,14 @@ def planted(rng: np.random.Generator, n: int, n_cubes: int, length: int) -> DNF:
 
 
 def function(kind: str, n: int, seed: int) -> Rows:
-    """All rows of a function: at random, or a formula of six cubes."""
+    """Return all rows of a function: random, or a formula of six cubes."""
     rng, rows = np.random.default_rng(seed), row_bits(np.arange(1 << n), n)
     hidden = planted(rng, n, 6, min(4, n // 2)) if kind == "planted" else None
     return rows, hidden.evaluate(rows, names(n)) if hidden is not None else rng.random(1 << n) < 0.5, hidden
 
 
 def observed(kind: str, n_rows: int, seed: int) -> Rows:
-    """Rows of 200 concepts, answered by a formula of twenty cubes of five literals, or at random."""
+    """Return rows of 200 concepts, labelled by a formula of twenty cubes of five literals, or at random."""
     rng = np.random.default_rng(seed)
     hidden = planted(rng, 200, 20, 5) if kind == "planted" else None
     rows = rng.random((n_rows, 200)) < 0.5
@@ -63,7 +63,7 @@ def observed(kind: str, n_rows: int, seed: int) -> Rows:
 
 
 def complete(kind: str, n: int, seed: int) -> tuple[np.ndarray, DNF | None]:
-    """The answers on all 2^n rows: a formula of ten cubes, or the sign of a network that ten concepts enter."""
+    """Return the answers on all 2^n rows: of a formula of ten cubes, or of a network of ten concepts."""
     rng = np.random.default_rng(seed)
     rows = row_bits(np.arange(1 << n), n)
     if kind == "planted":
@@ -83,7 +83,7 @@ def timed(action: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def warm_up() -> None:
-    """A first small table, so that importing the solver is not part of the measurement."""
+    """Minimise a small table first, so that importing the solver is not measured."""
     minimise_complete([False, True], ["c0"])
 
 
@@ -135,7 +135,7 @@ def whole(kind: str, n: int, seed: int) -> dict[str, Any]:
 
 
 def work(side: str, table: str, kind: str, size: int, seed: int, limit: int) -> None:
-    """One measurement, printed as a line of JSON; the kernel ends it when its seconds are used up."""
+    """Measure once and print one line of JSON; the kernel stops it at its limit."""
     resource.setrlimit(resource.RLIMIT_CPU, (limit + START_UP, limit + START_UP + 1))
     if table == "complete":
         result = whole(kind, size, seed)
@@ -146,7 +146,7 @@ def work(side: str, table: str, kind: str, size: int, seed: int, limit: int) -> 
 
 
 def measure(side: str, table: str, kind: str, size: int, repeats: int, limit: int) -> dict[str, Any]:
-    """The results of one side on several functions; `stopped` where one of them ran into the limit."""
+    """Return the results of one side on several functions; `stopped` if one of them hit the limit."""
     runs: list[dict[str, Any]] = []
     environment = {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")}
     for seed in range(repeats):
@@ -164,7 +164,7 @@ def measure(side: str, table: str, kind: str, size: int, repeats: int, limit: in
 
 
 def cells(result: dict[str, Any] | None, *, building: bool = False) -> list[str]:
-    """Seconds and literals as printed: the median and the range."""
+    """Format seconds and literals as median and range."""
     if result is None:
         return ["-", "-"]
     if result["stopped"]:
@@ -191,7 +191,7 @@ def aligned(rows: list[list[str]]) -> str:
 
 
 def compared(table: str, sizes: list[int], peers: list[str], repeats: int, limit: int) -> tuple[str, list[Any]]:
-    """One table of ours beside the peers; the last of our columns says how often it was proved or recovered."""
+    """Return one table of our figures and the peers'; our last column counts proofs or recovered formulas."""
     key = "proved" if table == "function" else "recovered"
     heads = [f"{side} {what}" for side in ("ours", *peers) for what in ("s", "literals")]
     rows, values = [["answers", "concepts" if table == "function" else "rows", *heads, key]], []
@@ -200,7 +200,7 @@ def compared(table: str, sizes: list[int], peers: list[str], repeats: int, limit
         for size in sizes:
             results: dict[str, Any] = {}
             for side in ("ours", *peers):
-                # What did not end on a smaller table is not tried on a larger one.
+                # A peer that was stopped on a smaller table is not tried on a larger one.
                 results[side] = (
                     None
                     if side in stopped

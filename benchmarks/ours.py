@@ -1,4 +1,4 @@
-"""One measurement of logiclens, in its own environment; prints one line of JSON."""
+"""Measure logiclens once, in its own environment; print one line of JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def network(shape: Shape, shared_tail: bool) -> EntropyNet:
 
 
 def epoch(shape: Shape, rows: Rows, shared_tail: bool) -> None:
-    """An epoch on plain rows; only where the shape says so, equal rows are counted together, as `fit` always would."""
+    """Time an epoch on plain rows; rows are counted, as `fit` always does, only if the shape says so."""
     model = network(shape, shared_tail)
     if not shared_tail:
         table = ConceptTable(rows.concepts, labels=rows.labels, class_names=[str(i) for i in range(shape.classes)])
@@ -54,7 +54,7 @@ def epoch(shape: Shape, rows: Rows, shared_tail: bool) -> None:
 
 
 def extract(shape: Shape, rows: Rows, weights: str) -> None:
-    """All classes of the very network that the reference extracts from, with the same cut of its outputs."""
+    """Explain all classes of the network that the reference uses, with the same cut of its outputs."""
     model = network(shape, shared_tail=True)
     with np.load(weights) as file, torch.no_grad():
         for i, parameter in enumerate(model.parameters()):

@@ -1,7 +1,7 @@
-"""Our exact rules and the compared methods on a raw table: one call each, the same training and unseen rows for all.
+"""Our exact rules and their peers on a raw table, with the same training and unseen rows for all.
 
 Used by `planted.py` and `domination.py`. Peers that learn from Boolean concepts get those that `Booleaniser` cuts on
-the training rows; where a table has numbers or categories, RIPPER and FIGS also run on the raw columns (`ripper-raw`,
+the training rows. If a table has numbers or categories, RIPPER and FIGS also run on the raw columns (`ripper-raw`,
 `figs-raw`), so that no peer depends on our cuts alone. With two classes a rule learner gives one formula, and the other
 class is its complement, which counts the same literals. The class with the formula is the one whose formula has the
 higher macro-F1 on the training rows.
@@ -42,7 +42,7 @@ from logiclens.formula.truth_table import TruthTable
 from logiclens.metrics.scores import macro_f1
 
 SHARE_THAT_CHOOSES = 0.2
-"""The share of the training rows on which a peer that has something to choose chooses it."""
+"""Share of the training rows on which a peer chooses its settings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +57,13 @@ class Split:
 
     @property
     def is_boolean(self) -> bool:
-        """Whether every column holds 0 and 1 only."""
+        """Return whether every column holds only 0 and 1."""
         return all(self.train[name].isin([0, 1]).all() for name in self.train)
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a method gives for one split.
+    """The answer of a method on one split.
 
     Args:
         predicted: the class of each unseen row.
@@ -86,7 +86,7 @@ Method = Callable[[Split], Answer]
 
 
 def run_ours(split: Split) -> Answer:
-    """`EntropyClassifier(exact=True)` with its defaults; its rules predict."""
+    """Run `EntropyClassifier(exact=True)` with its defaults; its rules predict."""
     begun = time.process_time()
     rules = EntropyClassifier(exact=True).fit(split.train, split.train_labels).rules_
     seconds = time.process_time() - begun
@@ -95,7 +95,7 @@ def run_ours(split: Split) -> Answer:
 
 
 def run_boosting(split: Split) -> Answer:
-    """scikit-learn's HistGradientBoosting with its defaults; categories stay categories."""
+    """Run scikit-learn's HistGradientBoosting with its defaults and native categories."""
     train, test = _categories(split.train, split.train), _categories(split.test, split.train)
     begun = time.process_time()
     model = HistGradientBoostingClassifier(random_state=split.seed, categorical_features="from_dtype")
@@ -106,7 +106,7 @@ def run_boosting(split: Split) -> Answer:
 
 @dataclass(frozen=True)
 class RunLearner:
-    """A learner of concept tables. With two classes one formula decides, and the other class is its complement.
+    """A learner of concept tables. With two classes one formula decides; the other class is its complement.
 
     Args:
         learner: such as `Ripper()`. One that has something to choose chooses it on a fifth of the training rows; the
@@ -129,7 +129,7 @@ class RunLearner:
 
 
 def run_one_literal(split: Split) -> Answer:
-    """For two classes the literal with the highest macro-F1 on the training rows; else a tree of one split."""
+    """Run the literal with the highest macro-F1 on the training rows; with more classes, a tree of one split."""
     begun = time.process_time()
     concepts = Concepts.of(split)
     if len(concepts.classes) != 2:
@@ -163,7 +163,7 @@ class RunTree:
 
 
 def leaf_literals(tree: DecisionTreeClassifier) -> list[int]:
-    """For each class the literals of the paths to its leaves."""
+    """Return the literals of the paths to the leaves of each class."""
     nodes = tree.tree_
     literals = [0] * len(tree.classes_)
 
@@ -181,7 +181,7 @@ def leaf_literals(tree: DecisionTreeClassifier) -> list[int]:
 
 
 def run_raw_ripper(split: Split) -> Answer:
-    """RIPPER of wittgenstein on the raw columns with its own bins, for the better learned of two classes."""
+    """Run wittgenstein's RIPPER on the raw columns with its own bins, for the better of two classes."""
     labels = np.unique(split.train_labels)
     begun = time.process_time()
     models, scores = [], []
@@ -202,7 +202,7 @@ def run_raw_ripper(split: Split) -> Answer:
 
 
 def run_raw_figs(split: Split) -> Answer:
-    """FIGS of imodels on the raw columns, categories as 0/1 columns, for two classes.
+    """Run imodels' FIGS on the raw columns of two classes, with categories as 0/1 columns.
 
     As in `Figs`, its literals are those of the shortest formula for its answers, here over the thresholds it uses.
     """
@@ -219,9 +219,9 @@ def run_raw_figs(split: Split) -> Answer:
 
 
 def threshold_formulas(model: Any, n_columns: int) -> tuple[DNF, DNF]:
-    """When a sum of trees answers no and yes, over concepts such as `3 > 0.5` for column 3.
+    """Return the formulas of no and yes of a sum of trees, over concepts such as `3 > 0.5` for column 3.
 
-    It is asked about every cell between its thresholds; answers that no row can ask for are left open.
+    It answers every cell between its thresholds; cells that no row can have are don't-cares.
     """
     cuts: dict[int, list[float]] = {}
     for column, threshold in sorted({test for tree in model.trees_ for test in _tests(tree)}):
@@ -251,7 +251,7 @@ METHODS: dict[str, Method] = {
     **{f"balanced tree, {leaves} leaves": RunTree(leaves, "balanced") for leaves in range(2, 9)},
     "column generation": RunLearner(ColumnGeneration()),
 }
-"""By the name that tables and the command line know them by."""
+"""Methods by their name in tables and on the command line."""
 RAW = {"ripper": "ripper-raw", "figs": "figs-raw"}
 """Peers that also run on the raw columns, where these are not Boolean and there are two classes."""
 
@@ -276,16 +276,16 @@ class Concepts:
         return cls(classes, train, ConceptTable(cuts.transform(split.test), names), dict(cuts.predicates_))
 
     def parts(self, seed: int) -> tuple[ConceptTable, ConceptTable]:
-        """The training rows in two parts: to learn from, and to choose on."""
+        """Split the training rows into rows to learn from and rows to choose on."""
         rows = np.arange(len(self.train))
         parts = train_test_split(rows, test_size=SHARE_THAT_CHOOSES, stratify=self.train.labels, random_state=seed)
         return self.train.take(parts[0]), self.train.take(parts[1])
 
     def one_formula(self, formulas: Sequence[DNF], seconds: float) -> Answer:
-        """The answer of the better of two formulas on the training rows; the other class is its complement."""
+        """Return the answer of the better of two formulas on the training rows; the other class is its complement."""
         packed = PackedRows.of(self.train.boolean(), self.train.names)
         scores = [macro_f1(self.train.labels == k, formula.evaluate(packed)) for k, formula in enumerate(formulas)]
-        # The shorter one where both are equally good.
+        # If both are equally good, the shorter one.
         target = max(range(2), key=lambda k: (round(scores[k], 12), -formulas[k].n_literals))
         formula = formulas[target]
         label, other = (_scalar(self.classes[k]) for k in (target, 1 - target))
@@ -296,10 +296,10 @@ class Concepts:
 
 
 class Lines:
-    """The results of a benchmark, one dictionary per run, kept in a JSON file so that a stopped benchmark goes on."""
+    """The results of a benchmark in a JSON file, one dictionary per run, so that a stopped run can continue."""
 
     def __init__(self, file: str | None, keys: tuple[str, ...]) -> None:
-        """Read what the file holds already; `keys` are the fields that identify a run."""
+        """Read the file; `keys` are the fields that identify a run."""
         self.path, self.keys = (None if file is None else Path(file)), keys
         self.lines: dict[tuple[Any, ...], dict[str, Any]] = {}
         if self.path is not None and self.path.exists():
@@ -307,14 +307,14 @@ class Lines:
                 self.lines[tuple(line[key] for key in keys)] = line
 
     def drop(self, key: str, values: list[str]) -> None:
-        """Forget the runs that are to be done again."""
+        """Drop the runs that are to be repeated."""
         self.lines = {run: line for run, line in self.lines.items() if line[key] not in values}
 
     def get(self, *run: Any) -> dict[str, Any] | None:
         return self.lines.get(run)
 
     def add(self, line: dict[str, Any]) -> dict[str, Any]:
-        """Keep a run and write the file."""
+        """Add a run and write the file."""
         self.lines[tuple(line[key] for key in self.keys)] = line
         if self.path is not None:
             unfinished = self.path.with_suffix(self.path.suffix + ".part")
@@ -324,13 +324,13 @@ class Lines:
 
 
 def _categories(frame: pd.DataFrame, train: pd.DataFrame) -> pd.DataFrame:
-    """Text columns as categories that the training rows have."""
+    """Return text columns as categories of the training rows."""
     kinds = {name: pd.CategoricalDtype(sorted(train[name].dropna().unique())) for name in _texts(train)}
     return frame.astype(kinds)
 
 
 def _wide(frame: pd.DataFrame, train: pd.DataFrame) -> pd.DataFrame:
-    """Text columns as a 0/1 column for each category that the training rows have."""
+    """Return text columns as one 0/1 column per category of the training rows."""
     return pd.get_dummies(_categories(frame, train), columns=_texts(train))
 
 
@@ -339,7 +339,7 @@ def _texts(frame: pd.DataFrame) -> list[str]:
 
 
 def _tests(node: Any) -> Iterator[tuple[int, float]]:
-    """The columns and thresholds on which a tree of FIGS splits."""
+    """Return the columns and thresholds on which a tree of FIGS splits."""
     if node.left is not None:
         yield int(node.feature), float(node.threshold)
         yield from _tests(node.left)
@@ -347,7 +347,7 @@ def _tests(node: Any) -> Iterator[tuple[int, float]]:
 
 
 def _bounds(value: Any) -> int:
-    """How many literals a condition on a number states: two for a bin such as '0.3-0.7', one for '<0.3' or 0.3."""
+    """Return the literals of a condition on a number: two for a bin such as '0.3-0.7', one for '<0.3' or 0.3."""
     return 2 if isinstance(value, str) and value[0] not in "<>" and "-" in value.lstrip("-") else 1
 
 

@@ -1,16 +1,16 @@
-"""Planted formulas: do the default rules equal the truth, and how do they score beside RIPPER, FIGS and boosting?
+"""Planted formulas: count how often the default rules equal the truth, and compare with RIPPER, FIGS and boosting.
 
     python benchmarks/planted.py [--families NAME ...] [--seeds 10] [--seeds-from 0]
                                  [--methods ours ripper figs boosting] [--json FILE] [--again METHOD ...]
 
 A seed draws the data of a family, or the split of a fixed table. Each seed has one stratified split: two thirds of the
 rows train, one third is unseen, the same rows for every method. The formula that is compared with the truth is the one
-learned from the training rows. With `--json` a stopped run goes on where it was; `--again ours` repeats a method.
-`--seeds-from 100` draws data that nobody has looked at while choosing defaults.
+learned from the training rows. With `--json` a stopped run continues where it was; `--again ours` repeats a method.
+`--seeds-from 100` draws data that were not used to choose defaults.
 
 Exact means: the same answer on every possible row. A Boolean column can be 0 or 1, a category every value that the
 table has, and a float every value of the training rows, so that no training value lies between the found and the true
-threshold ("strict"). Near a threshold most training rows lie outside the rest of the cube and tell nothing about it.
+threshold ("strict"). Near a threshold most training rows lie outside the rest of the cube and say nothing about it.
 So on floats a formula is also exact if it has the literals of the truth and answers every training row as the truth.
 
 MONK's problems and tic-tac-toe are read from the folder that LOGICLENS_DATA names, and skipped without it.
@@ -61,7 +61,7 @@ class Problem:
         truth: the formula of class 1.
         predicates: what the concepts of `truth` mean on the raw columns; one without is a 0/1 column itself.
         domains: for each column that is not a float, all values that it can have.
-        noise: the share of labels that are turned over.
+        noise: the share of labels that are flipped.
     """
 
     frame: pd.DataFrame
@@ -72,7 +72,7 @@ class Problem:
     noise: float = 0.0
 
     def split(self, seed: int) -> Split:
-        """Two thirds of the rows to learn from, and one third that stays unseen; both classes in equal shares."""
+        """Split into two thirds training rows and one third unseen rows, stratified by class."""
         rows = np.arange(len(self.labels))
         train, test = train_test_split(rows, test_size=1 / 3, stratify=self.labels, random_state=seed)
         return Split(self.frame.iloc[train], self.labels[train], self.frame.iloc[test], self.labels[test], seed)
@@ -174,7 +174,7 @@ def rare_class_problem(n_rows: int, seed: int) -> Problem:
 
 
 def monks_problem(number: int, noise: float, seed: int, folder: Path) -> Problem:
-    """MONK's problem 1 or 3 on all 432 possible rows, which are its published test part; labels turned over by seed."""
+    """MONK's problem 1 or 3 on all 432 possible rows, which are its published test part; the seed flips labels."""
     table = pd.read_csv(folder / "tabular" / "monks.csv.gz")
     table = table[(table["problem"] == number) & (table["split"] == "test")]
     frame = table.drop(columns=["problem", "split", "class"]).reset_index(drop=True)
@@ -208,7 +208,7 @@ _MONK_3 = (
 
 
 def holds(formula: DNF, predicates: Mapping[str, Predicate], frame: pd.DataFrame) -> NDArray[np.bool_]:
-    """On which rows of a raw table a formula is true."""
+    """Return the rows of a raw table on which a formula is true."""
     answers = np.zeros(len(frame), dtype=np.bool_)
     for cube in formula.cubes:
         fires = np.ones(len(frame), dtype=np.bool_)
@@ -220,17 +220,17 @@ def holds(formula: DNF, predicates: Mapping[str, Predicate], frame: pd.DataFrame
 
 
 def is_prime(formula: DNF) -> bool:
-    """Whether no literal can be dropped from a cube without changing the meaning."""
+    """Return whether no literal can be dropped from a cube without changing the meaning."""
     return not any(DNF([cube.without(literal)]).implies(formula) for cube in formula.cubes for literal in cube)
 
 
 def _predicate(predicates: Mapping[str, Predicate], concept: str) -> Predicate:
-    """What a concept means; one without a predicate is a 0/1 column itself."""
+    """Return the meaning of a concept; one without a predicate is a 0/1 column."""
     return predicates.get(concept) or Predicate(concept, ">=", 0.5)
 
 
 def _frequencies(random: np.random.Generator, formula: DNF, names: list[str], *, wide: bool) -> NDArray[np.float64]:
-    """How often each column is true: wide cubes need literals that are true more often than not."""
+    """Draw how often each column is true: wide cubes need literals that are mostly true."""
     signs = Counter(literal for cube in formula.cubes for literal in cube)
     low, high = (0.55, 0.75) if wide else (0.4, 0.6)
     frequency = random.uniform(0.3, 0.7, len(names))
@@ -336,7 +336,7 @@ MultiValued = frozenset[tuple[tuple[str, int], ...]]
 
 
 def judge(rules: RuleSet, problem: Problem, train: pd.DataFrame) -> Judgement:
-    """Compare the formula of class 1 with the truth; where that is a complement, the negation of the other formula."""
+    """Compare the formula of class 1 with the truth; for a complement, the negation of the other formula."""
     positive = rules.rule(1).formula
     negated = isinstance(positive, Complement)
     formula = positive.of if negated else positive
@@ -402,7 +402,7 @@ def _agree(
         cubes = [*found, *true]
         column = Counter(column for cube in cubes for column, _ in cube).most_common(1)[0][0]
         tests = {mask for cube in cubes for name, mask in cube if name == column}
-        # Cells that no cube tells apart are looked at once.
+        # Cells that no cube distinguishes are checked once.
         cells = {tuple(mask >> cell & 1 for mask in tests): cell for cell in range(n_cells[column])}
         known[found, true] = all(
             _agree(_given(found, column, cell), _given(true, column, cell), negated, n_cells, known)
@@ -412,7 +412,7 @@ def _agree(
 
 
 def _given(formula: MultiValued, column: str, cell: int) -> MultiValued:
-    """What is left of a formula where a column lies in a cell."""
+    """Return the rest of a formula, given that a column lies in a cell."""
     return frozenset(
         tuple(test for test in cube if test[0] != column)
         for cube in formula
@@ -448,7 +448,7 @@ SIZES = ((2, 2, 1500, 15), (4, 3, 2000, 20), (3, 4, 2000, 30), (5, 3, 3000, 40),
 
 
 def families() -> dict[str, Family]:
-    """By name: from a seed to a problem. Those of fixed tables are there if LOGICLENS_DATA names their folder."""
+    """Return functions from a seed to a problem, by name; fixed tables need LOGICLENS_DATA."""
     found: dict[str, Family] = {}
     for n_cubes, width, n_rows, n_columns in SIZES:
         for noise in (0.0, 0.02, 0.05):
@@ -471,7 +471,7 @@ def families() -> dict[str, Family]:
 
 
 def measured(family: str, problem: Problem, split: Split, method: str) -> dict[str, Any]:
-    """One method on one seed."""
+    """Measure one method on one seed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         answer = METHODS[method](split)
@@ -517,7 +517,7 @@ def main() -> None:
 
 
 def _with_raw(methods: list[str], split: Split) -> list[str]:
-    """The methods, and RIPPER and FIGS on raw columns where these are not Boolean."""
+    """Return the methods, with RIPPER and FIGS also on raw columns if these are not Boolean."""
     named = [name for method in methods for name in (method, RAW.get(method)) if name]
     return [name for name in dict.fromkeys(named) if name in methods or not split.is_boolean]
 
@@ -549,7 +549,7 @@ def report(family: str, table: pd.DataFrame) -> int:
 
 
 def verdicts(table: pd.DataFrame) -> list[tuple[bool, str]]:
-    """The targets of one family: whether each is met, and what was found."""
+    """Return the targets of one family: whether each is met, and the figure."""
     ours, n_seeds = table[table["method"] == "ours"], table["seed"].nunique()
     if ours.empty:
         return []
@@ -572,7 +572,7 @@ def _mean(values: pd.Series) -> str:
 
 
 def _share(answers: pd.Series) -> str:
-    """The share of seeds with a yes; nothing where a method states no formula that could be judged."""
+    """Return the share of seeds with a yes; empty if a method states no formula."""
     return "" if answers.isna().any() else f"{answers.astype(bool).mean():.0%}"
 
 

@@ -1,4 +1,4 @@
-"""How the formulas of psi networks depend on the length of training, which the paper does not give.
+"""Measure how the formulas of psi networks depend on the number of epochs, which the paper does not give.
 
     LOGICLENS_DATA=... .venv/bin/python benchmarks/psi_epochs.py
 

@@ -121,20 +121,20 @@ REASONS: dict[tuple[str, str, str], str] = {
         "and `minimal` use the largest output and do not have this problem."
     ),
     ("model_accuracy", "cub", "psi"): (
-        "One row in 200 belongs to a species. Within the 200 epochs that are enough elsewhere, sigmoid networks with an "
-        'L1 penalty go on answering "no". The paper does not say how long it trained.'
+        "One row in 200 belongs to a species. Within the 200 epochs that are enough elsewhere, sigmoid networks with "
+        'an L1 penalty go on answering "no". The paper does not say how long it trained.'
     ),
     ("explanation_accuracy", "cub", "psi"): (
-        "One row in 200 belongs to a species. Within the 200 epochs that are enough elsewhere, sigmoid networks with an "
-        'L1 penalty go on answering "no". The paper does not say how long it trained.'
+        "One row in 200 belongs to a species. Within the 200 epochs that are enough elsewhere, sigmoid networks with "
+        'an L1 penalty go on answering "no". The paper does not say how long it trained.'
     ),
     ("complexity", "cub", "psi"): (
-        "One row in 200 belongs to a species. Within the 200 epochs that are enough elsewhere, sigmoid networks with an "
-        'L1 penalty go on answering "no". The paper does not say how long it trained.'
+        "One row in 200 belongs to a species. Within the 200 epochs that are enough elsewhere, sigmoid networks with "
+        'an L1 penalty go on answering "no". The paper does not say how long it trained.'
     ),
     ("fidelity", "cub", "psi"): (
-        "One row in 200 belongs to a species. Within the 200 epochs that are enough elsewhere, sigmoid networks with an "
-        'L1 penalty go on answering "no". The paper does not say how long it trained.'
+        "One row in 200 belongs to a species. Within the 200 epochs that are enough elsewhere, sigmoid networks with "
+        'an L1 penalty go on answering "no". The paper does not say how long it trained.'
     ),
 }
 """The reason for each metric, task and method."""

@@ -1,4 +1,4 @@
-"""One measurement of torch_explain 1.5.1, in its own environment; prints one line of JSON.
+"""Measure torch_explain 1.5.1 once, in its own environment; print one line of JSON.
 
 The network is the one of its README: entropy layer, LeakyReLU, then linear layers that all classes share.
 """
@@ -41,7 +41,7 @@ def epoch(shape: Shape, rows: Rows) -> None:
 
 
 def train(shape: Shape, rows: Rows, weights: str) -> None:
-    """The network that both sides extract from, trained as the README trains (one binary question per class)."""
+    """Train the network of both sides as its README does (one binary loss per class)."""
     concepts = torch.from_numpy(rows.concepts)[~rows.held]
     targets = one_hot(torch.from_numpy(rows.labels), shape.classes).float()[~rows.held]
     model = network(shape)
@@ -50,7 +50,7 @@ def train(shape: Shape, rows: Rows, weights: str) -> None:
         for part in torch.randperm(len(concepts)).split(shape.batch or len(concepts)):
             optimizer.zero_grad()
             logits = model(concepts[part]).squeeze(-1)
-            # Positive and negative rows weigh the same, or 200 classes answer no to everything.
+            # Positive and negative rows weigh the same; otherwise 200 classes would answer no to everything.
             balance = torch.tensor(float(shape.classes - 1))
             loss = binary_cross_entropy_with_logits(logits, targets[part], pos_weight=balance)
             (loss + measure.ENTROPY_WEIGHT * entropy_logic_loss(model)).backward()
@@ -62,7 +62,7 @@ def train(shape: Shape, rows: Rows, weights: str) -> None:
 
 
 def extract(shape: Shape, rows: Rows, weights: str, limit: float) -> None:
-    """The authors' way: literals of relevant concepts, the best ten rules, literals dropped, simplified."""
+    """Extract as the authors do: relevant concepts, the best ten rules, literals dropped, simplified."""
     concepts = torch.from_numpy(rows.concepts)
     targets = one_hot(torch.from_numpy(rows.labels), shape.classes)
     train_rows, held = (torch.from_numpy(np.flatnonzero(which)) for which in (~rows.held, rows.held))

@@ -1,10 +1,10 @@
-"""Whether a change of the code moved a reported figure: two folders of results, method by method.
+"""Compare two folders of results, method by method: did a change of the code move a reported figure?
 
     logiclens bench mimic2 vdem --methods ours --out new
     .venv/bin/python benchmarks/same_figures.py benchmarks/results new
 
-Differences are in standard errors over folds of the first folder; above two is more than another seed would change. CPU
-seconds stand beside them as a ratio.
+Differences are in standard errors over folds of the first folder; more than two is more than another seed would change.
+CPU seconds are given as a ratio.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FAR = 2.0
 
 
 def figures(folder: Path) -> dict[tuple[str, str, str], dict[str, list[float]]]:
-    """The values of each metric, by task, protocol and method."""
+    """Return the values of each metric, by task, protocol and method."""
     found: dict[tuple[str, str, str], dict[str, list[float]]] = {}
     for run, metrics in read_results(folder).runs.items():
         for name in (*FIGURES, "cpu_seconds"):

@@ -1,18 +1,18 @@
-"""Counting rows where they are: rows a second and peak memory, beside a plain GROUP BY, pandas and polars.
+"""Time counting in engines: rows per second and peak memory, against a plain GROUP BY, pandas and polars.
 
     .venv/bin/python benchmarks/scale.py --few 1e6 1e7 1e8 --measured 1e6 1e7 --worst 1e6 1e7 --spark 1e7 \\
         --json benchmarks/results/scale.json
 
 Parquet files of 30 columns and a target are made once, in three forms:
 
-- `few`: drawn from 10,000 distinct rows, with 5% of the labels turned, so that about 20,000 distinct rows are there;
-- `measured`: the same with noise on ten columns of floats, so that no row is there twice, yet concepts repeat;
-- `worst`: every column drawn alone, so that no two rows have the same concepts.
+- `few`: drawn from 10,000 distinct rows, with 5% of the labels flipped, which gives about 20,000 distinct rows;
+- `measured`: the same with noise on ten columns of floats, so that no row repeats, but concepts do;
+- `worst`: independent columns, so that no two rows have the same concepts.
 
-Each measurement is a process of its own, whose libraries, and Spark, are there before the clock starts; all are taken
-in turn, as often as `--repeats` says, and the median is told with the spread. `prepare` is all that `fit` does before
-it trains: ranges, tallies, cuts and counted rows, in the worst case the choice of concepts too. `count` is `count_rows`
-alone, with the cuts of all rows. The floor of both is a plain GROUP BY of the same columns in DuckDB.
+Each measurement has its own process, and starts after libraries and Spark are loaded. Measurements take turns,
+`--repeats` times; the median is printed with the spread. `prepare` is everything that `fit` does before training:
+ranges, counts, cuts and counted rows, and in the worst case the choice of concepts. `count` is `count_rows` alone,
+with the cuts of all rows. Both are compared with a plain GROUP BY of the same columns in DuckDB.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PART = 1_000_000
 DISTINCT = 10_000
 NOISE = 0.01
 MOST_OF_PANDAS = 10_000_000
-"""More rows than this would hardly fit into memory."""
+"""More rows than this might not fit into memory."""
 LIBRARIES = {
     "prepare": ("ibis", "ibis.backends.duckdb", "logiclens.estimator.classifier"),
     "count": ("ibis", "ibis.backends.duckdb", "logiclens.estimator.classifier"),
@@ -51,7 +51,7 @@ LIBRARIES = {
 
 
 def generate(folder: Path, n_rows: int, form: str) -> None:
-    """Parquet files of a million rows: 10 columns of floats, 10 of few whole numbers, 10 of truth values, a target."""
+    """Write Parquet files of a million rows: 10 columns of floats, 10 of small integers, 10 of Booleans, a target."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -75,27 +75,27 @@ def generate(folder: Path, n_rows: int, form: str) -> None:
 
 
 class Table:
-    """What is counted: files, by an engine, with so many threads."""
+    """The files, the engine and the number of threads."""
 
     def __init__(self, pattern: str, threads: int, engine: str) -> None:
         self.pattern, self.threads, self.engine = pattern, threads, engine
 
     def opened(self) -> Any:
-        """As a table of Ibis."""
+        """Open it as an Ibis table."""
         from logiclens.engine.lake import in_engine
 
         return in_engine(self.pattern, self.engine, threads=self.threads if self.engine == "duckdb" else None)
 
 
 def prepare(table: Table) -> Callable[[], int]:
-    """All that `fit` does before it trains."""
+    """Run everything that `fit` does before it trains."""
     from logiclens.estimator.classifier import EntropyClassifier
 
     return lambda: len(EntropyClassifier()._begin_counting(table.opened(), "y", None, None).ready.table.counted())
 
 
 def count(table: Table) -> Callable[[], int]:
-    """Counting alone, with cuts that were found before the clock starts."""
+    """Count only, with cuts that were found before."""
     from logiclens.concepts.booleaniser import Booleaniser
     from logiclens.engine.count import classes_of, count_rows
     from logiclens.engine.histogram import tallies
@@ -110,11 +110,11 @@ def count(table: Table) -> Callable[[], int]:
 
 
 def group_by(table: Table) -> Callable[[], int]:
-    """A plain GROUP BY of all columns."""
+    """Run a plain GROUP BY of all columns."""
     import duckdb
 
     connection = duckdb.connect(config={"threads": table.threads})
-    # What it finds stays there: bringing every row home is no part of a GROUP BY.
+    # The result stays in the engine: fetching every row is no part of a GROUP BY.
     query = f"SELECT count(*), max(n) FROM (SELECT *, count(*) AS n FROM '{table.pattern}' GROUP BY ALL)"
     return lambda: int(connection.execute(query).fetchall()[0][0])
 
@@ -143,7 +143,7 @@ WORK: dict[str, Callable[[Table], Callable[[], int]]] = {
 
 
 def peak_mb() -> float:
-    """The most memory that this process, and those that it started, had at a time; the sum of their peaks."""
+    """Return the sum of the peak memory of this process and of those that it started."""
     pids, total = [os.getpid()], 0.0
     while pids:
         pid = pids.pop()
@@ -160,7 +160,7 @@ def peak_mb() -> float:
 
 
 def work(name: str, table: Table) -> None:
-    """One measurement, told on the last line of output."""
+    """Measure once and print the result on the last line."""
     for module in LIBRARIES[name]:
         importlib.import_module(module)
     if table.engine == "spark":
@@ -174,7 +174,7 @@ def work(name: str, table: Table) -> None:
 
 
 def measured(name: str, table: Table, limit: float) -> dict[str, Any]:
-    """Run one measurement in a process of its own."""
+    """Run one measurement in its own process."""
     command = [
         sys.executable,
         "-W",
@@ -200,7 +200,7 @@ def measured(name: str, table: Table, limit: float) -> dict[str, Any]:
 
 
 def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The median of several runs, with the spread of their times."""
+    """Return the median of several runs, with the spread of their times."""
     done = [run for run in runs if "failed" not in run]
     if not done:
         return runs[0]
@@ -210,7 +210,7 @@ def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def made_with() -> dict[str, Any]:
-    """What the numbers depend on beside the code."""
+    """Return the versions and the machine that the numbers depend on."""
     versions = {
         name: importlib.metadata.version(name) for name in ("duckdb", "ibis-framework", "pandas", "polars", "pyspark")
     }
@@ -259,7 +259,7 @@ def main() -> None:
 def one_table(
     form: str, n_rows: int, folder: Path, *, on_spark: bool, repeats: int, limit: float
 ) -> list[dict[str, Any]]:
-    """Every measurement of one table, taken in turn."""
+    """Take every measurement of one table, in turns."""
     jobs = [
         (name, threads, "duckdb")
         for threads in (1, 2)
@@ -267,7 +267,7 @@ def one_table(
         if name != "pandas" or (threads == 1 and n_rows <= MOST_OF_PANDAS)
     ]
     jobs += [(name, 2, "spark") for name in ("count", "prepare") if on_spark]
-    # All of them find the files where the system keeps what was read, or the first would pay for the others.
+    # Warm the file cache, so that the first measurement does not pay for the others.
     n_bytes = sum(len(file.read_bytes()) for file in folder.iterdir())
     runs: dict[tuple[str, int, str], list[dict[str, Any]]] = {job: [] for job in jobs}
     for _ in range(repeats):

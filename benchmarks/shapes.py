@@ -1,4 +1,4 @@
-"""The four task shapes of the experiments as generated rows: the same sizes, drawn from a seed, learnable.
+"""Generated rows with the sizes of the paper's four tasks, drawn from a seed and learnable.
 
 Plain NumPy only, because two environments read this file.
 """
@@ -17,7 +17,7 @@ Planted = list[list[tuple[int, bool]]]
 
 @dataclass(frozen=True)
 class Shape:
-    """One task: sizes, hidden widths, and how its network is trained before formulas are extracted from it."""
+    """One task: sizes, hidden widths, and the training of its network."""
 
     name: str
     rows: int
@@ -49,7 +49,7 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Rows:
-    """Concepts in [0, 1], class numbers, and which rows are held out for choosing among candidate rules."""
+    """Concepts in [0, 1], class numbers, and the rows held out to choose among candidate rules."""
 
     concepts: Array
     labels: NDArray[np.int64]
@@ -65,7 +65,7 @@ class Rows:
 
 
 def generate(shape: Shape, seed: int = 0) -> Rows:
-    """The rows of a shape; a fifth of them is held out."""
+    """Return the rows of a shape; a fifth of them is held out."""
     rng = np.random.default_rng([seed, *shape.name.encode()])
     concepts, labels = _GENERATORS[shape.name](shape, rng)
     return Rows(concepts.astype(np.float32), labels.astype(np.int64), rng.random(shape.rows) < 0.2)

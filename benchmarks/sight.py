@@ -1,4 +1,4 @@
-"""Can the network see what boosted trees see? A committee of networks beside scikit-learn's HistGradientBoosting.
+"""Compare a committee of networks with scikit-learn's HistGradientBoosting.
 
     python benchmarks/sight.py [--only NAME ...] [--members 10] [--json FILE]
 
@@ -35,7 +35,7 @@ BAG = 0.6
 
 @dataclass(frozen=True)
 class Line:
-    """Both methods on one fold."""
+    """The scores of both methods on one fold."""
 
     task: str
     fold: int
@@ -47,7 +47,7 @@ class Line:
 
 
 def generated() -> Iterator[Task]:
-    """Two tables in which much depends on a category of 200 values."""
+    """Make two tables whose classes depend on a category of 200 values."""
     rng = np.random.default_rng(0)
     yield _folded("job titles, 200 values", *_job_titles(rng, 6_000))
     yield _folded("shops and goods, 200 values each", *_shops(rng, 8_000))
@@ -79,7 +79,7 @@ def _shops(rng: np.random.Generator, n_rows: int) -> tuple[pd.DataFrame, np.ndar
 
 
 def committee_probability(train: ConceptTable, unseen: ConceptTable, *, members: int, seed: int = 0) -> np.ndarray:
-    """The mean probability of networks trained on bags of the rows, `[rows, classes]`."""
+    """Return the mean probability of networks trained on bags of the rows, `[rows, classes]`."""
     model = EntropyClassifier()
     labels = np.asarray(train.labels)
     rng = np.random.default_rng(seed)
@@ -98,7 +98,7 @@ def committee_probability(train: ConceptTable, unseen: ConceptTable, *, members:
 
 
 def boosted_answers(task: Task, train: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """The classes that boosted trees give the rows of a fold; text is a category to them."""
+    """Return the answers of boosted trees on the rows of a fold; text is a category."""
     frame = task.frame.copy()
     for name, kind in frame.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind):
@@ -148,7 +148,7 @@ def main() -> None:
 
 
 def report(rows: list[Line]) -> None:
-    """One table: means over folds, and the paired difference with its standard error."""
+    """Return means over folds, and the paired difference with its standard error."""
     ours, theirs = (100 * np.array([getattr(row, name) for row in rows]) for name in ("committee", "boosting"))
     apart = ours - theirs
     error = apart.std(ddof=1) / len(apart) ** 0.5 if len(apart) > 1 else float("nan")

@@ -1,7 +1,7 @@
-"""Measure logiclens against torch_explain 1.5.1 in one run, and print the ratios beside the floors they must reach.
+"""Measure logiclens against torch_explain 1.5.1 in one run, and print the ratios with their floors.
 
-Each measurement is a process of its own in its own environment; both sides read the same rows, take turns, and use one
-thread. Times are CPU seconds.
+Each measurement has its own process and environment. Both sides read the same rows, take turns, and use one thread.
+Times are CPU seconds.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Line:
 
 
 class Bench:
-    """Runs workers in a folder of shared data."""
+    """Workers in a folder of shared data."""
 
     def __init__(self, folder: Path, limit: float) -> None:
         self.folder, self.limit = folder, limit
@@ -99,7 +99,7 @@ class Bench:
         return self.folder / f"{shape.name}.npz"
 
     def run(self, side: str, measurement: str, shape: Shape, *options: str) -> dict[str, Any]:
-        """One worker process; its last line of output is the result."""
+        """Run one worker process and return its last line of output."""
         weights = self.folder / f"{shape.name}_weights.npz"
         command = [str(INTERPRETER[side]), str(HERE / f"{side}.py"), measurement, "--shape", shape.name]
         command += ["--data", str(self.data(shape)), "--weights", str(weights), "--limit", str(self.limit), *options]
@@ -112,7 +112,7 @@ class Bench:
         return result
 
     def alternately(self, tasks: dict[str, Callable[[], dict[str, Any]]], repeat: int) -> dict[str, dict[str, Any]]:
-        """Every task once; the order turns round from one repeat to the next."""
+        """Run every task once; reverse the order in every repeat."""
         names = list(tasks) if repeat % 2 == 0 else list(tasks)[::-1]
         return {name: tasks[name]() for name in names}
 
@@ -172,7 +172,7 @@ def table(lines: list[Line]) -> str:
 
 
 def formulas_table(notes: dict[str, dict[str, Any]]) -> str:
-    """What was extracted: relevant concepts of the network; formulas, held-out accuracy and literals of each side."""
+    """Return relevant concepts, formulas, held-out accuracy and literals of each side."""
     rows = [["extracted", "relevant", "side", "formulas", "accuracy", "literals"]]
     for name, note in notes.items():
         for side in ("ours", "reference"):

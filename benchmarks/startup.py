@@ -1,10 +1,10 @@
-"""How long it takes to import: the package, the rules alone, rules loaded and predicting, the command line.
+"""Time imports: the package, the rules alone, loaded rules that predict, and the command line.
 
     python benchmarks/startup.py [--repeats 15]
 
-Each is a fresh process, beside one that does nothing; the difference is what the import costs. The goal for
-`import logiclens` is 0.15 s, with nothing heavy touched: the last column names what was loaded of torch, scikit-learn,
-pandas and scipy.
+Each runs in a fresh process and is compared with a process that does nothing; the difference is the cost of the
+import. The goal for `import logiclens` is 0.15 s without heavy libraries: the last column names which of torch,
+scikit-learn, pandas and scipy were loaded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOADED = f"import sys; print('loaded:', ','.join(m for m in {HEAVY} if m in sys.
 
 
 def programs(folder: Path) -> dict[str, str]:
-    """What is measured."""
+    """Return the measured programs."""
     rows = "{c: [1.0] * 1000 for c in rules.columns}"
     return {
         "nothing (Python itself)": "",
@@ -44,7 +44,7 @@ def programs(folder: Path) -> dict[str, str]:
 
 
 def measured(program: str) -> tuple[float, float, str]:
-    """Wall and CPU seconds of a fresh process, and what it loaded."""
+    """Return wall and CPU seconds of a fresh process, and the libraries it loaded."""
     import resource
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -65,7 +65,7 @@ def main() -> None:
         folder = _model(Path(scratch) / "model")
         found: dict[str, list[tuple[float, float, str]]] = {name: [] for name in programs(folder)}
         for _ in range(asked.repeats):
-            # In turns, so that a busy minute hurts all alike.
+            # In turns, so that other work on the machine affects all alike.
             for name, program in programs(folder).items():
                 found[name].append(measured(program))
     base = float(np.median([cpu for _, cpu, _ in found["nothing (Python itself)"]]))
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def _model(folder: Path) -> Path:
-    """A saved model to load."""
+    """Save a model to load."""
     import warnings
 
     from sklearn.datasets import load_breast_cancer

@@ -1,4 +1,4 @@
-"""Real tables split into clean folds: what has to be fitted is fitted on the training part of each."""
+"""Real tables in clean folds: preprocessing is fitted on the training part of each fold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from logiclens.concepts.splits import folds
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows as concepts, with their labels."""
+    """Concepts and labels of some rows."""
 
     concepts: pd.DataFrame
     labels: np.ndarray
@@ -31,7 +31,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """The rows that train, those that choose, and those that are only scored."""
+    """Training, validation and test rows."""
 
     train: Part
     validation: Part
@@ -39,7 +39,7 @@ class Fold:
 
 
 def data_folder() -> Path:
-    """The folder that $LOGICLENS_DATA names."""
+    """Return the folder that $LOGICLENS_DATA names."""
     folder = os.environ.get("LOGICLENS_DATA")
     if not folder or not Path(folder).is_dir():
         sys.exit("these tables are read from the folder that LOGICLENS_DATA names; it is not set, or not there.")
@@ -52,7 +52,7 @@ def mimic() -> Iterator[Fold]:
 
 
 def vdem() -> Iterator[Fold]:
-    """3,260 country-years, 14 annotated indices above 0.5, which all but define democracy: polyarchy above 0.5."""
+    """3,260 country-years, 14 annotated indices above 0.5, which almost define democracy: polyarchy above 0.5."""
     yield from _folds("vdem", data_folder())
 
 

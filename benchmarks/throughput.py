@@ -1,12 +1,11 @@
-"""Rows a second that a formula is evaluated on: packed columns, a plain NumPy expression, and a copy of the memory.
+"""Measure rows per second of evaluating a formula: packed columns, a NumPy expression, and a memory copy.
 
     .venv/bin/python benchmarks/throughput.py
 
-A formula of 10 cubes of 4 literals; the rows have 100 concepts, of which it uses 40, and the others are not made. NumPy
-gets each concept as a contiguous Boolean column, which is its best case, and evaluates `(a & ~b & …) | …` column by
-column. Packing is shown apart: it is paid once for a table, not once for a formula. The copy moves as many bytes as the
-packed columns of the formula have; nothing that reads them all can be faster. All take turns in one process, on one
-thread.
+The formula has 10 cubes of 4 literals. The rows have 100 concepts, of which only the 40 that it uses are made. NumPy
+gets each concept as a contiguous Boolean column, its best case, and evaluates `(a & ~b & …) | …` column by column.
+Packing is timed separately, because it is done once per table, not once per formula. The copy moves as many bytes as
+the packed columns of the formula have, which is a lower bound. All take turns in one process, on one thread.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ ASKED, SHARE = 5.0, 0.3
 
 
 def formula() -> DNF:
-    """Cubes that share no concept."""
+    """Return a formula whose cubes share no concept."""
     return DNF(Cube(Literal(f"c{CUBE * k + i}", positive=(k + i) % 3 > 0) for i in range(CUBE)) for k in range(N_CUBES))
 
 
 def plain(wanted: DNF, columns: dict[str, np.ndarray]) -> np.ndarray:
-    """What one would write in NumPy."""
+    """Evaluate the formula in plain NumPy."""
     fires = None
     for cube in wanted:
         held = None
@@ -49,7 +48,7 @@ def plain(wanted: DNF, columns: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def measure(sizes: Sequence[int], repeats: int) -> list[dict[str, Any]]:
-    """The speed of every way at every size, in rows a second."""
+    """Return the rows per second of every method at every size."""
     wanted = formula()
     names = list(wanted.concepts)
     found = []
@@ -68,7 +67,7 @@ def measure(sizes: Sequence[int], repeats: int) -> list[dict[str, Any]]:
             "packing alone": lambda: pack_columns(matrix),  # noqa: B023
             COPY: lambda: np.copyto(target, packed.words),  # noqa: B023
         }
-        # Short actions are called so often that the clock can see them.
+        # Repeat short actions until the clock can measure them.
         calls = {name: max(1, round(0.02 / max(cpu_seconds(action), 1e-6))) for name, action in actions.items()}
         rates: dict[str, list[float]] = {name: [] for name in actions}
         for _ in range(repeats):
@@ -80,7 +79,7 @@ def measure(sizes: Sequence[int], repeats: int) -> list[dict[str, Any]]:
 
 
 def markdown(found: list[dict[str, Any]]) -> str:
-    """One row for each way and size; the two that are asked for have a verdict."""
+    """Return one row per method and size; two of them have a verdict."""
     rows = [["rows", "what", "median, M rows/s", "min-max", "against NumPy", "of the copy", "verdict"]]
     for line in found:
         middle = {one["what"]: statistics.median(one["rows_a_second"]) for one in found if one["rows"] == line["rows"]}

@@ -1,4 +1,4 @@
-"""Why the paper's V-Dem tree does not reproduce: what a tree of depth 5 and a forest reach on every form of the data.
+"""Measure a tree of depth 5 and a forest on every form of V-Dem, because the paper's figures do not reproduce.
 
     LOGICLENS_DATA=... .venv/bin/python benchmarks/vdem_inputs.py
 
@@ -22,7 +22,7 @@ from tables import data_folder
 
 
 def forms() -> Iterator[tuple[str, pd.DataFrame | np.ndarray, np.ndarray]]:
-    """A name, inputs and labels."""
+    """Yield name, inputs and labels of each form."""
     dataset, folder = load("vdem", data_folder()), data_folder() / "vdem"
     yield "the 14 annotated concepts", dataset.concepts(dataset.all_rows).values, dataset.labels
     inputs = dataset.inputs

@@ -1,6 +1,6 @@
-"""The listing of the paper's appendix for seeds 0 to 9: which class gives XOR, which XNOR.
+"""Run the listing of the paper's appendix for seeds 0 to 9 and check that it gives XOR and XNOR.
 
-Once with one cross-entropy for both heads, as the listing has it, and once with a binary cross-entropy for each head.
+It runs once with one cross-entropy for both heads, as in the listing, and once with a binary cross-entropy per head.
 """
 
 from __future__ import annotations

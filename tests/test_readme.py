@@ -13,15 +13,21 @@ GUIDE = (ROOT / "docs" / "table.md").read_text()
 BOTTLENECK = (ROOT / "docs" / "bottleneck.md").read_text()
 BENCH = (ROOT / "docs" / "bench.md").read_text()
 SPEED = (ROOT / "docs" / "speed.md").read_text()
+EXACT = (ROOT / "docs" / "exact.md").read_text()
+METHOD = (ROOT / "docs" / "method.md").read_text()
 SNIPPETS = [
     snippet
-    for text in (README, GUIDE, BOTTLENECK, BENCH, SPEED)
+    for text in (README, GUIDE, BOTTLENECK, BENCH, SPEED, EXACT, METHOD)
     for snippet in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 ]
 
 
 def test_there_are_snippets():
     assert SNIPPETS
+
+
+def test_the_readme_has_at_most_150_lines():
+    assert len(README.splitlines()) <= 150
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS)
@@ -35,6 +41,6 @@ def test_snippet_runs_and_prints_what_it_says(snippet, capsys):
 
 def test_make_targets_named_in_the_documents_exist():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
-    for document in ("README.md", "CONTRIBUTING.md", "docs/speed.md", "benchmarks/README.md"):
+    for document in ("README.md", "CONTRIBUTING.md", "docs/speed.md", "docs/comparison.md", "benchmarks/README.md"):
         for target in re.findall(r"\bmake ([a-z-]+)", (ROOT / document).read_text()):
             assert target in targets, f"{document}: make {target}"

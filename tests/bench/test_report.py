@@ -533,7 +533,7 @@ def test_formulas_are_shortened_with_their_true_length(page, raw):
         assert table.cell(named(line.method, ""), "literals")["text"] == str(parse(line.value).n_literals)
         assert (literals > 12) == formula["text"].endswith("∨ …")
         assert len(re.findall(r"c\d", formula["text"])) <= 12
-    assert table.caption == "MIMIC-II under 'clean': the formula of 'lives' on each method's first fold."
+    assert table.caption == "MIMIC-II under 'clean': the formula of 'lives' on the first fold of each method."
 
 
 def test_the_first_cube_is_never_cut_away():
@@ -693,7 +693,7 @@ def test_what_the_header_says_is_shown(page):
     for wanted in ("0.1.0", "cores 2", "42"):
         assert wanted in text
     good = 2 * 3 * 8 * 4 + 2 + 2 * 2 * 4 + 2 * 3
-    assert f"{good + 6:,}, of which {good:,} ended well" in text
+    assert f"{good + 6:,}, of which {good:,} succeeded" in text
 
 
 @pytest.mark.parametrize(("folds", "told"), [(3, "50.00 ± 0.00<br>folds 2 of 3 |"), (2, "50.00 ± 0.00** ★ |")])
@@ -714,7 +714,7 @@ def test_remarks_are_on_what_was_run(tmp_path, protocol, leaks):
         maker.run((task, protocol, "tree", 0), [("model_accuracy", 0.5)])
     write_bench_report(maker.write(tmp_path))
     text = (tmp_path / "report" / "report.md").read_text("utf-8")
-    assert "all but define it" in text
+    assert "almost define it" in text
     assert "release v12; the paper had v10" in text
     assert ("The encoder has seen most test images" in text) == leaks
     assert ("What the authors' scripts do" in text) == leaks
@@ -746,7 +746,7 @@ def test_only_a_sweep(tmp_path):
     maker.run(("sweep:wine", "clean", "tau=1 lambda=0.001", 0), [("model_accuracy", 0.5)])
     maker.run(("sweep:wine", "clean", "tau=2 lambda=0.001", 0), [], "failed: no")
     assert len(write_bench_report(maker.write(tmp_path))) == 3
-    assert sections(tmp_path) == ["Sweep of settings", "What failed, was stopped or skipped"]
+    assert sections(tmp_path) == ["Sweep of settings", "Runs that failed, were stopped or skipped"]
     text = (tmp_path / "report" / "report.md").read_text("utf-8")
     assert "chosen |" not in text
     assert "| τ = 2, λ = 1e-3 | failed: no | failed: no | failed: no | – | – |" in text

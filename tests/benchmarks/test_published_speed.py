@@ -1,4 +1,4 @@
-"""What is published of speed is what the run wrote down: the tables, and the README's."""
+"""What is published of speed is what the run wrote down: the tables and the comparison."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def test_the_tables_say_what_was_measured(script: ModuleType, found: dict[str, o
     assert (RESULTS / "speed.md").read_text(encoding="utf-8") == script.markdown(found)
 
 
-def test_the_readme_shows_every_ratio_as_it_was_measured(script: ModuleType, found: dict[str, object]) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert script.readme_with(readme, found) == readme
+def test_the_comparison_shows_every_ratio_as_measured(script: ModuleType, found: dict[str, object]) -> None:
+    page = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+    assert script.page_with(page, found) == page
 
 
 def test_the_guide_to_scale_says_what_was_measured() -> None:

@@ -1,1 +1,1 @@
-"""The pages of the comparison: tables, figures and texts from the table of results."""
+"""The benchmark report: figures computed from the table of results, and Jinja templates that render them."""

@@ -1,4 +1,4 @@
-"""The figures of the benchmark report: length against error, times, and heat maps; the same bytes every time."""
+"""Charts of the benchmark report: literals against error, times, and heat maps. Equal data give equal bytes."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, MUTED, LINE = "#1c2530", "#566170", "#d5dbe2"
-"""Of a file; inside a page the colours of the page take their place."""
-# Not too light for a white page and not too dark for a black one. Marks tell apart what colours do not.
+"""Colours in files; the HTML page replaces them by its own."""
+# Readable on white and on black pages. Markers distinguish what colours do not.
 _COLOURS = ("#3b82c4", "#d9772b", "#2f9e5f", "#c2456b", "#8a63c9", "#a07a2c", "#2a9d9d", "#7d8794")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p")
 _WIDTH = 4.7
 _NAME = 31
-"""Letters of a name in a legend."""
+"""Characters of a name in a legend."""
 _SPAN = 20.0
-"""Where the largest is so many times the smallest, an axis is logarithmic."""
+"""An axis is logarithmic if its largest value is more than this many times the smallest."""
 _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none", "text.color": INK, "axes.labelcolor": MUTED, "axes.edgecolor": LINE, "axes.linewidth": 1.0,
     "xtick.color": MUTED, "ytick.color": MUTED, "font.size": 9.0, "axes.facecolor": "none", "axes.titlesize": 10.0,
@@ -41,7 +41,7 @@ _SETTINGS: dict[Any, Any] = {
 
 
 def pareto_chart(task: str, protocol: str, points: Sequence[Point], caption: str) -> Chart:
-    """Length against error of every method's formulas, with those joined that no other beats in both."""
+    """Draw literals against error of every method, and join the methods that no other dominates."""
     best = front(points)
     literals = [point.literals.mean for point in points]
     errors = [point.error.mean for point in points]
@@ -84,7 +84,7 @@ def pareto_chart(task: str, protocol: str, points: Sequence[Point], caption: str
 
 
 def time_chart(protocol: str, times: Mapping[str, Mapping[str, Estimate]], caption: str) -> Chart:
-    """Seconds of every method on every task, on a logarithmic scale."""
+    """Draw the seconds of every method on every task, on a logarithmic scale."""
     tasks = [task for task in _ordered_tasks(times) if any(task in held for held in times.values())]
 
     def draw() -> Figure:
@@ -125,7 +125,7 @@ def time_chart(protocol: str, times: Mapping[str, Mapping[str, Estimate]], capti
 def heat_map_chart(
     matrix: NDArray[np.float64], rows: Sequence[str], columns: Sequence[str], *, key: str, title: str, caption: str
 ) -> Chart:
-    """A matrix with its numbers."""
+    """Draw a matrix with its numbers."""
 
     def draw() -> Figure:
         return heat_map(
@@ -136,14 +136,14 @@ def heat_map_chart(
 
 
 def chart(draw: Callable[[], Figure], *, key: str, caption: str, label: str) -> Chart:
-    """What `draw` draws, as SVG and as PNG; `key` keeps its ids apart from those of other figures on a page."""
+    """Render a figure as SVG and PNG; `key` keeps its ids distinct from those of other charts on a page."""
     import matplotlib
 
     svg, png = io.StringIO(), io.BytesIO()
     with matplotlib.rc_context(), warnings.catch_warnings():
-        # The reader's own fonts are used: a letter that matplotlib's lacks is no matter.
+        # The page uses the reader's fonts, so letters that matplotlib's font lacks do not matter.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        # Not what the user's own settings make of it: the same table gives the same picture everywhere.
+        # Ignore the user's settings, so that equal data give the same chart everywhere.
         matplotlib.rcdefaults()
         matplotlib.rcParams.update({**_SETTINGS, "svg.hashsalt": key})
         figure = draw()
@@ -153,9 +153,9 @@ def chart(draw: Callable[[], Figure], *, key: str, caption: str, label: str) -> 
 
 
 def _look(name: str, known: Mapping[str, str]) -> dict[str, Any]:
-    """The colour and mark of a method or task, the same in every figure."""
+    """Return the colour and marker of a method or task, the same in every chart."""
     names = list(known)
-    # An unknown name has a look that depends on itself only.
+    # The look of an unknown name depends on the name only.
     place = names.index(name) if name in names else len(names) + sum(name.encode("utf-8"))
     return {
         "color": _COLOURS[place % len(_COLOURS)],
@@ -165,12 +165,12 @@ def _look(name: str, known: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _off(task: str, tasks: Sequence[str]) -> float:
-    """How far a mark stands from the line of its method, so that equal times do not hide each other."""
+    """Return the vertical offset of a marker, so that equal times do not hide each other."""
     return 0.3 * (tasks.index(task) / max(len(tasks) - 1, 1) - 0.5)
 
 
 def _scales(axes: Axes, literals: Sequence[float], errors: Sequence[float]) -> None:
-    """Logarithmic axes where values span orders; where there is a 0 among them, straight below the least other."""
+    """Use logarithmic axes for values over several orders of magnitude, linear below the least positive value."""
     from matplotlib.ticker import NullFormatter
 
     if _spans(literals):
@@ -192,7 +192,7 @@ def _spans(values: Sequence[float]) -> bool:
 
 
 def _number(value: float, _: object) -> str:
-    # matplotlib's own powers are mathematics, which names with dollar signs keep us from reading.
+    # matplotlib writes powers as mathematics, which is switched off because names may contain dollar signs.
     return f"{value:g}"
 
 
@@ -204,7 +204,7 @@ def _plain(axes: Axes) -> None:
 
 
 def _published_points(task: str) -> list[tuple[str, float, float]]:
-    """The paper's own methods: literals and error."""
+    """Return method, literals and error of the paper's own figures."""
     found = []
     for column, method in columns_of_paper(task).items():
         length = paper_figures().figure("complexity", task, column)

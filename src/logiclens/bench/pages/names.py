@@ -1,4 +1,4 @@
-"""What the benchmark report calls tasks, methods, protocols and metrics, and what has to be said beside the figures."""
+"""Display names of tasks, methods, protocols and metrics, and the remarks that accompany the figures."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from logiclens.bench.runs.results import SWEEP
 
 CLEAN, PAPER = "clean", "paper"
 OURS = "minimal"
-"""The method whose rules are shown in full."""
+"""The method whose rules the report shows in full."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One of the six: `scale` leads from the table to the unit it is read in, `of_rules` says black boxes have none."""
+    """A metric. `scale` converts the values of the table to `unit`; black boxes have no metric with `of_rules`."""
 
     name: str
     title: str
@@ -28,21 +28,21 @@ class Metric:
 METRICS = (
     Metric("model_accuracy", "Model accuracy", "%", 100.0, of_rules=False, meaning="on rows not seen in training"),
     Metric("explanation_accuracy", "Explanation accuracy", "%", 100.0,
-           meaning="macro-F1 of where the formula fires against the label, mean over classes (by firing, as in the "
-           "paper, whichever class the rules decide for); where concepts are predicted, the share of them that is "
-           "right stands below: a rule speaks of concepts as they are predicted, and training may bend them away from "
-           "their names; a method with a number of classes was run on a sample of these"),
+           meaning="macro-F1 of where the formula fires against the label, mean over classes (as in the paper, by "
+           "where formulas fire, not which class the rules decide); for predicted concepts, the share of correct "
+           "concepts is given below, because training may bend concepts away from their names; a method with a number "
+           "of classes was run on a sample of these"),
     Metric("complexity", "Complexity", "literals", lower_is_better=True,
-           meaning="literals of a formula as the method states it, mean over classes; a shorter one of the same "
-           "meaning may exist"),
+           meaning="literals of the formula as the method states it, mean over classes; a shorter formula with the "
+           "same meaning may exist"),
     Metric("fidelity", "Fidelity", "%", 100.0,
-           meaning="how often the formula fires just where the model answers its class, mean over classes (by firing); "
-           "a formula that never fires may agree often, so the macro-F1, the score of constant False and the number "
-           "of constant formulas stand below"),
+           meaning="share of rows on which the formula fires exactly if the model answers its class, mean over "
+           "classes; a formula that never fires may agree often, so the macro-F1, the score of constant False and the "
+           "number of constant formulas are given below"),
     Metric("consistency", "Consistency", "%", 100.0,
-           meaning="over the concepts in any fold's formula, the mean share of folds using them"),
+           meaning="over the concepts in any fold's formula, the mean share of folds that use them"),
     Metric("seconds", "Extraction time", "s", lower_is_better=True,
-           meaning="training and extraction together, by the clock; CPU time below; encoders of concepts do not count"),
+           meaning="wall-clock time of training and extraction, with CPU time below; encoders are not counted"),
 )  # fmt: skip
 
 TASKS: Mapping[str, str] = {
@@ -61,7 +61,7 @@ TASKS: Mapping[str, str] = {
     "parity": "Parity",
     "random-dnf": "Random DNF",
 }
-"""In the order they are shown."""
+"""In the order in which they are shown."""
 STUDIES = ("mimic2", "vdem", "mnist", "cub")
 """The four tasks of the paper."""
 
@@ -103,29 +103,29 @@ FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("single rules and small trees", _SMALL),
     ("further methods", tuple(method for method in METHODS if method not in {*_OF_PAPER, *_SMALL})),
 )
-"""How methods are spread over tables, so that none is too wide to read; unknown ones go into the last."""
+"""The methods of each table, so that no table is too wide; unknown methods go into the last."""
 
 PROTOCOLS: Mapping[str, str] = {
-    CLEAN: "no information from test rows reaches training. Validation rows choose the epoch; together with the "
-    "training rows they choose the rules and train the encoders",
-    PAPER: "the authors' choices as their scripts make them",
+    CLEAN: "no information from test rows reaches training. Validation rows choose the epoch; training and validation "
+    "rows together choose the rules and train the encoders",
+    PAPER: "the choices of the authors' scripts",
 }
 
 REMARKS: tuple[tuple[str, str | None, str], ...] = (
     ("mimic2", None, "Three columns (icu_los_day, iv_day_1, abg_count) may be known only after admission; "
      "'MIMIC-II, known early' leaves them out."),
-    ("vdem", None, "The target is half of api and half of mpi by definition, and both are among the concepts: the "
-     "concepts all but define it."),
+    ("vdem", None, "The target is defined as half of api and half of mpi, which are both concepts: the concepts almost "
+     "define it."),
     ("vdem", None, "The data are release v12; the paper had v10, with other rows and other indicators."),
     ("vdem", None, "The years of one country are nearly the same row, so random folds flatter every method; 'V-Dem, "
      "folds by country' keeps countries together."),
-    ("vdem-given", None, "The concepts are the annotated ones, not those predicted from low-level indicators; they all "
-     "but define the target."),
-    ("vdem-countries", None, "The data are release v12, and the concepts all but define the target."),
-    ("mnist", PAPER, "The encoder has seen test images: every image is there twice, and copies cross the split."),
+    ("vdem-given", None, "The concepts are the annotated ones, not those predicted from low-level indicators; they "
+     "almost define the target."),
+    ("vdem-countries", None, "The data are release v12, and the concepts almost define the target."),
+    ("mnist", PAPER, "The encoder has seen test images: every image occurs twice, and copies cross the split."),
     ("cub", PAPER, "The encoder has seen most test images."),
 )  # fmt: skip
-"""Task, protocol (None for every one) and what must be said of the data wherever its figures are shown."""
+"""Task, protocol (None for all) and a remark on the data that must accompany its figures."""
 
 SCRIPT_COLUMNS = ("mimic2", "vdem", "mnist", "cub")
 SCRIPT_TABLE: tuple[tuple[str, tuple[str, str, str, str]], ...] = (
@@ -140,43 +140,43 @@ SCRIPT_TABLE: tuple[tuple[str, tuple[str, str, str, str]], ...] = (
                  "ResNet10, 20 epochs", "a pretrained ResNet18 is the default; most test images trained it")),
 )  # fmt: skip
 SCRIPT_REMARKS = (
-    "LeakyReLU stands where the paper says ReLU.",
-    "The epoch with the best validation loss is saved and never restored.",
+    "They use LeakyReLU where the paper says ReLU.",
+    "They save the epoch with the best validation loss and never restore it.",
     "Only rows whose label and prediction agree (logit above 0.5) enter the truth table.",
     "Rules are ranked by macro-F1, not by support.",
-    "Literals are dropped greedily while the validation F1 does not fall; the paper does not mention it, and it makes "
-    "the formulas short.",
-    "The 'neural network' of the scripts is the entropy network without its loss; the paper's footnote says a plain "
-    "first layer. Which of the two made the table is not known.",
+    "They drop literals greedily while the validation F1 does not fall. The paper does not mention this step, which "
+    "makes the formulas short.",
+    "Their 'neural network' is the entropy network without its loss; the paper's footnote says a plain first layer. We "
+    "do not know which of the two made the table.",
 )
-"""What the authors' scripts do on every task and the paper does not say."""
+"""What the authors' scripts do on every task, beyond the paper's text."""
 
 _COLUMNS = {"entropy_net": "authors", "tree": "tree", "brl": "brl", "psi_net": "psi", "random_forest": "forest"}
 _NEURAL = {"mimic2": "mlp", "vdem": "mlp", "mnist": "direct", "cub": "direct"}
 
 
 def columns_of_paper(task: str) -> dict[str, str]:
-    """For each column of the paper's tables the method that reproduces it on a task."""
+    """Return, for each column of the paper's tables, the method that reproduces it on a task."""
     neural = {"neural_network": _NEURAL[task]} if task in _NEURAL else {}
     return {**_COLUMNS, **neural}
 
 
 def task_title(task: str) -> str:
-    """The name of a task; of a grid, that of the task it is on."""
+    """Return the display name of a task; a sweep has the name of its task."""
     return TASKS.get(task.removeprefix(SWEEP), task.removeprefix(SWEEP))
 
 
 def method_title(method: str) -> str:
-    """The name of a method, or its id."""
+    """Return the display name of a method, or its id if it has none."""
     return METHODS.get(method, method)
 
 
 def in_order(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-    """Names in the order of those known, each once; unknown ones after them, by the alphabet."""
+    """Return distinct names in the order of `known`, then unknown names in alphabetical order."""
     place = {name: i for i, name in enumerate(known)}
     return tuple(sorted(set(names), key=lambda name: (place.get(name, len(place)), name)))
 
 
 def family(method: str) -> str:
-    """The title of the tables that a method stands in."""
+    """Return the title of the tables that show a method."""
     return next((title for title, members in FAMILIES if method in members), FAMILIES[-1][0])

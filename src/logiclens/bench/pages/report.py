@@ -62,8 +62,8 @@ def bench_document(bench: Bench) -> Document:
         remarks(bench),
     )
     lead = (
-        "Every method on the same folds, with the six metrics of the paper; where the paper prints a figure, it stands "
-        f"beside ours. The paper: {paper_figures().source}"
+        "Every method was run on the same folds and measured by the six metrics of the paper. Figures that the paper "
+        f"prints are shown beside ours. The paper: {paper_figures().source}"
     )
     kept = tuple(pruned for section in sections if (pruned := section.pruned()))
     return Document("Benchmark of rule learners", lead, header_facts(bench), kept)
@@ -86,8 +86,8 @@ def _pareto(bench: Bench, protocol: str) -> Section:
             caption = f"{task_title(task)} under '{protocol}'. {front_words(found)}"
             charts.append(pareto_chart(task, protocol, found, caption))
     intro = Paragraph(
-        "Down and to the left is better. Bars are standard errors over folds; the dotted line joins the methods that "
-        "no other beats in both, whose names are bold; hollow marks are the paper's own figures."
+        "Down and to the left is better. Bars are standard errors over folds. The dotted line joins the methods that "
+        "no other dominates; their names are bold. Hollow markers are the paper's own figures."
     )
     return Section(f"{protocol}-pareto", "Length against error", (intro, *charts) if charts else ())
 
@@ -99,7 +99,7 @@ def _times(bench: Bench, protocol: str) -> Section:
         for task in tasks:
             if estimate := bench.estimate(Entry(task, protocol, method), METRICS[-1]):
                 times.setdefault(method, {})[task] = estimate
-    caption = f"Seconds to train and to extract, under '{protocol}'; hollow marks are the paper's, on another machine."
+    caption = f"Seconds to train and to extract under '{protocol}'. Hollow markers are the paper's, on another machine."
     return Section(f"{protocol}-time", "Time", (time_chart(protocol, times, caption),) if times else ())
 
 

@@ -88,7 +88,7 @@ def comparison(bench: Bench, protocol: str) -> Section:
         for entry in (entry for entry in texts if klass in texts[entry]):
             formula = ShownFormula.cut(bench.formula(entry, texts[entry][klass]), MOST_LITERALS)
             rows.append(Row.of(method_title(entry.method), formula, str(formula.n_literals)))
-        caption = f"{task_title(task)} under '{protocol}': the formula of '{klass}' on each method's first fold."
+        caption = f"{task_title(task)} under '{protocol}': the formula of '{klass}' on the first fold of each method."
         columns = ("method", "formula", "literals")
         tables.append(Table(f"{protocol}-formulas-{task}", caption, columns, tuple(rows), wide=True))
     return Section(f"{protocol}-formulas", "Formulas of all methods", tuple(tables))
@@ -108,7 +108,7 @@ def rule_tables(bench: Bench, protocol: str) -> Section:
             rows.append(Row.of(klass, shown, str(shown.n_literals), f"{same} of {len(others)}"))
         caption = (
             f"{task_title(entry.task)} under '{protocol}': the rule of each class on fold "
-            f"{runs[0].fold if runs else 0}, and how many folds found the same one."
+            f"{runs[0].fold if runs else 0}, and the number of folds with the same rule."
         )
         columns = ("class", "rule", "literals", "folds that agree")
         key, folded = f"{protocol}-rules-{entry.task}", len(rows) > MOST_ROWS_OPEN
@@ -119,7 +119,7 @@ def rule_tables(bench: Bench, protocol: str) -> Section:
 def header_facts(bench: Bench) -> Facts:
     """The number of runs, and every entry of the benchmark's header."""
     runs = [run for runs in bench.entries.values() for run in runs]
-    finished = f"{len(runs):,}, of which {sum(run.status == OK for run in runs):,} ended well"
+    finished = f"{len(runs):,}, of which {sum(run.status == OK for run in runs):,} succeeded"
     pairs = ((name, _header_text(value)) for name, value in bench.header.items() if name != "schema")
     return Facts((("finished runs", finished), *pairs))
 
@@ -131,10 +131,10 @@ def unfinished(bench: Bench) -> Section:
     for method, protocol, status, places in _grouped(statuses):
         kind, _, reason = status.partition(":")
         rows.append(Row.of(method_title(method), protocol, kind, reason.strip() or NOTHING, places))
-    caption = "Runs that did not end well. They have no figures in any table."
-    columns = ("method", "protocol", "what", "reason or limit", "tasks and folds")
+    caption = "Runs that did not succeed. They have no figures in any table."
+    columns = ("method", "protocol", "status", "reason or limit", "tasks and folds")
     table = Table("unfinished-runs", caption, columns, tuple(rows), wide=True)
-    return Section("unfinished", "What failed, was stopped or skipped", (table,))
+    return Section("unfinished", "Runs that failed, were stopped or skipped", (table,))
 
 
 def notes(bench: Bench) -> Section:
@@ -142,7 +142,7 @@ def notes(bench: Bench) -> Section:
     said = [(e, run.fold, note) for e in _in_order(bench) for run in bench.runs(e) for note in run.notes]
     rows = tuple(Row.of(method_title(method), *texts) for method, *texts in _grouped(said))
     columns = ("method", "protocol", "note", "tasks and folds")
-    table = Table("notes-table", "What methods said of their own runs.", columns, rows, wide=True)
+    table = Table("notes-table", "Notes of the methods on their own runs.", columns, rows, wide=True)
     return Section("notes", "Notes on single runs", (table,))
 
 
@@ -215,7 +215,7 @@ def reproduction(bench: Bench) -> Section:
     near = sum(not one.is_far for one in judged)
     intro = Paragraph(
         f"Of {len(judged)} figures with a standard error on both sides, {near} lie within {FAR:g} combined standard "
-        "errors of the paper's. Times were taken on other machines, so that their differences say little."
+        "errors of the paper's. Times were measured on other machines, so their differences say little."
     )
     tables = [_reproduction_table(metric, found) for metric, found in compared.items()]
     return Section("reproduction", "Reproduction", (intro, *tables) if tables else ())
@@ -250,7 +250,7 @@ def toy(bench: Bench) -> Section:
 
 
 def _first_stated(bench: Bench, entry: Entry) -> FoldRun | None:
-    """Return the first fold that ended well and states formulas."""
+    """Return the first successful fold that states formulas."""
     return next((run for run in bench.good(entry) if bench.formula_texts(run)), None)
 
 
@@ -302,8 +302,9 @@ def _reproduction_table(metric: Metric, compared: Iterable[Comparison]) -> Table
         figures = (estimate_text(one.ours, metric), published_text(one.theirs, metric), _signed(one.difference, 2))
         last = Cell(f"{apart} ◀" if one.is_far else apart, best=one.is_far)
         rows.append(Row.of(task_title(one.task), method_title(one.method), *figures, last, marked=one.is_far))
+    source = paper_figures().tables[metric.name].source
     caption = (
-        f"{metric.title} ({metric.unit}) under 'paper' beside the paper ({paper_figures().tables[metric.name].source})."
+        f"{metric.title} ({metric.unit}) under 'paper' compared with the paper ({source})."
         f" The last column gives the difference in combined standard errors; ◀ marks those above {FAR:g}."
     )
     columns = ("task", "method", "ours", "the paper", "difference", "in standard errors")
@@ -332,10 +333,10 @@ def _sweep_table(bench: Bench, task: str, protocol: str) -> Table:
         cells += [Cell(estimate_text(estimate, _SWEPT[0])) for estimate in estimates]
         name = f"τ = {setting[0]:g}, λ = {_power(setting[1])}" if setting else method
         rows.append(Row.of(f"{name} ← chosen" if method == chosen else name, *cells, marked=method == chosen))
-    figures = f" The paper's figures in italics ({paper_figures().sweep_source})." if any_paper else ""
+    figures = f" The paper's figures are in italics ({paper_figures().sweep_source})." if any_paper else ""
     caption = (
-        f"Settings on {task_title(base_task)} under '{protocol}', mean ± standard error over folds. Chosen is the "
-        f"largest sum of model and explanation accuracy on the validation rows.{figures}"
+        f"Settings on {task_title(base_task)} under '{protocol}', mean ± standard error over folds. The chosen "
+        f"setting has the largest sum of model and explanation accuracy on the validation rows.{figures}"
     )
     columns = (
         "setting", "model accuracy (%)", "explanation accuracy (%)", "complexity (literals)",
@@ -381,7 +382,7 @@ def _recovered(bench: Bench, entry: Entry) -> Table:
     rows = [Row.of(f"seed {run.fold}", *line) for run, line in zip(runs, texts, strict=True)]
     whole = [sum(text == f"{_N_FORMULAS} of {_N_FORMULAS}" for text in column) for column in zip(*texts, strict=True)]
     rows.append(Row.of("seeds with all four", *(Cell(f"{count} of {len(runs)}", best=True) for count in whole)))
-    caption = f"Formulas of C that mean what they should, of {_N_FORMULAS}, by seed and by how they are extracted."
+    caption = f"Correct formulas of C, of {_N_FORMULAS}, by seed and extraction method."
     heads = [method_title(way.removeprefix(_RECOVERED)) for way in ways]
     return Table(f"toy-{entry.protocol}-recovered", caption, ("seed", *heads), tuple(rows) if ways else ())
 

@@ -1,4 +1,4 @@
-"""Figures from the table of results: means, standard errors, formulas, and methods that no other dominates."""
+"""Figures computed from the table of results: means, standard errors, formulas and the Pareto front."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from logiclens.metrics.scores import Consistency, consistency, standard_error
 
 @dataclass(frozen=True, order=True)
 class Entry:
-    """A method on a task under a protocol: what has one cell in a table."""
+    """A method on a task under a protocol: one cell of a table."""
 
     task: str
     protocol: str
@@ -38,7 +38,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class FoldRun:
-    """One fold of an entry: its metrics as text, its notes, and its status."""
+    """One fold of an entry: its metrics as text, its notes and its status."""
 
     fold: int
     status: str
@@ -48,7 +48,7 @@ class FoldRun:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over folds with its standard error, which a single fold does not have."""
+    """A mean over folds with its standard error; a single fold has none."""
 
     mean: float
     standard_error: float | None
@@ -66,57 +66,57 @@ class Bench:
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """The protocols that any task was run under."""
+        """The protocols of all entries, in display order."""
         return in_order((entry.protocol for entry in self.entries), PROTOCOLS)
 
     def tasks(self, protocol: str) -> tuple[str, ...]:
-        """The tasks with folds that were run under a protocol."""
+        """Return the tasks that were run under a protocol, without sweeps and the toy task."""
         found = (entry.task for entry in self.entries if entry.protocol == protocol)
         return in_order((task for task in found if task != TOY and not task.startswith(SWEEP)), TASKS)
 
     def methods(self, protocol: str, tasks: Iterable[str]) -> tuple[str, ...]:
-        """The methods that were tried on any of these tasks."""
+        """Return the methods that were run on any of these tasks."""
         wanted = set(tasks)
         found = (entry for entry in self.entries if entry.protocol == protocol and entry.task in wanted)
         return in_order((entry.method for entry in found), METHODS)
 
     def runs(self, entry: Entry) -> tuple[FoldRun, ...]:
-        """The folds of an entry, whatever came of them; none where it was not tried."""
+        """Return all folds of an entry, whatever their status; none if it was not run."""
         return self.entries.get(entry, ())
 
     def good(self, entry: Entry) -> tuple[FoldRun, ...]:
-        """The folds that ended well: only they have figures."""
+        """Return the successful folds; only these have figures."""
         return tuple(run for run in self.runs(entry) if run.status == OK)
 
     def planned(self, entry: Entry) -> int:
-        """How many folds there should be: as the header says, else as many as any method has on the task."""
+        """Return the planned number of folds: that of the header, else the largest of any method on the task."""
         stated = self.header.get("folds")
         return stated if isinstance(stated, int) else self.most_folds(entry)
 
     def most_folds(self, entry: Entry) -> int:
-        """How many folds ended well for the method that has most on this task, under this protocol."""
+        """Return the largest number of successful folds of any method on this task and protocol."""
         same = (e for e in self.entries if (e.task, e.protocol) == (entry.task, entry.protocol))
         return max((len(self.good(e)) for e in same), default=0)
 
     def is_black_box(self, protocol: str, method: str) -> bool:
-        """Whether a method states no formulas; of one that is not known, the runs tell."""
+        """Return whether a method states no formulas; for an unknown method, its runs decide."""
         if method in METHODS:
             return method in BLACK_BOXES
         good = [r for e in self.entries if (e.protocol, e.method) == (protocol, method) for r in self.good(e)]
         return bool(good) and not any(metric.startswith(FORMULA) for run in good for metric in run.metrics)
 
     def is_sample(self, entry: Entry) -> bool:
-        """Whether a method was run on some of the classes only, so that its figures are not for comparison."""
+        """Return whether a method was run on a sample of the classes; its figures are then not comparable."""
         return any("classes" in run.metrics for run in self.good(entry))
 
     def values(self, entry: Entry, metric: str) -> tuple[float, ...]:
-        """A metric fold by fold, as the table has it; folds that lack it are left out."""
+        """Return the values of a metric in the successful folds that have it, unscaled."""
         texts = [(run, run.metrics[metric]) for run in self.good(entry) if metric in run.metrics]
         values = [_number(text, f"{metric} of {_words(entry)}, fold {run.fold}") for run, text in texts]
         return tuple(value for value in values if math.isfinite(value))
 
     def estimate(self, entry: Entry, metric: Metric) -> Estimate | None:
-        """A metric in the unit it is read in; None where no fold has it."""
+        """Return the mean of a metric in its unit; None if no fold has it."""
         if metric.name == "consistency":
             agreed = self.consistency(entry)
             known = agreed is not None and math.isfinite(agreed.value)
@@ -124,7 +124,7 @@ class Bench:
         return mean_of([metric.scale * value for value in self.values(entry, metric.name)])
 
     def consistency(self, entry: Entry) -> Consistency | None:
-        """How much the folds' formulas have in common, over the classes that every fold has; None below two folds."""
+        """Return the consistency of the folds' formulas, over the classes of all folds; None below two folds."""
         if entry not in self._agreed:
             self._agreed[entry] = self._consistency(entry)
         return self._agreed[entry]
@@ -137,11 +137,11 @@ class Bench:
         return consistency([[self.formula(entry, held[klass]) for klass in shared] for held in texts])
 
     def formula_texts(self, run: FoldRun) -> dict[str, str]:
-        """The formula of each class, as text."""
+        """Return the formula of each class as text."""
         return {name.removeprefix(FORMULA): text for name, text in run.metrics.items() if name.startswith(FORMULA)}
 
     def formula(self, entry: Entry, text: str) -> DNF:
-        """The formula that a text of an entry states; each text is read once."""
+        """Parse a formula of an entry; each text is parsed once."""
         if text not in self._read:
             try:
                 self._read[text] = parse(text)
@@ -151,7 +151,7 @@ class Bench:
 
 
 def read_bench(folder: Path) -> Bench:
-    """The runs of a folder, with its header where there is one."""
+    """Read the runs and the header of a folder."""
     results = read_results(folder)
     if not results.lines:
         raise LogicLensError(f"{folder} holds no finished run to report on: run the benchmark into it first.")
@@ -159,7 +159,7 @@ def read_bench(folder: Path) -> Bench:
 
 
 def mean_of(values: Sequence[float]) -> Estimate | None:
-    """The mean of some folds; None of none."""
+    """Return the mean and standard error of some values; None if there are none."""
     if not values:
         return None
     error = standard_error(values) if len(values) > 1 else None
@@ -167,7 +167,7 @@ def mean_of(values: Sequence[float]) -> Estimate | None:
 
 
 def status_words(status: str) -> str:
-    """What came of a run, as a reader says it.
+    """Return the status of a run in words.
 
     >>> status_words("stopped: 600 s"), status_words("skipped: not installed"), status_words("failed: no rows")
     ('stopped after 600 s', 'not installed', 'failed: no rows')
@@ -182,12 +182,12 @@ def status_words(status: str) -> str:
 
 
 def outcomes(runs: Iterable[FoldRun]) -> tuple[tuple[str, int], ...]:
-    """What came of the runs that did not end well, and of how many each, in the order they came."""
+    """Return each status of unsuccessful runs in words, with the number of runs, in order of appearance."""
     return tuple(Counter(status_words(run.status) for run in runs if run.status != OK).items())
 
 
 def fold_words(folds: Sequence[int]) -> str:
-    """Numbers of folds, with those in a row as a range.
+    """Return fold numbers as text, with consecutive numbers as a range.
 
     >>> fold_words([0, 1, 2, 4])
     '0–2, 4'
@@ -202,7 +202,7 @@ def fold_words(folds: Sequence[int]) -> str:
 
 
 def setting_of(method: str) -> tuple[float, float] | None:
-    """The temperature and the entropy weight that an id of a grid names; None for any other id.
+    """Return the temperature and entropy weight in the id of a sweep; None for any other id.
 
     >>> setting_of("tau=4 lambda=1e-06")
     (4.0, 1e-06)
@@ -240,20 +240,20 @@ _METRIC = {metric.name: metric for metric in METRICS}
 
 @dataclass(frozen=True)
 class Point:
-    """A method by the length of its formulas (literals) and by their error (100 − explanation accuracy)."""
+    """A method with the literals of its formulas and their error (100 − explanation accuracy)."""
 
     method: str
     literals: Estimate
     error: Estimate
 
     def dominates(self, other: Point) -> bool:
-        """Whether it is at least as good in both, and better in one."""
+        """Return whether it is at least as good in both and better in one."""
         mine, theirs = (self.literals.mean, self.error.mean), (other.literals.mean, other.error.mean)
         return mine != theirs and mine[0] <= theirs[0] and mine[1] <= theirs[1]
 
 
 def points(bench: Bench, task: str, protocol: str) -> tuple[Point, ...]:
-    """A point for each method with formulas on a task."""
+    """Return one point per method with formulas on a task."""
     found = []
     for method in bench.methods(protocol, [task]):
         entry = Entry(task, protocol, method)
@@ -266,18 +266,18 @@ def points(bench: Bench, task: str, protocol: str) -> tuple[Point, ...]:
 
 
 def front(all_points: Sequence[Point]) -> tuple[Point, ...]:
-    """Those that no other dominates, the shortest first."""
+    """Return the points that no other dominates, the shortest first."""
     kept = [one for one in all_points if not any(other.dominates(one) for other in all_points)]
     return tuple(sorted(kept, key=lambda point: (point.literals.mean, point.error.mean, point.method)))
 
 
 def front_words(all_points: Sequence[Point]) -> str:
-    """Which methods are dominated, each by one of those that are not."""
+    """Say which methods are dominated, and by which method of the front."""
     kept = front(all_points)
     told = f"Not dominated: {_names(kept)}."
     beaten: dict[str, list[Point]] = {}
     for one in all_points:
-        # Of those that beat it, the one with the least error.
+        # Of the points that dominate it, the one with the least error.
         by = [other for other in kept if other.dominates(one)]
         if by:
             beaten.setdefault(method_title(by[-1].method), []).append(one)
@@ -286,5 +286,5 @@ def front_words(all_points: Sequence[Point]) -> str:
 
 
 def _names(some: Sequence[Point]) -> str:
-    """Methods in a sentence; their names have commas."""
+    """Join the names of methods by semicolons, because names contain commas."""
     return "; ".join(method_title(point.method) for point in some)

@@ -1,4 +1,4 @@
-"""The six tables of the paper: a row for each task, a column for each method, the paper's figures beside ours."""
+"""The six tables of metrics: one row per task, one column per method, with the paper's figures beside ours."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from logiclens.words import shortened
 
 NOT_RUN, NOTHING = "not run", "–"
 _LONGEST_REASON = 60
-"""Letters of a reason in a cell; the whole reason stands in the list of what did not end well."""
+"""Characters of a reason in a cell; the table of unsuccessful runs has the whole reason."""
 _STANDS_FOR_PAPER = ("authors", "paper", "minimal")
-"""The column beside which the paper's entropy network stands: the first of these that was run."""
+"""The first of these methods that was run shows the paper's figures of the entropy network."""
 _Companion = tuple[str, Metric, int]
 _COMPANIONS: dict[str, tuple[_Companion, ...]] = {
     "fidelity": (
@@ -34,19 +34,19 @@ _COMPANIONS: dict[str, tuple[_Companion, ...]] = {
     "complexity": (("classes", Metric("classes", "", ""), 0),),
     "seconds": (("classes", Metric("classes", "", ""), 0), ("CPU", Metric("cpu_seconds", "", "s"), 2)),
 }
-"""What stands below a figure, so that nobody is misled by it: name, metric, decimals."""
+"""Small print below the figures of a metric: label, metric, decimals."""
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best methods of one row: of rule learners, of black boxes, and of all."""
+    """The best methods of one row, in their group (rule learners or black boxes) and overall."""
 
     in_group: frozenset[str] = frozenset()
     overall: frozenset[str] = frozenset()
 
 
 def six_tables(bench: Bench, protocol: str) -> tuple[Section, ...]:
-    """One section per metric, with one table per family of methods."""
+    """Return one section per metric, with one table per family of methods."""
     methods = bench.methods(protocol, bench.tasks(protocol))
     families = [(title, [method for method in methods if family(method) == title]) for title, _ in FAMILIES]
     return tuple(
@@ -63,7 +63,7 @@ def six_tables(bench: Bench, protocol: str) -> tuple[Section, ...]:
 
 
 def figure_text(mean: float, error: float | None, metric: Metric) -> str:
-    """A figure as the paper prints it; a time that two decimals would make 0.00 has more.
+    """Format a figure as the paper does; short times get more decimals.
 
     >>> figure_text(79.0512, 1.35, METRICS[0]), figure_text(0.00123, None, METRICS[5])
     ('79.05 ± 1.35', '0.0012')
@@ -75,17 +75,17 @@ def figure_text(mean: float, error: float | None, metric: Metric) -> str:
 
 
 def estimate_text(estimate: Estimate | None, metric: Metric) -> str:
-    """Our figure, or a dash."""
+    """Format our figure, or return a dash."""
     return NOTHING if estimate is None else figure_text(estimate.mean, estimate.standard_error, metric)
 
 
 def published_text(figure: PublishedFigure | None, metric: Metric) -> str:
-    """The paper's figure, or a dash."""
+    """Format the paper's figure, or return a dash."""
     return NOTHING if figure is None else figure_text(figure.mean, figure.standard_error, metric)
 
 
 def best_of(bench: Bench, task: str, protocol: str, metric: Metric) -> Best:
-    """Which methods are best as printed; equals share it. Who lacks folds that another has does not compete."""
+    """Return the best methods by printed figure, with ties; methods that lack folds do not compete."""
     groups: dict[bool, dict[str, float]] = {False: {}, True: {}}
     for method in bench.methods(protocol, [task]):
         entry = Entry(task, protocol, method)
@@ -129,7 +129,7 @@ def _has_column(bench: Bench, protocol: str, metric: Metric, tasks: Sequence[str
 
 
 def _published(metric: Metric, task: str, methods: Sequence[str]) -> dict[str, PublishedFigure]:
-    """For each method the figure of the paper that stands beside it."""
+    """Return the figure of the paper for each method that shows one."""
     found = {}
     for column, method in columns_of_paper(task).items():
         stands = [m for m in _STANDS_FOR_PAPER if m in methods] if column == "entropy_net" else [method]
@@ -155,13 +155,13 @@ def _cell(bench: Bench, entry: Entry, metric: Metric, best: Best, published: Pub
         estimate_text(estimate, metric),
         tuple(lines),
         best=entry.method in best.in_group,
-        # Only the table with both groups needs to tell the best of its group from the best of all.
+        # Only this table has both groups, so that the best of a group may not be the best of all.
         star=not metric.of_rules and entry.method in best.overall,
     )
 
 
 def _why_nothing(bench: Bench, entry: Entry) -> str:
-    """What stands where there is no figure: a dash where runs ended well and have no such figure."""
+    """Return the text of a cell without a figure: a dash if successful runs lack the figure."""
     if bench.good(entry):
         return NOTHING
     return "; ".join(shortened(words, _LONGEST_REASON) for words, _ in outcomes(bench.runs(entry))) or NOT_RUN
@@ -181,12 +181,12 @@ def _short_outcomes(bench: Bench, entry: Entry) -> list[str]:
 
 
 def _caption(protocol: str, metric: Metric, title: str) -> str:
-    spread = "" if metric.name == "consistency" else "; mean ± standard error over folds"
+    spread = "" if metric.name == "consistency" else " Figures are mean ± standard error over folds."
     direction = "lowest" if metric.lower_is_better else "highest"
-    best = f"the {direction} of all methods under this protocol in bold"
+    best = f"The {direction} figure of all methods under this protocol is bold"
     if not metric.of_rules:
-        best = f"the {direction} of all rule learners and of all black boxes in bold, of all methods with a star"
+        best = f"The {direction} figures of rule learners and of black boxes are bold; the best of all has a star"
     return (
-        f"{metric.title} ({metric.unit}) under '{protocol}', {title}: {metric.meaning}{spread}; {best}; the paper's "
-        "figure in italics."
+        f"{metric.title} ({metric.unit}) under '{protocol}', {title}: {metric.meaning}.{spread} {best}. The paper's "
+        "figures are in italics."
     )
