@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import fmean
 from typing import Any
 
@@ -176,3 +177,153 @@ def consistency(runs: Sequence[Sequence[DNF | Complement]], column_of: Mapping[s
     shares = [class_consistency(formulas, column_of) for formulas in zip(*runs, strict=True)]
     known = [share for share in shares if share is not None]
     return Consistency(fmean(known) if known else float("nan"), left_out=len(shares) - len(known))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """Formulas and the rows they are scored on; `fires`, `labels` and `answers` are matrices [rows, classes]."""
+
+    formulas: Sequence[DNF | Complement]
+    fires: NDArray[np.bool_]
+    labels: ArrayLike
+    answers: ArrayLike
+    weight: ArrayLike | None = None
+
+    @cached_property
+    def fidelity(self) -> Fidelity:
+        """How often formulas and network agree."""
+        return fidelity(self.formulas, self.fires, self.answers, self.weight)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: what it is called, how it is read, and how it is computed.
+
+    Attributes:
+        key: its name in code and in tables of results.
+        name: its name in print.
+        unit: what it is read in; a metric in `%` is a share in [0, 1] until it is printed.
+        definition: what it measures, in one sentence.
+        main: whether it has tables of its own; the paper's six have.
+        lower_is_better: whether a lower value is better.
+        decimals: how many are printed.
+        of_rules: whether only methods that state rules have it.
+        of_samples: whether a method that explains a sample of the classes has it.
+        below: keys of the metrics that it is printed below, so that these are not misread.
+        label: its name there.
+        score: computes it from scored rows; None where it is measured elsewhere.
+    """
+
+    key: str
+    name: str
+    unit: str
+    definition: str
+    main: bool = False
+    lower_is_better: bool = False
+    decimals: int = 2
+    of_rules: bool = True
+    of_samples: bool = True
+    below: tuple[str, ...] = ()
+    label: str = ""
+    score: Callable[[ScoredRows], float] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def title(self) -> str:
+        """The name with a capital letter."""
+        return self.name[:1].upper() + self.name[1:]
+
+    @property
+    def scale(self) -> float:
+        """What a value is multiplied by to be read in the unit."""
+        return 100.0 if self.unit == "%" else 1.0
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "model_accuracy", "model accuracy", "%", "on rows not seen in training", main=True, of_rules=False,
+        of_samples=False,
+    ),
+    Metric(
+        "final_model_accuracy", "model accuracy, last test", "%", "model accuracy on rows that no fold used",
+        below=("model_accuracy",), label="last test",
+    ),
+    Metric(
+        "explanation_accuracy", "explanation accuracy", "%",
+        "macro-F1 of where the formula fires against the label, mean over classes (by firing, as in the paper, "
+        "whichever class the rules decide for); where concepts are predicted, the share of them that is right stands "
+        "below: a rule speaks of concepts as they are predicted, and training may bend them away from their names; a "
+        "method with a number of classes was run on a sample of these",
+        main=True, score=lambda rows: explanation_accuracy(rows.fires, rows.labels, rows.weight),
+    ),
+    Metric(
+        "classes", "classes", "", "how many classes a method explained, where these are a sample", decimals=0,
+        below=("explanation_accuracy", "complexity", "seconds"), label="classes",
+    ),
+    Metric(
+        "concept_accuracy", "concepts right", "%", "share of the predicted concepts that are right", decimals=1,
+        below=("explanation_accuracy",), label="concepts right",
+    ),
+    Metric(
+        "final_explanation_accuracy", "explanation accuracy, last test", "%",
+        "explanation accuracy on rows that no fold used", below=("explanation_accuracy",), label="last test",
+    ),
+    Metric(
+        "recovered", "true formulas found", "", "classes whose formula is the one the rows were drawn from",
+        decimals=1, below=("explanation_accuracy",), label="true formulas found",
+    ),
+    Metric(
+        "complexity", "complexity", "literals",
+        "literals of a formula as the method states it, mean over classes; a shorter one of the same meaning may exist",
+        main=True, lower_is_better=True, score=lambda rows: complexity(rows.formulas),
+    ),
+    Metric(
+        "fidelity", "fidelity", "%",
+        "how often the formula fires just where the model answers its class, mean over classes (by firing); a formula "
+        "that never fires may agree often, so the macro-F1, the score of constant False and the number of constant "
+        "formulas stand below",
+        main=True, of_samples=False, score=lambda rows: rows.fidelity.accuracy,
+    ),
+    Metric(
+        "fidelity_macro_f1", "fidelity, macro-F1", "%",
+        "macro-F1 of where the formula fires against the model's answer",
+        of_samples=False, below=("fidelity",), label="macro-F1", score=lambda rows: rows.fidelity.macro_f1,
+    ),
+    Metric(
+        "fidelity_constant_false", "fidelity of constant False", "%", "fidelity of formulas that never fire",
+        of_samples=False, below=("fidelity",), label="constant False", score=lambda rows: rows.fidelity.constant_false,
+    ),
+    Metric(
+        "constant_formulas", "constant formulas", "a fold", "classes whose formula is True or False", decimals=1,
+        lower_is_better=True, below=("fidelity",), label="constant formulas",
+        score=lambda rows: rows.fidelity.constant_formulas,
+    ),
+    Metric(
+        "soft_agreement", "agreement with the soft network", "%",
+        "share of rows that the exact network classes as the soft network did",
+    ),
+    Metric(
+        "consistency", "consistency", "%",
+        "over the concepts in any fold's formula, the mean share of folds using them",
+        main=True,
+    ),
+    Metric(
+        "seconds", "extraction time", "s",
+        "training and extraction together, by the clock; CPU time below; encoders of concepts do not count",
+        main=True, lower_is_better=True,
+    ),
+    Metric(
+        "cpu_seconds", "CPU time", "s", "training and extraction together, in seconds of a processor",
+        lower_is_better=True, below=("seconds",), label="CPU",
+    ),
+    Metric("validation_accuracy", "model accuracy, validation", "%", "model accuracy on the validation rows"),
+    Metric(
+        "validation_explanation_accuracy", "explanation accuracy, validation", "%",
+        "explanation accuracy on the validation rows",
+    ),
+)  # fmt: skip
+"""Every metric in the order of the tables; cross-validation, the sheet and the bench read this list."""
+
+
+def metric_named(key: str) -> Metric:
+    """Return the metric of a key."""
+    return next(metric for metric in METRICS if metric.key == key)

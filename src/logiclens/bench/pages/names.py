@@ -3,47 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from logiclens.bench.runs.results import SWEEP
+from logiclens.metrics import scores
+from logiclens.metrics.scores import Metric
 
 CLEAN, PAPER = "clean", "paper"
 OURS = "minimal"
 """The method whose rules are shown in full."""
 
 
-@dataclass(frozen=True)
-class Metric:
-    """One of the six: `scale` leads from the table to the unit it is read in, `of_rules` says black boxes have none."""
-
-    name: str
-    title: str
-    unit: str
-    scale: float = 1.0
-    lower_is_better: bool = False
-    of_rules: bool = True
-    meaning: str = ""
-
-
-METRICS = (
-    Metric("model_accuracy", "Model accuracy", "%", 100.0, of_rules=False, meaning="on rows not seen in training"),
-    Metric("explanation_accuracy", "Explanation accuracy", "%", 100.0,
-           meaning="macro-F1 of where the formula fires against the label, mean over classes (by firing, as in the "
-           "paper, whichever class the rules decide for); where concepts are predicted, the share of them that is "
-           "right stands below: a rule speaks of concepts as they are predicted, and training may bend them away from "
-           "their names; a method with a number of classes was run on a sample of these"),
-    Metric("complexity", "Complexity", "literals", lower_is_better=True,
-           meaning="literals of a formula as the method states it, mean over classes; a shorter one of the same "
-           "meaning may exist"),
-    Metric("fidelity", "Fidelity", "%", 100.0,
-           meaning="how often the formula fires just where the model answers its class, mean over classes (by firing); "
-           "a formula that never fires may agree often, so the macro-F1, the score of constant False and the number "
-           "of constant formulas stand below"),
-    Metric("consistency", "Consistency", "%", 100.0,
-           meaning="over the concepts in any fold's formula, the mean share of folds using them"),
-    Metric("seconds", "Extraction time", "s", lower_is_better=True,
-           meaning="training and extraction together, by the clock; CPU time below; encoders of concepts do not count"),
-)  # fmt: skip
+METRICS: tuple[Metric, ...] = tuple(metric for metric in scores.METRICS if metric.main)
+"""The metrics that have tables of their own."""
 
 TASKS: Mapping[str, str] = {
     "mimic2": "MIMIC-II",

@@ -11,7 +11,7 @@ from typing import Any
 from logiclens.bench.pages.blocks import Block, Cell, Document, Facts, Paragraph, Picture, Points, Section, Table, slug
 from logiclens.bench.pages.figures import INK, LINE, MUTED, pareto_picture, time_picture
 from logiclens.bench.pages.latex import latex
-from logiclens.bench.pages.names import METRICS, PROTOCOLS, task_title
+from logiclens.bench.pages.names import PROTOCOLS, task_title
 from logiclens.bench.pages.sections import (
     case_studies,
     comparison,
@@ -28,6 +28,7 @@ from logiclens.bench.pages.summary import Bench, Entry, Estimate, front_words, p
 from logiclens.bench.pages.tables import six_tables
 from logiclens.bench.runs.published import paper_figures
 from logiclens.errors import LogicLensError
+from logiclens.metrics.scores import metric_named
 from logiclens.report.page import require_report
 from logiclens.report.result import write_whole
 
@@ -229,7 +230,7 @@ def _pareto(bench: Bench, protocol: str) -> Section:
 
 
 def _times(bench: Bench, protocol: str) -> Section:
-    seconds = METRICS[-1]
+    seconds = metric_named("seconds")
     tasks = bench.tasks(protocol)
     times: dict[str, dict[str, Estimate]] = {}
     for method in bench.methods(protocol, tasks):

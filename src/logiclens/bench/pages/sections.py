@@ -23,7 +23,6 @@ from logiclens.bench.pages.names import (
     SCRIPT_TABLE,
     STUDIES,
     TASKS,
-    Metric,
     columns_of_paper,
     in_order,
     method_title,
@@ -34,6 +33,7 @@ from logiclens.bench.pages.tables import NOTHING, estimate_text, published_text
 from logiclens.bench.runs.published import PublishedFigure, PublishedSetting, paper_figures
 from logiclens.bench.runs.results import FORMULA, OK, SWEEP, TOY
 from logiclens.formula.dnf import DNF
+from logiclens.metrics.scores import Metric, metric_named
 from logiclens.words import percent
 
 MOST_LITERALS = 12
@@ -237,7 +237,7 @@ def _said(value: Any) -> str:
 
 FAR = 2.0
 """A difference of more combined standard errors than this is marked."""
-_SWEPT = tuple(m for m in METRICS if m.name in ("model_accuracy", "explanation_accuracy", "complexity"))
+_SWEPT = tuple(m for m in METRICS if m.key in ("model_accuracy", "explanation_accuracy", "complexity"))
 _VALIDATION = ("validation_accuracy", "validation_explanation_accuracy")
 
 
@@ -276,7 +276,7 @@ def comparisons(bench: Bench, metric: Metric) -> tuple[Comparison, ...]:
     found = []
     for task in STUDIES:
         for column, method in columns_of_paper(task).items():
-            theirs = paper_figures().figure(metric.name, task, column)
+            theirs = paper_figures().figure(metric.key, task, column)
             entry = Entry(task, PAPER, method)
             ours = bench.estimate(entry, metric)
             if theirs and ours and not bench.is_sample(entry):
@@ -328,13 +328,13 @@ def _table(metric: Metric, found: tuple[Comparison, ...]) -> Table:
             Cell(f"{apart} ◀" if one.is_far else apart, best=one.is_far),
         )
         rows.append(Row(task_title(one.task), cells, marked=one.is_far))
-    source = paper_figures().tables[metric.name].source
+    source = paper_figures().tables[metric.key].source
     caption = (
         f"{metric.title} ({metric.unit}) under 'paper' beside the paper ({source}). "
         f"The last column gives the difference in combined standard errors; ◀ marks those above {FAR:g}."
     )
     columns = ("task", "method", "ours", "the paper", "difference", "in standard errors")
-    return Table(f"reproduction-{metric.name}", caption, columns, tuple(rows))
+    return Table(f"reproduction-{metric.key}", caption, columns, tuple(rows))
 
 
 def _signed(value: float, digits: int) -> str:
@@ -378,7 +378,7 @@ def _sweep(bench: Bench, task: str, protocol: str) -> list[Block]:
 
 def _swept(bench: Bench, entry: Entry, metric: Metric, published: PublishedSetting | None) -> Cell:
     estimate = bench.estimate(entry, metric)
-    lines = [] if published is None else [("paper", published_text(getattr(published, metric.name), metric))]
+    lines = [] if published is None else [("paper", published_text(getattr(published, metric.key), metric))]
     if estimate is None:
         return Cell("; ".join(words for words, _ in outcomes(bench.runs(entry))) or NOTHING, tuple(lines), faint=True)
     planned = bench.planned(entry)
@@ -388,7 +388,7 @@ def _swept(bench: Bench, entry: Entry, metric: Metric, published: PublishedSetti
 
 
 def _validated(bench: Bench, entry: Entry, name: str) -> Cell:
-    return Cell(estimate_text(bench.estimate(entry, Metric(name, "", "%", 100.0)), _SWEPT[0]))
+    return Cell(estimate_text(bench.estimate(entry, metric_named(name)), _SWEPT[0]))
 
 
 MODELS = {
