@@ -1,4 +1,4 @@
-"""The six metrics of the paper: functions on arrays and formulas."""
+"""The six metrics of the paper as functions on arrays and formulas, and the list of all metrics."""
 
 from logiclens.metrics.scores import METRICS as METRICS
 from logiclens.metrics.scores import Consistency as Consistency

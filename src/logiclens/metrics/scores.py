@@ -1,7 +1,7 @@
-"""The six metrics of the paper as functions on arrays, and the companions that keep fidelity honest.
+"""The six metrics of the paper as functions on arrays, their companions, and the one list of metrics.
 
 `fires[r, i]` says whether the formula of class i holds on row r, `labels[r, i]` whether row r has class i, and
-`answers[r, i]` whether the network answers class i. `weight` counts rows; all of them return shares in [0, 1].
+`answers[r, i]` whether the network answers class i. `weight` counts rows. Shares lie in [0, 1].
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from logiclens.formula.dnf import DNF, Complement
 
 
 def accuracy(truth: ArrayLike, prediction: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """The weighted share of rows on which two answers agree; with several labels per row, all must agree.
+    """Return the weighted share of rows on which two answers agree; with several labels per row, all must agree.
 
     >>> accuracy([0, 1, 1], [0, 1, 0])
     0.6666666666666666
@@ -35,9 +35,9 @@ def accuracy(truth: ArrayLike, prediction: ArrayLike, weight: ArrayLike | None =
 
 
 def macro_f1(truth: ArrayLike, prediction: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """The mean of the F1 scores of yes and of no, for one yes/no question.
+    """Return the mean of the F1 scores of yes and no, for one yes/no question.
 
-    An answer that neither side ever gives is left out of the mean.
+    The mean leaves out an answer that neither side gives.
 
     >>> macro_f1([True, True, False], [True, False, False])
     0.6666666666666666
@@ -55,7 +55,7 @@ def macro_f1(truth: ArrayLike, prediction: ArrayLike, weight: ArrayLike | None =
 def macro_f1_of_counts(
     both: ArrayLike, only_truth: ArrayLike, only_prediction: ArrayLike, neither: ArrayLike
 ) -> NDArray[np.float64]:
-    """`macro_f1` from the four cells of the 2 × 2 table; arrays give one score for each entry."""
+    """Return `macro_f1` from the four cells of the 2 × 2 table; arrays give one score per entry."""
     tp, fn, fp, tn = (np.asarray(cell, dtype=np.float64) for cell in (both, only_truth, only_prediction, neither))
     wrong = fn + fp
     yes_seen, no_seen = 2 * tp + wrong > 0, 2 * tn + wrong > 0
@@ -66,14 +66,14 @@ def macro_f1_of_counts(
 
 
 def explanation_accuracy(fires: ArrayLike, labels: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """For each class the macro-F1 of (formula fires) against (label is the class); the mean over classes."""
+    """Return the macro-F1 of (formula fires) against (label is the class), averaged over classes."""
     return _mean_over_classes(macro_f1, labels, fires, weight)
 
 
 def complexity(formulas: Iterable[DNF | Complement]) -> float:
-    """Literals of a formula summed over its cubes; the mean over classes. `True` and `False` count 0.
+    """Return the literals of a formula, summed over its cubes and averaged over classes. `True` and `False` count 0.
 
-    A complement counts the literals of the formula that it refers to.
+    A complement counts the literals of the formula it refers to.
     """
     lengths = [formula.n_literals for formula in formulas]
     if not lengths:
@@ -83,9 +83,9 @@ def complexity(formulas: Iterable[DNF | Complement]) -> float:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """How often formulas and network agree, and what must be known to judge it.
+    """How often formulas and network agree, with the numbers needed to judge it.
 
-    With many classes a formula that never fires already agrees nearly always: `constant_false` says how nearly.
+    With many classes, formulas that never fire already agree with the network on most rows: `constant_false`.
     """
 
     accuracy: float
@@ -97,7 +97,7 @@ class Fidelity:
 def fidelity(
     formulas: Iterable[DNF | Complement], fires: ArrayLike, answers: ArrayLike, weight: ArrayLike | None = None
 ) -> Fidelity:
-    """Accuracy of (formula fires) against (network answers this class), mean over classes, with its companions."""
+    """Return the accuracy of (formula fires) against (network answers the class), averaged over classes."""
     listed, never = list(formulas), np.zeros_like(np.asarray(answers, dtype=np.bool_))
     agreement = _mean_over_classes(accuracy, answers, fires, weight)
     if never.shape[1] != len(listed):
@@ -111,7 +111,7 @@ def fidelity(
 
 
 def standard_error(values: ArrayLike) -> float:
-    """The standard error of the mean over folds (n − 1 in the variance); 0 for a single value.
+    """Return the standard error of the mean over folds (n − 1 in the variance); 0 for a single value.
 
     >>> round(standard_error([1.0, 2.0, 3.0]), 4)
     0.5774
@@ -133,7 +133,7 @@ def _mean_over_classes(
 
 
 def _checked_weight(truth: NDArray[Any], prediction: NDArray[Any], weight: ArrayLike | None) -> NDArray[np.float64]:
-    """One weight for each row of two answers of one shape."""
+    """Return one weight per row; raise an error if the two answers differ in shape."""
     if truth.shape != prediction.shape or truth.ndim not in (1, 2):
         raise LogicLensError(
             f"two answers must have one shape to be compared, got {truth.shape} and {prediction.shape}."
@@ -148,17 +148,17 @@ def _checked_weight(truth: NDArray[Any], prediction: NDArray[Any], weight: Array
 
 @dataclass(frozen=True)
 class Consistency:
-    """The mean over classes, and how many classes were left out because none of their formulas uses a concept."""
+    """The mean over classes, and the number of classes left out because their formulas use no concept."""
 
     value: float
     left_out: int
 
 
 def class_consistency(formulas: Sequence[DNF | Complement], column_of: Mapping[str, str] | None = None) -> float | None:
-    """Over the concepts used in any of one class's formulas, the mean share of formulas using them.
+    """Return the mean share of a class's formulas that use a concept, over the concepts that any of them uses.
 
-    None where no formula uses a concept. Where cuts are fitted anew in each run, concepts carry other numbers in their
-    names and cannot recur: `column_of` then says which raw column each concept was cut from, and columns are compared.
+    Return None if no formula uses a concept. If each run fits its own cuts, names of concepts differ between runs; pass
+    `column_of`, the raw column of each concept, to compare columns instead.
 
     >>> from logiclens.formula import Literal
     >>> class_consistency([Literal("a") | Literal("b"), Literal("a") | DNF.false])
@@ -166,12 +166,12 @@ def class_consistency(formulas: Sequence[DNF | Complement], column_of: Mapping[s
     """
     named = column_of or {}
     used = Counter(column for f in formulas for column in {named.get(concept, concept) for concept in f.concepts})
-    # Whole numbers until the last step: the order of the concepts, which is a set's, must not move the last digit.
+    # Integers until the last step, so that the arbitrary order of the set does not change the last digit.
     return used.total() / (len(used) * len(formulas)) if used else None
 
 
 def consistency(runs: Sequence[Sequence[DNF | Complement]], column_of: Mapping[str, str] | None = None) -> Consistency:
-    """The paper's consistency: `runs[k][i]` is the formula of class i in run k. NaN where no class uses a concept."""
+    """Return the paper's consistency, NaN if no class uses a concept; `runs[k][i]` is class i's formula in run k."""
     if len({len(run) for run in runs}) != 1:
         raise LogicLensError("every run must have one formula for each of the same classes, and there must be a run.")
     shares = [class_consistency(formulas, column_of) for formulas in zip(*runs, strict=True)]
