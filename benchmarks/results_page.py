@@ -18,6 +18,7 @@ from logiclens.bench.pages.sections import comparisons
 from logiclens.bench.pages.summary import Bench, Entry, front, points, read_bench
 from logiclens.bench.pages.tables import estimate_text, published_text
 from logiclens.formula.text import parse
+from logiclens.metrics.scores import Metric, metric_named
 
 ROOT = Path(__file__).parent.parent
 RESULTS, PAGE, README = ROOT / "benchmarks" / "results", ROOT / "docs" / "results.md", ROOT / "README.md"

@@ -42,6 +42,7 @@ def six_tables(bench: Bench, protocol: str) -> Section:
 def figure_text(mean: float, error: float | None, metric: Metric) -> str:
     """A figure as the paper prints it; a time that two decimals would make 0.00 has more.
 
+    >>> from logiclens.metrics.scores import metric_named
     >>> figure_text(79.0512, 1.35, metric_named("fidelity")), figure_text(0.00123, None, metric_named("seconds"))
     ('79.05 ± 1.35', '0.0012')
     """
