@@ -38,9 +38,9 @@ def one_fold(fold: Fold, **settings: object) -> dict[str, float]:
     refits = [head.refit is not None for head in explanation.certified]
     return {
         "accuracy": 100 * accuracy(fold.test.labels, model.predict(fold.test.concepts)),
-        "F1": 100 * scores.explanation_accuracy,
-        "literals": scores.complexity,
-        "fidelity": 100 * scores.fidelity.accuracy,
+        "F1": 100 * scores["explanation_accuracy"],
+        "literals": scores["complexity"],
+        "fidelity": 100 * scores["fidelity"],
         "refitted": 100 * float(np.mean(refits)) if refits else float("nan"),
         "several fire": 100 * firing.several / firing.total,
         "none fires": 100 * firing.none / firing.total,

@@ -13,17 +13,18 @@ from pathlib import Path
 
 from reasons import DIFFERS, REASONS
 
-from logiclens.bench.pages.names import METRICS, Metric, method_title, task_title
+from logiclens.bench.pages.names import METRICS, method_title, task_title
 from logiclens.bench.pages.sections import comparisons
 from logiclens.bench.pages.summary import Bench, Entry, front, points, read_bench
 from logiclens.bench.pages.tables import estimate_text, published_text
 from logiclens.formula.text import parse
+from logiclens.metrics.scores import Metric, metric_named
 
 ROOT = Path(__file__).parent.parent
 RESULTS, PAGE, README = ROOT / "benchmarks" / "results", ROOT / "docs" / "results.md", ROOT / "README.md"
-SIX = {metric.name: metric for metric in METRICS}
-FINAL = Metric("final_model_accuracy", "", "%", 100.0), Metric("final_explanation_accuracy", "", "%", 100.0)
-CONCEPTS = Metric("concept_accuracy", "", "%", 100.0)
+SIX = {metric.key: metric for metric in METRICS}
+FINAL = metric_named("final_model_accuracy"), metric_named("final_explanation_accuracy")
+CONCEPTS = metric_named("concept_accuracy")
 SHOWN = ("minimal", "exact", "labels", "joint", "torch_explain", "authors", "tree", "brl", "psi", "ripper",
          "column-generation", "figs", "rule-list", "rrl", "stump", "tree-3", "tree-4", "best-3", "forest", "logistic",
          "mlp", "ebm", "direct")  # fmt: skip
@@ -220,7 +221,7 @@ def _leak(bench: Bench) -> str:
 
 
 def _reproduction(bench: Bench) -> str:
-    every = [(metric, one) for metric in METRICS for one in comparisons(bench, metric) if metric.name != "seconds"]
+    every = [(metric, one) for metric in METRICS for one in comparisons(bench, metric) if metric.key != "seconds"]
     judged = [(metric, one) for metric, one in every if one.in_errors is not None]
     far = [(metric, one) for metric, one in judged if one.is_far]
     if not judged:
@@ -232,7 +233,7 @@ def _reproduction(bench: Bench) -> str:
         "| figure | ours | paper | in combined errors | why |", "| --- | --- | --- | --- | --- |",
     ]  # fmt: skip
     for metric, one in far:
-        key = (metric.name, one.task, one.method)
+        key = (metric.key, one.task, one.method)
         name = f"{metric.title}, {task_title(one.task)}, {method_title(one.method)}"
         apart = "–" if one.in_errors is None or math.isinf(one.in_errors) else f"{one.in_errors:+.1f}"
         figures = [estimate_text(one.ours, metric), published_text(one.theirs, metric), apart]

@@ -158,7 +158,7 @@ def shortened(text: str, length: int) -> str:
 
 
 def who_decides(rules: Mapping[str, Any], names: Sequence[str]) -> str:
-    """How the rules of all classes come to one answer, from `rules` as JSON keeps them.
+    """Return the sentence that says how the rules of all classes give one answer; `rules` is as in JSON.
 
     >>> who_decides({"multilabel": False, "resolve": "order", "order": [1, 0], "otherwise": 0, "classes": []}, "ab")
     'The first that applies decides: b, then a; otherwise a.'

@@ -49,7 +49,8 @@ def by_brute_force(counts: list[list[list[float]]], most: int) -> list[int]:
     """Again and again the cut that is worth most in its part, the parts being what earlier cuts left."""
 
     def sums(start: int, stop: int) -> list[list[float]]:
-        return [[sum(c[t][k] for c in counts[start:stop]) for k in range(len(counts[0][t]))] for t in range(len(counts[0]))]  # fmt: skip
+        classes, targets = range(len(counts[0][0])), range(len(counts[0]))
+        return [[sum(count[t][k] for count in counts[start:stop]) for k in classes] for t in targets]
 
     cuts: list[int] = []
     while len(cuts) < most:

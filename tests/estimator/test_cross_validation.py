@@ -56,7 +56,7 @@ def test_folds_report_the_metrics_of_unseen_rows():
             [formula.evaluate(fold.model.concepts(fold.test)) for formula in fold.explanation.formulas], axis=1
         )
         agree = np.mean([fires[:, i] == (answers == name) for i, name in enumerate(("high", "low"))])
-        assert fold.scores.fidelity.accuracy == pytest.approx(agree)
+        assert fold.scores["fidelity"] == pytest.approx(agree)
     assert metrics["model accuracy"].mean == pytest.approx(100 * np.mean([fold.model_accuracy for fold in results]))
     assert metrics["explanation accuracy"].mean > 85
     # One column decides and every fold finds it, whatever its cuts are called there.

@@ -11,7 +11,7 @@ from logiclens.report.view import recurrences
 from logiclens.words import count_text, figure, interval, percent, share_words, who_decides
 
 if TYPE_CHECKING:
-    from logiclens.estimator.cross_validation import Metric
+    from logiclens.estimator.cross_validation import MetricOverFolds
 
 
 def bar(share: float, width: int = 20) -> str:
@@ -109,7 +109,7 @@ def print_confusion(printer: Printer, table: Mapping[str, Any]) -> None:
         printer.out.print(f"  {first.ljust(widths[0])}  {numbers}", markup=False, highlight=False)
 
 
-def print_metrics(printer: Printer, metrics: Sequence[Metric], n_folds: int) -> None:
+def print_metrics(printer: Printer, metrics: Sequence[MetricOverFolds], n_folds: int) -> None:
     """Mean and standard error over folds."""
     printer.say(f"Over {n_folds} folds, on rows that neither trained the network nor chose a cut or a rule:\n", hang=0)
     for metric in metrics:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,24 +20,26 @@ from logiclens.explain.result import Explanation
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.metrics.scores import (
+    METRICS,
     Consistency,
-    Fidelity,
+    Metric,
+    ScoredRows,
     accuracy,
-    complexity,
     consistency,
-    explanation_accuracy,
-    fidelity,
+    metric_named,
     standard_error,
 )
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Explanation accuracy and fidelity of one explanation on some rows, with complexity."""
+    """One explanation on some rows: the value of each metric that is scored, by its key."""
 
-    explanation_accuracy: float
-    fidelity: Fidelity
-    complexity: float
+    values: Mapping[str, float]
+
+    def __getitem__(self, key: str) -> float:
+        """The value of one metric."""
+        return self.values[key]
 
 
 def fires(formulas: Sequence[DNF | Complement], rows: PackedRows) -> NDArray[np.bool_]:
@@ -49,12 +51,8 @@ def fires(formulas: Sequence[DNF | Complement], rows: PackedRows) -> NDArray[np.
 def score_formulas(formulas: Sequence[DNF | Complement], reading: Reading) -> Scores:
     """How true formulas are on the rows of a reading: against its labels and against the network."""
     fired = fires(formulas, PackedRows.of(reading.bits, reading.table.names))
-    targets = reading.targets()
-    return Scores(
-        explanation_accuracy(fired, targets, reading.table.weight),
-        fidelity(formulas, fired, reading.yes, reading.table.weight),
-        complexity(formulas),
-    )
+    rows = ScoredRows(formulas, fired, reading.targets(), reading.yes, reading.table.weight)
+    return Scores({metric.key: metric.score(rows) for metric in METRICS if metric.score is not None})
 
 
 def fit_together(
@@ -93,13 +91,23 @@ class FoldResult:
 
 
 @dataclass(frozen=True)
-class Metric:
-    """Mean and standard error of a metric over folds, in the unit it is read in."""
+class MetricOverFolds:
+    """Mean and standard error of a metric over folds, in its unit; `note` says how it was measured here."""
 
-    name: str
+    metric: Metric
     mean: float
     standard_error: float
-    unit: str
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the metric, with the note."""
+        return ", ".join(filter(None, (self.metric.name, self.note)))
+
+    @property
+    def unit(self) -> str:
+        """What the mean is read in."""
+        return self.metric.unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,23 +117,23 @@ class CrossValidation:
     folds: tuple[FoldResult, ...]
     consistency: Consistency
 
-    def metrics(self) -> tuple[Metric, ...]:
-        """The six metrics, with the companions of fidelity behind it."""
-        scores = [fold.scores for fold in self.folds]
-        columns: list[tuple[str, list[float], str]] = [
-            ("model accuracy", [100 * fold.model_accuracy for fold in self.folds], "%"),
-            ("explanation accuracy", [100 * s.explanation_accuracy for s in scores], "%"),
-            ("complexity", [s.complexity for s in scores], "literals"),
-            ("fidelity", [100 * s.fidelity.accuracy for s in scores], "%"),
-            ("fidelity, macro-F1", [100 * s.fidelity.macro_f1 for s in scores], "%"),
-            ("fidelity of constant False", [100 * s.fidelity.constant_false for s in scores], "%"),
-            ("constant formulas", [float(s.fidelity.constant_formulas) for s in scores], "a fold"),
-            ("extraction time, with training", [fold.seconds for fold in self.folds], "s"),
-        ]
+    def metrics(self) -> tuple[MetricOverFolds, ...]:
+        """The metrics of the list that folds have, then the time and what only all folds together have."""
+        found = [_over_folds("model_accuracy", [fold.model_accuracy for fold in self.folds])]
+        for key in self.folds[0].scores.values:
+            found.append(_over_folds(key, [fold.scores.values[key] for fold in self.folds]))
+        found.append(_over_folds("seconds", [fold.seconds for fold in self.folds], "with training"))
         if all(fold.explanation.soft_agreement is not None for fold in self.folds):
-            columns.append(("agreement with the soft network", [100 * fold.soft_agreement for fold in self.folds], "%"))
-        found = [Metric(name, float(np.mean(v)), standard_error(v), unit) for name, v, unit in columns]
-        return (*found, Metric("consistency, of columns", 100 * self.consistency.value, float("nan"), "%"))
+            found.append(_over_folds("soft_agreement", [fold.soft_agreement for fold in self.folds]))
+        metric = metric_named("consistency")
+        consistent = MetricOverFolds(metric, metric.scale * self.consistency.value, float("nan"), "of columns")
+        return (*found, consistent)
+
+
+def _over_folds(key: str, values: Sequence[float], note: str = "") -> MetricOverFolds:
+    metric = metric_named(key)
+    scaled = [metric.scale * value for value in values]
+    return MetricOverFolds(metric, float(np.mean(scaled)), standard_error(scaled), note)
 
 
 def cross_validate(

@@ -29,7 +29,7 @@ def to_english(rules: Any) -> str:
 
 
 def _who_decides(rules: RuleSet) -> list[str]:
-    """What a person must know to apply the sentences together."""
+    """Return the sentence that says which class decides."""
     if rules.multilabel:
         return ["Each sentence stands for itself."]
     if any(rule.is_complement for rule in rules.rules):
@@ -53,7 +53,7 @@ def _resolution(rules: RuleSet) -> str:
 
 
 def _recurrences(rules: RuleSet) -> list[str]:
-    """A sentence for each cube that says how often it recurs, where that is known."""
+    """Return one sentence per cube with its recurrence, where that is known."""
     return [
         f"{rule.name} if {_condition(cube, rules)}: {words}."
         for rule in rules.rules

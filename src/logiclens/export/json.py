@@ -1,4 +1,4 @@
-"""Rules as JSON text: written in a published form, read back equal, and refused where they are not rules."""
+"""Rules as JSON text with a published schema. What is written is read back equal; anything else is refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from logiclens.formula.rule_set import RuleSet
 
 
 def to_json(rules: Any, *, indent: int | None = 2) -> str:
-    """The rules as JSON text, in the form that `rules_schema()` describes; `from_json` reads them back equal.
+    """Return the rules as JSON text that follows `rules_schema()`; `from_json` reads them back equal.
 
     >>> from logiclens.formula import Rule, parse
     >>> from logiclens.formula.predicate import Predicate
@@ -28,7 +28,7 @@ def to_json(rules: Any, *, indent: int | None = 2) -> str:
 
 
 def to_dict(rules: Any) -> dict[str, Any]:
-    """The rules, or those of an explanation or an exact model, as dictionaries, lists, texts, numbers and Booleans."""
+    """Return the rules of a rule set, explanation or exact model as plain dictionaries and lists."""
     return record.to_dict(rules_of(rules))
 
 
@@ -38,7 +38,7 @@ def from_dict(data: Any) -> RuleSet:
 
 
 def from_json(text: str) -> RuleSet:
-    """The rules that a JSON text holds.
+    """Read rules from JSON text; raise `LogicLensError` if the text is not a rule set.
 
     >>> from_json('{"kind": "recipe"}')
     Traceback (most recent call last):
@@ -58,7 +58,7 @@ def from_json(text: str) -> RuleSet:
 
 
 def rules_schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of what `to_json` writes."""
+    """Return the JSON schema (draft 2020-12) of the text that `to_json` writes."""
     schema: dict[str, Any] = json.loads(resources.files(__package__).joinpath("ruleset.schema.json").read_text("utf-8"))
     compared = schema["$defs"]["predicate"]["allOf"][1]["then"]["properties"]["value"]["anyOf"]
     forms = ", or ".join(kind.json_words for kind in TEXT_FORMS)

@@ -1,4 +1,4 @@
-"""Rules as a block of LaTeX."""
+"""Rules as LaTeX formulas."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _RELATIONS = {">=": r"\geq", ">": ">", "<=": r"\leq", "<": "<", "==": "="}
 
 
 def to_latex(rules: Any) -> str:
-    r"""The formulas of all classes, with what their concepts mean, as an `align*` block (needs amsmath, textcomp).
+    r"""Return the formulas of all classes on the raw columns, as an `align*` block (needs amsmath and textcomp).
 
-    Where it is known how often cubes recur, those that recur in less than half of the bags are marked with a dagger.
+    A dagger marks cubes that recur in fewer than half of the bags, where recurrence is known.
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.rule_set import Rule
@@ -33,7 +33,7 @@ def to_latex(rules: Any) -> str:
     rules = rules_of(rules)
     in_order = rules.resolve == "order" and len(rules.order) > 1
     stated = [rules.rules[place] for place in rules.order] if in_order else rules.rules
-    # A complement has no formula of its own: it is what is left.
+    # A complement has no formula of its own; it is printed as "otherwise".
     lines = [
         rf"{_text(rule.name)} &\leftarrow {_disjunction(rule, rules)}" for rule in stated if not rule.is_complement
     ]
@@ -50,13 +50,13 @@ def to_latex(rules: Any) -> str:
 
 
 def _disjunction(rule: Rule, rules: RuleSet) -> str:
-    # One cube a line, so that a long formula does not run off the page.
+    # One cube per line, so that a long formula fits on the page.
     cubes = [_conjunction(cube, rules, len(rule.cubes)) + _mark(rule, place) for place, cube in enumerate(rule.cubes)]
     return " \\\\\n  &\\phantom{{}\\leftarrow{}} \\lor ".join(cubes) or r"\bot"
 
 
 def _mark(rule: Rule, place: int) -> str:
-    """A dagger behind a cube that recurs in less than half of the bags, and in how many."""
+    """Return a dagger and the number of bags for a cube that recurs in fewer than half of them."""
     count = rule.counts[place]
     return "" if count is None or recurs(count, rule.bags) else rf" \quad \text{{\dag\ {count} of {rule.bags}}}"
 
@@ -88,5 +88,5 @@ def _number(text: str) -> str:
 
 
 def _text(name: str) -> str:
-    """A name in `\\text`, escaped as formulas escape it."""
+    """Return a name in `\\text`, escaped as in formulas."""
     return format_formula(Literal(name), "latex") if name else r"\text{}"

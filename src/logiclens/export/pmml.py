@@ -1,4 +1,4 @@
-"""Rules as PMML, the XML that scoring engines read; dates become numbers that every engine compares alike."""
+"""Rules as PMML, the XML format of scoring engines. Dates become numbers, which all engines compare in the same way."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WITHIN = {">=": "greaterOrEqual", ">": "greaterThan", "<=": "lessOrEqual", "<":
 
 
 def derived_name(column: str, part: str, columns: Collection[str]) -> str:
-    """The name of a derived field, which no column has: `part` is `"in full"`, `"day"` or `"time"`."""
+    """Return a name for a derived field that no column has; `part` is `"in full"`, `"day"` or `"time"`."""
     name = f"{column} ({part})"
     while name in columns:
         name += "'"
@@ -32,7 +32,7 @@ def derived_name(column: str, part: str, columns: Collection[str]) -> str:
 
 
 def derived_fields(column: str, columns: Collection[str]) -> list[ET.Element]:
-    """The fields that are derived from a column of dates."""
+    """Return the fields that are derived from a column of dates."""
     in_full, day, time = (derived_name(column, part, columns) for part in ("in full", "day", "time"))
     length = _apply("stringLength", _field(column))
     rest = _apply(
@@ -50,7 +50,7 @@ def derived_fields(column: str, columns: Collection[str]) -> list[ET.Element]:
 
 
 def date_comparison(predicate: Predicate, positive: bool, columns: Collection[str]) -> ET.Element:
-    """A comparison with a date, or its negation; a missing date fails the one and satisfies the other."""
+    """Return a comparison with a date, or its negation; a missing date fails the first and satisfies the second."""
     operator = predicate.operator if positive else _OPPOSITE[predicate.operator]
     day, time = (derived_name(predicate.column, part, columns) for part in ("day", "time"))
     point = predicate.kind.point(predicate.value)
@@ -111,16 +111,15 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def to_pmml(rules: Any, *, target: str = "prediction") -> str:
-    """A PMML 4.4 document with a `RuleSetModel` that answers as the rules do: the first rule that fires decides.
+    """Return a PMML 4.4 document whose `RuleSetModel` predicts as the rules do: the first rule that fires decides.
 
-    Readers of PMML have no missing whole number or Boolean to answer with. So where a row may stay undecided (no
-    `otherwise`, or `resolve="none"`), labels that are not texts are written as texts.
+    PMML has no missing integer or Boolean. So if a row may stay undecided (no `otherwise`, or `resolve="none"`), all
+    labels are written as text.
 
-    A date is a text in ISO form, such as `2021-03-01` or `2021-03-01T12:30`, in universal time: engines differ in what
-    they make of PMML's own types for dates. A column of which no more is asked than whether it is missing is read as
-    text too, and there `NaN` is a missing value.
+    A date is ISO text in universal time, such as `2021-03-01` or `2021-03-01T12:30`, because engines disagree about
+    PMML's own date types. A column that is only tested for missing values is read as text too; there `NaN` is missing.
 
-    Where it is known how often a cube recurs, its rule has an `Extension` named `recurrence`.
+    A rule has an `Extension` named `recurrence` where the recurrence of its cube is known.
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.predicate import Predicate
@@ -172,7 +171,7 @@ def to_pmml(rules: Any, *, target: str = "prediction") -> str:
 
 
 def _with_one_kind_a_column(rules: RuleSet) -> RuleSet:
-    """The same rules; where a column is compared with numbers and with True or False, these become 1 and 0."""
+    """Return the rules with True and False as 1 and 0 in columns that are also compared with numbers."""
     kinds = {column: _column_kind(rules, column) for column in rules.columns}
     predicates = {concept: rules.predicate(concept) for concept in rules.concepts}
     for concept, predicate in predicates.items():
@@ -188,7 +187,7 @@ def _compared_with(rules: RuleSet, column: str) -> list[Scalar]:
 
 
 def _column_kind(rules: RuleSet, column: str) -> str:
-    # A column that is compared with nothing may hold anything, which a text can be.
+    # A column that is compared with nothing may have any type; text can represent all of them.
     kind = _kind(_compared_with(rules, column) or [""])
     if kind is None:
         raise LogicLensError(f"the column {column!r} is compared with texts and with numbers; PMML wants one of them.")
@@ -210,7 +209,7 @@ def _add_field(dictionary: ET.Element, name: str, kind: str, categorical: bool =
 
 
 def _kind(values: Iterable[Scalar]) -> str | None:
-    """The type of values in PMML; None where there is no one type."""
+    """Return the PMML type of some values; None if they have several types."""
     kinds = {type(value) for value in values}
     if kinds == {str}:
         return "string"
@@ -240,7 +239,7 @@ def _add_rules(parent: ET.Element, rules: RuleSet, labels: Sequence[Scalar]) -> 
 
 
 def _add_rule(parent: ET.Element, attributes: dict[str, str], condition: ET.Element, recurrence: Sequence[str]) -> None:
-    """A rule; before its condition an extension for each cube that says how often it recurs, where that is known."""
+    """Add a rule, with one extension per cube for its recurrence, where that is known."""
     rule = ET.SubElement(parent, "SimpleRule", attributes)
     for words in filter(None, recurrence):
         ET.SubElement(rule, "Extension", {"extender": "logiclens", "name": "recurrence", "value": words})
@@ -254,7 +253,7 @@ def _formula(formula: DNF | Complement, rules: RuleSet) -> ET.Element:
 
 
 def _negated(formula: DNF | Complement, rules: RuleSet) -> ET.Element:
-    """The negation of a formula: of each cube some literal fails. PMML has no NOT."""
+    """Return the negation of a formula: in each cube some literal fails. PMML has no NOT."""
     if isinstance(formula, Complement):
         return _formula(formula.of, rules)
     return _both(*(_either(*(_literal(lit.concept, not lit.positive, rules) for lit in cube)) for cube in formula))
@@ -284,7 +283,7 @@ def _missing(column: str, positive: bool, rules: RuleSet) -> ET.Element:
     asked = ET.Element("SimplePredicate", {"field": field, "operator": "isMissing" if positive else "isNotMissing"})
     if _compared_with(rules, column):
         return asked
-    # A number that is read as text: NaN is told by how it is written.
+    # A number that is read as text: NaN is recognised by its spelling.
     nan = {"field": field, "operator": "equal" if positive else "notEqual", "value": "NaN"}
     return (_either if positive else _both)(asked, ET.Element("SimplePredicate", nan))
 
@@ -310,7 +309,7 @@ def _score(label: Scalar) -> str:
 
 
 def _sayable(text: str) -> str:
-    """A text that XML can hold."""
+    """Return a text that XML can contain; raise an error otherwise."""
     if _NOT_IN_XML.search(text):
         raise LogicLensError(f"XML cannot hold {text!r}: it has a control character. Rename it first.")
     return str(text)

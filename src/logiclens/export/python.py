@@ -1,4 +1,4 @@
-"""Rules as the source text of one Python function."""
+"""Rules as the source of one Python function."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ _MISSING = """\
 
 
 def to_python(rules: Any) -> str:
-    """The source of a function `predict(row)` that answers as the rules do. It needs nothing beside Python itself.
+    """Return the source of a function `predict(row)` that imports nothing and predicts as the rules do.
 
-    `row` is a dictionary of the raw columns; None and NaN are missing values. A date is one of Python's, of NumPy's or
-    of pandas', or a text in ISO form. The answer is the class, or None where nobody decides; with several labels a row,
-    a dictionary with a Boolean for each class as it is printed. A comment says how often a cube recurs, where that is
-    known.
+    `row` is a dictionary of the raw columns; None and NaN are missing values. A date may be an object of Python, NumPy
+    or pandas, or ISO text. The function returns the class, or None if no rule decides; with several labels per row, a
+    dictionary with one Boolean per class. Comments give the recurrence of cubes, where it is known.
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.rule_set import Rule
@@ -73,7 +72,7 @@ def to_python(rules: Any) -> str:
 
 
 def _answer(rules: RuleSet) -> Iterable[str]:
-    """The statements behind `holds` that return the answer."""
+    """Return the statements after `holds` that return the class."""
     labels = [repr(plain_label(rule.label)) for rule in rules.rules]
     if rules.multilabel:
         each = [
@@ -90,19 +89,19 @@ def _answer(rules: RuleSet) -> Iterable[str]:
     for decision in rules.decisions:
         comment = _comment(decision.recurrence)
         if not len(decision.cube):
-            # It always fires, so that nothing behind it is ever asked.
+            # An empty cube always fires, so nothing after it is reached.
             return [*lines, f"return {labels[decision.rule]}{comment}"]
         lines += [f"if {_conjunction(decision.cube)}:{comment}", f"    return {labels[decision.rule]}"]
     return [*lines, f"return {None if rules.otherwise is None else labels[rules.otherwise]}"]
 
 
 def _comment(recurrence: str) -> str:
-    """How often the cubes of a line recur, behind it; nothing where that is not known."""
+    """Return a comment with the recurrence of a line's cubes; empty where it is unknown."""
     return f"  # {recurrence}" if recurrence else ""
 
 
 def _comparison(predicate: Predicate) -> str:
-    """What a concept means; the same conversion to a number as the rules', so that float32 and bool cells agree."""
+    """Return the comparison of a concept. Cells become numbers as in the rules, so that float32 and bool agree."""
     column = _text(predicate.column)
     if predicate.operator == "missing":
         return f"missing({column})"
@@ -123,5 +122,5 @@ def _conjunction(cube: Cube) -> str:
 
 
 def _text(text: str) -> str:
-    """A text as Python writes it. A subclass such as NumPy's would write its own name around it."""
+    """Return a Python string literal. `str` comes first because the repr of a NumPy string includes its type."""
     return repr(str(text))

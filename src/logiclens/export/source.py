@@ -1,4 +1,4 @@
-"""What an export is given: rules, or something that has rules."""
+"""The input of exports: rules, or an object that has rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from logiclens.formula.rule_set import RuleSet
 
 
 def rules_of(given: Any) -> RuleSet:
-    """The rules of a rule set, of an explanation, or of an exact model."""
+    """Return the rules of a rule set, an explanation or an exact model; raise an error for anything else."""
     if isinstance(given, RuleSet):
         return given
     for name in ("rules_", "rules"):

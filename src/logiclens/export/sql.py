@@ -1,4 +1,4 @@
-"""Rules as SQL, built as an expression tree and written by sqlglot for the dialect at hand."""
+"""Rules as SQL: sqlglot writes an expression tree in the chosen dialect."""
 
 from __future__ import annotations
 
@@ -26,34 +26,32 @@ def to_sql(
     boolean: Collection[str] | None = None,
     nan: bool = True,
 ) -> str:
-    """A SELECT of all columns of a table with what the rules say of each row.
+    """Return a SELECT of all columns of a table with the prediction of the rules for each row.
 
-    `"duckdb"`, `"sqlite"` and `"postgres"` are executed by our tests; any other dialect of sqlglot can be asked for. A
-    missing value, NULL or NaN, makes a comparison false and its negation true, as everywhere. Where texts, numbers and
-    Booleans mix among the labels, all come out as texts.
+    The tests execute `"duckdb"`, `"sqlite"` and `"postgres"`; other dialects of sqlglot are not tested. A missing
+    value, NULL or NaN, makes a comparison false and its negation true, as everywhere. If labels mix texts, numbers and
+    Booleans, all become texts.
 
-    Numbers are compared as the rules compare them, a column of float32 included: its 0.7 is below the cut 0.7. Only a
-    whole or decimal column with more digits than a float64 has is compared by all of them, where the rules round.
+    Numbers are compared as the rules compare them, also in float32 columns, where 0.7 is below the cut 0.7. The one
+    exception: integer and decimal columns with more digits than float64 are compared exactly, where the rules round.
 
-    A date is compared with a DATE or TIMESTAMP column; one WITH TIME ZONE is taken in the time zone of the session,
-    which must be UTC to agree with the rules. In SQLite dates are texts in ISO form, to the day, the minute or any part
-    of a second (`2021-03-01`, `2021-03-01 12:30`, `2021-03-01T12:30:00.5`), in universal time.
+    Dates are compared with DATE or TIMESTAMP columns. A column WITH TIME ZONE is read in the session's time zone, which
+    must be UTC to agree with the rules. In SQLite dates are ISO text in universal time, such as `2021-03-01`,
+    `2021-03-01 12:30` or `2021-03-01T12:30:00.5`.
 
-    A comment says in how many bags a cube recurs, where that is known.
+    Comments give the recurrence of cubes, where it is known.
 
     Args:
-        rules: the rules.
-        table: the name of the table, or its parts: `("clinic", "rows")`.
-        dialect: the engine that is to run it.
-        what: `"class"`: a column `name` with the class, NULL where nobody decides. `"formulas"`: a Boolean column for
-            each class, named as it is printed. `"both"`. With several labels a row it is always the formulas.
-        name: the column of the class.
-        boolean: the columns whose SQL type is BOOLEAN, which PostgreSQL and DuckDB do not compare with a number; all
-            others are numbers or texts. None: those that a predicate compares with True or False. DuckDB and SQLite
-            take numbers for these too, PostgreSQL does not.
-        nan: whether columns may hold NaN. PostgreSQL, DuckDB and their kin sort it above every number, so that
-            `>=` needs a second comparison, as does whether a value is missing; pass False where there is no NaN, and
-            the text is plainer.
+        rules: a rule set, an explanation or an exact model.
+        table: name of the table, or its parts, such as `("clinic", "rows")`.
+        dialect: SQL dialect. Default: `"duckdb"`.
+        what: `"class"` adds a column `name` with the class, NULL if no rule decides. `"formulas"` adds a Boolean column
+            per class, `"both"` adds all of these. With several labels per row, only formulas are written.
+        name: name of the class column.
+        boolean: columns of SQL type BOOLEAN, which PostgreSQL and DuckDB do not compare with numbers. Default: the
+            columns that a predicate compares with True or False. DuckDB and SQLite also accept numbers there.
+        nan: whether columns may contain NaN, which PostgreSQL and DuckDB sort above every number, so that `>=` and
+            tests for missing values need a second comparison. Pass False for plainer SQL if there is no NaN.
 
     >>> from logiclens.formula import parse
     >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
@@ -94,9 +92,9 @@ def sql_condition(
     boolean: Collection[str] | None = None,
     nan: bool = True,
 ) -> str:
-    """One formula as a condition that is TRUE or FALSE and never NULL, so that it may stand under NOT as well.
+    """Return a formula as a condition that is TRUE or FALSE, never NULL, so that it can also be negated.
 
-    `meaning` are rules, or the predicates of the concepts; `boolean` and `nan` as for `to_sql`.
+    `meaning` is a rule set or the predicates of the concepts; `boolean` and `nan` are those of `to_sql`.
 
     >>> formula = Literal("old") & ~Literal("smoker")
     >>> print(sql_condition(formula, {"old": Predicate("age", ">=", 72.5)}, nan=False))
@@ -112,7 +110,7 @@ def sql_condition(
 
 
 def _tree(function: str) -> ModuleType:
-    """The module that needs sqlglot, loaded when it is needed."""
+    """Load the module that needs sqlglot."""
     with require_extra("sql", function):
         from logiclens.export import sql_tree
     return sql_tree

@@ -1,4 +1,4 @@
-"""Conditions, classes and queries as expression trees of sqlglot; nothing here is pasted from texts."""
+"""Conditions, classes and queries as expression trees of sqlglot. No SQL text is concatenated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COMPARISONS: dict[str, type[exp.Binary]] = {
 
 
 def dialect_named(dialect: str) -> str:
-    """The dialect as sqlglot calls it."""
+    """Return sqlglot's name of a dialect."""
     if not isinstance(dialect, str) or not dialect or Dialect.get(dialect.lower()) is None:
         raise LogicLensError(f"sqlglot knows no dialect {dialect!r}; try 'duckdb', 'sqlite' or 'postgres'.")
     return dialect.lower()
@@ -41,7 +41,7 @@ def dialect_named(dialect: str) -> str:
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes what rules mean on one table in one dialect."""
+    """Build expression trees for rules on one table in one dialect."""
 
     rules: RuleSet
     dialect: str
@@ -50,21 +50,21 @@ class Writer:
     nan: bool
 
     def written(self, tree: exp.Expr, *, pretty: bool) -> str:
-        """The text of a tree, on many lines if it is to be pretty."""
+        """Return the SQL of a tree, on several lines if `pretty`."""
         return tree.sql(dialect=self.dialect, pretty=pretty)
 
     def selected(self, columns: Sequence[exp.Expr]) -> exp.Expr:
-        """All columns of the table and these."""
+        """Return a SELECT of all columns of the table and some more."""
         *above, name = map(_identifier, self.table)
         places = dict(zip(("db", "catalog"), reversed(above), strict=False))
         return exp.Select(expressions=[exp.Star(), *columns]).from_(exp.Table(this=name, **places))
 
     def named(self, tree: exp.Expr, name: str, recurrence: str = "") -> exp.Expr:
-        """A column of the result, with a comment on how often its cubes recur."""
+        """Return a named column of the result, with a comment on the recurrence of its cubes."""
         return _commented(exp.Alias(this=tree, alias=_identifier(name)), recurrence)
 
     def decided(self) -> exp.Expr:
-        """The class of a row, as the rules resolve between their formulas; NULL where nobody decides."""
+        """Return the class of a row, resolved as the rules do; NULL if no rule decides."""
         labels = [self.label(label) for label in labels_of_one_kind([rule.label for rule in self.rules.rules])]
         if self.rules.resolve == "none":
             return self._only_one(labels)
@@ -73,7 +73,7 @@ class Writer:
         for decision in self.rules.decisions:
             label = _commented(labels[decision.rule].copy(), decision.recurrence)
             if not len(decision.cube):
-                # It always fires, so that nothing behind it is ever asked.
+                # An empty cube always fires, so nothing after it is reached.
                 otherwise = label
                 break
             cases.append((self.cube(decision.cube), label))
@@ -90,7 +90,7 @@ class Writer:
         return _case([(exp.EQ(this=count, expression=one.copy()), first)], exp.null())
 
     def formula(self, formula: DNF | Complement) -> exp.Expr:
-        """A formula that is TRUE or FALSE and never NULL."""
+        """Return a formula that is TRUE or FALSE, never NULL."""
         if isinstance(formula, Complement):
             return exp.not_(self.formula(formula.of), copy=False)
         condition = self.any_cube(formula)
@@ -100,7 +100,7 @@ class Writer:
         return self.or_false(condition) if unsure else condition
 
     def any_cube(self, formula: DNF | Complement) -> exp.Expr:
-        """A formula that is TRUE where it holds, and FALSE or NULL elsewhere: what WHEN needs."""
+        """Return a formula that is TRUE where it holds and FALSE or NULL elsewhere, as WHEN requires."""
         if isinstance(formula, Complement):
             return self.formula(formula)
         if any(not len(cube) for cube in formula):
@@ -108,7 +108,7 @@ class Writer:
         return exp.or_(*map(self.cube, formula), copy=False) if len(formula) else self.truth(False)
 
     def cube(self, cube: Cube) -> exp.Expr:
-        """A cube with at least one literal, likewise."""
+        """Return a cube with at least one literal, TRUE where it holds and FALSE or NULL elsewhere."""
         conditions: list[exp.Expr] = []
         for literal in cube:
             predicate = self.rules.predicate(literal.concept)
@@ -121,7 +121,7 @@ class Writer:
         return exp.and_(*conditions, copy=False)
 
     def missing(self, name: str) -> exp.Expr:
-        """Whether a column has no value, which is never NULL. NaN is no value either."""
+        """Return whether a column is NULL or NaN; the answer is never NULL."""
         column = self.column(name)
         is_null = exp.Is(this=column, expression=exp.null())
         if not self.nan or self.dialect not in NAN_IS_LARGEST or name in (self.boolean or ()):
@@ -134,7 +134,7 @@ class Writer:
             return exp.or_(is_null, exp.EQ(this=column.copy(), expression=_nan()), copy=False)
         if self.dialect not in _FLOATS:
             return is_null
-        # Nothing tells the type of the column, and only a number can be compared with NaN.
+        # The type of the column is unknown, and only numbers can be compared with NaN.
         type_of, types, nan = _FLOATS[self.dialect]
         kind = _as_text(exp.Anonymous(this=type_of, expressions=[column.copy()]))
         is_float = exp.In(this=kind, expressions=[exp.Literal.string(name) for name in types])
@@ -142,7 +142,7 @@ class Writer:
         return exp.or_(is_null, exp.and_(is_float, is_nan, copy=False), copy=False)
 
     def comparisons(self, predicate: Predicate) -> list[exp.Expr]:
-        """A predicate: it holds where each of these is TRUE; elsewhere one is FALSE or NULL."""
+        """Return comparisons that are all TRUE exactly where a predicate holds."""
         column = self.column(predicate.column)
         if self.boolean is not None and predicate.column in self.boolean:
             return [self.on_boolean(predicate, column)]
@@ -157,7 +157,7 @@ class Writer:
         return [compared]
 
     def on_text_form(self, predicate: Predicate, column: exp.Expr) -> exp.Expr:
-        """A comparison with a value that is written as a text, such as a date."""
+        """Return a comparison with a value that is written as text, such as a date."""
         bound = predicate.kind.sql_bound(predicate.value, predicate.operator, self.dialect)
         value: exp.Expr = exp.Literal.string(bound.text)
         sides = [_in_full(column) if bound.padded else column, exp.cast(value, bound.type) if bound.type else value]
@@ -166,7 +166,7 @@ class Writer:
         return _COMPARISONS[predicate.operator](this=sides[0], expression=sides[1])
 
     def on_boolean(self, predicate: Predicate, column: exp.Expr) -> exp.Expr:
-        """A predicate on a BOOLEAN column, in which it can only tell TRUE from FALSE."""
+        """Return a predicate on a BOOLEAN column as a comparison with TRUE or FALSE."""
         on_false, on_true = predicate.holds([False, True]).tolist()
         if on_true and on_false:
             return exp.Not(this=exp.Is(this=column, expression=exp.null()))
@@ -175,23 +175,23 @@ class Writer:
         return exp.EQ(this=column, expression=self.truth(on_true))
 
     def column(self, name: str) -> exp.Expr:
-        """A column of the table."""
+        """Return a column of the table."""
         # SQLite takes "age" for a text where the table has no such column; "rows"."age" it refuses.
         table = _identifier(self.table[-1]) if self.dialect == "sqlite" and self.table else None
         return exp.Column(this=_identifier(name), table=table)
 
     def truth(self, value: bool) -> exp.Expr:
-        """TRUE or FALSE. SQLite would take the word for a column of that name, if the table has one."""
+        """Return TRUE or FALSE, in SQLite as a comparison: a table may have a column named TRUE."""
         if self.dialect == "sqlite":
             return exp.Literal.number(int(value))
         return exp.true() if value else exp.false()
 
     def or_false(self, condition: exp.Expr) -> exp.Expr:
-        """A condition that may be NULL, with FALSE in its place."""
+        """Return a condition with FALSE in place of NULL."""
         return exp.Coalesce(this=condition, expressions=[self.truth(False)])
 
     def bound(self, value: Scalar) -> exp.Expr:
-        """The value of a predicate, so that it is compared as the float64 it is."""
+        """Return the value of a predicate so that it is compared as float64."""
         if isinstance(value, bool):
             return self.truth(value)
         if isinstance(value, str):
@@ -204,7 +204,7 @@ class Writer:
         return _number(value, exponent=as_double)
 
     def label(self, label: Scalar) -> exp.Expr:
-        """A label of a class, which comes out with its own type."""
+        """Return the label of a class in its own type."""
         if isinstance(label, float):
             # A number with a point would come out as a decimal number in some engines.
             return exp.cast(_number(label, exponent=self.dialect == "duckdb"), exp.DataType.Type.DOUBLE)
@@ -212,7 +212,7 @@ class Writer:
 
 
 def _commented(tree: exp.Expr, recurrence: str) -> exp.Expr:
-    """A tree with a comment behind it on how often the cubes of a rule recur; without one where that is not known."""
+    """Return a tree with a comment on the recurrence of a rule's cubes, where that is known."""
     if recurrence:
         tree.add_comments([recurrence])
     return tree
@@ -233,17 +233,17 @@ def _as_text(tree: exp.Expr) -> exp.Expr:
 
 
 def _in_full(column: exp.Expr) -> exp.Expr:
-    """A date of SQLite as '2021-03-01 00:00:00.000000', whatever of it is written and with whatever between."""
+    """Return a SQLite date padded to '2021-03-01 00:00:00.000000', with a blank between date and time."""
     spaced = exp.Anonymous(this="REPLACE", expressions=[column, exp.Literal.string("T"), exp.Literal.string(" ")])
     length = exp.Anonymous(this="LENGTH", expressions=[column.copy()])
-    # The day has ten characters: what a text has beyond them is left out of the midnight behind it.
+    # The day has ten characters. Midnight is appended without the characters that the text already has.
     beyond = exp.Sub(this=length, expression=exp.Literal.number(9))
     rest = exp.Anonymous(this="SUBSTR", expressions=[exp.Literal.string(" 00:00:00.000000"), beyond])
     return exp.DPipe(this=spaced, expression=rest, safe=False)
 
 
 def _is_short(value: float) -> bool:
-    """Whether the decimal text of a number is exactly the number, and a float32 too: 72.5 is, 0.7 is not."""
+    """Return whether decimal text states a number exactly, also as float32: 72.5 does, 0.7 does not."""
     text = repr(value)
     return (
         "e" not in text
@@ -271,7 +271,7 @@ def _identifier(name: str) -> exp.Identifier:
 
 
 def _sayable(text: str) -> str:
-    """A text that SQL can hold."""
+    """Return a text that SQL can contain; raise an error otherwise."""
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise LogicLensError(f"SQL cannot hold {text!r}: it has a NUL or half a character. Rename it first.")
     return str(text)

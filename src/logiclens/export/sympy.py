@@ -12,7 +12,7 @@ from logiclens.formula.text import format_formula
 
 
 def to_sympy(formula: DNF | Complement | Cube | Literal) -> Any:
-    """The formula as a Boolean expression of sympy, with one `Symbol` for each concept, whatever its name.
+    """Return the formula as a Boolean expression of sympy, with one `Symbol` per concept.
 
     >>> to_sympy(Literal("age >= 72.5") & ~Literal("smoker"))
     age >= 72.5 & ~smoker
@@ -22,7 +22,7 @@ def to_sympy(formula: DNF | Complement | Cube | Literal) -> Any:
 
     if isinstance(formula, Complement):
         return sympy.Not(to_sympy(formula.of))
-    # Symbols are made, never parsed: a name such as "exit()" is a name.
+    # Symbols are constructed, never parsed, so a name such as "exit()" stays a name.
     symbols = {concept: sympy.Symbol(concept) for concept in (formula | DNF.false).concepts}
     return sympy.Or(
         *(
@@ -39,7 +39,7 @@ def to_sympy_source(rules: Any) -> str:
     """
     rules = rules_of(rules)
     made = [(rule, to_sympy(rule.formula)) for rule in rules.rules]
-    # After to_sympy, which says plainly where sympy is not installed.
+    # After to_sympy, whose error says how to install sympy.
     from sympy import srepr
 
     lines = []

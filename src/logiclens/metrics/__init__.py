@@ -1,7 +1,9 @@
-"""The six metrics of the paper: functions on arrays and formulas."""
+"""The six metrics of the paper as functions on arrays and formulas, and the list of all metrics."""
 
+from logiclens.metrics.scores import METRICS as METRICS
 from logiclens.metrics.scores import Consistency as Consistency
 from logiclens.metrics.scores import Fidelity as Fidelity
+from logiclens.metrics.scores import Metric as Metric
 from logiclens.metrics.scores import accuracy as accuracy
 from logiclens.metrics.scores import class_consistency as class_consistency
 from logiclens.metrics.scores import complexity as complexity

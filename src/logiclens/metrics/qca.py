@@ -339,7 +339,7 @@ def _patterns(concepts: Sequence[str], groups: Groups) -> set[Values]:
     found: list[Values] = [()]
     for at in range(len(concepts)):
         longer = [(*values, value) for values in found for value in (False, True)]
-        # Whatever is possible here stays so for at least one value of the next concept: nothing is tried in vain.
+        # Every possible pattern stays possible for at least one value of the next concept, so no branch is wasted.
         found = [v for v in longer if not groups.apart(Cube(map(Literal, concepts[: at + 1], v)), Cube())]
         if len(found) > MAX_LISTED:
             break

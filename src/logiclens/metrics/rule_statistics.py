@@ -1,4 +1,4 @@
-"""Rule statistics: how the rules decide for each class, where each cube fires, and how far to trust both."""
+"""Rule statistics: how the rules decide for each class and where each cube fires, with intervals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Z = 1.959963984540054
 
 
 def wilson_interval(hits: float, total: float, z: float = Z) -> tuple[float, float]:
-    """The interval of a share, after Wilson: honest for few rows and near 0 or 1. Nothing is known of no rows.
+    """Return Wilson's interval of a share, which holds for few rows and near 0 or 1; (0, 1) for no rows.
 
     >>> low, high = wilson_interval(9, 10)
     >>> f"{low:.3f} {high:.3f}"
@@ -37,13 +37,13 @@ def wilson_interval(hits: float, total: float, z: float = Z) -> tuple[float, flo
     share, spread = hits / total, z * z / total
     middle = (share + spread / 2) / (1 + spread)
     half = z * math.sqrt(share * (1 - share) / total + spread / (4 * total)) / (1 + spread)
-    # Where all rows are hits, or none, the share is an end itself, which rounding must not leave outside.
+    # If all rows are hits, or none, the share is an end of the interval; rounding must not exclude it.
     return min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half))
 
 
 @dataclass(frozen=True)
 class Share:
-    """So many of so many rows, with the Wilson interval of 95%. Weights are counted as rows.
+    """A share of rows, with its 95% Wilson interval. Weights count as rows.
 
     >>> share = Share(64, 77)
     >>> print(share)
@@ -92,7 +92,7 @@ class Share:
 
 @dataclass(frozen=True)
 class TwoByTwo:
-    """All rows by whether a rule fires on them and whether they have the class."""
+    """Numbers of rows by whether a rule fires and whether they have the class."""
 
     fires_in_class: float
     fires_elsewhere: float
@@ -102,11 +102,10 @@ class TwoByTwo:
 
 @dataclass(frozen=True)
 class CubeStatistics:
-    """What was counted of one cube, or of a whole formula (`cube` is None).
+    """Statistics of one cube, or of a whole formula if `cube` is None.
 
-    `alone_in_class` is the weight of the rows of the class on which the cube fires and no other cube of its formula
-    does; of a whole formula, of those on which no other class's formula fires. Every share comes from it and from the
-    table, so that they always fit together.
+    `alone_in_class` is the weight of the rows of the class on which only this cube of its formula fires; for a whole
+    formula, of those on which no other class's formula fires. All shares are computed from it and the table.
 
     >>> counted = CubeStatistics(None, TwoByTwo(3, 1, 3, 5), alone_in_class=2)
     >>> print(counted.confidence)
@@ -195,10 +194,10 @@ class CubeStatistics:
 
 @dataclass(frozen=True)
 class DecisionStatistics:
-    """How the rules decide on rows of one class and of others: all rows by whether they get the class and have it.
+    """Numbers of rows by whether the rules decide for a class and whether the rows have it.
 
-    Precision, recall and F1 are those of the decision: of `RuleSet.predict`, SQL and every other export. Where the
-    formula of the class fires but another class decides, the row is not counted for the class.
+    Precision, recall and F1 measure the decision, as `RuleSet.predict` and every export make it. A row on which the
+    formula fires but another class decides does not count for the class.
 
     >>> decided = DecisionStatistics(right=3, wrong=1, missed=2, rest=4)
     >>> print(decided)
@@ -251,7 +250,7 @@ class DecisionStatistics:
 
 @dataclass(frozen=True)
 class ClassStatistics:
-    """What was counted of one class: how the rules decide for it, and where its formula and each cube fire."""
+    """Statistics of one class: how the rules decide for it, and where its formula and each cube fire."""
 
     label: Scalar
     formula: DNF | Complement
@@ -292,9 +291,9 @@ def count_fired(
     group: NDArray[np.intp] | int = 0,
     n_groups: int = 1,
 ) -> NDArray[np.float64]:
-    """The weight of rows in six cells, for all rows and then for each group: `[1 + groups, 6]`.
+    """Return the weight of rows in six cells, for all rows and for each group: `[1 + groups, 6]`.
 
-    Cells 0 to 2 are rows outside the class, 3 to 5 those in it: silent, fired together with another, fired alone.
+    Cells 0 to 2 are rows outside the class, 3 to 5 rows in it: silent, fired with another, fired alone.
     """
     others = np.zeros_like(fired[which])
     for place, words in enumerate(fired):
@@ -313,7 +312,7 @@ def count_decided(
     group: NDArray[np.intp] | int = 0,
     n_groups: int = 1,
 ) -> list[DecisionStatistics]:
-    """How often a class is decided for, rightly and wrongly: on all rows, then on those of each group."""
+    """Return how often the rules decide for a class, rightly and wrongly, on all rows and on each group."""
     cell = 2 * member.astype(np.intp) + said + 4 * group
     counted = np.bincount(cell, weight, 4 * n_groups).astype(np.float64).reshape(n_groups, 4)
     return [
@@ -325,7 +324,7 @@ def count_decided(
 def confusion(
     names: Sequence[str], truth: NDArray[np.intp], said: NDArray[np.intp], weight: NDArray[np.float64], of: str
 ) -> dict[str, Any]:
-    """Which class was given to rows of which class, as plain data; both by place, −1 where nobody decides.
+    """Return a confusion matrix as plain data. Classes are given by place, −1 for undecided.
 
     >>> found = confusion(["no", "yes"], np.array([0, 1, 1]), np.array([0, 0, -1]), np.ones(3), "the rules")
     >>> found["predicted"], found["counts"]
@@ -343,14 +342,14 @@ def confusion(
 
 
 def cube_statistics(cube: Cube | None, cells: NDArray[np.float64]) -> CubeStatistics:
-    """What the six cells of `count_fired` say of a cube, or of a whole formula."""
+    """Return the statistics of a cube, or of a whole formula, from the six cells of `count_fired`."""
     silent, shared, alone, silent_in_class, shared_in_class, alone_in_class = cells.tolist()
     table = TwoByTwo(shared_in_class + alone_in_class, shared + alone, silent_in_class, silent)
     return CubeStatistics(cube, table, alone_in_class)
 
 
 def known(value: float) -> float | None:
-    """The number, or None in place of NaN, which JSON does not have."""
+    """Return the number, or None for NaN, which JSON does not have."""
     return None if math.isnan(value) else value
 
 
@@ -360,12 +359,12 @@ MAX_SUBGROUPS = 1000
 
 @dataclass(frozen=True)
 class RuleStatistics:
-    """What was counted of each class, on all rows and on each subgroup; `source` says which rows they were.
+    """Statistics of each class on all rows and on each subgroup; `source` says which rows these are.
 
-    Precision, recall and F1 of a class are those of what the rules decide; support, coverage and confidence of a cube
-    are counted where it fires, whichever class decides there.
+    Precision, recall and F1 of a class measure the decision of the rules. Support, coverage and confidence of a cube
+    count the rows it fires on, whichever class decides there.
 
-    `by` is what subgroups are told apart by, None without subgroups; `weight` is that of all `n_rows` rows together.
+    `by` names what defines the subgroups, None without subgroups; `weight` is the total weight of the `n_rows` rows.
     """
 
     classes: tuple[ClassStatistics, ...]
@@ -442,8 +441,7 @@ def rule_statistics(
 ) -> RuleStatistics:
     """Count how the rules decide on some rows, and where each cube and each formula fires.
 
-    The numbers say how the rules do on new rows only where these rows neither trained the network nor chose the cubes;
-    `source` is the place to say so.
+    The numbers hold for new rows only if these rows neither trained the network nor chose the cubes; `source` says so.
 
     Args:
         rules: the formulas.
@@ -485,7 +483,7 @@ def rule_statistics(
     member = members(rules, labels, packed.n_rows)
     weights = row_weights(weight, packed.n_rows)
     if weights is not None:
-        # Intervals count rows: weights that are no counts are scaled to the rows they are worth.
+        # Intervals count rows, so weights that are not counts are scaled to the rows they are worth.
         weights = counting_weight(weights)
     subgroups, group, called = _subgroups(by, by_name, rows, packed.n_rows)
 
@@ -518,7 +516,7 @@ def rule_statistics(
 
 
 def _said(rules: RuleSet, packed: PackedRows) -> NDArray[np.bool_]:
-    """Which row gets which class, `[rows, classes]`: what the rules decide."""
+    """Return which row the rules give which class, `[rows, classes]`."""
     if rules.multilabel:
         return rules.fires(packed)
     one_hot: NDArray[np.bool_] = rules.predict_places(packed)[:, None] == np.arange(len(rules.rules))
@@ -526,7 +524,7 @@ def _said(rules: RuleSet, packed: PackedRows) -> NDArray[np.bool_]:
 
 
 def members(rules: RuleSet, labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
-    """Which row has which class, `[rows, classes]`, from one label a row or, with several, from a 0/1 matrix."""
+    """Return which row has which class, `[rows, classes]`, from labels or from a 0/1 matrix."""
     if n_rows == 0:
         raise LogicLensError("there are no rows to count.")
     if rules.multilabel:
@@ -555,7 +553,7 @@ def members(rules: RuleSet, labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> str:
-    """Lines of cells below each other, indented; the last column is as long as it likes."""
+    """Return an indented table; the last column is not padded."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
@@ -565,7 +563,7 @@ def aligned(lines: Sequence[Sequence[str]]) -> str:
 def _subgroups(
     by: str | ArrayLike | None, by_name: str | None, rows: RowsLike, n_rows: int
 ) -> tuple[list[str], NDArray[np.intp] | int, str | None]:
-    """The names of the subgroups in order, the place of each row's, and what they are called by."""
+    """Return the names of the subgroups, the subgroup of each row, and what defines the subgroups."""
     if by is None:
         return ["all rows"], 0, None
     if isinstance(by, str):
@@ -582,7 +580,7 @@ def _subgroups(
         present.sort()
     except TypeError:
         present.sort(key=_shown)
-    # A value that is called so must not swallow the gaps.
+    # A value with this name must stay apart from missing values.
     gaps = "missing" if "missing" not in map(_shown, present) else "no value"
     told = list(dict.fromkeys([*map(_shown, present), *([gaps] if len(present) < len(distinct) else [])]))
     if len(told) > MAX_SUBGROUPS:
@@ -595,7 +593,7 @@ def _subgroups(
 
 
 def _coded(values: ArrayLike, n_rows: int, what: str) -> tuple[list[Any], NDArray[np.intp]]:
-    """The distinct values of a column, and for each row the place of its value among them."""
+    """Return the distinct values of a column, and the place of each row's value among them."""
     lists = LogicLensError(f"one {what} is needed for each of the {n_rows} rows, got lists of values.")
     try:
         array = as_array(values)
@@ -620,7 +618,7 @@ def _coded(values: ArrayLike, n_rows: int, what: str) -> tuple[list[Any], NDArra
 
 
 def _shown(value: Any) -> str:
-    """The name of a subgroup; whole numbers that a missing value made fractions are written as whole again."""
+    """Return the name of a subgroup. Integers that a missing value turned into floats are printed as integers."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

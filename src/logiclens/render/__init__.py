@@ -1,1 +1,1 @@
-"""Pure functions from values to figures and text fragments."""
+"""Figures and notebook fragments, made by pure functions from values."""

@@ -1,4 +1,4 @@
-"""Figures: functions from values to matplotlib figures and axes."""
+"""Matplotlib figures and axes, made by pure functions from values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def require_matplotlib() -> None:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure that needs no screen and leaves the caller's pyplot state alone."""
+    """Return a figure that needs no screen and does not touch the caller's pyplot state."""
     require_matplotlib()
     from matplotlib.figure import Figure
 
@@ -49,9 +49,9 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """The axes of a new figure, which a notebook shows.
+    """Return the axes of a new figure that a notebook displays.
 
-    Notebooks show figures of pyplot, which is left alone here; so the axes say themselves how they look.
+    Notebooks only display figures of pyplot, which is not used here, so the axes have a display method of their own.
     """
     figure = new_figure(width, height)
     axes = figure.add_subplot()
@@ -60,7 +60,7 @@ def new_axes(width: float, height: float) -> Axes:
 
 
 def heat_map(matrix: NDArray[np.float64], rows: Sequence[str], columns: Sequence[str], title: str) -> Figure:
-    """A matrix with its numbers; 0 is white, and the scale is symmetric where there are negative entries."""
+    """Draw a matrix with its numbers; 0 is white, and the scale is symmetric if there are negative entries."""
     figure = new_figure(1.8 + 0.8 * len(columns), 1.4 + 0.32 * max(len(rows), 4))
     axes = figure.add_subplot()
     limit = max(float(np.abs(matrix).max()), 1e-12)
@@ -90,7 +90,7 @@ def heat_map(matrix: NDArray[np.float64], rows: Sequence[str], columns: Sequence
 def network_diagram(
     network: EntropyNet, concepts: Sequence[str], classes: Sequence[str], captions: Sequence[str]
 ) -> Figure:
-    """Every head as layers of neurons: inputs shaded by relevance (black 1, white 0), edges by weight."""
+    """Draw every head as layers of neurons, with inputs shaded by relevance (1 is black) and edges by weight."""
     n_heads = len(classes)
     n_columns = min(2, n_heads)
     n_rows = -(-n_heads // n_columns)
@@ -104,7 +104,7 @@ def network_diagram(
 
 
 def plot_history(history: History, axes: Axes | None = None) -> Axes:
-    """Loss and accuracy over epochs, with the restored epoch marked."""
+    """Draw loss and accuracy over epochs and mark the restored epoch."""
     if axes is None:
         axes = new_axes(6.4, 3.8)
     curves = history.columns()
@@ -123,9 +123,9 @@ def plot_history(history: History, axes: Axes | None = None) -> Axes:
 def plot_relevance(
     relevance: Mapping[str, Mapping[str, float]], used: Mapping[str, Collection[str]], axes: Axes | None = None
 ) -> Axes:
-    """How much each class leans on each concept, the most relevant first, class under class.
+    """Draw the relevance of the concepts of each class as bars, the most relevant first.
 
-    A full bar stands for a concept that the formula of the class uses, a hatched one for a concept that it does not.
+    A full bar is a concept that the formula of the class uses, a hatched bar one that it does not use.
     """
     require_matplotlib()
     from matplotlib.patches import Patch
@@ -171,9 +171,9 @@ def plot_pareto(
     score: str,
     axes: Axes | None = None,
 ) -> Axes:
-    """What score each number of literals buys, a curve for each class, with the formula that was chosen ringed.
+    """Draw the score against the number of literals, one curve per class, with a ring around the chosen formula.
 
-    Points are pairs of literals and score. A dotted line stands at the most literals that a person can hold in mind.
+    Points are pairs of literals and score. A dotted line marks the most literals that a person can keep in mind.
     """
     require_matplotlib()
     from matplotlib.lines import Line2D
@@ -213,7 +213,7 @@ def save_png(figure: Figure, path: Path) -> None:
 
 
 def _on_two_lines(line: str) -> str:
-    """A long name broken where it was cut, else at the blank that is nearest to its middle."""
+    """Break a long name where it was shortened, or else at the blank nearest to its middle."""
     if len(line) <= LINE:
         return line
     middle = len(line) / 2
@@ -225,9 +225,9 @@ def _on_two_lines(line: str) -> str:
 
 
 def short_names(names: Sequence[str], length: int = LINE) -> dict[str, str]:
-    """How each name is written on one line: long ones are cut in the middle, as how they begin and end tells most.
+    """Shorten long names in the middle, since beginnings and ends tell most.
 
-    Names that would then look the same are cut less.
+    Names that would then be equal are shortened less.
 
     >>> short_names(["mean corpuscular haemoglobin concentration >= 33.25", "age"], 24)
     {'mean corpuscular haemoglobin concentration >= 33.25': 'mean corpusc…on >= 33.25', 'age': 'age'}
@@ -237,7 +237,7 @@ def short_names(names: Sequence[str], length: int = LINE) -> dict[str, str]:
     while True:
         short = {name: _cut_middle(line, lengths[name]) for name, line in lines.items()}
         times = Counter(short.values())
-        # Where nothing more can be shown, names differ in blanks only.
+        # Names that differ in blanks only cannot be told apart by showing more.
         alike = [name for name in short if times[short[name]] > 1 and lengths[name] < len(lines[name])]
         if not alike:
             return short
@@ -245,7 +245,7 @@ def short_names(names: Sequence[str], length: int = LINE) -> dict[str, str]:
 
 
 def _most_relevant(shares: Mapping[str, float], used: Collection[str]) -> list[str]:
-    """The concepts to draw, the most relevant first; those that the formula uses before all others."""
+    """Return the concepts to draw: those that the formula uses, then the most relevant others, by relevance."""
     seen = [concept for concept, share in shares.items() if share >= LEAST_RELEVANCE and concept not in used]
     ranked = sorted({*used, *seen}, key=lambda concept: (concept not in used, -shares.get(concept, 0.0), concept))
     return sorted(ranked[:MOST_BARS], key=lambda concept: (-shares.get(concept, 0.0), concept))
@@ -259,7 +259,7 @@ def _cut_middle(line: str, length: int) -> str:
 
 
 def _png(figure: Figure) -> tuple[bytes, dict[str, float]]:
-    """A picture with twice the dots for sharp screens, and the size to show it at."""
+    """Return a PNG at double resolution for sharp screens, and its display size."""
     drawn = BytesIO()
     figure.savefig(drawn, format="png", dpi=2 * figure.dpi)
     width, height = figure.get_size_inches() * figure.dpi
@@ -267,7 +267,7 @@ def _png(figure: Figure) -> tuple[bytes, dict[str, float]]:
 
 
 def _head_weights(network: EntropyNet, head: int) -> list[NDArray[np.float64]]:
-    """The weight matrices `[out, in]` of one head, from the concepts to the output."""
+    """Return the weight matrices `[out, in]` of one head, from concepts to output."""
     matrices = [network.entropy.weight[head]]
     for layer in network.tail:
         weight = getattr(layer, "weight", None)

@@ -1,4 +1,4 @@
-"""HTML that a notebook shows of rules, explanations and models: fragments without scripts and without links."""
+"""HTML fragments for notebooks, of rules, explanations and models; they contain no scripts and load nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CODE = "background:none;color:inherit;padding:0;white-space:pre-wrap;overflow-w
 
 
 class ExplainedClass(Protocol):
-    """What is shown of the explanation of one class."""
+    """The parts of a class explanation that are shown."""
 
     @property
     def name(self) -> str:
@@ -50,7 +50,7 @@ class ExplainedClass(Protocol):
 
     @property
     def relevance(self) -> Mapping[str, float]:
-        """How much the head leans on its relevant concepts."""
+        """The relevance of each relevant concept."""
 
     @property
     def fidelity(self) -> float:
@@ -58,11 +58,11 @@ class ExplainedClass(Protocol):
 
     @property
     def equals_network(self) -> bool:
-        """Whether they always do."""
+        """Whether formula and network agree on all rows."""
 
     @property
     def proved_minimal(self) -> bool:
-        """Whether no shorter formula would do."""
+        """Whether it is proved that no shorter formula is equal."""
 
     @property
     def reason(self) -> str | None:
@@ -74,11 +74,11 @@ class ExplainedClass(Protocol):
 
     @property
     def certificate(self) -> Any:
-        """That head and formula are equal, where they were made so."""
+        """The certificate that head and formula are equal; None without one."""
 
 
 class Explained(Protocol):
-    """What is shown of an explanation."""
+    """The parts of an explanation that are shown."""
 
     @property
     def classes(self) -> Sequence[ExplainedClass]:
@@ -86,7 +86,7 @@ class Explained(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What the reader should know."""
+        """Notes for the reader."""
 
     @property
     def predicates(self) -> Mapping[str, Predicate]:
@@ -94,15 +94,15 @@ class Explained(Protocol):
 
     @property
     def soft_agreement(self) -> float | None:
-        """How often rules and soft network agree, where the network was made exact."""
+        """How often rules and soft network agree; None unless the network was made exact."""
 
     @property
     def stability(self) -> Any:
-        """What recurs when rows are drawn again."""
+        """The recurrence of concepts and cubes over resamples; None if unknown."""
 
 
 def explanation_html(explanation: Explained) -> str:
-    """One section a class, then the notes."""
+    """Return one section per class, then the notes."""
     chosen = {} if explanation.stability is None else {entry.name: entry for entry in explanation.stability.classes}
     parts = []
     for explained in explanation.classes:
@@ -120,9 +120,9 @@ def explanation_html(explanation: Explained) -> str:
 def class_html(
     explained: ExplainedClass, predicates: Mapping[str, Predicate], *, folded: bool = False, more: str = ""
 ) -> str:
-    """The formula of one class in words and in logic, how true it is, and what the network leans on.
+    """Return the formula of one class in words and symbols, its fidelity, and the relevance of concepts.
 
-    `more` is HTML that goes below it.
+    `more` is HTML to append.
     """
     words = english(explained.formula, predicates, head=explained.name)
     told = [_faint(sentence) for sentence in _facts(explained)]
@@ -138,7 +138,7 @@ def class_html(
 
 
 def model_html(name: str, settings: Mapping[str, object], rules: DecisionRules | None, facts: Sequence[str]) -> str:
-    """A fitted model: the settings that were changed, its rules, and what is known of them."""
+    """Return a fitted model: its non-default settings, its rules, and facts about them."""
     changed = ", ".join(f"{setting}={_cut(repr(value))}" for setting, value in settings.items())
     table = "" if rules is None else rules_html(rules)
     return (
@@ -223,7 +223,7 @@ def _in_doubt(rules: DecisionRules) -> list[str]:
 
 
 def _facts(explained: ExplainedClass) -> list[str]:
-    """How true the formula is, and what is proved of it."""
+    """Return the fidelity of the formula and what is proved about it, as sentences."""
     if explained.equals_network:
         facts = ["Formula and network agree on all explained rows."]
     else:
@@ -236,7 +236,7 @@ def _facts(explained: ExplainedClass) -> list[str]:
 
 
 def _bars(relevance: Mapping[str, float], used: Sequence[str]) -> str:
-    """The relevance of the concepts as bars: full where the formula uses the concept, hollow where not."""
+    """Return the relevance of concepts as bars, full if the formula uses the concept and hollow if not."""
     ranked = sorted(relevance.items(), key=lambda item: -item[1])
     cell = "text-align:left;border:none;padding:0 0.8em 0 0"
     rows = []
@@ -258,9 +258,9 @@ def _bars(relevance: Mapping[str, float], used: Sequence[str]) -> str:
 
 
 def _recurring(counted: Any, formula: Any, stability: Any) -> str:
-    """How often the concepts of a class were chosen when the rows were drawn again, and how often cubes recur.
+    """Return how often the concepts of a class were chosen, and how often its cubes recur, over the resamples or bags.
 
-    Those of the formula come first, with a mark where they recur less than half of the time.
+    Cubes of the formula come first, marked if they recur less than half of the time.
     """
     total, drawn = stability.n_resamples, stability.drawn
     own = set(formula) if isinstance(formula, DNF) else set()
@@ -272,7 +272,7 @@ def _recurring(counted: Any, formula: Any, stability: Any) -> str:
     chosen = [f"{concept} {percent(share)}" for concept, share in list(counted.concepts.items())[:8]]
     if chosen:
         cubes.insert(0, f"Chosen in {total} {drawn}: {', '.join(chosen)}.")
-    # Of a loaded model the cubes alone are known.
+    # A loaded model only knows the cubes.
     return "".join(map(_faint, cubes or [f"In {total} {drawn} no concept was chosen."]))
 
 

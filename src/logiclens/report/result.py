@@ -31,7 +31,7 @@ from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.metrics.rule_statistics import RuleStatistics, Share, confusion, count_decided, known
-from logiclens.metrics.scores import explanation_accuracy
+from logiclens.metrics.scores import explanation_accuracy, metric_named
 from logiclens.nn.functional import THRESHOLD
 from logiclens.report.page import render, require_report
 from logiclens.report.schema import KIND, SCHEMA
@@ -156,16 +156,17 @@ class Measured:
         labels = np.asarray(table.labels) if table.is_multilabel else self.model.classes_[np.asarray(table.labels)]
         by_rules = self.rules.predict(PackedRows.of(table.boolean(), table.names))
         own = np.stack([f.evaluate(table.boolean(), table.names) for f in formulas], axis=1)
-        lines = [_share("model accuracy", _right(predicted, labels), self.weight), *self.always()]
+        lines = [_share(metric_named("model_accuracy").name, _right(predicted, labels), self.weight), *self.always()]
         if not self.model.exact:
             lines.append(_share("accuracy of the rules", _right(by_rules, labels), self.weight))
             agree = (own == reading.yes).mean(axis=1)
-            lines.append(_plain("fidelity, by firing", 100 * float(np.average(agree, weights=self.weight)), "%"))
+            agreement = 100 * float(np.average(agree, weights=self.weight))
+            lines.append(_plain(f"{metric_named('fidelity').name}, by firing", agreement, "%"))
         f1 = explanation_accuracy(own, self.truth.astype(np.float64), self.weight)
         lines.append(_plain("macro-F1 of the rules' decision", 100 * self.statistics.macro_f1, "%"))
-        lines.append(_plain("explanation accuracy, by firing", 100 * f1, "%"))
+        lines.append(_plain(f"{metric_named('explanation_accuracy').name}, by firing", 100 * f1, "%"))
         literals = float(np.mean([formula.n_literals for formula in formulas]))
-        lines.append(_plain("complexity", literals, "literals per class"))
+        lines.append(_plain(metric_named("complexity").name, literals, "literals per class"))
         return lines
 
     def always(self) -> list[dict[str, Any]]:

@@ -3,47 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from logiclens.bench.runs.results import SWEEP
+from logiclens.metrics import scores
+from logiclens.metrics.scores import Metric
 
 CLEAN, PAPER = "clean", "paper"
 OURS = "minimal"
 """The method whose rules the report shows in full."""
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A metric. `scale` converts the values of the table to `unit`; black boxes have no metric with `of_rules`."""
-
-    name: str
-    title: str
-    unit: str
-    scale: float = 1.0
-    lower_is_better: bool = False
-    of_rules: bool = True
-    meaning: str = ""
-
-
-METRICS = (
-    Metric("model_accuracy", "Model accuracy", "%", 100.0, of_rules=False, meaning="on rows not seen in training"),
-    Metric("explanation_accuracy", "Explanation accuracy", "%", 100.0,
-           meaning="macro-F1 of where the formula fires against the label, mean over classes (as in the paper, by "
-           "where formulas fire, not which class the rules decide); for predicted concepts, the share of correct "
-           "concepts is given below, because training may bend concepts away from their names; a method with a number "
-           "of classes was run on a sample of these"),
-    Metric("complexity", "Complexity", "literals", lower_is_better=True,
-           meaning="literals of the formula as the method states it, mean over classes; a shorter formula with the "
-           "same meaning may exist"),
-    Metric("fidelity", "Fidelity", "%", 100.0,
-           meaning="share of rows on which the formula fires exactly if the model answers its class, mean over "
-           "classes; a formula that never fires may agree often, so the macro-F1, the score of constant False and the "
-           "number of constant formulas are given below"),
-    Metric("consistency", "Consistency", "%", 100.0,
-           meaning="over the concepts in any fold's formula, the mean share of folds that use them"),
-    Metric("seconds", "Extraction time", "s", lower_is_better=True,
-           meaning="wall-clock time of training and extraction, with CPU time below; encoders are not counted"),
-)  # fmt: skip
+METRICS: tuple[Metric, ...] = tuple(metric for metric in scores.METRICS if metric.main)
+"""The metrics that have tables of their own."""
 
 TASKS: Mapping[str, str] = {
     "mimic2": "MIMIC-II",

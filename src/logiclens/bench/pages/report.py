@@ -7,7 +7,7 @@ from pathlib import Path
 from logiclens.bench.pages.charts import pareto_chart, time_chart
 from logiclens.bench.pages.document import Block, Document, Paragraph, Section
 from logiclens.bench.pages.markup import LANGUAGES, render
-from logiclens.bench.pages.names import METRICS, PROTOCOLS, task_title
+from logiclens.bench.pages.names import PROTOCOLS, task_title
 from logiclens.bench.pages.sections import (
     case_studies,
     comparison,
@@ -24,6 +24,7 @@ from logiclens.bench.pages.summary import Bench, Entry, Estimate, front_words, p
 from logiclens.bench.pages.tables import six_tables
 from logiclens.bench.runs.published import paper_figures
 from logiclens.errors import LogicLensError
+from logiclens.metrics.scores import metric_named
 from logiclens.report.page import require_report
 from logiclens.storage import write_whole
 
@@ -97,7 +98,7 @@ def _times(bench: Bench, protocol: str) -> Section:
     times: dict[str, dict[str, Estimate]] = {}
     for method in bench.methods(protocol, tasks):
         for task in tasks:
-            if estimate := bench.estimate(Entry(task, protocol, method), METRICS[-1]):
+            if estimate := bench.estimate(Entry(task, protocol, method), metric_named("seconds")):
                 times.setdefault(method, {})[task] = estimate
     caption = f"Seconds to train and to extract under '{protocol}'. Hollow markers are the paper's, on another machine."
     return Section(f"{protocol}-time", "Time", (time_chart(protocol, times, caption),) if times else ())

@@ -34,7 +34,6 @@ from logiclens.bench.pages.names import (
     SCRIPT_TABLE,
     STUDIES,
     TASKS,
-    Metric,
     columns_of_paper,
     in_order,
     method_title,
@@ -44,6 +43,8 @@ from logiclens.bench.pages.summary import Bench, Entry, Estimate, FoldRun, fold_
 from logiclens.bench.pages.tables import NOTHING, estimate_text, published_text
 from logiclens.bench.runs.published import PublishedFigure, PublishedSetting, paper_figures
 from logiclens.bench.runs.results import FORMULA, OK, SWEEP, TOY
+from logiclens.metrics.scores import Metric, metric_named
+from logiclens.words import percent
 
 MOST_LITERALS = 12
 """Longer formulas are cut in the comparison of methods, at the end of a cube."""
@@ -55,7 +56,7 @@ MOST_ROWS_OPEN = 20
 """Tables with more rows are folded on the HTML page."""
 FAR = 2.0
 """Differences of more combined standard errors than this are marked."""
-_SWEPT = tuple(m for m in METRICS if m.name in ("model_accuracy", "explanation_accuracy", "complexity"))
+_SWEPT = tuple(m for m in METRICS if m.key in ("model_accuracy", "explanation_accuracy", "complexity"))
 _VALIDATION = ("validation_accuracy", "validation_explanation_accuracy")
 _TOY_MODELS = {
     "A": ("weight:", "A: plain layer, L1", "Weights of the first layer of A, a plain layer trained with L1."),
@@ -200,7 +201,7 @@ def comparisons(bench: Bench, metric: Metric) -> tuple[Comparison, ...]:
     pairs = []
     for task in STUDIES:
         for column, method in columns_of_paper(task).items():
-            theirs = paper_figures().figure(metric.name, task, column)
+            theirs = paper_figures().figure(metric.key, task, column)
             entry = Entry(task, PAPER, method)
             ours = bench.estimate(entry, metric)
             if theirs and ours and not bench.is_sample(entry):
@@ -264,7 +265,7 @@ def _study(bench: Bench, entry: Entry) -> tuple[Block, ...]:
         rows.append(Row.of(klass, replace(formula, head=klass, equal=fidelity == 1.0), str(formula.n_literals)))
     caption = f"{method_title(OURS)}, under '{entry.protocol}', fold {run.fold if run else 0}"
     if not math.isnan(fidelity):
-        caption += f"; over all classes, formulas and network agree on {100 * fidelity:.1f}% of unseen rows"
+        caption += f"; over all classes, formulas and network agree on {percent(fidelity, 1)} of unseen rows"
     columns = ("class", "rule", "literals")
     table = Table(f"study-{entry.task}-rules", f"{caption}.", columns, tuple(rows), wide=True)
     left = len(texts) - len(rows)
@@ -302,13 +303,13 @@ def _reproduction_table(metric: Metric, compared: Iterable[Comparison]) -> Table
         figures = (estimate_text(one.ours, metric), published_text(one.theirs, metric), _signed(one.difference, 2))
         last = Cell(f"{apart} ◀" if one.is_far else apart, best=one.is_far)
         rows.append(Row.of(task_title(one.task), method_title(one.method), *figures, last, marked=one.is_far))
-    source = paper_figures().tables[metric.name].source
+    source = paper_figures().tables[metric.key].source
     caption = (
         f"{metric.title} ({metric.unit}) under 'paper' compared with the paper ({source})."
         f" The last column gives the difference in combined standard errors; ◀ marks those above {FAR:g}."
     )
     columns = ("task", "method", "ours", "the paper", "difference", "in standard errors")
-    return Table(f"reproduction-{metric.name}", caption, columns, tuple(rows))
+    return Table(f"reproduction-{metric.key}", caption, columns, tuple(rows))
 
 
 def _signed(value: float, digits: int) -> str:
@@ -329,7 +330,7 @@ def _sweep_table(bench: Bench, task: str, protocol: str) -> Table:
         published = paper_figures().setting(base_task, *setting) if setting else None
         any_paper |= published is not None
         cells = [_swept_cell(bench, entry, metric, published) for metric in _SWEPT]
-        estimates = [bench.estimate(entry, Metric(name, "", "%", 100.0)) for name in _VALIDATION]
+        estimates = [bench.estimate(entry, metric_named(name)) for name in _VALIDATION]
         cells += [Cell(estimate_text(estimate, _SWEPT[0])) for estimate in estimates]
         name = f"τ = {setting[0]:g}, λ = {_power(setting[1])}" if setting else method
         rows.append(Row.of(f"{name} ← chosen" if method == chosen else name, *cells, marked=method == chosen))
@@ -353,7 +354,7 @@ def _power(value: float) -> str:
 
 def _swept_cell(bench: Bench, entry: Entry, metric: Metric, published: PublishedSetting | None) -> Cell:
     estimate = bench.estimate(entry, metric)
-    lines = [] if published is None else [("paper", published_text(getattr(published, metric.name), metric))]
+    lines = [] if published is None else [("paper", published_text(getattr(published, metric.key), metric))]
     if estimate is None:
         return Cell("; ".join(words for words, _ in outcomes(bench.runs(entry))) or NOTHING, tuple(lines), faint=True)
     if estimate.n_folds < bench.planned(entry):

@@ -13,10 +13,8 @@ from typing import Any
 from logiclens.bench.pages.names import (
     BLACK_BOXES,
     METHODS,
-    METRICS,
     PROTOCOLS,
     TASKS,
-    Metric,
     in_order,
     method_title,
 )
@@ -24,7 +22,7 @@ from logiclens.bench.runs.results import FORMULA, NOTE, OK, STATUS, SWEEP, TOY, 
 from logiclens.errors import FormulaSyntaxError, LogicLensError
 from logiclens.formula.dnf import DNF
 from logiclens.formula.text import parse
-from logiclens.metrics.scores import Consistency, consistency, standard_error
+from logiclens.metrics.scores import Consistency, Metric, consistency, metric_named, standard_error
 
 
 @dataclass(frozen=True, order=True)
@@ -117,11 +115,11 @@ class Bench:
 
     def estimate(self, entry: Entry, metric: Metric) -> Estimate | None:
         """Return the mean of a metric in its unit; None if no fold has it."""
-        if metric.name == "consistency":
+        if metric.key == "consistency":
             agreed = self.consistency(entry)
             known = agreed is not None and math.isfinite(agreed.value)
             return Estimate(metric.scale * agreed.value, None, len(self.good(entry))) if agreed and known else None
-        return mean_of([metric.scale * value for value in self.values(entry, metric.name)])
+        return mean_of([metric.scale * value for value in self.values(entry, metric.key)])
 
     def consistency(self, entry: Entry) -> Consistency | None:
         """Return the consistency of the folds' formulas, over the classes of all folds; None below two folds."""
@@ -235,9 +233,6 @@ def _words(entry: Entry) -> str:
     return f"{entry.method!r} on {entry.task!r} under {entry.protocol!r}"
 
 
-_METRIC = {metric.name: metric for metric in METRICS}
-
-
 @dataclass(frozen=True)
 class Point:
     """A method with the literals of its formulas and their error (100 − explanation accuracy)."""
@@ -257,8 +252,8 @@ def points(bench: Bench, task: str, protocol: str) -> tuple[Point, ...]:
     found = []
     for method in bench.methods(protocol, [task]):
         entry = Entry(task, protocol, method)
-        literals = bench.estimate(entry, _METRIC["complexity"])
-        accuracy = bench.estimate(entry, _METRIC["explanation_accuracy"])
+        literals = bench.estimate(entry, metric_named("complexity"))
+        accuracy = bench.estimate(entry, metric_named("explanation_accuracy"))
         if literals and accuracy and not bench.is_sample(entry):
             error = Estimate(100.0 - accuracy.mean, accuracy.standard_error, accuracy.n_folds)
             found.append(Point(method, literals, error))

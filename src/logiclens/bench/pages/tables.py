@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from logiclens.bench.pages.document import Cell, Row, Section, Table
-from logiclens.bench.pages.names import FAMILIES, METRICS, Metric, columns_of_paper, family, method_title, task_title
+from logiclens.bench.pages.names import FAMILIES, columns_of_paper, family, method_title, task_title
+from logiclens.bench.pages.names import METRICS as MAIN_METRICS
 from logiclens.bench.pages.summary import Bench, Entry, Estimate, outcomes
 from logiclens.bench.runs.published import PublishedFigure, paper_figures
+from logiclens.metrics.scores import METRICS, Metric
 from logiclens.words import shortened
 
 NOT_RUN, NOTHING = "not run", "–"
@@ -17,24 +19,6 @@ _LONGEST_REASON = 60
 """Characters of a reason in a cell; the table of unsuccessful runs has the whole reason."""
 _STANDS_FOR_PAPER = ("authors", "paper", "minimal")
 """The first of these methods that was run shows the paper's figures of the entropy network."""
-_Companion = tuple[str, Metric, int]
-_COMPANIONS: dict[str, tuple[_Companion, ...]] = {
-    "fidelity": (
-        ("macro-F1", Metric("fidelity_macro_f1", "", "%", 100.0), 2),
-        ("constant False", Metric("fidelity_constant_false", "", "%", 100.0), 2),
-        ("constant formulas", Metric("constant_formulas", "", ""), 1),
-    ),
-    "model_accuracy": (("last test", Metric("final_model_accuracy", "", "%", 100.0), 2),),
-    "explanation_accuracy": (
-        ("classes", Metric("classes", "", ""), 0),
-        ("concepts right", Metric("concept_accuracy", "", "%", 100.0), 1),
-        ("last test", Metric("final_explanation_accuracy", "", "%", 100.0), 2),
-        ("true formulas found", Metric("recovered", "", ""), 1),
-    ),
-    "complexity": (("classes", Metric("classes", "", ""), 0),),
-    "seconds": (("classes", Metric("classes", "", ""), 0), ("CPU", Metric("cpu_seconds", "", "s"), 2)),
-}
-"""Small print below the figures of a metric: label, metric, decimals."""
 
 
 @dataclass(frozen=True)
@@ -51,21 +35,22 @@ def six_tables(bench: Bench, protocol: str) -> tuple[Section, ...]:
     families = [(title, [method for method in methods if family(method) == title]) for title, _ in FAMILIES]
     return tuple(
         Section(
-            f"{protocol}-{metric.name}",
+            f"{protocol}-{metric.key}",
             metric.title,
             tuple(
                 _table(bench, protocol, metric, (number, title), members)
                 for number, (title, members) in enumerate(families, start=1)
             ),
         )
-        for metric in METRICS
+        for metric in MAIN_METRICS
     )
 
 
 def figure_text(mean: float, error: float | None, metric: Metric) -> str:
     """Format a figure as the paper does; short times get more decimals.
 
-    >>> figure_text(79.0512, 1.35, METRICS[0]), figure_text(0.00123, None, METRICS[5])
+    >>> from logiclens.metrics.scores import metric_named
+    >>> figure_text(79.0512, 1.35, metric_named("fidelity")), figure_text(0.00123, None, metric_named("seconds"))
     ('79.05 ± 1.35', '0.0012')
     """
     digits = 2
@@ -117,7 +102,7 @@ def _table(bench: Bench, protocol: str, metric: Metric, family: tuple[int, str],
             rows.append(Row(task_title(task), cells))
     black = [not metric.of_rules and bench.is_black_box(protocol, method) for method in methods]
     heads = [f"{method_title(m)}{' (black box)' * is_black}" for m, is_black in zip(methods, black, strict=True)]
-    key = f"{protocol}-{metric.name}-{number}"
+    key = f"{protocol}-{metric.key}-{number}"
     return Table(key, _caption(protocol, metric, title), ("task", *heads), tuple(rows))
 
 
@@ -133,7 +118,7 @@ def _published(metric: Metric, task: str, methods: Sequence[str]) -> dict[str, P
     found = {}
     for column, method in columns_of_paper(task).items():
         stands = [m for m in _STANDS_FOR_PAPER if m in methods] if column == "entropy_net" else [method]
-        figure = paper_figures().figure(metric.name, task, column)
+        figure = paper_figures().figure(metric.key, task, column)
         if stands and figure:
             found[stands[0]] = figure
     return found
@@ -144,8 +129,8 @@ def _cell(bench: Bench, entry: Entry, metric: Metric, best: Best, published: Pub
     lines = [] if published is None else [("paper", published_text(published, metric))]
     if estimate is None:
         return Cell(_why_nothing(bench, entry), tuple(lines), faint=True)
-    lines += _companions(bench, entry, _COMPANIONS.get(metric.name, ()))
-    left_out = bench.consistency(entry) if metric.name == "consistency" else None
+    lines += _companions(bench, entry, metric)
+    left_out = bench.consistency(entry) if metric.key == "consistency" else None
     if left_out and left_out.left_out:
         lines.append(("left out", f"{left_out.left_out} without concepts"))
     planned = bench.planned(entry)
@@ -167,12 +152,13 @@ def _why_nothing(bench: Bench, entry: Entry) -> str:
     return "; ".join(shortened(words, _LONGEST_REASON) for words, _ in outcomes(bench.runs(entry))) or NOT_RUN
 
 
-def _companions(bench: Bench, entry: Entry, wanted: Sequence[_Companion]) -> list[tuple[str, str]]:
+def _companions(bench: Bench, entry: Entry, metric: Metric) -> list[tuple[str, str]]:
+    """What stands below a figure, so that nobody is misled by it."""
     found = []
-    for label, metric, digits in wanted:
-        estimate = bench.estimate(entry, metric)
+    for companion in METRICS:
+        estimate = bench.estimate(entry, companion) if metric.key in companion.below else None
         if estimate:
-            found.append((label, f"{estimate.mean:.{digits}f}"))
+            found.append((companion.label, f"{estimate.mean:.{companion.decimals}f}"))
     return found
 
 
@@ -181,12 +167,12 @@ def _short_outcomes(bench: Bench, entry: Entry) -> list[str]:
 
 
 def _caption(protocol: str, metric: Metric, title: str) -> str:
-    spread = "" if metric.name == "consistency" else " Figures are mean ± standard error over folds."
+    spread = "" if metric.key == "consistency" else " Figures are mean ± standard error over folds."
     direction = "lowest" if metric.lower_is_better else "highest"
     best = f"The {direction} figure of all methods under this protocol is bold"
     if not metric.of_rules:
         best = f"The {direction} figures of rule learners and of black boxes are bold; the best of all has a star"
     return (
-        f"{metric.title} ({metric.unit}) under '{protocol}', {title}: {metric.meaning}.{spread} {best}. The paper's "
+        f"{metric.title} ({metric.unit}) under '{protocol}', {title}: {metric.definition}.{spread} {best}. The paper's "
         "figures are in italics."
     )

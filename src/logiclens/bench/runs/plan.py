@@ -53,7 +53,7 @@ from logiclens.errors import LogicLensError
 from logiclens.estimator.cross_validation import fires
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.text import format_formula
-from logiclens.metrics.scores import accuracy, complexity, explanation_accuracy, fidelity
+from logiclens.metrics.scores import METRICS, ScoredRows, accuracy
 
 Metrics = list[tuple[str, str]]
 LAST_TEST = ("model_accuracy", "explanation_accuracy", "fidelity")
@@ -324,16 +324,12 @@ def measured(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
     chosen = list(range(len(test.class_names))) if learned.classes is None else list(learned.classes)
     fired = fires(learned.formulas, PackedRows.of(test.boolean(), test.names))
     answers = said[:, None] == np.array(chosen) if learned.answers is None else learned.answers(test)
-    yield "explanation_accuracy", _number(explanation_accuracy(fired, test.targets()[:, chosen], test.weight))
-    yield "complexity", _number(complexity(learned.formulas))
-    agreement = fidelity(learned.formulas, fired, answers, test.weight)
-    if learned.classes is None:
-        yield "fidelity", _number(agreement.accuracy)
-        yield "fidelity_macro_f1", _number(agreement.macro_f1)
-        yield "fidelity_constant_false", _number(agreement.constant_false)
-    else:
+    rows = ScoredRows(learned.formulas, fired, test.targets()[:, chosen], answers, test.weight)
+    for metric in METRICS:
+        if metric.score is not None and (learned.classes is None or metric.of_samples):
+            yield metric.key, _number(metric.score(rows))
+    if learned.classes is not None:
         yield "classes", str(len(chosen))
-    yield "constant_formulas", str(agreement.constant_formulas)
 
 
 def stated(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
@@ -346,7 +342,7 @@ def stated(learned: Learned, test: ConceptTable) -> Iterator[tuple[str, str]]:
 
 
 def _number(value: float) -> str:
-    return f"{value:.6f}"
+    return str(value) if isinstance(value, int) else f"{value:.6f}"
 
 
 TEMPERATURES = (4.0, 5.0, 6.0)
