@@ -49,8 +49,8 @@ def by_brute_force(counts: list[list[list[float]]], most: int) -> list[int]:
     """Again and again the cut that is worth most in its part, the parts being what earlier cuts left."""
 
     def sums(start: int, stop: int) -> list[list[float]]:
-        classes, targets = range(len(counts[0][0])), range(len(counts[0]))
-        return [[sum(count[t][k] for count in counts[start:stop]) for k in classes] for t in targets]
+        part = counts[start:stop]
+        return [[sum(c[t][k] for c in part) for k in range(len(by_class))] for t, by_class in enumerate(counts[0])]
 
     cuts: list[int] = []
     while len(cuts) < most:
