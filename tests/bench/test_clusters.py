@@ -71,22 +71,7 @@ def test_a_limit_is_refused_where_it_cannot_be_kept() -> None:
         list(run_jobs([1], bench_jobs.doubled, limit=3.0))
 
 
-def test_a_job_that_kills_every_worker_is_told_and_the_others_go_on(cluster) -> None:
-    jobs = ["a", "crashes", "b", "raises", "c"]
-    with distributed.Client(cluster) as client, joblib.parallel_config("dask", client=client):
-        found = {one.job: one.status for one in run_jobs(jobs, bench_jobs.behaves)}
-    assert found == {
-        "a": "ok",
-        "b": "ok",
-        "c": "ok",
-        "crashes": "failed: each worker that was given it died; Dask gives up after a few",
-        "raises": "failed: RuntimeError: singular matrix",
-    }
-
-
 def test_jobs_are_done_by_the_cluster_found_by_its_address(cluster) -> None:
-    # The test before has killed them.
-    cluster.wait_for_workers(2, timeout=300)
     with dask.dask_cluster(cluster.scheduler_address):
         assert active_backend() == "dask"
         pids = {one.value for one in run_jobs(range(6), bench_jobs.pid, n_workers=1)}
@@ -111,7 +96,6 @@ def test_a_cluster_that_is_not_there_is_told_in_one_sentence(monkeypatch: pytest
 
 
 def test_workers_of_another_version_are_refused(cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster.wait_for_workers(2, timeout=300)
     monkeypatch.setattr(dask, "__version__", "9.9")
     with pytest.raises(LogicLensError, match=r"this is logiclens 9.9, and Dask workers have 0.1.0: install the same"):
         enter(cluster.scheduler_address)
@@ -121,6 +105,20 @@ def test_dask_that_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(LogicLensError, match=r"pip install 'logiclens\[distributed\]'"):
         enter("tcp://127.0.0.1:9")
+
+
+def test_a_job_that_kills_every_worker_is_told_and_the_others_go_on(cluster) -> None:
+    """The last of this module: the cluster may take long to start its workers again."""
+    jobs = ["a", "crashes", "b", "raises", "c"]
+    with distributed.Client(cluster) as client, joblib.parallel_config("dask", client=client):
+        found = {one.job: one.status for one in run_jobs(jobs, bench_jobs.behaves)}
+    assert found == {
+        "a": "ok",
+        "b": "ok",
+        "c": "ok",
+        "crashes": "failed: each worker that was given it died; Dask gives up after a few",
+        "raises": "failed: RuntimeError: singular matrix",
+    }
 
 
 def enter(address: str | None) -> None:

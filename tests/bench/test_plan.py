@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,6 +122,27 @@ def test_lines_that_a_kill_cut_off_are_run_again(source: Source, tmp_path: Path)
     assert len(read_results(out).runs) == 2
     assert len(bench(plan(source, "oner"), out).runs) == 3
     assert (out / "results.csv").read_text().count(",status,") == 3
+
+
+def test_runs_are_stopped_when_the_caller_fails(source: Source, tmp_path: Path, monkeypatch) -> None:
+    """At once, although the error keeps everything alive that was there."""
+    stopped = []
+
+    def outcomes(runs: list[Run], *_: object, **__: object) -> Iterator[Outcome[Run]]:
+        try:
+            for run in runs:
+                yield Outcome(run, "ok", [], 1.0)
+        finally:
+            stopped.append(True)
+
+    def fail(_step: Step) -> None:
+        raise RuntimeError("no terminal")
+
+    monkeypatch.setattr(bench_module, "run_jobs", outcomes)
+    with pytest.raises(RuntimeError) as error:
+        bench(plan(source, "oner"), tmp_path / "out", fail)
+    # The first of them had no concepts to predict.
+    assert (stopped, str(error.value)) == ([True, True], "no terminal")
 
 
 def test_failures_stay_until_they_are_asked_for_again(source: Source, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,22 @@ def test_what_is_left_open_goes_back(tmp_path: Path) -> None:
     assert asked is not None
     assert carry_out(url, 1) == 1
     assert found(url)[0][0] == asked.trial.params
+
+
+def test_a_repeated_trial_is_not_lost_with_its_old_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = opened(f"sqlite:///{tmp_path / 'study.db'}")
+    with monkeypatch.context() as gone:
+        gone.setattr(studies, "_this_process", lambda: {"machine": studies._machine(), "pid": -1, "started": "1"})
+        assert study.ask(1, suggest) is not None
+    study._bury()
+    # As a worker that has taken the trial and not noted itself yet.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study.study.ask()
+        study._bury()
+        lost, again = study._trials()
+        assert (lost.state.name, again.state.name, again.params) == ("FAIL", "RUNNING", lost.params)
+        assert study.retry.retry_history(again) == [lost.number]
 
 
 def test_the_last_trial_is_not_taken_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -170,9 +171,10 @@ def _carry_out(plan: Plan, folder: Path, tell: Callable[[Step], None]) -> Result
     waiting = [run for run in waiting if _needs(run) not in failed]
     pace = Pace(len(waiting), plan.n_workers or capacity() or os.cpu_count() or 1)
     work_on = partial(work, plan.source.absolute(), grid=plan.grid)
-    for outcome in run_jobs(waiting, work_on, n_workers=plan.n_workers, limit=plan.limit):
-        append_run(folder, outcome.job, outcome.value or (), outcome.status)
-        tell(pace.step(outcome, waiting))
+    with closing(run_jobs(waiting, work_on, n_workers=plan.n_workers, limit=plan.limit)) as outcomes:
+        for outcome in outcomes:
+            append_run(folder, outcome.job, outcome.value or (), outcome.status)
+            tell(pace.step(outcome, waiting))
     return read_results(folder)
 
 
@@ -183,9 +185,10 @@ def _prepare(plan: Plan, waiting: Sequence[Run], tell: Callable[[Step], None]) -
     """
     wanted = [needed for run in waiting if (needed := _needs(run)) is not None]
     failed: dict[Preparation | None, str] = {}
-    for job, status in _predict(list(dict.fromkeys(wanted)), plan.source, plan.n_workers, tell):
-        if status != OK:
-            failed[job] = f"failed: {job.label} could not be predicted; {status}"
+    with closing(_predict(list(dict.fromkeys(wanted)), plan.source, plan.n_workers, tell)) as predicted:
+        for job, status in predicted:
+            if status != OK:
+                failed[job] = f"failed: {job.label} could not be predicted; {status}"
     return failed
 
 
@@ -213,9 +216,10 @@ def prepare_all(
         for task, protocol, fold, direct in product(tasks, protocols, range(source.n_folds), (False, True))
         if has_protocol(task, protocol) and (not direct or (classes and METHODS["direct"].suits(task)))
     ]
-    for job, status in _predict(list(dict.fromkeys(jobs)), source, n_workers, tell):
-        if status != OK:
-            raise LogicLensError(f"{job.label} could not be predicted; {status}.")
+    with closing(_predict(list(dict.fromkeys(jobs)), source, n_workers, tell)) as predicted:
+        for job, status in predicted:
+            if status != OK:
+                raise LogicLensError(f"{job.label} could not be predicted; {status}.")
 
 
 def _preparation(task: Task, protocol: Protocol, fold: int, *, classes: bool) -> Preparation:
@@ -226,11 +230,12 @@ def _preparation(task: Task, protocol: Protocol, fold: int, *, classes: bool) ->
 
 def _predict(
     jobs: Sequence[Preparation], source: Source, n_workers: int | None, tell: Callable[[Step], None]
-) -> Iterator[tuple[Preparation, str]]:
+) -> Generator[tuple[Preparation, str], None, None]:
     work_on = partial(prepare, source.absolute(), n_workers)
-    for done, outcome in enumerate(run_jobs(jobs, work_on, n_workers=n_workers), start=1):
-        tell(Step(outcome.job.label, outcome.status, done, len(jobs), None))
-        yield outcome.job, outcome.status
+    with closing(run_jobs(jobs, work_on, n_workers=n_workers)) as outcomes:
+        for done, outcome in enumerate(outcomes, start=1):
+            tell(Step(outcome.job.label, outcome.status, done, len(jobs), None))
+            yield outcome.job, outcome.status
 
 
 def prepare(source: Source, n_workers: int | None, job: Preparation) -> None:

@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
@@ -250,12 +250,12 @@ def run_jobs(
     *,
     n_workers: int | None = None,
     limit: float | None = None,
-) -> Iterator[Outcome[Job]]:
+) -> Generator[Outcome[Job], None, None]:
     """Do `work` on every job, `n_workers` at a time, and yield the outcome of each when it ends.
 
     `work` and the jobs must be picklable. The default of `n_workers` is one process per core, or as many jobs at a time
-    as the cluster takes. The limit in seconds counts from the start of the job, not of the process. Closing the
-    iterator stops everything.
+    as the cluster takes. The limit in seconds counts from the start of the job, not of the process. Close the generator
+    to stop everything: until then an error in the caller's loop leaves jobs running, for which Python waits at exit.
     """
     with workers(work, n_workers=n_workers, limit=limit) as crew:
         yield from crew.run(jobs)
