@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Protocol
 
-Share = Mapping[str, Any]
-"""`hits` of `total`, with `value` (None where nothing was counted), `low` and `high`."""
+
+class Share(Protocol):
+    """A share with its interval; `value` is None where nothing was counted."""
+
+    @property
+    def value(self) -> float | None:
+        """The share."""
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval."""
 
 
 def count(number: float) -> str:
@@ -54,9 +67,9 @@ def interval(low: float, high: float) -> str:
 
 def share_words(share: Share) -> str:
     """A share with its interval: `83% (74–90%)`."""
-    if share["value"] is None:
+    if share.value is None:
         return percent(None)
-    return f"{percent(share['value'])} ({interval(share['low'], share['high'])})"
+    return f"{percent(share.value)} ({interval(share.low, share.high)})"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:
@@ -88,28 +101,3 @@ def cut(text: str, length: int) -> str:
     """
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
     return line if len(line) <= length else f"{line[: length - 1]}…"
-
-
-def who_decides(rules: Mapping[str, Any], names: Sequence[str]) -> str:
-    """How the rules of all classes come to one answer, from `rules` as JSON keeps them.
-
-    >>> who_decides({"multilabel": False, "resolve": "order", "order": [1, 0], "otherwise": 0, "classes": []}, "ab")
-    'The first that applies decides: b, then a; otherwise a.'
-    """
-    if rules["multilabel"]:
-        return "A row can have several labels: each is given where any of its rules fires."
-    for entry in rules["classes"]:
-        if "complement_of" in entry:
-            formula = names[entry["complement_of"]]
-            return f"A row is {formula} where a rule for {formula} fires, and {entry['class']} otherwise."
-    if rules["resolve"] == "none":
-        return "A row gets a class where the rules of exactly that class fire; otherwise it stays undecided."
-    left = rules["otherwise"]
-    if rules["resolve"] == "order":
-        order = ", then ".join(names[place] for place in rules["order"])
-        return f"The first that applies decides: {order}; " + (
-            "otherwise the row stays undecided." if left is None else f"otherwise {names[left]}."
-        )
-    return "Where rules of several classes fire, the rule that can be trusted most decides. Where none fires, " + (
-        "the row stays undecided." if left is None else f"the answer is {names[left]}."
-    )

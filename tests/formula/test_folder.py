@@ -23,7 +23,7 @@ from logiclens.formula import DNF, Cube, Literal, Rule, RuleSet, parse
 from logiclens.formula.column_facts import impossible, in_one_language
 from logiclens.formula.folder import open_model, open_result, sealed
 from logiclens.formula.predicate import Predicate
-from logiclens.report.result import Source, result_of
+from logiclens.report import Source, result_of
 
 ROWS = pd.DataFrame({"age": [20.0, 35, 50, 61, 72, 90] * 12, "unit": ["A", "B", "C"] * 24})
 LABELS = np.where((ROWS["age"] >= 60) & (ROWS["unit"] != "A"), "ill", "well")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +27,18 @@ from logiclens.cli.output import (
 )
 from logiclens.cli.sheet import print_metrics, print_sheet
 from logiclens.cli.tables import Problem, check_by, subgroups
+from logiclens.codec import to_plain
 from logiclens.errors import LogicLensError
 from logiclens.estimator.classifier import EntropyClassifier
 from logiclens.estimator.cross_validation import CrossValidation, FoldResult, cross_validate, summarise
 from logiclens.estimator.inputs import RecordedAnswers
-from logiclens.estimator.persistence import checked_target
-from logiclens.formula.folder import open_result
-from logiclens.formula.rule_set import RuleSet
+from logiclens.estimator.persistence import checked_target, classifier_files
+from logiclens.explain.result import Explanation
+from logiclens.formula.folder import sealed
 from logiclens.progress import Progress, silence
+from logiclens.report.measurement import Source, result_of
 from logiclens.report.page import render, require_report
-from logiclens.report.result import Source, result_of
+from logiclens.report.result import Result
 from logiclens.tables.demo import breast_cancer
 from logiclens.tables.files import TableFile
 
@@ -143,12 +144,12 @@ def tell(
     fitted = time.perf_counter()
     explanation = model.explain(stability=wanted.stability)
     seconds = {"fit": fitted - begun, "explain": time.perf_counter() - fitted}
-    result = result_of(model, explanation, source, by=by)
-    result["notes"] = [*notes, *result["notes"]]
+    measured = result_of(model, explanation, source, by=by)
+    result = replace(measured, notes=(*notes, *measured.notes))
     # Before anything is printed: whoever reads the output may stop reading.
-    told = _write(model, explanation.rules, result, wanted, {"seconds": seconds, "cross_validation": _metrics(folds)})
+    told = _write(model, explanation, result, wanted, {"seconds": seconds, "cross_validation": _metrics(folds)})
     if wanted.takes_standard_output:
-        for note in result["notes"]:
+        for note in result.notes:
             printer.note(f"note: {note}")
     if folds is not None:
         print_metrics(printer, folds.metrics(), wanted.folds or BUNDLED_FOLDS)
@@ -195,23 +196,23 @@ def _source(problem: Problem) -> Source:
 
 
 def _write(
-    model: EntropyClassifier, rules: RuleSet, result: dict[str, Any], wanted: Wanted, beside: dict[str, Any]
+    model: EntropyClassifier, explanation: Explanation, result: Result, wanted: Wanted, beside: dict[str, Any]
 ) -> list[str]:
     """Write what was asked for; what to tell the user about it."""
     told = []
-    with tempfile.TemporaryDirectory() as scratch:
+    files = classifier_files(model, result, explanation.rules, None if model.exact else explanation.reading)
+    if wanted.save is not None:
         with uninterrupted():
-            place = Path(scratch) / "model" if wanted.save is None else wanted.save
-            folder = model.save(place, result, rules=rules)
-        saved = open_result(folder)
-        if wanted.save is not None:
-            check = f" Check it with: logiclens verify {shlex.quote(str(folder))}" if model.exact else ""
-            told.append(f"The model is in {folder}.{check}")
-        if wanted.report is not None:
-            write_text(render(saved), wanted.report)
-            if wanted.report != "-":
-                told.append(f"The report is in {wanted.report}.")
-        write_json({**saved, **beside}, wanted.json)
+            folder = files.write(wanted.save)
+        check = f" Check it with: logiclens verify {shlex.quote(str(folder))}" if model.exact else ""
+        told.append(f"The model is in {folder}.{check}")
+    # The hash of the model that was saved, or would be.
+    saved = replace(result, model_sha256=files.model_sha256)
+    if wanted.report is not None:
+        write_text(render(saved), wanted.report)
+        if wanted.report != "-":
+            told.append(f"The report is in {wanted.report}.")
+    write_json({**sealed(to_plain(saved)), **beside}, wanted.json)
     return told
 
 

@@ -350,9 +350,9 @@ def write_report(folder: Path, out: str, *, json: str | None, quiet: bool) -> No
     open_model(folder)
     result = open_result(folder)
     # After the folder was found to be usable: this takes its time to load.
-    from logiclens.report.page import render
+    from logiclens.report import read_result, render
 
-    page = render(result)
+    page = render(read_result(result))
     write_text(page, out)
     digest = hashlib.sha256(page.encode("utf-8")).hexdigest()
     write_json({"model": str(folder), "report": out, "sha256": digest}, json)

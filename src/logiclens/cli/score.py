@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,23 @@ from logiclens.cli.sheet import (
     print_subgroup,
 )
 from logiclens.cli.tables import Reading, check_columns, told_apart
+from logiclens.codec import to_plain
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Literal
 from logiclens.formula.english import literal_words, recurrence_words
 from logiclens.formula.packed_rows import PackedRows
-from logiclens.formula.record import from_dict, to_dict
-from logiclens.formula.rule_set import Rule
+from logiclens.formula.record import RulesRecord
+from logiclens.formula.rule_set import Rule, who_decides
 from logiclens.formula.text import format_formula
-from logiclens.metrics.rule_statistics import RuleStatistics, Share, confusion, rule_statistics
-from logiclens.words import who_decides
+from logiclens.metrics.rule_statistics import (
+    Confusion,
+    RuleStatistics,
+    Share,
+    ShareRecord,
+    StatisticsRecord,
+    confusion,
+    rule_statistics,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +68,38 @@ class Known:
     statistics: RuleStatistics
 
 
+@dataclass(frozen=True)
+class Words:
+    """What a concept and its negation are in words."""
+
+    words: str
+    words_not: str
+
+
+@dataclass(frozen=True)
+class Score:
+    """How good a model and its rules are on rows with known classes, as `--json` writes it."""
+
+    model: str
+    data: str
+    sha256: str | None
+    target: str
+    rows: int
+    left_out: int
+    exact: bool
+    accuracy: ShareRecord
+    accuracy_of_the_rules: ShareRecord | None
+    most_frequent: ShareRecord
+    agreement: ShareRecord | None
+    macro_f1: float | None
+    f1: Mapping[str, float | None]
+    confusion: Confusion
+    confusion_of_rules: Confusion
+    statistics: StatisticsRecord
+    rules: RulesRecord
+    words: Mapping[str, Words]
+
+
 def score_table(
     folder: Path, reading: Reading, *, target: str | None, by: str | None, json: str | None, quiet: bool
 ) -> None:
@@ -77,8 +118,8 @@ def score_lake(
     _tell(_content(model, known), json, "the file" if per_file else by, quiet=quiet)
 
 
-def score(model: SavedModel, reading: Reading, *, target: str | None = None, by: str | None = None) -> dict[str, Any]:
-    """How good a model is on a table that is read, as plain data."""
+def score(model: SavedModel, reading: Reading, *, target: str | None = None, by: str | None = None) -> Score:
+    """How good a model is on a table that is read."""
     wanted = _target(model, target)
     file = reading.table()
     frame = file.frame
@@ -151,75 +192,73 @@ def _target(model: SavedModel, target: str | None) -> str:
     return wanted
 
 
-def _content(model: SavedModel, known: Known) -> dict[str, Any]:
-    def right(answers: NDArray[Any], labels: NDArray[Any]) -> dict[str, float | None]:
-        return Share(float(known.weight[np.equal(answers, labels)].sum()), float(known.weight.sum())).to_dict()
+def _content(model: SavedModel, known: Known) -> Score:
+    def right(answers: NDArray[Any], labels: NDArray[Any]) -> ShareRecord:
+        return Share(float(known.weight[np.equal(answers, labels)].sum()), float(known.weight.sum())).record()
 
     labels, place = known.labels, {rule.label: at for at, rule in enumerate(model.rules.rules)}
 
     def places(answers: NDArray[Any]) -> NDArray[np.intp]:
         return np.array([-1 if label is None else place[label] for label in answers.tolist()], dtype=np.intp)
 
-    def confused(answers: NDArray[Any], of: str) -> dict[str, Any]:
+    def confused(answers: NDArray[Any], of: str) -> Confusion:
         return confusion(model.rules.names, places(labels), places(answers), known.weight, of)
 
-    statistics = known.statistics.to_dict()
+    statistics = known.statistics.record()
     most = max(dict.fromkeys(labels.tolist()), key=lambda label: known.weight[labels == label].sum())
-    return {
-        "model": str(model.folder),
-        "data": known.data,
-        "sha256": known.sha256,
-        "target": known.target,
-        "rows": int(known.weight.sum()),
-        "left_out": known.left_out,
-        "exact": model.exact,
-        "accuracy": right(known.answers, labels),
-        "accuracy_of_the_rules": None if model.exact else right(known.by_rules, labels),
+    return Score(
+        model=str(model.folder),
+        data=known.data,
+        sha256=known.sha256,
+        target=known.target,
+        rows=int(known.weight.sum()),
+        left_out=known.left_out,
+        exact=model.exact,
+        accuracy=right(known.answers, labels),
+        accuracy_of_the_rules=None if model.exact else right(known.by_rules, labels),
         # What the class that most of these rows have would score.
-        "most_frequent": right(np.full(len(labels), most, dtype=object), labels),
-        "agreement": None if model.exact else right(known.by_rules, known.answers),
-        "macro_f1": statistics["macro_f1"],
-        "f1": {told["name"]: told["decision"]["f1"] for told in statistics["classes"]},
-        "confusion": confused(known.answers, "the rules" if model.exact else "the network"),
-        "confusion_of_rules": confused(known.by_rules, "the rules"),
-        "statistics": statistics,
-        "rules": to_dict(model.rules),
-        "words": _words(model),
-    }
-
-
-def _tell(content: dict[str, Any], json: str | None, by: str | None, *, quiet: bool) -> None:
-    write_json(content, json)
-    recurrence = {rule.name: _recurrence(rule) for rule in from_dict(content["rules"]).rules}
-    printer = Printer(quiet=quiet or json == STANDARD)
-    printer.say(f"{content['data']}: {content['rows']:,} rows; target {content['target']!r}")
-    if content["left_out"]:
-        printer.say(f"note: {content['left_out']:,} rows have no value of {content['target']!r} and are left out.")
-    printer.say()
-    for key, name in (
-        ("accuracy", "accuracy of the model"),
-        ("accuracy_of_the_rules", "accuracy of the rules"),
-        ("most_frequent", "always the same answer"),
-        ("agreement", "rules and network agree"),
-    ):
-        if content.get(key) is not None:
-            printer.say(f"  {name:<25}{Share(content[key]['hits'], content[key]['total'])}")
-    if content["macro_f1"] is not None:
-        printer.say(f"  {'macro-F1 of the rules':<25}{100 * content['macro_f1']:.1f}%")
-    for told in content["statistics"]["classes"]:
-        share = told["prevalence"]
-        printer.say(f"\n{told['name']}: {share['hits']:,.0f} of {share['total']:,.0f} rows", style="bold")
-        print_rules(printer, told, content["words"], recurrence[told["name"]])
-        printer.say(f"  {decision_line(told['decision'])}", hang=0)
-    for group in content["statistics"]["subgroups"]:
-        print_subgroup(printer, group, str(by))
-    for table in (content["confusion"], content["confusion_of_rules"]):
-        both = table is content["confusion"] or not content["exact"]
-        if both and len(table["labels"]) <= MOST_CONFUSED:
-            print_confusion(printer, table)
-    printer.say(
-        f"\n{who_decides(content['rules'], [told['name'] for told in content['statistics']['classes']])}", hang=0
+        most_frequent=right(np.full(len(labels), most, dtype=object), labels),
+        agreement=None if model.exact else right(known.by_rules, known.answers),
+        macro_f1=statistics.macro_f1,
+        f1={told.name: None if told.decision is None else told.decision.f1 for told in statistics.classes},
+        confusion=confused(known.answers, "the rules" if model.exact else "the network"),
+        confusion_of_rules=confused(known.by_rules, "the rules"),
+        statistics=statistics,
+        rules=model.rules,
+        words=_words(model),
     )
+
+
+def _tell(score: Score, json: str | None, by: str | None, *, quiet: bool) -> None:
+    write_json(to_plain(score), json)
+    recurrence = {rule.name: _recurrence(rule) for rule in score.rules.rules}
+    printer = Printer(quiet=quiet or json == STANDARD)
+    printer.say(f"{score.data}: {score.rows:,} rows; target {score.target!r}")
+    if score.left_out:
+        printer.say(f"note: {score.left_out:,} rows have no value of {score.target!r} and are left out.")
+    printer.say()
+    for share, name in (
+        (score.accuracy, "accuracy of the model"),
+        (score.accuracy_of_the_rules, "accuracy of the rules"),
+        (score.most_frequent, "always the same answer"),
+        (score.agreement, "rules and network agree"),
+    ):
+        if share is not None:
+            printer.say(f"  {name:<25}{Share(share.hits, share.total)}")
+    if score.macro_f1 is not None:
+        printer.say(f"  {'macro-F1 of the rules':<25}{100 * score.macro_f1:.1f}%")
+    for told in score.statistics.classes:
+        prevalence = told.prevalence
+        printer.say(f"\n{told.name}: {prevalence.hits:,.0f} of {prevalence.total:,.0f} rows", style="bold")
+        print_rules(printer, told, score.words, recurrence[told.name])
+        printer.say(f"  {decision_line(told.decision)}", hang=0)
+    for group in score.statistics.subgroups:
+        print_subgroup(printer, group, str(by))
+    for table in (score.confusion, score.confusion_of_rules):
+        both = table is score.confusion or not score.exact
+        if both and len(table.labels) <= MOST_CONFUSED:
+            print_confusion(printer, table)
+    printer.say(f"\n{who_decides(score.rules)}", hang=0)
     printer.say()
     printer.prose(READ_RULES)
 
@@ -233,12 +272,12 @@ def _recurrence(rule: Rule) -> dict[str, str]:
     }
 
 
-def _words(model: SavedModel) -> dict[str, dict[str, str]]:
+def _words(model: SavedModel) -> dict[str, Words]:
     """What each concept and its negation are in words."""
     return {
-        concept: {
-            "words": literal_words(Literal(concept), model.rules.predicates),
-            "words_not": literal_words(Literal(concept, positive=False), model.rules.predicates),
-        }
+        concept: Words(
+            literal_words(Literal(concept), model.rules.predicates),
+            literal_words(Literal(concept, positive=False), model.rules.predicates),
+        )
         for concept in model.rules.concepts
     }

@@ -23,7 +23,7 @@ from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimator.counting import RESAMPLES, prepare_in_engine
 from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, seed_of, teacher_name
 from logiclens.estimator.on_engine import predict_into, score_in_engine, statistics_in_engine, table_in_engine
-from logiclens.estimator.persistence import load_classifier, save_classifier
+from logiclens.estimator.persistence import classifier_files, load_classifier
 from logiclens.estimator.prepare import as_frame, prepare
 from logiclens.estimator.training import (
     Begun,
@@ -42,7 +42,7 @@ from logiclens.explain.classwise import explain_all, explain_learned
 from logiclens.explain.exact import compiled_network, explain_exact
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.own_teacher import ScoreAgainst
-from logiclens.explain.reading import Answer, Reading, read
+from logiclens.explain.reading import Reading, read
 from logiclens.explain.result import Explanation
 from logiclens.explain.stability import Cut, Stability, cuts_of, known_recurrence, selection_frequencies
 from logiclens.formula.packed_rows import PackedRows
@@ -241,6 +241,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     learned_: LearnedRules
     teacher_fidelity_: dict[str, float]
     _rules: RuleSet
+    _reading: Reading
 
     def __init__(
         self,
@@ -387,14 +388,14 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(X, "columns"):
                 self.feature_names_in_ = np.array([str(column) for column in X.columns], dtype=object)
-        for name in ("certificate_", "soft_network_", "learned_", "teacher_fidelity_", "_rules"):
+        for name in ("certificate_", "soft_network_", "learned_", "teacher_fidelity_", "_rules", "_reading"):
             self.__dict__.pop(name, None)
         if trained.learned is not None:
             self.learned_ = trained.learned
             explanation = self._learned_explanation(table)
             if ready.taught is not None:
                 explanation = replace(explanation, answers=ready.taught[1])
-            self._rules = explanation.rules
+            self._rules, self._reading = explanation.rules, explanation.reading
             if self.exact:
                 self._compile(explanation)
         if ready.taught is not None:
@@ -438,7 +439,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise LogicLensError("answers for a table in an engine are not collected: use predict_into(table, out).")
         if self._is_exact:
             return self._rules.predict(self._packed(X))
-        reading = self.read(X)
+        return self._answers_of(self.read(X))
+
+    def _answers_of(self, reading: Reading) -> NDArray[Any]:
+        """Return the class that the network gives each row of a reading; for several labels a 0/1 matrix."""
         if self.schema_.multilabel:
             return reading.yes.astype(np.int64)
         labels: NDArray[Any] = self.classes_[reading.logits.argmax(axis=1)]
@@ -478,16 +482,14 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(weight[right].sum() / weight.sum())
 
-    def save(
-        self, folder: str | Path, result: Mapping[str, Any] | None = None, *, rules: RuleSet | None = None
-    ) -> Path:
+    def save(self, folder: str | Path, result: Any = None, *, rules: RuleSet | None = None) -> Path:
         """Write the model to a folder: `model.json`, `weights.safetensors` and, with `exact`, `certificate.json`.
 
         No row of the data is kept, except in a `result` (see `logiclens.report.result_of`). `logiclens verify FOLDER`
         checks the certificate. `rules` are those to keep where they are not `rules_`, such as stable ones.
         """
         self._check_fitted()
-        return save_classifier(self, folder, result, rules)
+        return classifier_files(self, result, rules).write(folder)
 
     @classmethod
     def load(cls, folder: str | Path) -> EntropyClassifier:
@@ -633,8 +635,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             formulas, choices = self.learned_.formulas, self.learned_.choices
         else:
             formulas, choices = self._rules.formulas, ()
-        answer: Answer = "threshold" if self.schema_.multilabel else "argmax"
-        explanation = explain_learned(self.network_, table, formulas, choices, answer=answer, exclusive=exclusive)
+        explanation = explain_learned(self._read_soft(table), formulas, choices, exclusive=exclusive)
         notes, known = (*self._notes, *table.group_warnings()), getattr(self, "_rules", None)
         explanation = self._labelled(explanation, notes=notes, stability=self._on_bags())
         if known is None or exclusive:
@@ -716,8 +717,15 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not self._is_exact or not hasattr(self, "soft_network_"):
             return None
         table = rows if isinstance(rows, ConceptTable) else self._table(rows)
-        reading = read(self.soft_network_, table, "threshold" if self.schema_.multilabel else "argmax")
-        return self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), reading)
+        return self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), self._read_soft(table))
+
+    def _read_soft(self, table: ConceptTable) -> Reading:
+        """What the trained network says about rows; about those it was fitted on, `fit` has read that already."""
+        network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
+        known: Reading | None = getattr(self, "_reading", None)
+        if known is not None and known.table is table and known.network is network:
+            return known
+        return read(network, table, "threshold" if self.schema_.multilabel else "argmax")
 
     def _agreement(self, rules: RuleSet, packed: PackedRows, reading: Reading) -> float:
         """The share of rows on which rules decide as the committee does."""

@@ -162,7 +162,7 @@ def cross_validate(
             explanation,
             test,
             labels[fold.test],
-            accuracy(labels[fold.test], model.predict(test)),
+            accuracy(labels[fold.test], model.predict(test) if model.exact else model._answers_of(reading)),
             score_formulas(explanation.formulas, reading),
             seconds,
             {concept: predicate.column for concept, predicate in model.schema_.predicates.items()},

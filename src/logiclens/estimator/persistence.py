@@ -20,13 +20,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from safetensors.torch import save as safetensors_bytes
 
 from logiclens import __version__
+from logiclens.codec import to_plain
 from logiclens.concepts.booleaniser import Booleaniser, Cutting, Membership
 from logiclens.errors import LogicLensError
 from logiclens.estimator.inputs import Schema, listed_class_weight, teacher_name
 from logiclens.explain.certificate import Certificate, check_seal
+from logiclens.explain.reading import Reading
 from logiclens.formula.folder import (
     CERTIFICATE,
     KIND,
@@ -37,7 +40,6 @@ from logiclens.formula.folder import (
     open_model,
     read_json,
     sealed,
-    sha256,
 )
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
@@ -63,7 +65,7 @@ class StoredModel:
     metrics: Mapping[str, Any]
     data_sha256: str
     target: str | None = None
-    result: Mapping[str, Any] | None = None
+    result: Any = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -71,41 +73,55 @@ class StoredModel:
         return self.schema.columns or self.schema.names
 
 
+@dataclass(frozen=True)
+class ModelFiles:
+    """The files of a model folder, by name, before they are written."""
+
+    contents: Mapping[str, bytes]
+
+    @property
+    def model_sha256(self) -> str:
+        """The hash of `model.json`, which result and certificate name."""
+        return hashlib.sha256(self.contents[MODEL]).hexdigest()
+
+    def write(self, folder: str | Path) -> Path:
+        """Write the folder. Replace an older model; refuse any other folder with files."""
+        target = checked_target(folder)
+        try:
+            with _whole(target) as new:
+                for name, content in self.contents.items():
+                    (new / name).write_bytes(content)
+        except OSError as error:
+            raise LogicLensError(f"the model cannot be written to {target} ({error.strerror or error}).") from None
+        return target
+
+
 def save(model: StoredModel, folder: str | Path, *, version: str) -> Path:
     """Write a model folder. An older model in its place is replaced; any other folder with files is refused."""
-    target = checked_target(folder)
-    try:
-        return _save(model, target, version)
-    except OSError as error:
-        raise LogicLensError(f"the model cannot be written to {target} ({error.strerror or error}).") from None
-    except SafetensorError as error:
-        # The same, as the library tells it that writes weights.
-        raise LogicLensError(f"the model cannot be written to {target} ({error}).") from None
+    return files_of(model, version=version).write(folder)
 
 
-def _save(model: StoredModel, target: Path, version: str) -> Path:
-    with _whole(target) as new:
-        state = {name: tensor.detach().cpu().contiguous() for name, tensor in model.network.state_dict().items()}
-        save_file(state, new / WEIGHTS)
-        weights_sha256 = sha256(new / WEIGHTS)
-        content = {**_content(model, version), "weights_sha256": weights_sha256}
-        _write_json(new / MODEL, sealed(content))
-        if model.result is not None:
-            if model.result["rules"] != content["rules"]:
-                raise LogicLensError("the result is of other rules than the model: pass both or neither.")
-            result = {**model.result, "model_sha256": sha256(new / MODEL)}
-            _write_json(new / RESULT, sealed(result))
-        if model.certificate is not None:
-            _write_json(
-                new / CERTIFICATE,
-                model.certificate.as_dict(
-                    version=version,
-                    model_sha256=sha256(new / MODEL),
-                    weights_sha256=weights_sha256,
-                    rules=model.rules,
-                ),
+def files_of(model: StoredModel, *, version: str) -> ModelFiles:
+    """Return the files of a model folder as bytes."""
+    weights = safetensors_bytes(
+        {name: tensor.detach().cpu().contiguous() for name, tensor in model.network.state_dict().items()}
+    )
+    weights_sha256 = hashlib.sha256(weights).hexdigest()
+    content = {**_content(model, version), "weights_sha256": weights_sha256}
+    files = {WEIGHTS: weights, MODEL: _json_bytes(sealed(content))}
+    model_sha256 = hashlib.sha256(files[MODEL]).hexdigest()
+    if model.result is not None:
+        result = {**to_plain(model.result), "model_sha256": model_sha256}
+        if result["rules"] != content["rules"]:
+            raise LogicLensError("the result is of other rules than the model: pass both or neither.")
+        files[RESULT] = _json_bytes(sealed(result))
+    if model.certificate is not None:
+        files[CERTIFICATE] = _json_bytes(
+            model.certificate.as_dict(
+                version=version, model_sha256=model_sha256, weights_sha256=weights_sha256, rules=model.rules
             )
-    return target
+        )
+    return ModelFiles(files)
 
 
 def checked_target(folder: str | Path) -> Path:
@@ -289,14 +305,14 @@ def _whole(target: Path) -> Iterator[Path]:
         shutil.rmtree(new, ignore_errors=True)
 
 
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+def _json_bytes(content: Mapping[str, Any]) -> bytes:
     try:
         text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise LogicLensError(
             f"this model cannot be written as JSON ({error}): use labels that are text or numbers."
         ) from None
-    path.write_text(text + "\n", encoding="utf-8")
+    return f"{text}\n".encode()
 
 
 def data_hash(parts: Sequence[Any]) -> str:
@@ -307,20 +323,26 @@ def data_hash(parts: Sequence[Any]) -> str:
     return digest.hexdigest()
 
 
-def save_classifier(
-    model: EntropyClassifier, folder: str | Path, result: Mapping[str, Any] | None, rules: RuleSet | None
-) -> Path:
-    """Write a fitted classifier to a folder, with the result of its explanation where there is one."""
+def classifier_files(
+    model: EntropyClassifier, result: Any = None, rules: RuleSet | None = None, reading: Reading | None = None
+) -> ModelFiles:
+    """Return the files of a fitted classifier, with the result of its explanation where there is one.
+
+    Args:
+        model: the fitted classifier.
+        result: a `logiclens.report.result.Result`, or None.
+        rules: those to save in place of `model.rules_`.
+        reading: what the network says about the training rows, where that is known already.
+    """
     if rules is not None and model.exact and rules != model.rules_:
         raise LogicLensError("the rules of an exact model are certified: no others can be saved with it.")
     if not hasattr(model, "table_"):
         raise LogicLensError("a loaded model is already in a folder: copy that.")
     table = model.table_
-    truth = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
     metrics = {
         "rows": table.n_counted,
         "best_epoch": int(model.train_result_.history.best_epoch),
-        "accuracy_on_these_rows": model.score(table, truth, table.weight),
+        "accuracy_on_these_rows": _accuracy(model, reading),
         "teacher": None if model.teacher is None else teacher_name(model.teacher),
         "fidelity_to_the_teacher": getattr(model, "teacher_fidelity_", None),
         "agreement_with_the_soft_network": model.soft_agreement(table) if model.exact else None,
@@ -337,7 +359,18 @@ def save_classifier(
         model.target_name_,
         result,
     )
-    return save(stored, folder, version=__version__)
+    return files_of(stored, version=__version__)
+
+
+def _accuracy(model: EntropyClassifier, reading: Reading | None) -> float:
+    """The share of the training rows that the model classes right."""
+    table = model.table_
+    truth = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
+    if model.exact:
+        return model.score(table, truth, table.weight)
+    answers = model._answers_of(reading or model._read_soft(table))
+    right = np.equal(answers, truth).reshape(len(truth), -1).all(axis=1)
+    return float(table.weight[right].sum() / table.weight.sum())
 
 
 def load_classifier(kind: type[EntropyClassifier], folder: str | Path) -> EntropyClassifier:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
+from logiclens.codec import OwnForm
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
@@ -249,3 +250,7 @@ def shown(value: Any) -> str:
 
 def _refuse(reason: str) -> NoReturn:
     raise LogicLensError(f"the JSON is not a rule set: {reason}")
+
+
+RulesRecord = Annotated[RuleSet, OwnForm(write=to_dict, read=from_dict)]
+"""Rules in a dataclass that is written as JSON."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from logiclens.report.result import Curves, Relevance
 from logiclens.words import cut
 
 if TYPE_CHECKING:
@@ -36,17 +37,17 @@ _WIDTH = 3.9  # inches: 374 px, so that a phone need hardly shrink it
 _NAMESPACE = re.compile(r"\{[^}]*\}")
 
 
-def relevance_chart(relevance: Sequence[Mapping[str, Any]], *, key: str, label: str) -> str:
+def relevance_chart(relevance: Sequence[Relevance], *, key: str, label: str) -> str:
     """How much the network leans on each concept: a full bar where the rules use it, a hollow one where not."""
-    shown = sorted(relevance, key=lambda entry: -entry["relevance"])[:MOST_BARS]
+    shown = sorted(relevance, key=lambda entry: -entry.relevance)[:MOST_BARS]
 
     def draw(axes: Axes) -> None:
         for place, entry in enumerate(shown):
-            fill = _ACCENT if entry["used"] else "none"
-            axes.barh(place, entry["relevance"], height=0.34, facecolor=fill, edgecolor=_ACCENT, linewidth=1.2)
+            fill = _ACCENT if entry.used else "none"
+            axes.barh(place, entry.relevance, height=0.34, facecolor=fill, edgecolor=_ACCENT, linewidth=1.2)
             # The name stands above its bar, so that a long one has the whole width.
-            axes.text(0, place - 0.28, cut(entry["concept"], 46), va="bottom", ha="left")
-            axes.text(entry["relevance"] + 0.015, place, f"{entry['relevance']:.2f}", va="center", color=_MUTED)
+            axes.text(0, place - 0.28, cut(entry.concept, 46), va="bottom", ha="left")
+            axes.text(entry.relevance + 0.015, place, f"{entry.relevance:.2f}", va="center", color=_MUTED)
         axes.set_xlim(0, 1.14)
         axes.set_ylim(len(shown) - 0.6, -0.85)
         axes.axvline(0, color=_LINE, linewidth=1.0)
@@ -55,16 +56,16 @@ def relevance_chart(relevance: Sequence[Mapping[str, Any]], *, key: str, label: 
     return _svg(draw, height=0.42 * max(len(shown), 1) + 0.15, key=key, label=label, margins=(0.005, 0.01, 0.995, 0.99))
 
 
-def loss_chart(history: Mapping[str, Any], *, key: str, label: str) -> str:
+def loss_chart(history: Curves, *, key: str, label: str) -> str:
     """The loss epoch by epoch, on the rows trained on and on the rows that chose the epoch."""
-    curves = [("training", history["loss"]), ("validation", history["validation_loss"])]
-    return _curves(curves, history["best_epoch"], "loss", key=key, label=label)
+    curves = [("training", history.loss), ("validation", history.validation_loss)]
+    return _curves(curves, history.best_epoch, "loss", key=key, label=label)
 
 
-def accuracy_chart(history: Mapping[str, Any], *, key: str, label: str) -> str:
+def accuracy_chart(history: Curves, *, key: str, label: str) -> str:
     """The accuracy epoch by epoch, on the same rows."""
-    curves = [("training", history["train_accuracy"]), ("validation", history["validation_accuracy"])]
-    return _curves(curves, history["best_epoch"], "accuracy", key=key, label=label)
+    curves = [("training", history.train_accuracy), ("validation", history.validation_accuracy)]
+    return _curves(curves, history.best_epoch, "accuracy", key=key, label=label)
 
 
 def _curves(

@@ -28,8 +28,8 @@ from logiclens.bench.pages.summary import Bench, Entry, Estimate, front_words, p
 from logiclens.bench.pages.tables import six_tables
 from logiclens.bench.runs.published import paper_figures
 from logiclens.errors import LogicLensError
+from logiclens.report.measurement import write_whole
 from logiclens.report.page import require_report
-from logiclens.report.result import write_whole
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _OF_PAGE = {INK: "var(--ink)", MUTED: "var(--muted)", LINE: "var(--line)"}
