@@ -172,9 +172,8 @@ def explain(
       logiclens explain patients.csv --target died --stability 20 --report rules.html
       logiclens explain 'lake/2026/*.parquet' --target churned --engine duckdb --memory 4GB
     """
-    from logiclens.cli.engine import counting, open_lake
     from logiclens.cli.explain import Wanted
-    from logiclens.cli.tables import Asked, Reading, check_by, read_problem
+    from logiclens.cli.tables import Asked, Reading, check_by, counting, open_lake, read_problem
 
     wanted = Wanted(folds or 0, stability, by, save, report, json, jobs, backend)
     wanted.check(data=data)
@@ -533,9 +532,8 @@ def predict(
       cat new.csv | logiclens predict model - --json -
       logiclens predict model 'lake/2027/*.parquet' -o answers.parquet --memory 4GB
     """
-    from logiclens.cli.engine import counting
     from logiclens.cli.predict import predict_lake, predict_table
-    from logiclens.cli.tables import Reading
+    from logiclens.cli.tables import Reading, counting
 
     refused = {"--why": why, "--json": json, "--delimiter": delimiter, "--missing": missing}
     if (asked := counting(data, engine, memory, refused, what="answers")) is not None:
@@ -575,9 +573,8 @@ def score(
       logiclens score model next_year.csv --by sex --json score.json
       logiclens score model 'lake/2027/*.parquet' --per-file
     """
-    from logiclens.cli.engine import counting
     from logiclens.cli.score import score_lake, score_table
-    from logiclens.cli.tables import Reading
+    from logiclens.cli.tables import Reading, counting
 
     asked = counting(data, engine, memory, {"--delimiter": delimiter, "--missing": missing})
     if asked is not None:

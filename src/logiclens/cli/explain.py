@@ -15,7 +15,6 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.base import clone
 
-from logiclens.cli.engine import Lake
 from logiclens.cli.output import (
     STANDARD,
     Printer,
@@ -26,7 +25,7 @@ from logiclens.cli.output import (
     write_text,
 )
 from logiclens.cli.sheet import print_metrics, print_sheet
-from logiclens.cli.tables import Problem, check_by, subgroups
+from logiclens.cli.tables import Lake, Problem, check_by, subgroups
 from logiclens.codec import to_plain
 from logiclens.errors import LogicLensError
 from logiclens.estimator.classifier import EntropyClassifier

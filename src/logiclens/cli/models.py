@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, write_json, write_text
-from logiclens.cli.tables import Reading
+from logiclens.cli.tables import Reading, check_columns
 from logiclens.errors import LogicLensError
 from logiclens.formula.column_facts import always, impossible, in_one_language
 from logiclens.formula.diff import CubeChange
@@ -290,8 +290,6 @@ def _swapped(old: RuleSet, new: RuleSet, never: Callable[[Cube], bool]) -> list[
 
 
 def _rows(old: RuleSet, new: RuleSet, reading: Reading) -> dict[str, Any]:
-    from logiclens.cli.tables import check_columns
-
     file = reading.table()
     check_columns(file.frame, dict.fromkeys([*old.columns, *new.columns]), file.name, ", which the models need")
     first, second = old.predict(file.frame), new.predict(file.frame)

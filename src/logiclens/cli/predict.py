@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from logiclens.cli.engine import Counting, check_column
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.saved_model import SavedModel
-from logiclens.cli.tables import Reading, check_columns
+from logiclens.cli.tables import Counting, Reading, check_column, check_columns
 from logiclens.errors import LogicLensError
 from logiclens.tables.files import write_table
 from logiclens.tables.formats import PARQUET, WRITTEN, pyarrow_module

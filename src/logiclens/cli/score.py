@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.cli.engine import Counting, check_column, labelled
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.saved_model import SavedModel
 from logiclens.cli.sheet import (
@@ -21,7 +20,7 @@ from logiclens.cli.sheet import (
     print_rules,
     print_subgroup,
 )
-from logiclens.cli.tables import Reading, check_columns, told_apart
+from logiclens.cli.tables import Counting, Reading, check_column, check_columns, labelled, told_apart
 from logiclens.codec import to_plain
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Literal

@@ -22,11 +22,6 @@ COUNT = f"logiclens_{os.urandom(6).hex()}"
 """The column of a table of distinct rows that tells how often each is there; no table has one of this name."""
 
 
-def is_engine_table(table: Any) -> bool:
-    """Whether a table is one of Ibis; nothing is imported to find out."""
-    return type(table).__module__.startswith("ibis.") and type(table).__name__ in ("Table", "CachedTable")
-
-
 def kind_of(table: ir.Table, name: str) -> Kind:
     """What the values of a column are, by the type that the engine gives it."""
     given = table.schema()[name]

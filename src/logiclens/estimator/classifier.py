@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from logiclens.concepts.booleaniser import Booleaniser, How
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.engine.lake import in_engine, is_lake
+from logiclens.engine.lake import in_engine
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimator.counting import RESAMPLES, prepare_in_engine
 from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, seed_of, teacher_name
@@ -53,6 +53,7 @@ from logiclens.metrics.scores import accuracy
 from logiclens.nn.layers import EntropyNet
 from logiclens.render.figures import plot_history, plot_relevance, require_matplotlib
 from logiclens.render.html import model_html, percent
+from logiclens.tables.formats import is_lake
 from logiclens.tables.frames import as_named, check_column_names, column_names, opened, parted
 from logiclens.train.committee import Committee
 from logiclens.train.config import History, TrainResult

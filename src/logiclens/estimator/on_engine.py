@@ -16,13 +16,14 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.engine.count import classes_of, count_groups, period
 from logiclens.engine.failures import failed
 from logiclens.engine.lake import FILE, files_of, in_engine, short_names
-from logiclens.engine.query import fetched, fitted, is_engine_table, kind_of
+from logiclens.engine.query import fetched, fitted, kind_of
 from logiclens.errors import LogicLensError
 from logiclens.export.sql import to_sql
 from logiclens.formula.counted_rows import CountedRows
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
 from logiclens.metrics.rule_statistics import MAX_SUBGROUPS, RuleStatistics, rule_statistics
+from logiclens.tables.formats import is_engine_table
 
 if TYPE_CHECKING:
     from logiclens.estimator.classifier import EntropyClassifier
