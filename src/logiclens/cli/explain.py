@@ -44,7 +44,7 @@ from logiclens.tables.files import TableFile
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was asked for beside the rules themselves."""
+    """Output options of `explain`."""
 
     folds: int = 0
     stability: int | None = None
@@ -56,7 +56,7 @@ class Wanted:
     backend: str = "local"
 
     def check(self, *, data: str | None) -> None:
-        """Refuse, before any work, what could not be made or written after it, and the table itself as a result."""
+        """Refuse options that do not fit together and files that cannot be written, before any work."""
         if self.stability is None and (self.jobs is not None or self.backend != "local"):
             raise LogicLensError("--jobs and --backend are for resamples: say how many, for example --stability 20.")
         check_outputs(self.report, self.json, data=data)
@@ -64,7 +64,7 @@ class Wanted:
 
     @property
     def takes_standard_output(self) -> bool:
-        """Whether standard output is for a page or a program, and not for the rule sheet."""
+        """Whether standard output receives the page or JSON instead of the rule sheet."""
         return STANDARD in (self.report, self.json)
 
 
@@ -72,7 +72,10 @@ BUNDLED_FOLDS = 5
 
 
 def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wanted, *, quiet: bool) -> None:
-    """Train, explain, measure on rows that were set aside, write what was asked for, and print the rule sheet."""
+    """Train on a table in memory, explain, measure on held-out rows, write the outputs and print the rule sheet.
+
+    Without a problem the bundled example is used.
+    """
     if quiet:
         silence()
     n_folds = wanted.folds or (BUNDLED_FOLDS if problem is None else 0)
@@ -91,7 +94,7 @@ def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wan
 
 
 def explain_lake(lake: Lake, model: EntropyClassifier, wanted: Wanted, *, quiet: bool) -> None:
-    """The same for a table in an engine, whose rows are counted there."""
+    """Like `explain_table`, for a table whose rows an engine counts."""
     if quiet:
         silence()
     _check(wanted)
@@ -103,7 +106,7 @@ def explain_lake(lake: Lake, model: EntropyClassifier, wanted: Wanted, *, quiet:
 
 
 def recorded_teacher(problem: Problem | None, positive: str | None) -> RecordedAnswers | None:
-    """The answers of another model in a column: labels, or numbers that are the probability of a class."""
+    """Return the answers of another model that a column holds: labels, or probabilities of the class `positive`."""
     if problem is None or problem.teacher is None:
         return None
     column, classes = problem.teacher, np.unique(problem.target.to_numpy())
@@ -135,7 +138,7 @@ def tell(
     notes: Sequence[str] = (),
     folds: CrossValidation | None = None,
 ) -> None:
-    """Explain a fitted model, measure it on the rows that were set aside, write what was asked for, and print."""
+    """Explain a fitted model, measure it on held-out rows, write the outputs and print the rule sheet."""
     if model.set_aside_ is None:
         raise LogicLensError(
             f"of {model.n_rows_} rows the share that --set-aside asks for is none: there is nothing to measure on."
@@ -145,7 +148,7 @@ def tell(
     seconds = {"fit": fitted - begun, "explain": time.perf_counter() - fitted}
     measured = result_of(model, explanation, source, by=by)
     result = replace(measured, notes=(*notes, *measured.notes))
-    # Before anything is printed: whoever reads the output may stop reading.
+    # Write before printing: the process ends when a reader closes the pipe.
     told = _write(model, explanation, result, wanted, {"seconds": seconds, "cross_validation": _metrics(folds)})
     if wanted.takes_standard_output:
         for note in result.notes:
@@ -158,14 +161,14 @@ def tell(
 
 
 def bundled() -> Problem:
-    """The example that needs no file."""
+    """Return the bundled example."""
     raw = breast_cancer()
     labels = pd.Series(raw.labels, name="diagnosis", index=raw.frame.index)
     return Problem(raw.frame, labels, TableFile(raw.frame, raw.title, "", 0), ())
 
 
 def command_line(words: list[str]) -> str:
-    """The command that was given, without where its results go."""
+    """Return the command line without its output options."""
     kept, skip = [Path(words[0]).name], False
     for word in words[1:]:
         if skip:
@@ -178,7 +181,7 @@ def command_line(words: list[str]) -> str:
 
 
 def _check(wanted: Wanted) -> None:
-    """Refuse, before any training, what could not be made or written after it."""
+    """Refuse outputs that cannot be made, before training."""
     if wanted.save is not None:
         checked_target(wanted.save)
     if wanted.report is not None:
@@ -188,7 +191,7 @@ def _check(wanted: Wanted) -> None:
 def _source(problem: Problem) -> Source:
     file, n_columns = problem.file, problem.frame.shape[1]
     command = command_line(sys.argv)
-    # The index of what was read counts the rows of the file, also where some were left out.
+    # The index counts the rows of the file, including those that were left out.
     numbers = problem.frame.index.to_numpy() + 1
     target = str(problem.target.name)
     return Source(file.name, len(problem.frame), n_columns, target, file.sha256 or None, command, numbers)
@@ -197,7 +200,7 @@ def _source(problem: Problem) -> Source:
 def _write(
     model: EntropyClassifier, explanation: Explanation, result: Result, wanted: Wanted, beside: dict[str, Any]
 ) -> list[str]:
-    """Write what was asked for; what to tell the user about it."""
+    """Write the outputs; return the notes about them."""
     told = []
     files = classifier_files(model, result, explanation.rules, None if model.exact else explanation.reading)
     if wanted.save is not None:
@@ -205,7 +208,7 @@ def _write(
             folder = files.write(wanted.save)
         check = f" Check it with: logiclens verify {shlex.quote(str(folder))}" if model.exact else ""
         told.append(f"The model is in {folder}.{check}")
-    # The hash of the model that was saved, or would be.
+    # The hash of model.json, whether it was saved or not.
     saved = replace(result, model_sha256=files.model_sha256)
     if wanted.report is not None:
         write_text(render(saved), wanted.report)
@@ -216,8 +219,8 @@ def _write(
 
 
 def _cross_validate(problem: Problem, model: EntropyClassifier, n_folds: int) -> CrossValidation:
-    """The six metrics over folds, on rows that neither trained nor chose anything."""
-    # Every fold has rows of its own to measure on: none need be set aside beside these.
+    """Cross-validate the model: the six metrics on the test rows of each fold."""
+    # Each fold is measured on its test rows, so no further rows are held out.
     estimator = clone(model).set_params(set_aside=0.0)
     results: list[FoldResult] = []
     with Progress(n_folds, "folds") as progress:

@@ -42,18 +42,18 @@ from logiclens.metrics.rule_statistics import (
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Rows with known classes, and what the model answers.
+    """Rows with known classes, and the answers of the model.
 
     Attributes:
-        data: where they are from.
-        sha256: of the file, where it is one.
-        target: the column of their classes.
-        labels: the class of each.
-        answers: what the model says.
-        by_rules: what its rules say.
-        weight: how many rows each stands for.
+        data: the name of the table.
+        sha256: the hash of the file; None if the table is not a file.
+        target: the column of the classes.
+        labels: the class of each row.
+        answers: the answers of the model.
+        by_rules: the answers of its rules.
+        weight: how many rows each row stands for.
         left_out: how many rows have no class.
-        statistics: those of the rules.
+        statistics: the statistics of the rules.
     """
 
     data: str
@@ -69,7 +69,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Words:
-    """What a concept and its negation are in words."""
+    """A concept and its negation in words."""
 
     words: str
     words_not: str
@@ -102,7 +102,7 @@ class Score:
 def score_table(
     folder: Path, reading: Reading, *, target: str | None, by: str | None, json: str | None, quiet: bool
 ) -> None:
-    """Print and write how good a model is on a table that is read."""
+    """Score a model on a table in memory; print the score and write it as JSON."""
     check_outputs(json, data=reading.source)
     _tell(score(SavedModel(folder), reading, target=target, by=by), json, by, quiet=quiet)
 
@@ -110,7 +110,7 @@ def score_table(
 def score_lake(
     folder: Path, asked: Counting, *, target: str | None, by: str | None, per_file: bool, json: str | None, quiet: bool
 ) -> None:
-    """Print and write how good a model is on a table that an engine counts."""
+    """Score a model on a table that an engine counts; print the score and write it as JSON."""
     check_outputs(json, data=asked.source)
     model = SavedModel(folder)
     known = counted(model, asked, target=target, by=by, per_file=per_file)
@@ -118,7 +118,7 @@ def score_lake(
 
 
 def score(model: SavedModel, reading: Reading, *, target: str | None = None, by: str | None = None) -> Score:
-    """How good a model is on a table that is read."""
+    """Score a model on a table in memory."""
     wanted = _target(model, target)
     file = reading.table()
     frame = file.frame
@@ -138,14 +138,14 @@ def score(model: SavedModel, reading: Reading, *, target: str | None = None, by:
 
 
 def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str | None, per_file: bool) -> Known:
-    """The rows of a table that an engine counts, with what the model says of them."""
+    """Return the distinct rows of a table that an engine counts, with the answers of the model."""
     if per_file and by is not None:
         raise LogicLensError("rows are told apart by a column or by their files: leave out --by or --per-file.")
     wanted, table = _target(model, target), asked.table(per_file=per_file)
     check_column(table, wanted, asked.source, ", the target" if target is None else "")
     if by is not None:
         check_column(table, by, asked.source)
-    # After the table was found to be usable: these take their time to load.
+    # Imported after the table was checked, because they load slowly.
     from logiclens.engine.lake import FILE
     from logiclens.estimator.on_engine import concepts_of, counted_lake, lake_statistics
     from logiclens.progress import Progress
@@ -168,7 +168,7 @@ def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str |
 
 
 def _in_labels(model: SavedModel, table: Any, target: str) -> Any:
-    """The table with its classes as the labels of the model: what was 7 may be "7", and all others "not 7"."""
+    """Return the table with its classes as labels of the model: 7 may become "7", and any other "not 7"."""
     import ibis
 
     from logiclens.engine.count import classes_of
@@ -182,7 +182,7 @@ def _in_labels(model: SavedModel, table: Any, target: str) -> Any:
 
 
 def _target(model: SavedModel, target: str | None) -> str:
-    """The column of the classes: the one that is named, or that of training."""
+    """Return the column of the classes: the one named, or that of training."""
     if model.rules.multilabel:
         raise LogicLensError("this model gives several labels a row: score it in Python, with statistics(X, y).")
     wanted = target or model.target
@@ -215,7 +215,7 @@ def _content(model: SavedModel, known: Known) -> Score:
         exact=model.exact,
         accuracy=right(known.answers, labels),
         accuracy_of_the_rules=None if model.exact else right(known.by_rules, labels),
-        # What the class that most of these rows have would score.
+        # The score of giving every row the most frequent class.
         most_frequent=right(np.full(len(labels), most, dtype=object), labels),
         agreement=None if model.exact else right(known.by_rules, known.answers),
         macro_f1=statistics.macro_f1,
@@ -263,7 +263,7 @@ def _tell(score: Score, json: str | None, by: str | None, *, quiet: bool) -> Non
 
 
 def _recurrence(rule: Rule) -> dict[str, str]:
-    """How often each cube recurs, by its text; nothing where that is not known."""
+    """Return how often each cube recurs, by its text; nothing if that is not known."""
     return {
         format_formula(DNF([cube]), "unicode"): recurrence_words(count, rule.bags)
         for cube, count in zip(rule.cubes, rule.counts, strict=True)
@@ -272,7 +272,7 @@ def _recurrence(rule: Rule) -> dict[str, str]:
 
 
 def _words(model: SavedModel) -> dict[str, Words]:
-    """What each concept and its negation are in words."""
+    """Return each concept and its negation in words."""
     return {
         concept: Words(
             literal_words(Literal(concept), model.rules.predicates),

@@ -1,4 +1,4 @@
-"""The rule sheet on a terminal: the same result that the page shows."""
+"""The rule sheet on a terminal: the same `Result` that the page shows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Wording(Protocol):
-    """What a concept and its negation mean in words."""
+    """A concept and its negation in words."""
 
     @property
     def words(self) -> str:
@@ -38,7 +38,7 @@ class Wording(Protocol):
 
 
 def bar(share: float, width: int = 20) -> str:
-    """A share in [0, 1] as a bar with eighths.
+    """Return a share in [0, 1] as a bar of blocks and eighths of blocks.
 
     >>> bar(0.53, 10)
     '█████▎    '
@@ -63,7 +63,7 @@ Exact: the rules are the model. In the formula ∧ is and, ∨ is or (⊕ where 
 equal on every row that the concepts of a class can have. What the committee that taught the rules leans on most has
 1.00."""
 MOST_CONFUSED = 12
-"""With more classes than this, the confusion is left to the report."""
+"""The most classes for which the confusion matrix is printed; the page shows it always."""
 READ_RECURRENCE = {
     "bags": """
 Each network of the committee was trained on a bag, which is a part of the rows, and the search was repeated on each
@@ -78,7 +78,7 @@ Other rows may give another formula that is about as good: --stability 20 shows 
 
 
 def print_sheet(printer: Printer, result: Result) -> None:
-    """Everything a reader needs to judge the rules."""
+    """Print everything a reader needs to judge the rules."""
     data, parts = result.data, result.parts
     printer.say(f"{data.name}: {data.rows:,} rows, {data.columns:,} columns; target {data.target!r}")
     epoch = f", {parts.validation:,} choose the epoch" if parts.validation else ""
@@ -110,7 +110,7 @@ def print_sheet(printer: Printer, result: Result) -> None:
 
 
 def _print_confusions(printer: Printer, result: Result) -> None:
-    """What network and rules said of which rows, one under the other."""
+    """Print the confusion matrices of network and rules."""
     shown = [table for table in (result.confusion, result.confusion_of_rules) if table is not None]
     if len(shown) == 2 and shown[0].of == shown[1].of:
         shown = shown[:1]
@@ -120,19 +120,19 @@ def _print_confusions(printer: Printer, result: Result) -> None:
 
 
 def print_confusion(printer: Printer, table: Confusion) -> None:
-    """Which answer rows of which class got."""
+    """Print a confusion matrix."""
     printer.say(f"\nwhat {table.of} said of which rows")
     head = ["truly", *(f"said {name}" for name in table.predicted)]
     lines = [[name, *map(shown_count, row)] for name, row in zip(table.labels, table.counts, strict=True)]
     widths = [max(len(line[i]) for line in (head, *lines)) for i in range(len(head))]
     for first, *cells in (head, *lines):
         numbers = "  ".join(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
-        # As it is: a table that is broken between words is no table any more.
+        # Not wrapped, which would break the columns.
         printer.out.print(f"  {first.ljust(widths[0])}  {numbers}", markup=False, highlight=False)
 
 
 def print_metrics(printer: Printer, metrics: Sequence[Metric], n_folds: int) -> None:
-    """Mean and standard error over folds."""
+    """Print mean and standard error of each metric over folds."""
     printer.say(f"Over {n_folds} folds, on rows that neither trained the network nor chose a cut or a rule:\n", hang=0)
     for metric in metrics:
         error = "" if math.isnan(metric.standard_error) else f" ± {metric.standard_error:.2f}"
@@ -146,7 +146,7 @@ def print_rules(
     words: Mapping[str, Wording],
     recurrence: Mapping[str, str] | None = None,
 ) -> None:
-    """Each rule of a class in words, with what it is worth and, where that is known, how often it came up."""
+    """Print each rule of a class in words, with its statistics and, if known, how often it recurs."""
     for cube in counted.cubes:
         parts = ((words[literal.concept], literal.positive) for literal in cube.literals or ())
         text = " and ".join(meant.words if positive else meant.words_not for meant, positive in parts)
@@ -156,14 +156,14 @@ def print_rules(
 
 
 def print_subgroup(printer: Printer, group: SubgroupRecord, by: str) -> None:
-    """How the rules decide for each class where a column has one value."""
+    """Print how the rules decide for each class in one subgroup."""
     printer.say(f"\nwhere {by} is {group.name}")
     for counted in group.classes:
         printer.say(f"  {counted.name}: {decision_line(counted.decision)}")
 
 
 def decision_line(decision: DecisionRecord | None) -> str:
-    """How often the rules decide for a class, and how often rightly, in one line."""
+    """Return in one line how often the rules decide for a class and how often they are right."""
     if decision is None:
         return "what the rules decide was not counted"
     decided, total = shown_count(decision.decided.hits), shown_count(decision.decided.total)
@@ -173,7 +173,7 @@ def decision_line(decision: DecisionRecord | None) -> str:
 
 
 def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, result: Result) -> None:
-    # A class called 1 says nothing without the name of the target.
+    # A class named 1 means nothing without the name of the target.
     asked = "" if result.multilabel else f"{result.data.target} is "
     printer.say(f"\n{asked}{told.name}", style="bold")
     printer.say(f"  {told.english}", hang=0)
@@ -203,7 +203,7 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
 
 
 def _print_relevance(printer: Printer, relevance: Sequence[Relevance], who: str, most: int = 8) -> None:
-    """What the network or the committee leans on, with what the formula uses wherever it stands."""
+    """Print the most relevant concepts, and all concepts that the formula uses."""
     shown = [entry for place, entry in enumerate(relevance) if place < most or entry.used]
     if not shown:
         return
@@ -211,14 +211,14 @@ def _print_relevance(printer: Printer, relevance: Sequence[Relevance], who: str,
     width = max(len(entry.concept) for entry in shown)
     for entry in shown:
         used = "" if entry.used else "  (not in the formula)"
-        # As it is: a line of a chart that is broken between words is no chart any more.
+        # Not wrapped, which would break the bars.
         printer.out.print(f"    {entry.concept:<{width}}  {bar(entry.relevance)} {entry.relevance:.2f}{used}")
     if len(relevance) > len(shown):
         printer.say(f"    and {len(relevance) - len(shown)} more")
 
 
 def _numbers(cube: CubeRecord) -> str:
-    """What a rule is worth, in one line."""
+    """Return the statistics of a rule in one line."""
     fires, total = shown_count(cube.support.hits), shown_count(cube.support.total)
     lift = "" if cube.lift is None else f", {cube.lift:.1f}× the average"
     right, finds = _share(cube.confidence), _share(cube.coverage)

@@ -21,33 +21,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """The name of a table, its delimiter if it is not to be found, and the texts that mean no value."""
+    """A table to read: its name, its delimiter (detected if None), and the texts that mean a missing value."""
 
     source: str
     delimiter: str | None = None
     missing: tuple[str, ...] = ()
 
     def table(self) -> TableFile:
-        """The table, read."""
+        """Read the table."""
         if names_several(self.source):
             raise LogicLensError(f"{self.source} is a folder or a pattern: name one file, which is read here.")
-        # Here, because a command that reads no table should not wait for pandas.
+        # Imported here, because it loads slowly and not every command reads a table.
         from logiclens.tables.files import read_table
 
         return read_table(self.source, delimiter=self.delimiter, missing=self.missing)
 
 
 MOST_CLASSES = 50
-"""A target with more values is no list of classes."""
+"""The most classes of a target."""
 MOST_SUBGROUPS = 20
-"""More subgroups nobody reads, and each has few rows."""
+"""The most subgroups; with more, each has few rows."""
 FEWEST_ROWS = 10
-"""Of fewer rows none can be set aside, and nothing be told of the rest."""
+"""The fewest rows to learn from; with fewer, none can be held out."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A table to learn from: its columns, the target, where it came from, and what was left out."""
+    """A table to learn from: its columns, the target, the file, and notes about what was left out."""
 
     frame: pd.DataFrame
     target: pd.Series
@@ -59,14 +59,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class Asked:
-    """Which columns of a table are what.
+    """The roles of the columns of a table.
 
     Attributes:
         target: the column to explain.
-        positive: the value of it to explain against all others.
+        positive: the value of the target to explain against all others.
         drop: columns to leave out.
-        weight: the column that says how much each row counts.
-        teacher: the column with the answers of another model, which the rules are to explain.
+        weight: the column of row weights.
+        teacher: the column with the answers of another model, which the rules explain.
     """
 
     target: str
@@ -77,7 +77,7 @@ class Asked:
 
 
 def read_problem(reading: Reading, asked: Asked) -> Problem:
-    """A table with its target; rows without one are left out."""
+    """Read a table with its target. Leave out rows without a target value."""
     file, target = reading.table(), asked.target
     frame, drop = file.frame, [*asked.drop, *(name for name in (asked.weight, asked.teacher) if name is not None)]
     check_columns(frame, [target, *drop], file.name)
@@ -110,7 +110,7 @@ def read_problem(reading: Reading, asked: Asked) -> Problem:
 
 
 def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str = "") -> None:
-    """Refuse columns that are not there, with the nearest name that is; `why` says who asks for them."""
+    """Refuse columns that do not exist, and suggest the nearest name; `why` says what needs them."""
     for name in names:
         if name in frame.columns:
             continue
@@ -121,17 +121,17 @@ def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str
 
 
 def subgroups(problem: Problem, by: str | None) -> pd.Series | None:
-    """The column to compare subgroups by, which may be one that the rules do not see."""
+    """Return the column of subgroups, which the rules need not use."""
     return None if by is None else told_apart(problem.file.frame[by]).loc[problem.frame.index]
 
 
 def told_apart(column: pd.Series) -> pd.Series:
-    """What subgroups are told apart by: the values of a column, the months of dates."""
+    """Return the subgroup of each row: the value of a column, or the month of a date."""
     return column.dt.strftime("%Y-%m") if is_datetime64_any_dtype(column) else column
 
 
 def check_by(problem: Problem, by: str | None) -> None:
-    """Refuse a column of subgroups that is not there, or is the target."""
+    """Refuse a column of subgroups that does not exist or is the target."""
     if by is None:
         return
     frame = problem.file.frame
@@ -146,7 +146,7 @@ def check_by(problem: Problem, by: str | None) -> None:
 
 
 def check_cells(frame: pd.DataFrame) -> None:
-    """Refuse columns that cannot be read one way only, and columns of numbers with a text or an infinite number."""
+    """Refuse columns that can be read in several ways, and number columns with a text or an infinite number."""
     for column, (cell, reason) in doubtful_columns(frame).items():
         raise LogicLensError(
             f"the column {column!r} {reason} (it holds {cell!r}), or leave the column out with --drop {column!r}."
@@ -160,7 +160,7 @@ def check_cells(frame: pd.DataFrame) -> None:
 
 
 def check_finite(frame: pd.DataFrame) -> None:
-    """Refuse an infinite number; rows are counted from 1, as in the file."""
+    """Refuse an infinite number; the message counts rows from 1, as in the file."""
     for name, cells in frame.items():
         if not is_float_dtype(cells):
             continue
@@ -174,21 +174,21 @@ def check_finite(frame: pd.DataFrame) -> None:
 
 
 def text_of(value: object) -> str:
-    """A value as a person would type it: 1 and not 1.0."""
+    """Return a value as a person would type it: 1 instead of 1.0."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
 
 
 def _weights(column: pd.Series) -> pd.Series:
-    """How much each row counts."""
+    """Return the weight of each row."""
     if not is_numeric_dtype(column) or column.isna().any() or (column < 0).any() or not (column > 0).any():
         raise LogicLensError(f"the weights in {column.name!r} must be numbers from 0 on, one in every row.")
     return column
 
 
 def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:
-    """The target as classes; one against the rest where `positive` names it."""
+    """Return the target as classes; `positive` against the rest if it is given."""
     if positive is not None:
         return _one_against_the_rest(labels, target, positive)
     values = labels.unique()
@@ -203,7 +203,7 @@ def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:
                 f"the target {target!r} holds numbers with decimals such as {decimals[0]}, not classes: add a column "
                 "that cuts them into a few, or name the one value to find with --positive VALUE."
             )
-        # Whole numbers that a missing value made fractions.
+        # Whole numbers that became floats because a value is missing.
         labels = labels.astype(np.int64)
     if len(values) > MOST_CLASSES:
         kind = "numbers" if is_numeric_dtype(labels) else "values"
@@ -214,7 +214,7 @@ def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:
     if is_numeric_dtype(labels) or is_bool_dtype(labels):
         return labels
     if all(isinstance(value, bool) for value in values):
-        # Truth values beside which there were gaps.
+        # Booleans among which values are missing.
         return labels.astype(bool)
     return labels.astype(str)
 
@@ -233,15 +233,15 @@ def _one_against_the_rest(labels: pd.Series, target: str, positive: str) -> pd.S
 
 @dataclass(frozen=True)
 class Counting:
-    """Which table a command has counted, by which engine, and how much memory that may take."""
+    """A table to be counted: its source, the engine, and the memory limit."""
 
     source: str
     engine: Engine = "duckdb"
     memory: str | None = None
 
     def table(self, *, per_file: bool = False) -> Any:
-        """The table, of Ibis."""
-        # Here, because a command that reads a table should not wait for an engine.
+        """Return the table as one of Ibis."""
+        # Imported here, because a command that reads a table does not need an engine.
         from logiclens.engine.lake import in_engine
 
         return in_engine(self.source, self.engine, memory=self.memory, per_file=per_file)
@@ -250,9 +250,9 @@ class Counting:
 def counting(
     data: str, engine: Engines | None, memory: str | None, refused: Mapping[str, object], *, what: str = "counts"
 ) -> Counting | None:
-    """How a table is counted that is not to be read, or None for one that is.
+    """Return how an engine counts a table; None for a table that is read.
 
-    `refused` are options that only rows in memory take, by how they are written; `what` is what the engine does.
+    `refused` maps options that need rows in memory to their values; `what` says what the engine does in a message.
     """
     if engine is None and not names_several(data):
         if data.endswith(DATABASES):
@@ -267,7 +267,7 @@ def counting(
 
 @dataclass(frozen=True, eq=False)
 class Lake:
-    """A table in an engine, what it is called, the target, and what is to be known of it."""
+    """A table in an engine: its name, its target, and notes about it."""
 
     table: Any
     name: str
@@ -276,13 +276,13 @@ class Lake:
 
 
 def open_lake(asked: Counting, target: str, *, positive: str | None, drop: Sequence[str]) -> Lake:
-    """The table to learn from, without the columns that are to be left out and the rows without a class."""
+    """Return the table to learn from, without dropped columns and rows without a class."""
     table, name = asked.table(), asked.source
     for column in (target, *drop):
         check_column(table, column, name)
     if target in drop:
         raise LogicLensError(f"the target {target!r} cannot be left out.")
-    # A database counts its rows itself, whatever was asked.
+    # A database counts its own rows, whichever engine was chosen.
     engine = table.get_backend().name.removeprefix("py")
     notes = [f"rows were counted by {engine}: cuts were found on all of them, also on those set aside."]
     table, n_gone = labelled(table.drop(*drop) if drop else table, target)
@@ -295,13 +295,13 @@ def open_lake(asked: Counting, target: str, *, positive: str | None, drop: Seque
 
 
 def check_column(table: Any, column: str, name: str, why: str = "") -> None:
-    """Refuse a column that is not there, with the nearest name that is; `why` says who asks for it."""
+    """Refuse a column that does not exist, and suggest the nearest name; `why` says what needs it."""
     if column not in table.columns:
         raise no_column(column, list(table.columns), name, why)
 
 
 def labelled(table: Any, target: str) -> tuple[Any, int]:
-    """The rows that have a class, and how many have none."""
+    """Return the rows that have a class, and how many have none."""
     from logiclens.engine.query import fetched, there
 
     known = there(table[target])
@@ -314,7 +314,7 @@ def labelled(table: Any, target: str) -> tuple[Any, int]:
 
 
 def _against_others(table: Any, target: str, positive: str) -> Any:
-    """One value of the target, by how it is printed, against all others."""
+    """Return the target as one value, given in its printed form, against all others."""
     import ibis
 
     from logiclens.engine.count import classes_of
@@ -331,7 +331,7 @@ def _against_others(table: Any, target: str, positive: str) -> Any:
 
 
 def _with_whole(table: Any, target: str) -> Any:
-    """The table with whole classes, which gaps make floats, as they are of rows in memory."""
+    """Return the table with whole-number classes as integers; missing values had made them floats."""
     from logiclens.engine.query import fetched
 
     labels = table[target]

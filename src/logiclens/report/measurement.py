@@ -56,9 +56,9 @@ from logiclens.report.result import (
 )
 
 MOST_ROWS = 1_000
-"""How many of the rows that were set aside a result holds."""
+"""The most held-out rows that a result contains."""
 TELLTALE = 0.97
-"""A single condition that is right this often may be the outcome under another name."""
+"""The accuracy from which on a single condition may be the outcome under another name."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ class Source:
     """Where the rows come from.
 
     Attributes:
-        name: of the file.
-        rows: how many it has.
-        columns: how many, without the target.
+        name: the name of the file.
+        rows: its number of rows.
+        columns: its number of columns without the target.
         target: the column that is predicted.
-        sha256: of the bytes of the file.
-        command: that makes this result again.
-        row_numbers: of each row in the file, where they are not 1, 2, 3, ….
+        sha256: the hash of the file. Default: None, not a file.
+        command: the command that reproduces the result. Default: None.
+        row_numbers: the number of each row in the file. Default: None, rows are numbered 1, 2, 3, ….
     """
 
     name: str
@@ -88,7 +88,7 @@ class Source:
 class Measured:
     """A model and its explanation on held-out rows: what everything in the result is computed from.
 
-    `reading` is what the network says about these rows, None where the rules are the model.
+    `reading` is the network's answer on these rows; None if the rules are the model.
     """
 
     model: EntropyClassifier
@@ -101,23 +101,23 @@ class Measured:
 
     @cached_property
     def truth(self) -> NDArray[np.bool_]:
-        """Which row has which class."""
+        """The true classes, `[rows, classes]`."""
         has: NDArray[np.bool_] = self.aside.table.targets() > 0
         return has
 
     @cached_property
     def packed(self) -> PackedRows:
-        """The rows as the rules see them."""
+        """The rows as Boolean concepts, packed."""
         return PackedRows.of(self.aside.table.boolean(), self.aside.table.names)
 
     @cached_property
     def by_rules(self) -> NDArray[Any]:
-        """What the rules answer."""
+        """The answer of the rules for each row."""
         return self.rules.predict(self.packed)
 
     @cached_property
     def predicted(self) -> NDArray[Any]:
-        """What the model answers."""
+        """The answer of the model for each row."""
         return self.by_rules if self.reading is None else self.model._answers_of(self.reading)
 
     @cached_property
@@ -128,17 +128,17 @@ class Measured:
 
     @property
     def weight(self) -> NDArray[np.float64]:
-        """How much each row counts."""
+        """The weight of each row."""
         return self.aside.table.weight
 
     @property
     def gaps(self) -> frozenset[str]:
-        """The columns that had missing values in training; of others that need not be said."""
+        """The columns that had missing values in training; only their conditions say "or missing"."""
         meant = self.model.schema_.predicates.values()
         return frozenset(predicate.column for predicate in meant if predicate.operator == "missing")
 
     def klass(self, explained: ClassExplanation) -> ClassResult:
-        """One class: its formula in words and symbols, how true it is, and what the network leans on."""
+        """Return one class: its formula in words and symbols, its statistics, and the relevance of concepts."""
         head, table = explained.head, self.aside.table
         decision = self.statistics[explained.name].decision
         simplest, certificate, used = self.simplest[head], explained.certificate, explained.formula.concepts
@@ -179,7 +179,7 @@ class Measured:
         )
 
     def _relevance(self, explained: ClassExplanation) -> Mapping[str, float]:
-        """What the committee leans on: in a head that is compiled from a formula all of its concepts have 1."""
+        """The relevance of concepts; of an exact model that of the committee, since its own is 1 for all it uses."""
         if not self.model.exact:
             return explained.relevance
         leans = self.model.relevance_.to_numpy()[explained.head]
@@ -188,11 +188,11 @@ class Measured:
         return {table.names[j]: float(leans[j]) for j in np.argsort(-leans, kind="stable") if shown[j]}
 
     def _f1_alone(self, fires: NDArray[np.bool_], head: int) -> float:
-        """F1 of a class where one condition alone decides for it; 0 where nothing has the class or gets it."""
+        """The F1 of a class if one condition alone decides for it; 0 if no row has the class or gets it."""
         return known(count_decided(fires, self.truth[:, head], self.weight)[0].f1) or 0.0
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Accuracy of the model and of the rules, and how true and how long the formulas are."""
+        """Return accuracy of model and rules, fidelity, F1 and complexity of the formulas."""
         table, formulas = self.aside.table, self.explanation.formulas
         labels = np.asarray(table.labels) if table.is_multilabel else self.model.classes_[np.asarray(table.labels)]
         own = np.stack([f.evaluate(table.boolean(), table.names) for f in formulas], axis=1)
@@ -209,7 +209,7 @@ class Measured:
         return tuple(lines)
 
     def always(self) -> list[Metric]:
-        """What giving every row the most frequent class of the rows that trained would score."""
+        """Return the accuracy of giving every row the most frequent class of the training rows."""
         if self.aside.table.is_multilabel:
             return []
         trained, names = self.model.table_, self.aside.table.class_names
@@ -218,7 +218,7 @@ class Measured:
         return [_share(f"for comparison: always {names[most]!r}", right, self.weight)]
 
     def warnings(self) -> list[str]:
-        """What should make a reader doubt the data."""
+        """Return reasons to doubt the data: a single condition that predicts a class almost perfectly."""
         table, said = self.aside.table, []
         if not table.is_multilabel:
             for head, literal in enumerate(self.simplest):
@@ -235,14 +235,14 @@ class Measured:
         return said
 
     def confusion(self) -> Confusion | None:
-        """Which class the model gave to rows of which class."""
+        """Return the confusion matrix of the model; None with several labels per row."""
         if self.reading is None or self.aside.table.is_multilabel:
             return self.confusion_of_rules()
         table, places = self.aside.table, self.reading.logits.argmax(axis=1)
         return confusion(table.class_names, np.asarray(table.labels), places, self.weight, "the network")
 
     def confusion_of_rules(self) -> Confusion | None:
-        """Which class the rules gave to rows of which class."""
+        """Return the confusion matrix of the rules; None with several labels per row."""
         table = self.aside.table
         if table.is_multilabel:
             return None
@@ -250,7 +250,7 @@ class Measured:
         return confusion(table.class_names, np.asarray(table.labels), places, self.weight, "the rules")
 
     def rows(self) -> tuple[HeldOutRow, ...]:
-        """The first rows in the order of the file, each with what was said of it; a copy is a row of its own."""
+        """Return the first rows in file order with the answers for each; equal rows are listed separately."""
         table, copies = self.aside.table, self.aside.copies
         order = np.argsort(copies.places, kind="stable")[:MOST_ROWS]
         numbers = self.source.row_numbers
@@ -284,7 +284,7 @@ def _plain(name: str, value: float, unit: str) -> Metric:
 
 
 def _label(label: Any, names: tuple[str, ...]) -> str:
-    """The class of a row, or all of them."""
+    """Return the class of a row, or all of its classes."""
     if np.ndim(label) == 0:
         return names[int(label)]
     return _listed(label, names)
@@ -305,7 +305,7 @@ STABILITY_SOURCES: dict[Drawn, str] = {
     "resamples": "rows drawn again with replacement from those that trained and chose; cuts stay as they are",
 }
 MOST_TOLD = 20
-"""So many concepts and cubes of a class are told with how often they recur, and all cubes of its formula."""
+"""The most concepts and cubes per class whose recurrence is listed; cubes of the formula are always listed."""
 PACKAGES = ("torch", "numpy", "scikit-learn", "pandas")
 
 
@@ -383,7 +383,7 @@ def _firing(fires: NDArray[np.bool_], copies: NDArray[np.float64]) -> FiringCoun
 
 
 def _gap(found: Gap) -> GapSummary:
-    """Where network and formulas part, over all classes."""
+    """Sum up over all classes where network and formulas differ."""
     steps = [GapStep(words, sum(one.changed[step] for one in found.classes)) for step, words in STEP_WORDS.items()]
     unseen = sum(one.unseen_disagree for one in found.classes)
     total = sum(one.n_rows for one in found.classes)
@@ -400,7 +400,7 @@ def _history(model: EntropyClassifier) -> Curves:
 
 
 def _finite(values: NDArray[np.float64]) -> tuple[float | None, ...]:
-    # Six digits are more than a curve shows, and keep the page small.
+    # A curve shows less than six digits; more would only make the page larger.
     return tuple(float(f"{value:.6g}") if np.isfinite(value) else None for value in values.tolist())
 
 
@@ -412,7 +412,7 @@ def _stability(explanation: Explanation, found: Stability) -> Recurrence:
             ConceptFrequency(counted.name, concept, share)
             for concept, share in list(counted.concepts.items())[:MOST_TOLD]
         ]
-        # A complement has no cubes of its own: those of its formula are told with the other class.
+        # A complement has no cubes of its own: its formula is that of the other class.
         own = explained.formula.cubes if isinstance(explained.formula, DNF) else ()
         for place, (cube, share) in enumerate(counted.cubes.items()):
             if place < MOST_TOLD or cube in own:
@@ -435,9 +435,17 @@ def write_report(
     title: str = "a table",
     by: str | None = None,
 ) -> Path:
-    """Write the page of a model that was fitted with `set_aside`; an explanation at hand is not made again.
+    """Write the report page of a fitted model.
 
-    `title` names the data, `by` is a column whose values are shown apart.
+    Args:
+        model: fitted with `set_aside`.
+        path: the file to write, ending in `.html`.
+        explanation: what `model.explain()` returned. Default: None, explain it now.
+        title: the name of the data. Default: "a table".
+        by: a column by which subgroups are measured. Default: None.
+
+    Raises:
+        LogicLensError: if the model has no held-out rows, the name is not that of a page, or it cannot be written.
     """
     require_report()
     target = Path(path)
@@ -450,7 +458,7 @@ def write_report(
 
 
 def write_whole(target: Path, content: bytes) -> Path:
-    """Write under a temporary name, then rename: an interrupted run leaves no broken file."""
+    """Write a file under a temporary name, then rename it, so that an interrupted run leaves no broken file."""
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         part.write_bytes(content)

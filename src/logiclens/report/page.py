@@ -1,4 +1,4 @@
-"""The explanation report: one HTML file that needs nothing else, made from a saved result and nothing else."""
+"""The explanation report: one self-contained HTML file, rendered from a `Result` alone."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from logiclens.report.result import Result
 from logiclens.report.view import bar, class_views, confusions, deciding, differing, shade, standing, summary
 from logiclens.words import count, counted, interval, percent, sentence, share_words
 
-# A text in JSON must not end its own script element, nor be read as markup by anything that looks for it.
+# Text in the embedded JSON must neither end its script element nor be read as markup.
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
 def render(result: Result) -> str:
-    """The page of a result, as HTML text. The same result gives the same text.
+    """Return the page of a result as HTML text. The same result gives the same text.
 
-    `result` is what `result_of` measured, or what `read_result` reads from the folder of a model. The page loads
-    nothing, runs one script whose hash it names itself, and shows names and values as they are, markup included.
+    `result` is what `result_of` measured, or what `read_result` reads from a model folder. The page loads nothing and
+    runs one script, whose hash its security policy names. Names and values that contain markup are shown as text.
     """
     jinja2 = require_report()
     files = {name: _file(name) for name in ("page.html", "parts.html")}
@@ -58,7 +58,7 @@ def render(result: Result) -> str:
 
 
 def require_report() -> Any:
-    """Say plainly what is missing, before any long work starts."""
+    """Return jinja2. Raise if it or matplotlib is not installed; call this before long work."""
     try:
         import jinja2
         import matplotlib  # noqa: F401
@@ -73,7 +73,7 @@ def _file(name: str) -> str:
 
 
 def _policy(script: str) -> str:
-    """What the page may do: use its own styles and run this one script."""
+    """Return the security policy of the page: use its own styles and run this one script."""
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
@@ -86,10 +86,10 @@ def _embedded(value: Any) -> str:
 
 
 def _for_script(result: Result) -> dict[str, Any]:
-    """What the "Try it" panel needs: concepts by their place, so that no name is ever a key."""
+    """Return the data of the "Try it" panel. Concepts are referred to by position, so no name is ever a key."""
     place = {concept.name: i for i, concept in enumerate(result.concepts)}
     rules = result.rules
-    # Where a panel has a switch for missing values, "below 80" is not "or missing".
+    # A column with a switch for missing values does not need "or missing" in its other conditions.
     switched = {predicate.column for predicate in rules.predicates.values() if predicate.operator == "missing"}
     return {
         "words": [
@@ -117,7 +117,7 @@ def _for_script(result: Result) -> dict[str, Any]:
 
 
 def _groups(result: Result) -> list[tuple[str, list[tuple[int, str]]]]:
-    """The concepts to switch, by column; those that are alone in their column stand together at the end."""
+    """Return the concepts to switch, by column; concepts that are alone in their column form the last group."""
     columns: dict[str, list[tuple[int, str]]] = {}
     for i, concept in enumerate(result.concepts):
         columns.setdefault(concept.column, []).append((i, concept.words))

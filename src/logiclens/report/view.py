@@ -1,4 +1,4 @@
-"""What the page shows, put into words and numbers: everything the template needs not work out itself."""
+"""The words and numbers that the page shows, so that the template computes nothing."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from logiclens.report.result import ClassResult, ConceptWords, Recurrence, Resul
 from logiclens.words import Share, count, counted, interval, listed, percent, sentence, share_words
 
 MOST_ROWS = 200
-"""So many row numbers are listed for a cube; of the others only the number is told."""
+"""The most row numbers listed for a cube; the page says how many more there are."""
 
 Figure = tuple[str, str]
-"""A number as printed, and its interval, empty where there is none."""
+"""A number as printed, and its interval; the interval is empty if there is none."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A share on a scale from 0 to 100, with its interval and the share among all rows to compare with."""
+    """A share on a scale from 0 to 100, its interval, and the share among all rows for comparison."""
 
     value: float
     low: float
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Covered:
-    """The rows that a cube fires on: which numbers to list, marked where the class is another, and how many more."""
+    """The rows on which a cube fires: the numbers to list, each with whether its class differs, and how many more."""
 
     words: str
     total: int
@@ -58,7 +58,7 @@ class Covered:
 
 @dataclass(frozen=True)
 class ClassView:
-    """One class: its rules in words, what they are worth, and what is known of them."""
+    """One class: its rules in words, their statistics, and how they relate to the network."""
 
     key: str
     name: str
@@ -78,7 +78,7 @@ class ClassView:
 
 
 def class_views(result: Result) -> tuple[ClassView, ...]:
-    """Every class in order."""
+    """Return the view of each class, in order."""
     return tuple(_class_view(place, result) for place in range(len(result.classes)))
 
 
@@ -115,14 +115,14 @@ def _meanings(result: Result) -> dict[str, ConceptWords]:
 
 
 def _constant(rule: Rule) -> str:
-    """Whether a formula never or always holds; empty where it depends on the row."""
+    """Return `never` or `always` for a constant formula, an empty text for any other."""
     if rule.is_complement or (rule.cubes and all(len(cube) for cube in rule.cubes)):
         return ""
     return "always" if rule.cubes else "never"
 
 
 def recurrences(stability: Recurrence | None, name: str) -> dict[str, str]:
-    """How often each cube of a class recurs, by its text; nothing where that was not looked into."""
+    """Return how often each cube of a class recurs, by its text; nothing if recurrence was not measured."""
     if stability is None:
         return {}
     own, total = (entry for entry in stability.cubes if entry.class_ == name), stability.resamples
@@ -130,13 +130,13 @@ def recurrences(stability: Recurrence | None, name: str) -> dict[str, str]:
 
 
 def cube_words(cube: Cube, meanings: Mapping[str, ConceptWords]) -> str:
-    """A cube as one says it."""
+    """Return a cube in words."""
     parts = ((meanings[literal.concept], literal.positive) for literal in cube)
     return " and ".join(meant.words if positive else meant.words_not for meant, positive in parts) or "always"
 
 
 def line_words(cube: CubeRecord, name: str) -> str:
-    """On how many rows a cube fires, and how many of them have the class."""
+    """Say on how many rows a cube fires and how many of them have the class."""
     support, confidence = cube.support, cube.confidence
     if not confidence.total:
         return f"fires on none of {counted(support.total, 'row')}, so nothing is known of how often it is right"
@@ -147,7 +147,7 @@ def line_words(cube: CubeRecord, name: str) -> str:
 
 
 def decision_words(decision: DecisionRecord | None, name: str) -> str:
-    """How often the rules decide for a class, and how often rightly; nothing of a result that does not tell it."""
+    """Say how often the rules decide for a class and how often they are right; nothing for a result of schema 1."""
     if decision is None:
         return ""
     decided, precision, recall = decision.decided, decision.precision, decision.recall
@@ -162,7 +162,7 @@ def decision_words(decision: DecisionRecord | None, name: str) -> str:
 
 
 def confusions(result: Result) -> list[Confusion]:
-    """The confusion matrices to show: the network's, and beside it that of the rules."""
+    """Return the confusion matrices to show: that of the network, and that of the rules if it is another one."""
     network, rules = result.confusion, result.confusion_of_rules
     if network is None:
         return []
@@ -184,7 +184,7 @@ def _line(words: str, cube: CubeRecord, name: str, base: float | None) -> Line:
 
 
 def bar(share: Share, base: float | None) -> Bar | None:
-    """A share as a bar; none where nothing was counted."""
+    """Return a share as a bar; None if nothing was counted."""
     if share.value is None:
         return None
     beside = "" if base is None else f"; among all rows {percent(base)}"
@@ -212,7 +212,7 @@ def _lift(cube: CubeRecord) -> Figure:
 
 
 def _status(entry: ClassResult) -> str:
-    """Whether the rules are the network's own answer for a class, or how near they come."""
+    """Say whether rules and network of a class are equal, or how often they agree."""
     certified, fidelity = entry.certified, entry.fidelity
     if certified is not None:
         made = " The network was trained anew to equal these rules." if certified.refit else ""
@@ -254,19 +254,19 @@ def _covered(words: str, cube: Cube, name: str, result: Result) -> Covered:
     place = {concept.name: i for i, concept in enumerate(result.concepts)}
     signs = [(place[literal.concept], "1" if literal.positive else "0") for literal in cube]
     fired = [row for row in result.rows if all(row.bits[i] == sign for i, sign in signs)]
-    # With several labels a row its text names them all, so that it cannot be compared with one.
+    # A row with several labels names them all, so it cannot be compared with one class.
     rows = [(str(row.row), not result.multilabel and row.label != name) for row in fired[:MOST_ROWS]]
     return Covered(words, len(fired), tuple(rows), len(fired) - len(rows))
 
 
 def summary(result: Result) -> str:
-    """The page in one sentence."""
+    """Return the page in one sentence."""
     data, confusion = result.data, result.confusion
     n_cubes = sum(len(rule.cubes) for rule in result.rules.rules)
     found = f"{counted(n_cubes, 'rule')} for {data.target}, learned from {data.name}"
     if confusion is None:
         return f"{found}."
-    # The answers of a confusion come in the order of the labels, with "undecided" last.
+    # Answers are in the order of the labels, then "undecided": the diagonal holds the right answers.
     right = sum(row[i] for i, row in enumerate(confusion.counts) if i < len(confusion.predicted))
     total = sum(sum(row) for row in confusion.counts)
     if not total:
@@ -279,7 +279,7 @@ def summary(result: Result) -> str:
 
 
 def standing(result: Result) -> str:
-    """Whether the rules are the model, over all classes."""
+    """Say for which classes the rules are the model, and how well they approximate it otherwise."""
     classes = result.classes
     proved = [entry.name for entry in classes if entry.certified is not None]
     if len(proved) == len(classes):
@@ -306,7 +306,7 @@ def standing(result: Result) -> str:
 
 
 def differing(result: Result) -> str:
-    """Where network and rules differ, in a sentence."""
+    """Say how often network and rules differ."""
     gap, classes = result.gap, result.classes
     if gap is None:
         if all(entry.certified is not None for entry in classes):
@@ -319,11 +319,11 @@ def differing(result: Result) -> str:
 
 
 def deciding(result: Result) -> str:
-    """How an answer comes about where not exactly one class fires, and how often that is."""
+    """Say which class decides if not exactly one class fires, and how often that happens."""
     firing = result.firing
     how = who_decides(result.rules)
     if any(rule.is_complement for rule in result.rules.rules):
-        # Exactly one of the two holds on every row: there is nothing to count.
+        # Exactly one of the two classes fires on every row, so there is nothing to count.
         return how
     rows = firing.none + firing.one + firing.several
     return (
@@ -333,6 +333,6 @@ def deciding(result: Result) -> str:
 
 
 def shade(row: Sequence[float], value: float) -> int:
-    """How dark a cell of the confusion is, 0 to 4, by its share of the row."""
+    """Return how dark a cell of the confusion matrix is, from 0 to 4, by its share of the row."""
     total = sum(row)
     return 0 if total <= 0 or value <= 0 else min(4, 1 + int(4 * value / total))
