@@ -1,4 +1,4 @@
-"""Cross-validation with the paper's six metrics, cuts and rules fitted on the training part of each fold."""
+"""Cross-validation with the paper's six metrics; cuts and rules are fitted on the training part of each fold."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from logiclens.metrics.scores import (
 
 @dataclass(frozen=True)
 class Scores:
-    """Explanation accuracy and fidelity of one explanation on some rows, with complexity."""
+    """Explanation accuracy, fidelity and complexity of one explanation on some rows."""
 
     explanation_accuracy: float
     fidelity: Fidelity
@@ -41,13 +41,13 @@ class Scores:
 
 
 def fires(formulas: Sequence[DNF | Complement], rows: PackedRows) -> NDArray[np.bool_]:
-    """On which row which formula holds."""
+    """Return on which row which formula holds, `[rows, formulas]`."""
     columns = [formula.evaluate(rows) for formula in formulas]
     return np.stack(columns, axis=1)
 
 
 def score_formulas(formulas: Sequence[DNF | Complement], reading: Reading) -> Scores:
-    """How true formulas are on the rows of a reading: against its labels and against the network."""
+    """Score formulas on the rows of a reading, against the labels and against the network."""
     fired = fires(formulas, PackedRows.of(reading.bits, reading.table.names))
     targets = reading.targets()
     return Scores(
@@ -60,9 +60,9 @@ def score_formulas(formulas: Sequence[DNF | Complement], reading: Reading) -> Sc
 def fit_together(
     models: Sequence[EntropyClassifier], tables: Sequence[tuple[Any, Any]], held_out: Sequence[tuple[Any, Any] | None]
 ) -> None:
-    """Fit each model to its own rows and labels, with its own rows that choose the epoch; see `EntropyClassifier.fit`.
+    """Fit each model to its own rows and labels, with its own validation rows; see `EntropyClassifier.fit`.
 
-    What each becomes does not depend on the others, so folds, seeds and settings can be fitted in one call.
+    The models do not influence each other, so folds, seeds and settings can be fitted in one call.
     """
     begun = [
         model._begin(rows, labels, None, held)
@@ -74,7 +74,7 @@ def fit_together(
 
 @dataclass(frozen=True, eq=False)
 class FoldResult:
-    """One fold: the fitted model, its explanation, the unseen raw rows, and the metrics on them."""
+    """One fold: the fitted model, its explanation, the raw test rows, and the metrics on them."""
 
     model: EntropyClassifier
     explanation: Explanation
@@ -87,14 +87,14 @@ class FoldResult:
 
     @property
     def soft_agreement(self) -> float:
-        """Where the network was made exact, the share of unseen rows that it classes as the soft network did."""
+        """For an exact model, the share of test rows that it classifies as the soft network did; otherwise NaN."""
         agreement = self.model.soft_agreement(self.test) if self.model.exact else None
         return float("nan") if agreement is None else agreement
 
 
 @dataclass(frozen=True)
 class Metric:
-    """Mean and standard error of a metric over folds, in the unit it is read in."""
+    """Mean and standard error of a metric over folds, in its unit."""
 
     name: str
     mean: float
@@ -104,13 +104,13 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """The folds, and the one metric that only all of them together have."""
+    """All folds, and the consistency between them."""
 
     folds: tuple[FoldResult, ...]
     consistency: Consistency
 
     def metrics(self) -> tuple[Metric, ...]:
-        """The six metrics, with the companions of fidelity behind it."""
+        """Return the six metrics; fidelity is followed by its companions."""
         scores = [fold.scores for fold in self.folds]
         columns: list[tuple[str, list[float], str]] = [
             ("model accuracy", [100 * fold.model_accuracy for fold in self.folds], "%"),
@@ -137,10 +137,10 @@ def cross_validate(
     seed: int = 42,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[FoldResult]:
-    """One result a fold. Validation and test rows reach neither cuts nor weights.
+    """Yield one result per fold. Neither cuts nor weights depend on validation and test rows.
 
-    The networks of all folds are trained in one pass. The time of a fold is its share of cutting and training plus that
-    of extracting the formulas.
+    The networks of all folds are trained in one pass. The time of a fold is its share of the time for cutting and
+    training, plus the time for extracting its formulas.
     """
     parts = list(folds(labels, n_folds, seed=seed))
     models: list[EntropyClassifier] = [clone(estimator) for _ in parts]
@@ -170,7 +170,7 @@ def cross_validate(
 
 
 def summarise(results: list[FoldResult]) -> CrossValidation:
-    """All folds together. Cuts differ between folds, so consistency compares the raw columns that formulas use."""
+    """Summarise all folds. Cuts differ between folds, so consistency compares the raw columns that formulas use."""
     column_of = {concept: column for fold in results for concept, column in fold.column_of.items()}
     runs = [fold.explanation.formulas for fold in results]
     return CrossValidation(tuple(results), consistency(runs, column_of))

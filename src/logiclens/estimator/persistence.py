@@ -1,7 +1,7 @@
 """The model folder: `model.json`, `weights.safetensors`, for an exact model `certificate.json`, and `result.json`.
 
-The last is there where rows were set aside to measure on. `model.json` holds what the network was trained on in names
-and cuts, the rules and the settings; no row of the data is kept. A folder appears whole or not at all.
+`result.json` exists if rows were held out to measure on. `model.json` holds the names and cuts of the concepts, the
+rules and the settings; no row of the data is stored. A folder is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """What a model folder holds."""
+    """The content of a model folder."""
 
     network: EntropyNet | Committee
     schema: Schema
@@ -69,7 +69,7 @@ class StoredModel:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the table that the model takes."""
+        """The columns of the table that the model needs."""
         return self.schema.columns or self.schema.names
 
 
@@ -97,7 +97,7 @@ class ModelFiles:
 
 
 def save(model: StoredModel, folder: str | Path, *, version: str) -> Path:
-    """Write a model folder. An older model in its place is replaced; any other folder with files is refused."""
+    """Write a model folder. Replace an older model; refuse any other folder with files."""
     return files_of(model, version=version).write(folder)
 
 
@@ -125,7 +125,7 @@ def files_of(model: StoredModel, *, version: str) -> ModelFiles:
 
 
 def checked_target(folder: str | Path) -> Path:
-    """Where a model can be written: a new place, an empty folder, or a model to replace. Ask before long work."""
+    """Return the folder to write: a new one, an empty one, or a model to replace. Refuse any other."""
     target = Path(folder)
     if target.exists() and not (target.is_dir() and (_is_model(target) or not any(target.iterdir()))):
         own = {MODEL, WEIGHTS, CERTIFICATE, RESULT}
@@ -139,7 +139,7 @@ def checked_target(folder: str | Path) -> Path:
 
 
 def load(folder: str | Path) -> StoredModel:
-    """Read a model folder; what is missing, cut short, changed or of another version is refused with a reason."""
+    """Read a model folder. Refuse one that is incomplete, changed or of another version, and say why."""
     path = Path(folder)
     content = open_model(path)
     certificate = None
@@ -208,12 +208,12 @@ def _stored(
             generator=torch.Generator(),
         )
 
-    # Before there were committees, every model was one network.
+    # Earlier versions had no committees: every model was one network.
     n_members = built.get("members")
     network: EntropyNet | Committee = made()
     if n_members is not None:
         network = Committee([made() for _ in range(n_members)], single=content["multilabel"])
-    # A soft network is kept in double precision, one that was certified in the precision of its certificate.
+    # A soft network is stored in double precision, a certified one in the precision of its certificate.
     network.to(torch.float64 if n_members is not None else weights["entropy.weight"].dtype)
     network.load_state_dict(dict(weights))
     predicates = {name: Predicate(**meant) for name, meant in content["predicates"].items()}
@@ -221,7 +221,7 @@ def _stored(
     cutting = None
     if content["cutting"] is not None:
         scales = {name: (float(middle), float(reach)) for name, (middle, reach) in content["cutting"]["scales"].items()}
-        # Folders of earlier versions have no concepts for the network alone.
+        # Folders of earlier versions have no concepts that only the network uses.
         memberships = {
             name: Membership(meant["column"], tuple(meant["values"]))
             for name, meant in content["cutting"].get("memberships", {}).items()
@@ -262,7 +262,7 @@ def _cutting_to_dict(cutting: Cutting) -> dict[str, Any]:
 
 
 def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Schema 1 knew columns of numbers and truth values, cut at quantiles, and did not name those without cuts."""
+    """Upgrade schema 1, which had number and Boolean columns cut at quantiles and did not list columns without cuts."""
     upgraded = {name: value for name, value in content.items() if name != "raw_columns"}
     settings = dict(content["settings"])
     n_cuts = settings.pop("n_cuts")
@@ -276,7 +276,7 @@ def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _from_schema_1, 2: dict, SCHEMA: dict}
-"""How `model.json` of each schema becomes one of this version."""
+"""The upgrade of `model.json` from each schema to this version."""
 
 
 def _is_model(folder: Path) -> bool:
@@ -286,12 +286,12 @@ def _is_model(folder: Path) -> bool:
 
 @contextmanager
 def _whole(target: Path) -> Iterator[Path]:
-    """A folder to write into that takes its place when everything is there, and leaves nothing behind when not."""
+    """Yield a temporary folder that replaces the target at the end, or is removed after an error."""
     target.parent.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         yield new
-        # A private folder and private weights would be a surprise beside a readable model.json.
+        # mkdtemp makes the folder private; the model should be as readable as other files.
         new.chmod(0o755)
         (new / WEIGHTS).chmod(0o644)
         if target.exists():
@@ -316,7 +316,7 @@ def _json_bytes(content: Mapping[str, Any]) -> bytes:
 
 
 def data_hash(parts: Sequence[Any]) -> str:
-    """The sha256 of arrays, one after the other: which data a model was trained on, without keeping them."""
+    """Return the sha256 of arrays, which identifies the training data without storing it."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(str(part.shape).encode() + str(part.dtype).encode() + part.tobytes())
@@ -326,13 +326,13 @@ def data_hash(parts: Sequence[Any]) -> str:
 def classifier_files(
     model: EntropyClassifier, result: Any = None, rules: RuleSet | None = None, reading: Reading | None = None
 ) -> ModelFiles:
-    """Return the files of a fitted classifier, with the result of its explanation where there is one.
+    """Return the files of a fitted classifier, with the result of its explanation if there is one.
 
     Args:
         model: the fitted classifier.
-        result: a `logiclens.report.result.Result`, or None.
-        rules: those to save in place of `model.rules_`.
-        reading: what the network says about the training rows, where that is known already.
+        result: a `logiclens.report.Result`. Default: None.
+        rules: the rules to save instead of `model.rules_`. Default: None.
+        reading: the network's answers on the training rows, if they are known already. Default: None.
     """
     if rules is not None and model.exact and rules != model.rules_:
         raise LogicLensError("the rules of an exact model are certified: no others can be saved with it.")
@@ -363,7 +363,7 @@ def classifier_files(
 
 
 def _accuracy(model: EntropyClassifier, reading: Reading | None) -> float:
-    """The share of the training rows that the model classes right."""
+    """Return the accuracy on the training rows."""
     table = model.table_
     truth = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
     if model.exact:
@@ -374,12 +374,12 @@ def _accuracy(model: EntropyClassifier, reading: Reading | None) -> float:
 
 
 def load_classifier(kind: type[EntropyClassifier], folder: str | Path) -> EntropyClassifier:
-    """A fitted classifier from its folder, without the rows it was trained on."""
+    """Load a fitted classifier from its folder, without its training rows."""
     stored = load(folder)
     settings = dict(stored.settings)
     try:
         settings["booleanise"] = _booleanise(settings["booleanise"])
-        # Settings of models from before the search: it knows no limit of concepts, and its default chooses.
+        # Models from before the search had a limit of concepts, which the search does not have.
         if settings.pop("max_concepts", None) is not None:
             settings |= {"method": "paper" if settings["method"] == "paper" else "search", "score_against": None}
         model = kind(**settings)
@@ -405,8 +405,8 @@ def _booleanise(saved: Any) -> Any:
 
 
 def _settings(model: EntropyClassifier) -> dict[str, Any]:
-    """The settings as JSON can hold them."""
-    # The object that taught is never stored, only what it is called.
+    """Return the settings as JSON values."""
+    # The teacher is never stored, only its name.
     settings = model.get_params(deep=False) | {"teacher": None}
     cuts = settings["booleanise"]
     settings["hidden"] = list(model.hidden)
@@ -419,7 +419,7 @@ def _settings(model: EntropyClassifier) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Python's numbers in place of NumPy's, which JSON does not know."""
+    """Return Python's numbers for NumPy's, which JSON does not know."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
