@@ -172,7 +172,7 @@ def explain(
       logiclens explain patients.csv --target died --stability 20 --report rules.html
       logiclens explain 'lake/2026/*.parquet' --target churned --engine duckdb --memory 4GB
     """
-    from logiclens.cli.explain import Wanted
+    from logiclens.cli.output import Wanted
     from logiclens.cli.tables import Asked, Reading, check_by, counting, open_lake, read_problem
 
     wanted = Wanted(folds or 0, stability, by, save, report, json, jobs, backend)
@@ -666,9 +666,12 @@ def diff(
       logiclens diff model_2025 model_2026 --data patients.csv
     """
     from logiclens.cli.models import diff_models
-    from logiclens.cli.tables import Reading
 
-    reading = None if data is None else Reading(data, delimiter, tuple(missing or ()))
+    reading = None
+    if data is not None:
+        from logiclens.cli.tables import Reading
+
+        reading = Reading(data, delimiter, tuple(missing or ()))
     raise typer.Exit(int(diff_models(before, after, reading=reading, json=json, quiet=quiet)))
 
 

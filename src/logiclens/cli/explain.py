@@ -6,7 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,8 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.base import clone
 
 from logiclens.cli.output import (
-    STANDARD,
     Printer,
-    check_outputs,
-    check_page_name,
+    Wanted,
     uninterrupted,
     write_json,
     write_text,
@@ -40,33 +38,6 @@ from logiclens.report.page import render, require_report
 from logiclens.report.result import Result
 from logiclens.tables.demo import breast_cancer
 from logiclens.tables.files import TableFile
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Output options of `explain`."""
-
-    folds: int = 0
-    stability: int | None = None
-    by: str | None = None
-    save: Path | None = None
-    report: str | None = None
-    json: str | None = None
-    jobs: int | None = None
-    backend: str = "local"
-
-    def check(self, *, data: str | None) -> None:
-        """Refuse options that do not fit together and files that cannot be written, before any work."""
-        if self.stability is None and (self.jobs is not None or self.backend != "local"):
-            raise LogicLensError("--jobs and --backend are for resamples: say how many, for example --stability 20.")
-        check_outputs(self.report, self.json, data=data)
-        check_page_name(self.report)
-
-    @property
-    def takes_standard_output(self) -> bool:
-        """Whether standard output receives the page or JSON instead of the rule sheet."""
-        return STANDARD in (self.report, self.json)
-
 
 BUNDLED_FOLDS = 5
 

@@ -7,12 +7,11 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, write_json, write_text
-from logiclens.cli.tables import Reading, check_columns
 from logiclens.errors import LogicLensError
 from logiclens.formula.column_facts import always, impossible, in_one_language
 from logiclens.formula.diff import CubeChange
@@ -24,6 +23,9 @@ from logiclens.formula.record import from_dict
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.verify import VerificationError, verify
+
+if TYPE_CHECKING:
+    from logiclens.cli.tables import Reading
 
 
 def verify_model(folder: Path, *, json: str | None, quiet: bool) -> int:
@@ -290,6 +292,9 @@ def _swapped(old: RuleSet, new: RuleSet, never: Callable[[Cube], bool]) -> list[
 
 
 def _rows(old: RuleSet, new: RuleSet, reading: Reading) -> dict[str, Any]:
+    # Imported here, because it loads pandas.
+    from logiclens.cli.tables import check_columns
+
     file = reading.table()
     check_columns(file.frame, dict.fromkeys([*old.columns, *new.columns]), file.name, ", which the models need")
     first, second = old.predict(file.frame), new.predict(file.frame)

@@ -11,6 +11,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,32 @@ def _check_writable(path: str) -> None:
         raise LogicLensError(f"cannot write {path}: the file that is there may not be changed.")
     if not os.access(target.absolute().parent, os.W_OK):
         raise LogicLensError(f"cannot write {path}: nothing may be written into {target.absolute().parent}.")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Output options of `explain`."""
+
+    folds: int = 0
+    stability: int | None = None
+    by: str | None = None
+    save: Path | None = None
+    report: str | None = None
+    json: str | None = None
+    jobs: int | None = None
+    backend: str = "local"
+
+    def check(self, *, data: str | None) -> None:
+        """Refuse options that do not fit together and files that cannot be written, before any work."""
+        if self.stability is None and (self.jobs is not None or self.backend != "local"):
+            raise LogicLensError("--jobs and --backend are for resamples: say how many, for example --stability 20.")
+        check_outputs(self.report, self.json, data=data)
+        check_page_name(self.report)
+
+    @property
+    def takes_standard_output(self) -> bool:
+        """Whether standard output receives the page or JSON instead of the rule sheet."""
+        return STANDARD in (self.report, self.json)
 
 
 def write_text(text: str, path: str) -> None:
