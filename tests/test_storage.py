@@ -18,7 +18,7 @@ import pytest
 from logiclens.errors import LogicLensError
 from logiclens.estimator import EntropyClassifier
 from logiclens.formula import RuleSet
-from logiclens.report.result import Source, result_of
+from logiclens.report import Source, result_of
 from logiclens.storage import open_model, open_result, open_whole, replacing, replacing_folder, sealed, write_whole
 
 ROWS = pd.DataFrame({"age": [20.0, 35, 50, 61, 72, 90] * 12, "unit": ["A", "B", "C"] * 24})

@@ -6,8 +6,8 @@ A share that is not all is never printed as 100%, and one that is not nothing ne
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 MOST_DECIMALS = 4
 """An interval is printed with at most this many decimals."""
@@ -19,8 +19,8 @@ class ShareLike(Protocol):
     """A share with its interval, such as `logiclens.metrics.rule_statistics.Share`."""
 
     @property
-    def value(self) -> float:
-        """The share; NaN of no rows."""
+    def value(self) -> float | None:
+        """The share; None or NaN of no rows."""
 
     @property
     def low(self) -> float:
@@ -72,7 +72,7 @@ def interval(low: float, high: float, digits: int = 0) -> str:
 
 def share_words(share: ShareLike, digits: int = 0) -> str:
     """Return a share and its interval: `83% (74–90%)`; `unknown` of no rows."""
-    if math.isnan(share.value):
+    if share.value is None or math.isnan(share.value):
         return percent(None)
     return f"{percent(share.value, digits)} ({interval(share.low, share.high, digits)})"
 
@@ -155,28 +155,3 @@ def shortened(text: str, length: int) -> str:
     """
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
     return line if len(line) <= length else f"{line[: length - 1]}…"
-
-
-def who_decides(rules: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Return the sentence that says how the rules of all classes give one answer; `rules` is as in JSON.
-
-    >>> who_decides({"multilabel": False, "resolve": "order", "order": [1, 0], "otherwise": 0, "classes": []}, "ab")
-    'The first that applies decides: b, then a; otherwise a.'
-    """
-    if rules["multilabel"]:
-        return "A row can have several labels: each is given where any of its rules fires."
-    for entry in rules["classes"]:
-        if "complement_of" in entry:
-            formula = names[entry["complement_of"]]
-            return f"A row is {formula} where a rule for {formula} fires, and {entry['class']} otherwise."
-    if rules["resolve"] == "none":
-        return "A row gets a class where the rules of exactly that class fire; otherwise it stays undecided."
-    left = rules["otherwise"]
-    if rules["resolve"] == "order":
-        order = ", then ".join(names[place] for place in rules["order"])
-        return f"The first that applies decides: {order}; " + (
-            "otherwise the row stays undecided." if left is None else f"otherwise {names[left]}."
-        )
-    return "Where rules of several classes fire, the rule that can be trusted most decides. Where none fires, " + (
-        "the row stays undecided." if left is None else f"the answer is {names[left]}."
-    )

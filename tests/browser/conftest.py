@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from logiclens.report import render
+from logiclens.report import read_result, render
 from tests.report_cases import CASES, Case, result_of
 
 CHROMIUM = os.environ.get("LOGICLENS_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -55,7 +55,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Cas
             case = CASES[name]()
             result = json.loads(json.dumps(result_of(case), allow_nan=False))
             path = folder / f"{name}.html"
-            path.write_text(render(result), encoding="utf-8", newline="")
+            path.write_text(render(read_result(result)), encoding="utf-8", newline="")
             made[name] = case, result, path
         return made[name]
 

@@ -175,7 +175,7 @@ def test_an_impossible_combination_is_put_right_and_said(opened):
 
 
 def test_of_an_exclusive_group_one_condition_goes_when_another_comes(opened):
-    from logiclens.report import render
+    from logiclens.report import read_result, render
     from tests.report_cases import patients, result_of
 
     here = opened("several_labels")
@@ -186,7 +186,7 @@ def test_of_an_exclusive_group_one_condition_goes_when_another_comes(opened):
     page = here.page
     here.url = "about:blank"
     here.requests.clear()
-    page.set_content(render(result))
+    page.set_content(render(read_result(result)))
     page.click("#clear")
     page.get_by_label("unit is CCU").check()
     page.get_by_label("smoker is true").check()

@@ -20,6 +20,7 @@ import sklearn.metrics
 import sympy
 
 from logiclens import EntropyClassifier, RuleSet
+from logiclens.formula.english import recurrence_words
 from logiclens.formula.record import to_dict
 from logiclens.tables.files import read_table
 from tests.cli_runs import ENVIRONMENT, exact, logiclens, patients, positive, refused, soft, three, with_states
@@ -632,7 +633,7 @@ def test_a_rule_says_in_how_many_resamples_it_came_up(tmp_path):
     for counted in told["statistics"]["classes"]:
         for cube in counted["cubes"]:
             times = round(2 * share[counted["name"], cube["text"]])
-            assert f"; came up in {times} of 2 resamples\n" in run.stdout
+            assert f"; {recurrence_words(times, 2)}\n" in run.stdout
 
 
 @pytest.mark.slow

@@ -20,9 +20,10 @@ from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.cuts import Tally
 from logiclens.engine.count import TooManyRows, classes_of, count_rows
 from logiclens.engine.histogram import tallies
-from logiclens.engine.lake import in_engine, is_lake
+from logiclens.engine.lake import in_engine
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.formula.counted_rows import CountedRows
+from logiclens.tables.formats import is_lake
 from logiclens.tables.frames import columns_of
 
 

@@ -156,7 +156,7 @@ def test_a_save_that_fails_leaves_the_old_model_and_no_remains(exact, folder, tm
     def fail(*_: object, **__: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("logiclens.estimator.persistence._write_json", fail)
+    monkeypatch.setattr("pathlib.Path.write_bytes", fail)
     with pytest.raises(LogicLensError, match=r"cannot be written to .*model \(no space left on device\)"):
         exact.save(folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

@@ -37,19 +37,19 @@ def repeated() -> EntropyClassifier:
 def test_every_copy_set_aside_has_its_own_row_number(repeated):
     result = result_of(repeated, repeated.explain(), Source("few", 600, 2, "y"))
     aside = repeated.set_aside_
-    numbers = [row["row"] for row in result["rows"]]
-    assert len(numbers) == len(set(numbers)) == result["rows_total"] == result["parts"]["set_aside"] == 150
-    names = [concept["name"] for concept in result["concepts"]]
+    numbers = [row.row for row in result.rows]
+    assert len(numbers) == len(set(numbers)) == result.rows_total == result.parts.set_aside == 150
+    names = [concept.name for concept in result.concepts]
     concepts = repeated.concepts(FEW)[names].astype(bool).to_numpy()
-    for row in result["rows"]:
-        assert row["label"] == LABEL[row["row"] - 1]
-        assert [bit == "1" for bit in row["bits"]] == concepts[row["row"] - 1].tolist()
+    for row in result.rows:
+        assert row.label == LABEL[row.row - 1]
+        assert [bit == "1" for bit in row.bits] == concepts[row.row - 1].tolist()
     # What the page lists for a rule is as much as what it says the rule fires on.
-    for counted, entry in zip(result["statistics"]["classes"], result["rules"]["classes"], strict=True):
-        for cube, told in zip(entry.get("cubes", ()), counted["cubes"], strict=True):
-            wanted = [(names.index(concept), "1" if sign else "0") for concept, sign in cube["if"].items()]
-            fires = sum(all(row["bits"][place] == bit for place, bit in wanted) for row in result["rows"])
-            assert fires == told["support"]["hits"]
+    for counted, entry in zip(result.statistics.classes, result.rules.rules, strict=True):
+        for cube, told in zip(entry.cubes, counted.cubes, strict=True):
+            wanted = [(names.index(literal.concept), "1" if literal.positive else "0") for literal in cube]
+            fires = sum(all(row.bits[place] == bit for place, bit in wanted) for row in result.rows)
+            assert fires == told.support.hits
     assert sorted(aside.places.tolist()) == sorted(number - 1 for number in numbers)
 
 
@@ -71,7 +71,11 @@ def test_stable_rules_are_saved_as_they_are_told(tmp_path):
     explanation = model.explain()
     result = result_of(model, explanation, Source("few", 600, 2, "y"))
     folder = model.save(tmp_path / "m", result, rules=explanation.rules)
-    assert to_dict(RuleSet.load(folder)) == result["rules"] == json.loads((folder / "model.json").read_text())["rules"]
+    assert (
+        to_dict(RuleSet.load(folder))
+        == to_dict(result.rules)
+        == json.loads((folder / "model.json").read_text())["rules"]
+    )
     other = EntropyClassifier(epochs=20, set_aside=0.25, max_literals=1).fit(FEW, LABEL)
     assert other.rules_ != explanation.rules
     with pytest.raises(LogicLensError, match="the result is of other rules than the model"):
@@ -235,5 +239,5 @@ def test_a_condition_that_tells_the_outcome_alone_is_doubted(leaks):
     known = truth if leaks else np.where(RNG.random(400) < 0.25, 1 - truth, truth)
     frame = pd.DataFrame({"discharged": np.where(known == 1, "dead", "alive"), "z": RNG.normal(size=400)})
     model = EntropyClassifier(epochs=20, set_aside=0.25).fit(frame, truth)
-    notes = result_of(model, model.explain(), Source("t", 400, 2, "died"))["notes"]
+    notes = result_of(model, model.explain(), Source("t", 400, 2, "died")).notes
     assert any("is it the outcome under another name?" in note for note in notes) == leaks

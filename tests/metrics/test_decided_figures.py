@@ -25,11 +25,12 @@ import sklearn.metrics
 from logiclens import EntropyClassifier
 from logiclens.cli.output import Printer
 from logiclens.cli.sheet import print_sheet
+from logiclens.codec import to_plain
 from logiclens.explain.result import Explanation
 from logiclens.export import to_pmml, to_python, to_sql
 from logiclens.formula import DNF, Complement, Cube
 from logiclens.formula.rule_set import RuleSet
-from logiclens.report import Source, render, result_of
+from logiclens.report import Result, Source, render, result_of
 from tests.cli_runs import logiclens, patients, place, with_states
 
 TARGET = "outcome"
@@ -94,7 +95,7 @@ class Made:
 
     name: str
     rules: RuleSet
-    result: dict[str, Any]
+    result: Result
     folder: Path
     unseen: Path
     truth: list[Any]
@@ -113,7 +114,7 @@ def made(name: str) -> Made:
         result = result_of(model, explanation, source)
         folder = place() / f"figures-{name.replace(' ', '-')}"
         model.save(folder, result, rules=explanation.rules)
-    unseen = frame.iloc[[row["row"] - 1 for row in result["rows"]]]
+    unseen = frame.iloc[[row.row - 1 for row in result.rows]]
     path = folder.with_suffix(".csv")
     unseen.to_csv(path, index=False)
     return Made(name, explanation.rules, result, folder, path, unseen[TARGET].tolist())
@@ -239,7 +240,7 @@ def test_the_figures_are_those_of_every_way_to_apply_the_rules(name: str, pmml: 
     counts = sklearn.metrics.confusion_matrix(
         list(map(str, case.truth)), answers["PMML"], labels=list(case.rules.names)
     ).tolist()
-    assert told["confusion_of_rules"]["counts"] == case.result["confusion_of_rules"]["counts"] == counts
+    assert told["confusion_of_rules"]["counts"] == to_plain(case.result.confusion_of_rules.counts) == counts
     assert re.sub(r"\s+", " ", render(case.result)).count("The rules decide for ") == len(case.rules.names)
     for klass, (decided, *_, f1) in zip(told["statistics"]["classes"], figures, strict=True):
         assert klass["decision"]["decided"]["hits"] == int(decided)
@@ -253,7 +254,7 @@ def test_both_ways_to_decide_are_among_the_tables() -> None:
     assert sum(rules.resolve == "confidence" for rules in kinds.values()) == len(CONFIDENT)
     # The figures by firing differ from those of the decision somewhere: the judge can tell the two apart.
     assert any(
-        klass["whole"]["confidence"]["value"] != klass["decision"]["precision"]["value"]
+        klass.whole.confidence.value != klass.decision.precision.value
         for name in TABLES
-        for klass in made(name).result["statistics"]["classes"]
+        for klass in made(name).result.statistics.classes
     )

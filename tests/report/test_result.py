@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,13 +12,14 @@ import pytest
 import sklearn.metrics
 from scipy.stats import binomtest
 
+from logiclens.codec import to_plain
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.estimator import EntropyClassifier
-from logiclens.report import check_result
+from logiclens.report.measurement import MOST_ROWS, Source, result_of
 from logiclens.report.page import render
-from logiclens.report.result import MOST_ROWS, Source, result_of
+from logiclens.report.result import Dropped, FiringCounts, Result, read_result
 
 RNG = np.random.default_rng(3)
 N = 400
@@ -31,7 +33,7 @@ STATE = pd.Series(
 SOURCE = Source("rows.csv", N, 4, "state", "ab" * 32, "logiclens explain rows.csv --target state")
 
 
-def made(exact: bool) -> tuple[EntropyClassifier, dict]:
+def made(exact: bool) -> tuple[EntropyClassifier, Result]:
     model = EntropyClassifier(Booleaniser("quantile"), exact=exact, set_aside=0.25, epochs=60).fit(FRAME, STATE)
     return model, result_of(model, model.explain(), SOURCE, by="unit")
 
@@ -51,25 +53,25 @@ def either(request):
     return request.getfixturevalue(request.param)
 
 
-def aside(result: dict) -> tuple[pd.DataFrame, np.ndarray]:
+def aside(result: Result) -> tuple[pd.DataFrame, np.ndarray]:
     """The raw rows that were set aside, found by their numbers, and their classes."""
-    places = [row["row"] - 1 for row in result["rows"]]
+    places = [row.row - 1 for row in result.rows]
     return FRAME.iloc[places], STATE.iloc[places].to_numpy()
 
 
 def test_it_is_whole_and_can_be_written(either):
     _, result = either
-    check_result(json.loads(json.dumps(result, allow_nan=False)))
-    assert result["data"]["dropped"] == [{"column": "flat", "reason": "it has one value only"}]
-    assert result["command"] == SOURCE.command
-    assert result["title"] == "rows.csv: state"
+    assert read_result(json.loads(json.dumps(to_plain(result), allow_nan=False))) == result
+    assert result.data.dropped == (Dropped("flat", "it has one value only"),)
+    assert result.command == SOURCE.command
+    assert result.title == "rows.csv: state"
 
 
 def test_the_parts_are_all_rows_once(either):
     _, result = either
-    assert sum(result["parts"].values()) == N
-    assert result["parts"]["set_aside"] == len(result["rows"]) == result["rows_total"]
-    places = [row["row"] for row in result["rows"]]
+    assert result.parts.train + result.parts.validation + result.parts.set_aside == N
+    assert result.parts.set_aside == len(result.rows) == result.rows_total
+    places = [row.row for row in result.rows]
     assert places == sorted(set(places))
     # Rows that trained are others: a quarter of each class is set aside.
     counts = STATE.iloc[np.array(places) - 1].value_counts()
@@ -79,58 +81,56 @@ def test_the_parts_are_all_rows_once(either):
 def test_the_metrics_are_those_of_scikit_learn(either):
     model, result = either
     rows, truth = aside(result)
-    told = {metric["name"]: metric for metric in result["metrics"]}
+    told = {metric.name: metric for metric in result.metrics}
     answers = model.predict(rows)
     accuracy = told["model accuracy"]
-    assert accuracy["value"] == pytest.approx(100 * sklearn.metrics.accuracy_score(truth, answers))
+    assert accuracy.value == pytest.approx(100 * sklearn.metrics.accuracy_score(truth, answers))
     interval = binomtest(int((answers == truth).sum()), len(truth)).proportion_ci(method="wilson")
-    assert (accuracy["low"], accuracy["high"]) == pytest.approx((100 * interval.low, 100 * interval.high))
+    assert (accuracy.low, accuracy.high) == pytest.approx((100 * interval.low, 100 * interval.high))
     fires = model.rules_.fires(rows)
     f1 = [
         sklearn.metrics.f1_score(truth == name, fires[:, i], average="macro") for i, name in enumerate(model.classes_)
     ]
     # The paper's metric counts where a formula fires; precision, recall and F1 of a class what is decided.
-    assert told["explanation accuracy, by firing"]["value"] == pytest.approx(100 * np.mean(f1))
+    assert told["explanation accuracy, by firing"].value == pytest.approx(100 * np.mean(f1))
     said_by_rules = model.rules_.predict(rows)
     precision, recall, decided, _ = sklearn.metrics.precision_recall_fscore_support(
         truth, said_by_rules, labels=model.classes_, zero_division=0
     )
-    assert [entry["f1"] for entry in result["classes"]] == pytest.approx(decided)
-    assert [entry["precision"]["value"] for entry in result["classes"]] == pytest.approx(precision)
-    assert [entry["recall"]["value"] for entry in result["classes"]] == pytest.approx(recall)
-    assert told["macro-F1 of the rules' decision"]["value"] == pytest.approx(100 * decided.mean())
+    assert [entry.f1 for entry in result.classes] == pytest.approx(decided)
+    assert [entry.precision.value for entry in result.classes] == pytest.approx(precision)
+    assert [entry.recall.value for entry in result.classes] == pytest.approx(recall)
+    assert told["macro-F1 of the rules' decision"].value == pytest.approx(100 * decided.mean())
     literals = [formula.n_literals for formula in model.rules_.formulas]
-    assert told["complexity"]["value"] == np.mean(literals)
+    assert told["complexity"].value == np.mean(literals)
     if model.exact:
         assert "fidelity, by firing" not in told
     else:
         by_rules = model.rules_.predict(rows)
-        assert told["accuracy of the rules"]["value"] == pytest.approx(100 * (by_rules == truth).mean())
+        assert told["accuracy of the rules"].value == pytest.approx(100 * (by_rules == truth).mean())
         said = answers[:, None] == model.classes_[None, :]
-        assert told["fidelity, by firing"]["value"] == pytest.approx(100 * (said == fires).mean())
+        assert told["fidelity, by firing"].value == pytest.approx(100 * (said == fires).mean())
 
 
 def test_the_confusion_is_that_of_scikit_learn(either):
     model, result = either
     rows, truth = aside(result)
-    told = result["confusion"]
-    assert told["labels"] == ["dead", "ill", "well"]
-    assert told["of"] == ("the rules" if model.exact else "the network")
-    assert told["predicted"] == told["labels"]
-    expected = sklearn.metrics.confusion_matrix(truth, model.predict(rows), labels=told["labels"])
-    np.testing.assert_array_equal(told["counts"], expected)
-    by_rules = result["confusion_of_rules"]
-    expected = sklearn.metrics.confusion_matrix(truth, model.rules_.predict(rows), labels=told["labels"])
-    assert by_rules["of"] == "the rules"
-    np.testing.assert_array_equal(by_rules["counts"], expected)
+    told = result.confusion
+    assert told.labels == ("dead", "ill", "well")
+    assert told.of == ("the rules" if model.exact else "the network")
+    assert told.predicted == told.labels
+    expected = sklearn.metrics.confusion_matrix(truth, model.predict(rows), labels=told.labels)
+    np.testing.assert_array_equal(told.counts, expected)
+    by_rules = result.confusion_of_rules
+    expected = sklearn.metrics.confusion_matrix(truth, model.rules_.predict(rows), labels=told.labels)
+    assert by_rules.of == "the rules"
+    np.testing.assert_array_equal(by_rules.counts, expected)
 
 
 def test_how_many_formulas_fire(either):
     model, result = either
     fired = model.rules_.fires(aside(result)[0]).sum(axis=1)
-    assert result["firing"] == {
-        "none": int((fired == 0).sum()), "one": int((fired == 1).sum()), "several": int((fired > 1).sum())
-    }  # fmt: skip
+    assert result.firing == FiringCounts(*(int(rows.sum()) for rows in (fired == 0, fired == 1, fired > 1)))
 
 
 def test_each_row_says_its_label_its_answers_and_its_concepts(either):
@@ -138,11 +138,11 @@ def test_each_row_says_its_label_its_answers_and_its_concepts(either):
     rows, truth = aside(result)
     by_rules, answers = model.rules_.predict(rows), model.predict(rows)
     columns = {name: rows[name] for name in rows.columns}
-    bits = [model.rules_.holds(concept["name"], columns) for concept in result["concepts"]]
-    for i, row in enumerate(result["rows"]):
-        assert (row["label"], row["rules"]) == (truth[i], by_rules[i])
-        assert row["network"] == (None if model.exact else answers[i])
-        assert row["bits"] == "".join("1" if bit[i] else "0" for bit in bits)
+    bits = [model.rules_.holds(concept.name, columns) for concept in result.concepts]
+    for i, row in enumerate(result.rows):
+        assert (row.label, row.rules) == (truth[i], by_rules[i])
+        assert row.network == (None if model.exact else answers[i])
+        assert row.bits == "".join("1" if bit[i] else "0" for bit in bits)
 
 
 def test_a_class_names_the_best_single_condition_and_what_it_leans_on(either):
@@ -150,7 +150,7 @@ def test_a_class_names_the_best_single_condition_and_what_it_leans_on(either):
     rows, truth = aside(result)
     concepts = model.concepts(rows)
     trained = model.table_
-    for place, entry in enumerate(result["classes"]):
+    for place, entry in enumerate(result.classes):
         # The condition is chosen on the rows that trained, and measured on those that did not.
         is_class = np.asarray(trained.labels) == place
         candidates = {}
@@ -160,32 +160,32 @@ def test_a_class_names_the_best_single_condition_and_what_it_leans_on(either):
                 score = sklearn.metrics.f1_score(is_class, holds, average="macro", sample_weight=trained.weight)
                 candidates[name, sign] = score
         (name, sign), _ = max(candidates.items(), key=lambda item: item[1])
-        found = sklearn.metrics.f1_score(truth == entry["name"], concepts[name].astype(bool) == sign)
-        assert entry["simplest"]["f1"] == pytest.approx(found)
-        shares = {one["concept"]: one["relevance"] for one in entry["relevance"]}
-        assert all(shares[c] == pytest.approx(model.relevance_.loc[entry["name"], c], abs=1e-6) for c in shares)
-        assert {c["concept"] for c in entry["relevance"] if c["used"]} <= set(model.rules_.formulas[place].concepts)
-        assert (entry["certified"] is not None) == model.exact
+        found = sklearn.metrics.f1_score(truth == entry.name, concepts[name].astype(bool) == sign)
+        assert entry.simplest.f1 == pytest.approx(found)
+        shares = {one.concept: one.relevance for one in entry.relevance}
+        assert all(shares[c] == pytest.approx(model.relevance_.loc[entry.name, c], abs=1e-6) for c in shares)
+        assert {c.concept for c in entry.relevance if c.used} <= set(model.rules_.formulas[place].concepts)
+        assert (entry.certified is not None) == model.exact
 
 
 def test_subgroups_are_counted_on_the_same_rows(either):
     model, result = either
     rows, truth = aside(result)
-    assert result["statistics"]["by"] == "unit"
-    for group in result["statistics"]["subgroups"]:
-        mine = (rows["unit"] == group["name"]).to_numpy()
+    assert result.statistics.by == "unit"
+    for group in result.statistics.subgroups:
+        mine = (rows["unit"] == group.name).to_numpy()
         fires = model.rules_.fires(rows[mine])
-        for place, counted in enumerate(group["classes"]):
-            hits = (fires[:, place] & (truth[mine] == counted["name"])).sum()
-            assert counted["whole"]["confidence"]["hits"] == hits
-            assert counted["whole"]["support"]["total"] == mine.sum()
+        for place, counted in enumerate(group.classes):
+            hits = (fires[:, place] & (truth[mine] == counted.name)).sum()
+            assert counted.whole.confidence.hits == hits
+            assert counted.whole.support.total == mine.sum()
 
 
 def test_the_history_is_finite_and_names_the_epoch(soft):
     _, result = soft
-    curves = {name: values for name, values in result["history"].items() if name != "best_epoch"}
+    curves = {name: values for name, values in to_plain(result.history).items() if name != "best_epoch"}
     assert {len(values) for values in curves.values()} == {60}
-    assert 0 <= result["history"]["best_epoch"] <= 60
+    assert 0 <= result.history.best_epoch <= 60
     assert any(all(value is not None for value in values) for values in curves.values())
 
 
@@ -194,33 +194,33 @@ def test_what_network_and_formulas_part_on_adds_up(soft):
     rows, _ = aside(result)
     said = model.predict(rows)[:, None] == model.classes_[None, :]
     fires = model.rules_.fires(rows)
-    assert result["gap"]["agree"] == pytest.approx((said == fires).mean())
+    assert result.gap.agree == pytest.approx((said == fires).mean())
 
 
 def test_resamples_are_told_with_the_cubes_of_the_formula():
     model = EntropyClassifier(Booleaniser("quantile"), set_aside=0.25, epochs=20, committee=3).fit(FRAME, STATE)
     explanation = model.explain(stability=2)
-    told = result_of(model, explanation, SOURCE)["stability"]
-    assert (told["resamples"], told["drawn"]) == (2, "resamples")
-    assert {entry["frequency"] for entry in told["concepts"]} <= {0.5, 1.0}
+    told = result_of(model, explanation, SOURCE).stability
+    assert (told.resamples, told.drawn) == (2, "resamples")
+    assert {entry.frequency for entry in told.concepts} <= {0.5, 1.0}
     for explained in explanation:
-        mine = [entry for entry in told["cubes"] if entry["class"] == explained.name]
-        assert sum(entry["in_formula"] for entry in mine) == len(explained.formula)
-        assert all(entry["frequency"] in (0.0, 0.5, 1.0) for entry in mine)
+        mine = [entry for entry in told.cubes if entry.class_ == explained.name]
+        assert sum(entry.in_formula for entry in mine) == len(explained.formula)
+        assert all(entry.frequency in (0.0, 0.5, 1.0) for entry in mine)
 
 
 def test_the_page_says_of_each_rule_how_often_it_recurs_on_the_bags(either):
     _, result = either
-    told = result["stability"]
-    assert (told["resamples"], told["drawn"]) == (10, "bags")
+    told = result.stability
+    assert (told.resamples, told.drawn) == (10, "bags")
     page = re.sub(r"\s+", " ", render(result))
-    inside = [entry for entry in told["cubes"] if entry["in_formula"]]
+    inside = [entry for entry in told.cubes if entry.in_formula]
     assert inside
     for entry in inside:
-        times = f"{10 * entry['frequency']:.0f} of 10"
+        times = f"{10 * entry.frequency:.0f} of 10"
         assert f"; recurs in {times}" in page or f"; recurs in only {times}, less than half" in page
-    seldom = {**told, "cubes": [{**entry, "frequency": 0.3} for entry in told["cubes"]]}
-    page = render({**result, "stability": seldom})
+    seldom = replace(told, cubes=tuple(replace(entry, frequency=0.3) for entry in told.cubes))
+    page = render(replace(result, stability=seldom))
     assert page.count("; recurs in only 3 of 10, less than half") == len(inside)
     assert page.count("30%, less than half") == len(inside)
     assert "10 bags" in page
@@ -240,12 +240,12 @@ def test_several_labels_a_row_have_no_confusion():
     table = ConceptTable(bits.astype(float), ["a", "b", "c", "d"])
     model = EntropyClassifier(None, set_aside=0.25, epochs=60).fit(table, labels)
     result = result_of(model, model.explain(), Source("bits.csv", 240, 4, "labels"))
-    json.dumps(result, allow_nan=False)
-    assert (result["multilabel"], result["confusion"]) == (True, None)
-    names = [entry["name"] for entry in result["classes"]]
-    for row in result["rows"]:
-        own = labels[row["row"] - 1]
-        assert row["label"] == (", ".join(name for name, flag in zip(names, own, strict=True) if flag) or "none")
+    json.dumps(to_plain(result), allow_nan=False)
+    assert (result.multilabel, result.confusion) == (True, None)
+    names = [entry.name for entry in result.classes]
+    for row in result.rows:
+        own = labels[row.row - 1]
+        assert row.label == (", ".join(name for name, flag in zip(names, own, strict=True) if flag) or "none")
 
 
 @pytest.mark.filterwarnings("ignore::logiclens.errors.LogicLensWarning")
@@ -255,11 +255,11 @@ def test_no_more_rows_than_a_page_can_show_and_equal_rows_are_counted():
     labels = np.where(frame["x"] > 0.5, "up", "down")
     model = EntropyClassifier(Booleaniser("quantile"), set_aside=0.5, epochs=2).fit(frame, labels)
     result = result_of(model, model.explain(), Source("many.csv", n, 2, "side"))
-    assert (result["rows_shown"], len(result["rows"]), result["rows_total"]) == (MOST_ROWS, MOST_ROWS, n // 2)
-    places = [row["row"] for row in result["rows"]]
+    assert (result.rows_shown, len(result.rows), result.rows_total) == (MOST_ROWS, MOST_ROWS, n // 2)
+    places = [row.row for row in result.rows]
     assert places == sorted(places)
     twice = pd.DataFrame({"x": np.tile([0.0, 1.0, 2.0, 3.0], 50)})
     model = EntropyClassifier(Booleaniser("quantile"), set_aside=0.25, epochs=2).fit(twice, twice["x"] > 1.5)
     result = result_of(model, model.explain(), Source("twice.csv", 200, 1, "side"))
-    counted = sum(result["firing"].values()), np.sum(result["confusion"]["counts"]), result["parts"]["set_aside"]
+    counted = sum(to_plain(result.firing).values()), np.sum(result.confusion.counts), result.parts.set_aside
     assert counted == (50, 50, 50)

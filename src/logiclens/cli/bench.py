@@ -33,12 +33,12 @@ COLUMNS = {
     "complexity": ("literals", 1.0),
     "seconds": ("seconds", 1.0),
 }
-"""What the short table shows: metric, heading, factor."""
+"""The columns of the short table: metric, heading, factor."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Where a bench reads and writes, and how it runs, as the command line has it."""
+    """The options of a bench: where it reads and writes, and how it runs."""
 
     out: Path
     protocol: str
@@ -54,12 +54,12 @@ class Asked:
     scheduler: str | None = None
 
     def cluster(self) -> AbstractContextManager[None]:
-        """Who does the runs inside."""
+        """Return a context in which joblib runs on the chosen backend."""
         return cluster(self.backend, self.scheduler)
 
     @property
     def source(self) -> Source:
-        """The rows."""
+        """Return the source of the rows."""
         from logiclens.bench.runs.fold_data import Source
 
         if self.data is not None and not self.data.is_dir():
@@ -68,7 +68,7 @@ class Asked:
 
     @property
     def protocols(self) -> tuple[Protocol, ...]:
-        """One of the two, or both."""
+        """Return the protocols: one of the two, or both."""
         from logiclens.bench.runs.tasks import PROTOCOLS
 
         if self.protocol == "both":
@@ -78,7 +78,7 @@ class Asked:
         return ("paper",) if self.protocol == "paper" else ("clean",)
 
     def plan(self, runs: tuple[Run, ...]) -> Plan:
-        """Everything together."""
+        """Return the plan of all runs."""
         from logiclens.bench.runs.plan import Plan
 
         if not runs:
@@ -90,7 +90,7 @@ class Asked:
 
 
 def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, quick: bool, quiet: bool) -> None:
-    """Run what is not there yet, then print the means."""
+    """Run what has no result yet, then print the means."""
     from logiclens.bench.runs.methods import named_methods
     from logiclens.bench.runs.plan import runs_of, toy_runs
     from logiclens.bench.runs.results import TOY
@@ -113,7 +113,7 @@ def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, qui
 def run_sweep(
     asked: Asked, task: str, temperatures: Sequence[float], penalties: Sequence[float], *, quiet: bool
 ) -> None:
-    """The grid of one task."""
+    """Run the grid of one task."""
     from logiclens.bench.runs.plan import sweep_runs
     from logiclens.bench.runs.tasks import named_tasks
 
@@ -124,7 +124,7 @@ def run_sweep(
 
 
 def run_encode(asked: Asked, tasks: Sequence[str], *, quiet: bool) -> None:
-    """Predict the concepts of every fold and keep them, without running a method on them."""
+    """Predict the concepts of every fold and store them, without running a method."""
     from logiclens.bench.datasets.catalogue import check
     from logiclens.bench.runs.plan import prepare_all
     from logiclens.bench.runs.tasks import TASKS, named_tasks
@@ -138,7 +138,7 @@ def run_encode(asked: Asked, tasks: Sequence[str], *, quiet: bool) -> None:
 
 
 def write_report(folder: Path, *, quiet: bool) -> None:
-    """The report of a folder, from its table alone."""
+    """Write the report of a folder from its table alone."""
     from logiclens.bench.pages.report import write_bench_report
 
     if not folder.is_dir():
@@ -171,7 +171,7 @@ def _carry_out(plan: Plan, out: Path, *, quiet: bool) -> None:
 
 
 def _left_out(tasks: Sequence[Task], protocols: Sequence[Protocol]) -> Iterable[str]:
-    """What was asked for and is not there to run."""
+    """Return what was requested but cannot run."""
     from logiclens.bench.runs.tasks import has_protocol
 
     for task in tasks:
@@ -181,15 +181,15 @@ def _left_out(tasks: Sequence[Task], protocols: Sequence[Protocol]) -> Iterable[
 
 
 class Shown:
-    """Progress: one line that is drawn over on a terminal, and in a pipe a line for each run that did not end well."""
+    """Shows progress: one line that is redrawn on a terminal; in a pipe, a line for each run that failed."""
 
     def __init__(self, quiet: bool) -> None:
-        """Begin with no line."""
+        """Start without a line."""
         self.printer = Printer(quiet=quiet)
         self.draws = sys.stderr.isatty() and not quiet
 
     def tell(self, step: Step) -> None:
-        """Note that a run has ended."""
+        """Show that a run has ended."""
         if self.draws:
             left = "" if step.left is None else f", about {_duration(step.left)} left"
             sys.stderr.write(f"\r\x1b[2K{step.done} of {step.total} done{left}; last: {step.label}")
@@ -199,14 +199,14 @@ class Shown:
             self.printer.note(f"{step.label}: {step.status}")
 
     def clear(self) -> None:
-        """Take the line away, so that what comes next stands on its own."""
+        """Remove the line, so that other output can follow."""
         if self.draws:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
 
 
 def short_table(results: Results) -> Iterable[str]:
-    """The means over folds, task by task, as lines of text."""
+    """Return the means over folds per task, as lines of text."""
     values: dict[tuple[str, str], dict[str, dict[str, list[float]]]] = {}
     for run, metrics in results.runs.items():
         row = values.setdefault((run.task, run.protocol), {}).setdefault(run.method, {})
@@ -235,12 +235,12 @@ def _duration(seconds: float) -> str:
 
 
 def _split(names: Iterable[str]) -> list[str]:
-    """`--methods a,b --methods c` and `--methods a b` alike."""
+    """Return the names given as `--methods a,b --methods c` or `--methods a b`."""
     return [part for name in names for part in name.replace(",", " ").split()]
 
 
 def numbers(option: str, text: str) -> tuple[float, ...]:
-    """Numbers with commas between them."""
+    """Return numbers that are separated by commas."""
     try:
         found = tuple(float(part) for part in text.split(","))
     except ValueError:
@@ -251,12 +251,12 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
 
 
 TRIALS = 30
-"""In all, where nothing is said."""
+"""The default number of trials in total."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """How to search, as the command line has it; None and False where nothing was said."""
+    """The options of a search; None and False if not given."""
 
     search: str | None
     trials: int | None = None
@@ -266,7 +266,7 @@ class Wanted:
     retry: bool = False
 
     def check(self) -> None:
-        """Refuse options that have no meaning together."""
+        """Refuse options that do not fit together."""
         if self.search is None:
             said = [name for name in ("trials", "storage", "study") if getattr(self, name) is not None]
             if said:
@@ -281,7 +281,7 @@ class Wanted:
 
 
 def run_search(asked: Asked, task: str, wanted: Wanted, *, quiet: bool) -> None:
-    """Carry out the trials that are missing, then print the front."""
+    """Run the missing trials, then print the Pareto front."""
     from logiclens.bench.datasets.catalogue import check
     from logiclens.bench.runs.results import STUDY
     from logiclens.bench.runs.study import Search, search
@@ -324,7 +324,7 @@ def run_search(asked: Asked, task: str, wanted: Wanted, *, quiet: bool) -> None:
 
 
 def front_table(found: Found, title: str) -> Iterable[str]:
-    """The front, the most accurate first, as lines of text."""
+    """Return the Pareto front as lines of text, the most accurate first."""
     from logiclens.bench.runs.study import Setting
 
     if not found.front:
@@ -354,7 +354,7 @@ def run_toy(*, out: Path, n_seeds: int, epochs: int, json: str | None, quiet: bo
     """Train, draw into `out`, and print formulas and counts."""
     check_outputs(json)
     _check_folder(out)
-    # After what can be refused at once: torch takes its time to load.
+    # Imported after the checks, because torch loads slowly.
     from logiclens.bench.runs import toy
     from logiclens.render.figures import heat_map, network_diagram, require_matplotlib, save_png
 
@@ -396,7 +396,7 @@ def _check_folder(out: Path) -> None:
     except OSError as error:
         raise LogicLensError(f"cannot write into {str(out)!r}: {error.strerror}.") from None
     for name in FIGURES:
-        # Better to know before the training than after it.
+        # Check before training.
         if (out / name).is_dir():
             raise LogicLensError(f"cannot write {str(out / name)!r}: there is a folder of that name.")
 

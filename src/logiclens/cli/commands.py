@@ -177,8 +177,7 @@ def explain(
       logiclens explain patients.csv --target died --stability 20 --report rules.html
       logiclens explain 'lake/2026/*.parquet' --target churned --engine duckdb --memory 4GB
     """
-    from logiclens.cli.engine import counting, open_lake
-    from logiclens.cli.tables import Asked, check_by, read_problem
+    from logiclens.cli.tables import Asked, check_by, counting, open_lake, read_problem
 
     wanted = Wanted(folds or 0, stability, by, save, report, json, jobs, backend)
     wanted.check(data=data)
@@ -537,8 +536,8 @@ def predict(
       cat new.csv | logiclens predict model - --json -
       logiclens predict model 'lake/2027/*.parquet' -o answers.parquet --memory 4GB
     """
-    from logiclens.cli.engine import counting
     from logiclens.cli.predict import predict_lake, predict_table
+    from logiclens.cli.tables import counting
 
     refused = {"--why": why, "--json": json, "--delimiter": delimiter, "--missing": missing}
     if (asked := counting(data, engine, memory, refused, what="answers")) is not None:
@@ -578,8 +577,8 @@ def score(
       logiclens score model next_year.csv --by sex --json score.json
       logiclens score model 'lake/2027/*.parquet' --per-file
     """
-    from logiclens.cli.engine import counting
     from logiclens.cli.score import score_lake, score_table
+    from logiclens.cli.tables import counting
 
     asked = counting(data, engine, memory, {"--delimiter": delimiter, "--missing": missing})
     if asked is not None:
@@ -683,7 +682,9 @@ def diff(
     """
     from logiclens.cli.models import diff_models
 
-    reading = None if data is None else Reading(data, delimiter, tuple(missing or ()))
+    reading = None
+    if data is not None:
+        reading = Reading(data, delimiter, tuple(missing or ()))
     raise typer.Exit(int(diff_models(before, after, reading=reading, json=json, quiet=quiet)))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.base import clone
 
-from logiclens.cli.engine import Lake
 from logiclens.cli.options import Wanted
 from logiclens.cli.output import (
     Printer,
@@ -24,16 +23,19 @@ from logiclens.cli.output import (
     write_text,
 )
 from logiclens.cli.sheet import print_metrics, print_sheet
-from logiclens.cli.tables import Problem, check_by, subgroups
+from logiclens.cli.tables import Lake, Problem, check_by, subgroups
+from logiclens.codec import to_plain
 from logiclens.errors import LogicLensError
 from logiclens.estimator.classifier import EntropyClassifier
 from logiclens.estimator.cross_validation import CrossValidation, FoldResult, cross_validate, summarise
 from logiclens.estimator.inputs import RecordedAnswers
-from logiclens.formula.rule_set import RuleSet
+from logiclens.estimator.persistence import classifier_files
+from logiclens.explain.result import Explanation
 from logiclens.progress import Progress
+from logiclens.report.measurement import Source, result_of
 from logiclens.report.page import render, require_report
-from logiclens.report.result import Source, result_of
-from logiclens.storage import check_model_target, open_result
+from logiclens.report.result import Result
+from logiclens.storage import check_model_target, sealed
 from logiclens.tables.demo import breast_cancer
 from logiclens.tables.files import TableFile
 
@@ -41,7 +43,10 @@ BUNDLED_FOLDS = 5
 
 
 def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wanted, *, quiet: bool) -> None:
-    """Train, explain, measure on rows that were set aside, write what was asked for, and print the rule sheet."""
+    """Train on a table in memory, explain, measure on held-out rows, write the outputs and print the rule sheet.
+
+    Without a problem the bundled example is used.
+    """
     n_folds = wanted.folds or (BUNDLED_FOLDS if problem is None else 0)
     if problem is None:
         problem = bundled()
@@ -58,7 +63,7 @@ def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wan
 
 
 def explain_lake(lake: Lake, model: EntropyClassifier, wanted: Wanted, *, quiet: bool) -> None:
-    """The same for a table in an engine, whose rows are counted there."""
+    """Like `explain_table`, for a table whose rows an engine counts."""
     _check(wanted)
     printer = Printer(quiet=quiet or wanted.takes_standard_output, notes=not quiet)
     begun = time.perf_counter()
@@ -68,7 +73,7 @@ def explain_lake(lake: Lake, model: EntropyClassifier, wanted: Wanted, *, quiet:
 
 
 def recorded_teacher(problem: Problem | None, positive: str | None) -> RecordedAnswers | None:
-    """The answers of another model in a column: labels, or numbers that are the probability of a class."""
+    """Return the answers of another model that a column holds: labels, or probabilities of the class `positive`."""
     if problem is None or problem.teacher is None:
         return None
     column, classes = problem.teacher, np.unique(problem.target.to_numpy())
@@ -100,7 +105,7 @@ def tell(
     notes: Sequence[str] = (),
     folds: CrossValidation | None = None,
 ) -> None:
-    """Explain a fitted model, measure it on the rows that were set aside, write what was asked for, and print."""
+    """Explain a fitted model, measure it on held-out rows, write the outputs and print the rule sheet."""
     if model.set_aside_ is None:
         raise LogicLensError(
             f"of {model.n_rows_} rows the share that --set-aside asks for is none: there is nothing to measure on."
@@ -108,12 +113,12 @@ def tell(
     fitted = time.perf_counter()
     explanation = model.explain(stability=wanted.stability)
     seconds = {"fit": fitted - begun, "explain": time.perf_counter() - fitted}
-    result = result_of(model, explanation, source, by=by)
-    result["notes"] = [*notes, *result["notes"]]
-    # Before anything is printed: whoever reads the output may stop reading.
-    told = _write(model, explanation.rules, result, wanted, {"seconds": seconds, "cross_validation": _metrics(folds)})
+    measured = result_of(model, explanation, source, by=by)
+    result = replace(measured, notes=(*notes, *measured.notes))
+    # Write before printing: the process ends when a reader closes the pipe.
+    told = _write(model, explanation, result, wanted, {"seconds": seconds, "cross_validation": _metrics(folds)})
     if wanted.takes_standard_output:
-        for note in result["notes"]:
+        for note in result.notes:
             printer.note(f"note: {note}")
     if folds is not None:
         print_metrics(printer, folds.metrics(), wanted.folds or BUNDLED_FOLDS)
@@ -123,14 +128,14 @@ def tell(
 
 
 def bundled() -> Problem:
-    """The example that needs no file."""
+    """Return the bundled example."""
     raw = breast_cancer()
     labels = pd.Series(raw.labels, name="diagnosis", index=raw.frame.index)
     return Problem(raw.frame, labels, TableFile(raw.frame, raw.title, "", 0), ())
 
 
 def command_line(words: list[str]) -> str:
-    """The command that was given, without where its results go."""
+    """Return the command line without its output options."""
     kept, skip = [Path(words[0]).name], False
     for word in words[1:]:
         if skip:
@@ -143,7 +148,7 @@ def command_line(words: list[str]) -> str:
 
 
 def _check(wanted: Wanted) -> None:
-    """Refuse, before any training, what could not be made or written after it."""
+    """Refuse outputs that cannot be made, before training."""
     if wanted.save is not None:
         check_model_target(wanted.save)
     if wanted.report is not None:
@@ -153,36 +158,36 @@ def _check(wanted: Wanted) -> None:
 def _source(problem: Problem) -> Source:
     file, n_columns = problem.file, problem.frame.shape[1]
     command = command_line(sys.argv)
-    # The index of what was read counts the rows of the file, also where some were left out.
+    # The index counts the rows of the file, including those that were left out.
     numbers = problem.frame.index.to_numpy() + 1
     target = str(problem.target.name)
     return Source(file.name, len(problem.frame), n_columns, target, file.sha256 or None, command, numbers)
 
 
 def _write(
-    model: EntropyClassifier, rules: RuleSet, result: dict[str, Any], wanted: Wanted, beside: dict[str, Any]
+    model: EntropyClassifier, explanation: Explanation, result: Result, wanted: Wanted, beside: dict[str, Any]
 ) -> list[str]:
-    """Write what was asked for; what to tell the user about it."""
+    """Write the outputs; return the notes about them."""
     told = []
-    with tempfile.TemporaryDirectory() as scratch:
+    files = classifier_files(model, result, explanation.rules, None if model.exact else explanation.reading)
+    if wanted.save is not None:
         with uninterrupted():
-            place = Path(scratch) / "model" if wanted.save is None else wanted.save
-            folder = model.save(place, result, rules=rules)
-        saved = open_result(folder)
-        if wanted.save is not None:
-            check = f" Check it with: logiclens verify {shlex.quote(str(folder))}" if model.exact else ""
-            told.append(f"The model is in {folder}.{check}")
-        if wanted.report is not None:
-            write_text(render(saved), wanted.report)
-            if wanted.report != "-":
-                told.append(f"The report is in {wanted.report}.")
-        write_json({**saved, **beside}, wanted.json)
+            folder = files.write(wanted.save)
+        check = f" Check it with: logiclens verify {shlex.quote(str(folder))}" if model.exact else ""
+        told.append(f"The model is in {folder}.{check}")
+    # The hash of model.json, whether it was saved or not.
+    saved = replace(result, model_sha256=files.model_sha256)
+    if wanted.report is not None:
+        write_text(render(saved), wanted.report)
+        if wanted.report != "-":
+            told.append(f"The report is in {wanted.report}.")
+    write_json({**sealed(to_plain(saved)), **beside}, wanted.json)
     return told
 
 
 def _cross_validate(problem: Problem, model: EntropyClassifier, n_folds: int) -> CrossValidation:
-    """The six metrics over folds, on rows that neither trained nor chose anything."""
-    # Every fold has rows of its own to measure on: none need be set aside beside these.
+    """Cross-validate the model: the six metrics on the test rows of each fold."""
+    # Each fold is measured on its test rows, so no further rows are held out.
     estimator = clone(model).set_params(set_aside=0.0)
     results: list[FoldResult] = []
     with Progress(n_folds, "folds") as progress:

@@ -1,4 +1,4 @@
-"""The entry point: starts a command, and prints an error as one sentence with a meaningful exit code."""
+"""The entry point: runs a command and prints an error as one sentence with an exit code."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Any, NoReturn
 from logiclens.errors import LogicLensError, LogicLensWarning, nearest
 
 REFUSED, INTERRUPTED, TERMINATED = 2, 130, 143
-"""Exit codes beside 0 and 1: what the user can put right, Ctrl-C, and a request to end."""
+"""Exit codes besides 0 and 1: an error the user can fix, Ctrl-C, and SIGTERM."""
 
 
 def main() -> NoReturn:
     """Run the command that was given and exit."""
-    # What such a warning says stands in the results that the commands print.
+    # Commands print these warnings as notes of their results.
     warnings.simplefilter("ignore", LogicLensWarning)
     if hasattr(signal, "SIGPIPE"):
-        # Whoever reads our output may stop when he has seen enough: we end as other tools do, without a word.
+        # End silently, as other tools do, if the reader of a pipe closes it.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, _terminated)
     for stream in (sys.stdout, sys.stderr):
-        # A terminal without the symbols of logic must not turn a result into a traceback.
+        # A terminal that cannot show the symbols of logic must not cause a traceback.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
@@ -40,7 +40,7 @@ def main() -> NoReturn:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    # Here, so that Ctrl-C while Python still loads is as quiet as later.
+    # Imported here, so that Ctrl-C during the import is handled too.
     import typer
 
     from logiclens.cli.commands import app
@@ -57,7 +57,7 @@ def _run(arguments: Sequence[str]) -> int:
         where = f" for {error.filename}" if error.filename else ""
         return _refuse(f"there is no space left on the disk{where}.")
     except Exception as error:
-        # Where typer's errors live differs between its versions; what they can tell does not.
+        # The module of typer's errors differs between versions, so recognise them by their method.
         if not hasattr(error, "format_message"):
             raise
         return _refuse(sentence(error))
@@ -70,12 +70,12 @@ def _refuse(message: str) -> int:
 
 
 def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:
-    """End through the same doors as an error does, so that nothing half-written stays."""
+    """Exit by an exception, so that half-written files are removed."""
     sys.exit(TERMINATED)
 
 
 def sentence(error: Any) -> str:
-    """What is wrong with the command, and what to write instead, from an error of typer or click."""
+    """Return one sentence that says what is wrong with the command and what to write instead."""
     context: Any = getattr(error, "ctx", None)
     kind = type(error).__name__
     if context is None:
@@ -97,13 +97,13 @@ def sentence(error: Any) -> str:
 
 
 def _name(param: Any) -> str:
-    """An option as it is written, an argument as the help calls it."""
+    """Return an option as it is written, or an argument as the help names it."""
     options = [option for option in param.opts if option.startswith("-")]
     return max(options, key=len) if options else str(param.metavar or param.name).strip("[]")
 
 
 def _near(name: str, known: list[str], command: str) -> str:
-    """The known name that was probably meant."""
+    """Suggest the nearest known name."""
     near = nearest(name, known)
     return f"; did you mean {near}?" if near else f"; {command} --help shows what there is."
 

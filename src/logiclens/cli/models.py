@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +23,12 @@ from logiclens.formula.text import format_formula
 from logiclens.storage import open_model, open_result
 from logiclens.verify import VerificationError, verify
 
+if TYPE_CHECKING:
+    from logiclens.cli.options import Reading
+
 
 def verify_model(folder: Path, *, json: str | None, quiet: bool) -> int:
-    """Check a folder and say what was found; the exit code is the checker's."""
+    """Check the certificate of a model folder, print what was found, and return the exit code."""
     check_outputs(json)
     try:
         report = verify(folder)
@@ -44,7 +47,7 @@ def verify_model(folder: Path, *, json: str | None, quiet: bool) -> int:
 def export_rules(
     folder: Path, form: str, *, dialect: str, table: str, out: str | None, json: str | None, quiet: bool
 ) -> None:
-    """Write the rules of a saved model in another language, to a file or to standard output."""
+    """Write the rules of a saved model in another format, to a file or to standard output."""
     check_outputs(out, json)
     content = open_model(folder)
     if content.get("rules") is None:
@@ -61,7 +64,7 @@ def export_rules(
 
 
 def diff_models(before: Path, after: Path, *, reading: Reading | None, json: str | None, quiet: bool) -> bool:
-    """Print what changed, class by class, and on which rows of a table; whether anything did."""
+    """Print what changed per class and on which rows of a table; return whether anything changed."""
     check_outputs(json)
     content: dict[str, Any] = {"before": str(before), "after": str(after)}
     content |= compared(RuleSet.load(before), RuleSet.load(after), reading)
@@ -71,7 +74,7 @@ def diff_models(before: Path, after: Path, *, reading: Reading | None, json: str
 
 
 def compared(before: RuleSet, after: RuleSet, reading: Reading | None = None) -> dict[str, Any]:
-    """What changed, as plain data."""
+    """Return what changed, as plain data."""
     old, new = in_one_language(before, after)
     common = [name for name in old.names if name in new.names]
     if not common or old.multilabel != new.multilabel:
@@ -125,21 +128,21 @@ def _class(
 def _possible(
     formula: DNF | Complement | None, never: Callable[[Cube], bool], holds: Callable[[DNF], bool]
 ) -> DNF | Complement | None:
-    """What of a difference some possible row can show."""
+    """Return the part of a difference that some possible row can show."""
     if isinstance(formula, Complement):
         return DNF.false if holds(formula.of) else formula
     return None if formula is None else DNF(cube for cube in formula if not never(cube))
 
 
 def _order(rules: RuleSet) -> list[str] | None:
-    """The classes in the order in which they decide; None where another way decides, or there is one formula only."""
+    """Return the classes in the order in which they decide; None if no order decides or there is only one formula."""
     if rules.resolve != "order" or rules.multilabel or len(rules.order) < 2:
         return None
     return [rules.names[place] for place in rules.order]
 
 
 def _paired(changes: Sequence[CubeChange], old: RuleSet, new: RuleSet) -> list[CubeChange]:
-    """A rule that went and one that came are one that changed where they ask the same of the same columns."""
+    """Pair a removed rule with an added one that has the same comparisons on the same columns."""
     came = [change.after for change in changes if change.before is None and change.after is not None]
     paired = []
     for change in changes:
@@ -159,13 +162,13 @@ def _asks(cube: Cube, rules: RuleSet) -> list[tuple[str, str, bool]]:
 
 
 def _asked(literal: Literal, rules: RuleSet) -> tuple[str, str, bool]:
-    """Which question a literal asks, apart from the value."""
+    """Return column, operator and sign of a literal: all but its value."""
     predicate = rules.predicate(literal.concept)
     return predicate.column, predicate.operator, literal.positive
 
 
 def _told(change: CubeChange, name: str, old: RuleSet, new: RuleSet) -> str:
-    """A change of a class in a line; what came says how often it recurs, where that is known."""
+    """Return a change as one line; a new rule says how often it recurs, if that is known."""
     if change.after is None:
         return f"gone: {_shown(change.before)}"
     rule = new.rule(name)
@@ -190,12 +193,12 @@ def _shown(cube: Cube | None) -> str:
 
 
 def _otherwise(rules: RuleSet) -> str | None:
-    """The class of rows on which no formula fires."""
+    """Return the class of rows on which no formula fires."""
     return None if rules.otherwise is None or rules.resolve == "none" else rules.names[rules.otherwise]
 
 
 def _swapped(old: RuleSet, new: RuleSet, never: Callable[[Cube], bool]) -> list[dict[str, Any]]:
-    """Pairs of rules of different classes that can fire together, and of which the other one decides now."""
+    """Return pairs of rules of different classes that can fire together and whose order of deciding changed."""
     order = [[(rules.names[line.rule], line.cube) for line in rules.decisions] for rules in (old, new)]
     now = {line: at for at, line in enumerate(order[1])}
     kept = [line for line in order[0] if line in now]
@@ -208,6 +211,7 @@ def _swapped(old: RuleSet, new: RuleSet, never: Callable[[Cube], bool]) -> list[
 
 
 def _rows(old: RuleSet, new: RuleSet, reading: Reading) -> dict[str, Any]:
+    # Imported here, because it loads pandas.
     from logiclens.cli.tables import check_columns
 
     file = reading.table()
@@ -262,15 +266,15 @@ def _print(printer: Printer, content: dict[str, Any]) -> None:
 
 
 def write_report(folder: Path, out: str, *, json: str | None, quiet: bool) -> None:
-    """Write the page, and for a program where it is and which bytes it has."""
+    """Write the report page, and as JSON its place and its hash."""
     check_outputs(out, json)
     check_page_name(out)
     open_model(folder)
     result = open_result(folder)
-    # After the folder was found to be usable: this takes its time to load.
-    from logiclens.report.page import render
+    # Imported after the folder was checked, because it loads slowly.
+    from logiclens.report import read_result, render
 
-    page = render(result)
+    page = render(read_result(result))
     write_text(page, out)
     digest = hashlib.sha256(page.encode("utf-8")).hexdigest()
     write_json({"model": str(folder), "report": out, "sha256": digest}, json)

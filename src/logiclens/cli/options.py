@@ -150,14 +150,14 @@ def cluster(backend: str, scheduler: str | None, jobs: int | None = None) -> Abs
 
 @dataclass(frozen=True)
 class Reading:
-    """The name of a table, its delimiter if it is not to be found, and the texts that mean no value."""
+    """A table to read: its name, its delimiter (detected if None), and the texts that mean a missing value."""
 
     source: str
     delimiter: str | None = None
     missing: tuple[str, ...] = ()
 
     def table(self) -> TableFile:
-        """The table, read."""
+        """Read the table."""
         # Here, because a command that reads no table should not wait for pandas.
         from logiclens.tables.files import read_table
         from logiclens.tables.formats import names_several
@@ -170,7 +170,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was asked for beside the rules themselves."""
+    """Output options of `explain`."""
 
     folds: int = 0
     stability: int | None = None
@@ -182,7 +182,7 @@ class Wanted:
     backend: str = "local"
 
     def check(self, *, data: str | None) -> None:
-        """Refuse, before any work, what could not be made or written after it, and the table itself as a result."""
+        """Refuse options that do not fit together and files that cannot be written, before any work."""
         from logiclens.cli.output import check_outputs, check_page_name
 
         if self.stability is None and (self.jobs is not None or self.backend != "local"):
@@ -192,5 +192,5 @@ class Wanted:
 
     @property
     def takes_standard_output(self) -> bool:
-        """Whether standard output is for a page or a program, and not for the rule sheet."""
+        """Whether standard output receives the page or JSON instead of the rule sheet."""
         return "-" in (self.report, self.json)

@@ -1,4 +1,4 @@
-"""What commands write: to a terminal, to files that appear whole, and as JSON."""
+"""Output of commands: to a terminal, to files that are written atomically, and as JSON."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from logiclens.storage import write_whole
 STANDARD = "-"
 """The name that stands for standard output."""
 TABLES = (".csv", ".tsv", ".data", ".parquet", ".pq", ".jsonl", ".ndjson", ".xlsx")
-"""How tables are called."""
+"""The file name suffixes of tables."""
 WIDTH = 80
-"""Of prose in a pipe; a terminal has its own."""
+"""The width of prose in a pipe; a terminal has its own."""
 
 
 class Printer:
-    """Where a command prints: results to standard output, notes to standard error, neither where it is quiet.
+    """Prints results to standard output and notes to standard error, or nothing if quiet.
 
-    A terminal gets lines that end between words; a pipe gets whole ones, since a program may read them.
+    Lines are wrapped on a terminal only; a pipe gets whole lines, since a program may read them.
     """
 
     def __init__(self, *, quiet: bool = False, notes: bool | None = None) -> None:
-        """`quiet` is about the result; `notes` may be wanted where the result is not printed."""
+        """Print no result if `quiet`; print notes unless `quiet`, or as `notes` says."""
         self.out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=quiet)
         told = not quiet if notes is None else notes
         self._notes = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=not told, stderr=True)
 
     def say(self, text: str = "", *, style: str | None = None, hang: int = 2) -> None:
-        """A line of the result; where it is broken, what follows is indented by `hang` more."""
+        """Print a line of the result; if it is wrapped, indent what follows by `hang` more."""
         self.out.print(_broken(text, self.out, hang), style=style)
 
     def prose(self, text: str) -> None:
-        """A paragraph, which is broken in a pipe too."""
+        """Print a paragraph, wrapped in a pipe too."""
         width = min(self.out.width, 100) if self.out.is_terminal else WIDTH
         self.out.print(textwrap.fill(" ".join(text.split()), width, break_on_hyphens=False, break_long_words=False))
 
     def note(self, text: str) -> None:
-        """Something the user should know beside the result."""
+        """Print a note."""
         self._notes.print(_broken(text, self._notes, 2))
 
 
@@ -64,15 +64,15 @@ def _broken(text: str, console: Console, hang: int) -> str:
 
 
 def check_page_name(path: str | None) -> None:
-    """Refuse a page that no browser would know by its name."""
+    """Refuse the name of a page that does not end in .html."""
     if path not in (None, STANDARD) and Path(str(path)).suffix.lower() not in (".html", ".htm", ""):
         raise LogicLensError(f"cannot write {path}: a report is a page, whose name ends in .html.")
 
 
 def check_outputs(*paths: str | None, data: str | None = None, table: str | None = None) -> None:
-    """Refuse, before any long work, files that cannot be written, and tables that would be lost.
+    """Refuse, before any long work, files that cannot be written and tables that would be overwritten.
 
-    `data` is the table that is read; nothing is written over it, and nothing but a table (`table`) over any other.
+    `data` is the table that is read: nothing may replace it. Only `table`, a table to write, may replace another.
     """
     every = [path for path in (*paths, table) if path is not None]
     if every.count(STANDARD) > 1:
@@ -115,16 +115,16 @@ def write_text(text: str, path: str) -> None:
 
 
 def write_json(content: Mapping[str, Any], path: str | None) -> None:
-    """Write what a command found for a program to read; "-" is standard output."""
+    """Write the result of a command as JSON; "-" is standard output, None writes nothing."""
     if path is not None:
-        # Escaped on standard output, whose encoding is not ours to choose.
+        # Escaped on standard output, whose encoding may not be UTF-8.
         text = json.dumps(content, indent=1, ensure_ascii=path == STANDARD, allow_nan=False)
         write_text(text + "\n", path)
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let a Ctrl-C wait until what is done inside is done: for the moment in which a folder takes another's place."""
+    """Delay Ctrl-C until the `with` block ends, for the moment in which one folder replaces another."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         yield
         return

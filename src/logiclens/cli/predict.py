@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from logiclens.cli.engine import Counting, check_column
 from logiclens.cli.options import Reading
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.saved_model import SavedModel
-from logiclens.cli.tables import check_columns
+from logiclens.cli.tables import Counting, check_column, check_columns
 from logiclens.errors import LogicLensError
 from logiclens.tables.files import write_table
 from logiclens.tables.formats import PARQUET, WRITTEN
@@ -31,7 +30,7 @@ def predict_table(
     json: str | None,
     quiet: bool,
 ) -> None:
-    """Write the class of each row, with the rule behind it where that was asked for."""
+    """Write the class of each row, and on request the rule that decides."""
     check_outputs(json, data=reading.source, table=out)
     _check_name(out)
     model = SavedModel(folder, by_rules=by_rules)
@@ -55,14 +54,14 @@ def predict_table(
 def predict_lake(
     folder: Path, asked: Counting, *, keep: Sequence[str], by_rules: bool, out: str | None, quiet: bool
 ) -> None:
-    """Have an engine write the class that the rules give each row of a table, which is not read."""
+    """Let an engine write the class that the rules give each row of a table that is not read."""
     if out is None or not out.endswith(".parquet"):
         raise LogicLensError("rows that an engine answers go into a Parquet file: say -o answers.parquet.")
     check_outputs(data=asked.source, table=out)
     if _lies_in(out, asked.source):
         raise LogicLensError(f"{out} would lie among the files that are read: name another folder.")
     model = SavedModel(folder, by_rules=True)
-    # After the folder was found to be usable: these take their time to load.
+    # Imported after the folder was checked, because they load slowly.
     from pyarrow import parquet
 
     from logiclens.engine.lake import files_of
@@ -80,7 +79,7 @@ def predict_lake(
 
 
 def _lies_in(path: str, source: str) -> bool:
-    """Whether a file is, or would be, one of those that a source names."""
+    """Return whether a file is, or would be, among those that a source names."""
     place, named = Path(os.path.realpath(path)), os.path.realpath(source)
     # Two stars stand for any number of folders, one for none.
     matches = fnmatch(str(place), named.replace("**/", "*")) if "**" in named else place.match(named)
@@ -88,7 +87,7 @@ def _lies_in(path: str, source: str) -> bool:
 
 
 def _name(model: SavedModel) -> str:
-    """What the column of answers is called."""
+    """Return the name of the column of answers."""
     return f"predicted {model.target or 'class'}"
 
 
@@ -105,7 +104,7 @@ def _table(model: SavedModel, rows: pd.DataFrame, *, why: bool) -> pd.DataFrame:
 
 
 def _check_name(out: str | None) -> None:
-    """Refuse, before any work, a table that could not be written after it."""
+    """Refuse, before any work, a table that cannot be written."""
     if out in (None, STANDARD):
         return
     name = Path(str(out)).name.lower()

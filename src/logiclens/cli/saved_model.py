@@ -1,4 +1,4 @@
-"""A saved model as the commands use it: its rules, and its network where that decides."""
+"""A saved model for the commands: its rules, and its network if that decides."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from logiclens.storage import open_model
 
 
 class SavedModel:
-    """A model folder. Neither torch nor scikit-learn is loaded unless a network decides."""
+    """A model folder. Loads torch and scikit-learn only if a network decides."""
 
     def __init__(self, folder: Path, *, by_rules: bool = False) -> None:
-        """Check the folder; the network is loaded when it decides, after the table was found to be usable."""
+        """Check the folder. The network is loaded on first use, after the table was checked."""
         self.folder, content = folder, open_model(folder)
         if content.get("rules") is None:
             raise LogicLensError(f"{folder} holds no rules.")
@@ -33,7 +33,7 @@ class SavedModel:
         self.target: str | None = content.get("target")
         self.exact = bool(content["exact"])
         self.kinds: Mapping[str, str] = (content.get("cutting") or {}).get("kinds", {})
-        # Columns of text some of whose categories read as numbers.
+        # Text columns some of whose categories look like numbers.
         self.coded = {
             meant["column"]
             for meant in content["predicates"].values()
@@ -41,12 +41,12 @@ class SavedModel:
         }
         self.has_network = not (self.exact or by_rules)
         if not self.has_network:
-            # Rules ask only for what they use.
+            # Rules need only the columns they use.
             self.columns = self.rules.columns
         elif "columns" in content:
             self.columns = tuple(content["columns"] or content["concepts"])
         else:
-            # A folder of schema 1 does not list what its network takes.
+            # A folder of schema 1 does not list the columns of its network.
             self.columns = self.network.schema_.columns or self.network.schema_.names
 
     @cached_property
@@ -57,12 +57,12 @@ class SavedModel:
         return EntropyClassifier.load(self.folder)
 
     def rows(self, frame: pd.DataFrame, name: str) -> pd.DataFrame:
-        """The columns that the model looks at, each of the kind that it had in training."""
+        """Return the columns that the model uses, each with the kind that it had in training."""
         check_columns(frame, self.columns, name, ", which the model needs")
         rows = frame[list(self.columns)].copy()
         for column in self.columns:
             if column in self.coded and is_numeric_dtype(rows[column]) and not is_bool_dtype(rows[column]):
-                # Of the wards 1, 2, A and B a small file may have the first two only.
+                # A small file may contain only those categories that look like numbers.
                 texts = [None if pd.isna(value) else text_of(value) for value in rows[column]]
                 rows[column] = pd.Series(texts, index=rows.index, dtype=object)
             check_kind(rows[column], self.kinds.get(column))
@@ -70,18 +70,18 @@ class SavedModel:
         return rows
 
     def predict(self, rows: pd.DataFrame) -> NDArray[Any]:
-        """The class of each row; for several labels a 0/1 matrix."""
+        """Return the class of each row; for several labels a 0/1 matrix."""
         found = self.network.predict(rows) if self.has_network else self.rules.predict(rows)
         return np.asarray(found)
 
     def probability(self, rows: pd.DataFrame) -> NDArray[np.float64]:
-        """How far each answer can be trusted: the network's probability, or the confidence of the rule that decides."""
+        """Return how far to trust each answer: the network's probability, or the confidence of the deciding rule."""
         if self.has_network:
             return np.asarray(self.network.predict_proba(rows).max(axis=1))
         return np.asarray(self.rules.confidence(rows).max(axis=1))
 
     def reasons(self, rows: pd.DataFrame, answers: NDArray[Any]) -> list[str]:
-        """For each row the rule of its class that fires and decides between them, in words."""
+        """Return for each row the rule that decides its class, in words."""
         rules, packed = self.rules, self.rules.pack(rows)
         reasons = np.full(packed.n_rows, "no rule of this class fires", dtype=object)
         for rule in rules.rules:
@@ -98,13 +98,13 @@ class SavedModel:
         return [str(reason) for reason in reasons]
 
     def labels(self, column: pd.Series) -> NDArray[Any]:
-        """A target as the labels of the rules. The index of the column are the rows of the file, from 0."""
+        """Return a target as labels of the rules. The index of the column counts the rows of the file from 0."""
         return np.array([self.label(value, f" in row {int(str(row)) + 1}") for row, value in column.items()], object)
 
     def label(self, value: Any, where: str = "") -> Any:
-        """The label that a value of the target is; with one class against the rest, everything else is the rest."""
+        """Return the label of a value of the target; with one class against the rest, any other value is the rest."""
         labels, text = self._labels, text_of(value)
-        # One value against the rest: two classes, of which the one is called not to be the other.
+        # One value against the rest: two classes, "x" and "not x".
         negated = (name for name in labels if name.startswith("not ") and name.removeprefix("not ") in labels)
         meant = text if text in labels or len(labels) != 2 else next(negated, text)
         if meant not in labels:
@@ -114,7 +114,7 @@ class SavedModel:
 
     @cached_property
     def _labels(self) -> dict[str, Any]:
-        """The labels of the rules, by how they are printed."""
+        """Return the labels of the rules by their printed form."""
         return {text_of(rule.label): rule.label for rule in self.rules.rules}
 
 
@@ -127,7 +127,7 @@ def _is_number(text: str) -> bool:
 
 
 def check_kind(column: pd.Series, kind: str | None) -> None:
-    """Refuse a column whose values are of another kind than in training: a rule would be silently false of them."""
+    """Refuse a column whose values have another kind than in training: its rules would silently never fire."""
     known = column[column.notna()]
     if kind is None or known.empty:
         return
@@ -136,7 +136,7 @@ def check_kind(column: pd.Series, kind: str | None) -> None:
         return
     hint, first = "", known.index[0]
     if now is CATEGORY and before is NUMBER:
-        # Most cells may still be numbers: the one that is not is to be named.
+        # Most cells may be numbers: name one that is not.
         first = known.index[int(pd.to_numeric(known, errors="coerce").isna().to_numpy().argmax())]
         hint = f": mend it, or say --missing {known[first]!r} if that means there is no value"
     raise LogicLensError(
@@ -146,7 +146,7 @@ def check_kind(column: pd.Series, kind: str | None) -> None:
 
 
 def _kind(known: pd.Series) -> ColumnKind:
-    """What the values of a column are, none of them missing."""
+    """Return the kind of the values of a column without missing values."""
     if all(isinstance(value, bool) for value in known.unique()):
         return TRUTH_VALUE
     return kind_of_dtype(known.dtype.kind) or CATEGORY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.cli.engine import Counting, check_column, labelled
 from logiclens.cli.options import Reading
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.saved_model import SavedModel
@@ -21,32 +21,40 @@ from logiclens.cli.sheet import (
     print_rules,
     print_subgroup,
 )
-from logiclens.cli.tables import check_columns, told_apart
+from logiclens.cli.tables import Counting, check_column, check_columns, labelled, told_apart
+from logiclens.codec import to_plain
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Literal
 from logiclens.formula.english import literal_words, recurrence_words
 from logiclens.formula.packed_rows import PackedRows
-from logiclens.formula.record import to_dict
-from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.formula.rule_set import Rule, RulesRecord, who_decides
 from logiclens.formula.text import format_formula
-from logiclens.metrics.rule_statistics import RuleStatistics, Share, confusion, rule_statistics
-from logiclens.words import percent, who_decides
+from logiclens.metrics.rule_statistics import (
+    Confusion,
+    RuleStatistics,
+    Share,
+    ShareRecord,
+    StatisticsRecord,
+    confusion,
+    rule_statistics,
+)
+from logiclens.words import percent
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Rows with known classes, and what the model answers.
+    """Rows with known classes, and the answers of the model.
 
     Attributes:
-        data: where they are from.
-        sha256: of the file, where it is one.
-        target: the column of their classes.
-        labels: the class of each.
-        answers: what the model says.
-        by_rules: what its rules say.
-        weight: how many rows each stands for.
+        data: the name of the table.
+        sha256: the hash of the file; None if the table is not a file.
+        target: the column of the classes.
+        labels: the class of each row.
+        answers: the answers of the model.
+        by_rules: the answers of its rules.
+        weight: how many rows each row stands for.
         left_out: how many rows have no class.
-        statistics: those of the rules.
+        statistics: the statistics of the rules.
     """
 
     data: str
@@ -60,10 +68,42 @@ class Known:
     statistics: RuleStatistics
 
 
+@dataclass(frozen=True)
+class Words:
+    """A concept and its negation in words."""
+
+    words: str
+    words_not: str
+
+
+@dataclass(frozen=True)
+class Score:
+    """How good a model and its rules are on rows with known classes, as `--json` writes it."""
+
+    model: str
+    data: str
+    sha256: str | None
+    target: str
+    rows: int
+    left_out: int
+    exact: bool
+    accuracy: ShareRecord
+    accuracy_of_the_rules: ShareRecord | None
+    most_frequent: ShareRecord
+    agreement: ShareRecord | None
+    macro_f1: float | None
+    f1: Mapping[str, float | None]
+    confusion: Confusion
+    confusion_of_rules: Confusion
+    statistics: StatisticsRecord
+    rules: RulesRecord
+    words: Mapping[str, Words]
+
+
 def score_table(
     folder: Path, reading: Reading, *, target: str | None, by: str | None, json: str | None, quiet: bool
 ) -> None:
-    """Print and write how good a model is on a table that is read."""
+    """Score a model on a table in memory; print the score and write it as JSON."""
     check_outputs(json, data=reading.source)
     _tell(score(SavedModel(folder), reading, target=target, by=by), json, by, quiet=quiet)
 
@@ -71,15 +111,15 @@ def score_table(
 def score_lake(
     folder: Path, asked: Counting, *, target: str | None, by: str | None, per_file: bool, json: str | None, quiet: bool
 ) -> None:
-    """Print and write how good a model is on a table that an engine counts."""
+    """Score a model on a table that an engine counts; print the score and write it as JSON."""
     check_outputs(json, data=asked.source)
     model = SavedModel(folder)
     known = counted(model, asked, target=target, by=by, per_file=per_file)
     _tell(_content(model, known), json, "the file" if per_file else by, quiet=quiet)
 
 
-def score(model: SavedModel, reading: Reading, *, target: str | None = None, by: str | None = None) -> dict[str, Any]:
-    """How good a model is on a table that is read, as plain data."""
+def score(model: SavedModel, reading: Reading, *, target: str | None = None, by: str | None = None) -> Score:
+    """Score a model on a table in memory."""
     wanted = _target(model, target)
     file = reading.table()
     frame = file.frame
@@ -99,14 +139,14 @@ def score(model: SavedModel, reading: Reading, *, target: str | None = None, by:
 
 
 def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str | None, per_file: bool) -> Known:
-    """The rows of a table that an engine counts, with what the model says of them."""
+    """Return the distinct rows of a table that an engine counts, with the answers of the model."""
     if per_file and by is not None:
         raise LogicLensError("rows are told apart by a column or by their files: leave out --by or --per-file.")
     wanted, table = _target(model, target), asked.table(per_file=per_file)
     check_column(table, wanted, asked.source, ", the target" if target is None else "")
     if by is not None:
         check_column(table, by, asked.source)
-    # After the table was found to be usable: these take their time to load.
+    # Imported after the table was checked, because they load slowly.
     from logiclens.engine.lake import FILE
     from logiclens.estimator.on_engine import concepts_of, counted_lake, lake_statistics
     from logiclens.progress import Progress
@@ -129,7 +169,7 @@ def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str |
 
 
 def _in_labels(model: SavedModel, table: Any, target: str) -> Any:
-    """The table with its classes as the labels of the model: what was 7 may be "7", and all others "not 7"."""
+    """Return the table with its classes as labels of the model: 7 may become "7", and any other "not 7"."""
     import ibis
 
     from logiclens.engine.count import classes_of
@@ -143,7 +183,7 @@ def _in_labels(model: SavedModel, table: Any, target: str) -> Any:
 
 
 def _target(model: SavedModel, target: str | None) -> str:
-    """The column of the classes: the one that is named, or that of training."""
+    """Return the column of the classes: the one named, or that of training."""
     if model.rules.multilabel:
         raise LogicLensError("this model gives several labels a row: score it in Python, with statistics(X, y).")
     wanted = target or model.target
@@ -152,81 +192,79 @@ def _target(model: SavedModel, target: str | None) -> str:
     return wanted
 
 
-def _content(model: SavedModel, known: Known) -> dict[str, Any]:
-    def right(answers: NDArray[Any], labels: NDArray[Any]) -> dict[str, float | None]:
-        return Share(float(known.weight[np.equal(answers, labels)].sum()), float(known.weight.sum())).to_dict()
+def _content(model: SavedModel, known: Known) -> Score:
+    def right(answers: NDArray[Any], labels: NDArray[Any]) -> ShareRecord:
+        return Share(float(known.weight[np.equal(answers, labels)].sum()), float(known.weight.sum())).record()
 
     labels, place = known.labels, {rule.label: at for at, rule in enumerate(model.rules.rules)}
 
     def places(answers: NDArray[Any]) -> NDArray[np.intp]:
         return np.array([-1 if label is None else place[label] for label in answers.tolist()], dtype=np.intp)
 
-    def confused(answers: NDArray[Any], of: str) -> dict[str, Any]:
+    def confused(answers: NDArray[Any], of: str) -> Confusion:
         return confusion(model.rules.names, places(labels), places(answers), known.weight, of)
 
-    statistics = known.statistics.to_dict()
+    statistics = known.statistics.record()
     most = max(dict.fromkeys(labels.tolist()), key=lambda label: known.weight[labels == label].sum())
-    return {
-        "model": str(model.folder),
-        "data": known.data,
-        "sha256": known.sha256,
-        "target": known.target,
-        "rows": int(known.weight.sum()),
-        "left_out": known.left_out,
-        "exact": model.exact,
-        "accuracy": right(known.answers, labels),
-        "accuracy_of_the_rules": None if model.exact else right(known.by_rules, labels),
-        # What the class that most of these rows have would score.
-        "most_frequent": right(np.full(len(labels), most, dtype=object), labels),
-        "agreement": None if model.exact else right(known.by_rules, known.answers),
-        "macro_f1": statistics["macro_f1"],
-        "f1": {told["name"]: told["decision"]["f1"] for told in statistics["classes"]},
-        "confusion": confused(known.answers, "the rules" if model.exact else "the network"),
-        "confusion_of_rules": confused(known.by_rules, "the rules"),
-        "statistics": statistics,
-        "rules": to_dict(model.rules),
-        "words": _words(model),
-    }
-
-
-def _tell(content: dict[str, Any], json: str | None, by: str | None, *, quiet: bool) -> None:
-    write_json(content, json)
-    recurrence = {rule.name: _recurrence(rule) for rule in RuleSet.from_dict(content["rules"]).rules}
-    printer = Printer(quiet=quiet or json == STANDARD)
-    printer.say(f"{content['data']}: {content['rows']:,} rows; target {content['target']!r}")
-    if content["left_out"]:
-        printer.say(f"note: {content['left_out']:,} rows have no value of {content['target']!r} and are left out.")
-    printer.say()
-    for key, name in (
-        ("accuracy", "accuracy of the model"),
-        ("accuracy_of_the_rules", "accuracy of the rules"),
-        ("most_frequent", "always the same answer"),
-        ("agreement", "rules and network agree"),
-    ):
-        if content.get(key) is not None:
-            printer.say(f"  {name:<25}{Share(content[key]['hits'], content[key]['total'])}")
-    if content["macro_f1"] is not None:
-        printer.say(f"  {'macro-F1 of the rules':<25}{percent(content['macro_f1'], 1)}")
-    for told in content["statistics"]["classes"]:
-        share = told["prevalence"]
-        printer.say(f"\n{told['name']}: {share['hits']:,.0f} of {share['total']:,.0f} rows", style="bold")
-        print_rules(printer, told, content["words"], recurrence[told["name"]])
-        printer.say(f"  {decision_line(told['decision'])}", hang=0)
-    for group in content["statistics"]["subgroups"]:
-        print_subgroup(printer, group, str(by))
-    for table in (content["confusion"], content["confusion_of_rules"]):
-        both = table is content["confusion"] or not content["exact"]
-        if both and len(table["labels"]) <= MOST_CONFUSED:
-            print_confusion(printer, table)
-    printer.say(
-        f"\n{who_decides(content['rules'], [told['name'] for told in content['statistics']['classes']])}", hang=0
+    return Score(
+        model=str(model.folder),
+        data=known.data,
+        sha256=known.sha256,
+        target=known.target,
+        rows=int(known.weight.sum()),
+        left_out=known.left_out,
+        exact=model.exact,
+        accuracy=right(known.answers, labels),
+        accuracy_of_the_rules=None if model.exact else right(known.by_rules, labels),
+        # The score of giving every row the most frequent class.
+        most_frequent=right(np.full(len(labels), most, dtype=object), labels),
+        agreement=None if model.exact else right(known.by_rules, known.answers),
+        macro_f1=statistics.macro_f1,
+        f1={told.name: None if told.decision is None else told.decision.f1 for told in statistics.classes},
+        confusion=confused(known.answers, "the rules" if model.exact else "the network"),
+        confusion_of_rules=confused(known.by_rules, "the rules"),
+        statistics=statistics,
+        rules=model.rules,
+        words=_words(model),
     )
+
+
+def _tell(score: Score, json: str | None, by: str | None, *, quiet: bool) -> None:
+    write_json(to_plain(score), json)
+    recurrence = {rule.name: _recurrence(rule) for rule in score.rules.rules}
+    printer = Printer(quiet=quiet or json == STANDARD)
+    printer.say(f"{score.data}: {score.rows:,} rows; target {score.target!r}")
+    if score.left_out:
+        printer.say(f"note: {score.left_out:,} rows have no value of {score.target!r} and are left out.")
+    printer.say()
+    for share, name in (
+        (score.accuracy, "accuracy of the model"),
+        (score.accuracy_of_the_rules, "accuracy of the rules"),
+        (score.most_frequent, "always the same answer"),
+        (score.agreement, "rules and network agree"),
+    ):
+        if share is not None:
+            printer.say(f"  {name:<25}{Share(share.hits, share.total)}")
+    if score.macro_f1 is not None:
+        printer.say(f"  {'macro-F1 of the rules':<25}{percent(score.macro_f1, 1)}")
+    for told in score.statistics.classes:
+        prevalence = told.prevalence
+        printer.say(f"\n{told.name}: {prevalence.hits:,.0f} of {prevalence.total:,.0f} rows", style="bold")
+        print_rules(printer, told, score.words, recurrence[told.name])
+        printer.say(f"  {decision_line(told.decision)}", hang=0)
+    for group in score.statistics.subgroups:
+        print_subgroup(printer, group, str(by))
+    for table in (score.confusion, score.confusion_of_rules):
+        both = table is score.confusion or not score.exact
+        if both and len(table.labels) <= MOST_CONFUSED:
+            print_confusion(printer, table)
+    printer.say(f"\n{who_decides(score.rules)}", hang=0)
     printer.say()
     printer.prose(READ_RULES)
 
 
 def _recurrence(rule: Rule) -> dict[str, str]:
-    """How often each cube recurs, by its text; nothing where that is not known."""
+    """Return how often each cube recurs, by its text; nothing if that is not known."""
     return {
         format_formula(DNF([cube]), "unicode"): recurrence_words(count, rule.bags)
         for cube, count in zip(rule.cubes, rule.counts, strict=True)
@@ -234,12 +272,12 @@ def _recurrence(rule: Rule) -> dict[str, str]:
     }
 
 
-def _words(model: SavedModel) -> dict[str, dict[str, str]]:
-    """What each concept and its negation are in words."""
+def _words(model: SavedModel) -> dict[str, Words]:
+    """Return each concept and its negation in words."""
     return {
-        concept: {
-            "words": literal_words(Literal(concept), model.rules.predicates),
-            "words_not": literal_words(Literal(concept, positive=False), model.rules.predicates),
-        }
+        concept: Words(
+            literal_words(Literal(concept), model.rules.predicates),
+            literal_words(Literal(concept, positive=False), model.rules.predicates),
+        )
         for concept in model.rules.concepts
     }

@@ -1,21 +1,41 @@
-"""The rule sheet on a terminal: the same result that the page shows."""
+"""The rule sheet on a terminal: the same `Result` that the page shows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from logiclens.cli.output import Printer
-from logiclens.metrics.rule_statistics import Share
+from logiclens.formula.rule_set import who_decides
+from logiclens.metrics.rule_statistics import (
+    ClassRecord,
+    Confusion,
+    CubeRecord,
+    DecisionRecord,
+    SubgroupRecord,
+)
+from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
 from logiclens.report.view import recurrences
-from logiclens.words import count_text, figure, interval, percent, share_words, who_decides
+from logiclens.words import count_text, figure, interval, percent, share_words
 
 if TYPE_CHECKING:
     from logiclens.estimator.cross_validation import MetricOverFolds
 
 
+class Wording(Protocol):
+    """A concept and its negation in words."""
+
+    @property
+    def words(self) -> str:
+        """The concept in words."""
+
+    @property
+    def words_not(self) -> str:
+        """Its negation in words."""
+
+
 def bar(share: float, width: int = 20) -> str:
-    """A share in [0, 1] as a bar with eighths.
+    """Return a share in [0, 1] as a bar of blocks and eighths of blocks.
 
     >>> bar(0.53, 10)
     '█████▎    '
@@ -40,7 +60,7 @@ Exact: the rules are the model. In the formula ∧ is and, ∨ is or (⊕ where 
 equal on every row that the concepts of a class can have. What the committee that taught the rules leans on most has
 1.00."""
 MOST_CONFUSED = 12
-"""With more classes than this, the confusion is left to the report."""
+"""The most classes for which the confusion matrix is printed; the page shows it always."""
 READ_RECURRENCE = {
     "bags": """
 Each network of the committee was trained on a bag, which is a part of the rows, and the search was repeated on each
@@ -54,63 +74,64 @@ READ_NO_RECURRENCE = """
 Other rows may give another formula that is about as good: --stability 20 shows which parts recur."""
 
 
-def print_sheet(printer: Printer, result: Mapping[str, Any]) -> None:
-    """Everything a reader needs to judge the rules."""
-    data, parts = result["data"], result["parts"]
-    printer.say(f"{data['name']}: {data['rows']:,} rows, {data['columns']:,} columns; target {data['target']!r}")
-    epoch = f", {parts['validation']:,} choose the epoch" if parts["validation"] else ""
+def print_sheet(printer: Printer, result: Result) -> None:
+    """Print everything a reader needs to judge the rules."""
+    data, parts = result.data, result.parts
+    printer.say(f"{data.name}: {data.rows:,} rows, {data.columns:,} columns; target {data.target!r}")
+    epoch = f", {parts.validation:,} choose the epoch" if parts.validation else ""
     printer.say(
-        f"{parts['train']:,} rows train{epoch}, {parts['set_aside']:,} are set aside: the numbers below are measured "
+        f"{parts.train:,} rows train{epoch}, {parts.set_aside:,} are set aside: the numbers below are measured "
         "on these.",
         hang=0,
     )
-    for note in result["notes"]:
+    for note in result.notes:
         printer.say(f"note: {note}")
     printer.say()
-    for metric in result["metrics"]:
-        ends = "" if metric["low"] is None else f" ({interval(metric['low'] / 100, metric['high'] / 100, 1)})"
-        printer.say(f"  {metric['name']:<38}{figure(metric['value'], metric['unit'], width=6)}{ends}")
-    counted = {entry["name"]: entry for entry in result["statistics"]["classes"]}
-    words = {concept["name"]: concept for concept in result["concepts"]}
-    for told in result["classes"]:
-        _print_class(printer, told, counted[told["name"]], words, result)
-    for group in result["statistics"]["subgroups"]:
-        print_subgroup(printer, group, result["statistics"]["by"])
-    if result["stability"] is not None:
-        _print_stability(printer, result["stability"])
+    for metric in result.metrics:
+        ends = ""
+        if metric.low is not None and metric.high is not None:
+            ends = f" ({interval(metric.low / 100, metric.high / 100, 1)})"
+        printer.say(f"  {metric.name:<38}{figure(metric.value, metric.unit, width=6)}{ends}")
+    counted = {entry.name: entry for entry in result.statistics.classes}
+    for told in result.classes:
+        _print_class(printer, told, counted[told.name], result)
+    for group in result.statistics.subgroups:
+        print_subgroup(printer, group, str(result.statistics.by))
+    if result.stability is not None:
+        _print_stability(printer, result.stability)
     _print_confusions(printer, result)
-    printer.say(f"\n{who_decides(result['rules'], [told['name'] for told in result['classes']])}", hang=0)
-    if not any("complement_of" in entry for entry in result["rules"]["classes"]):
-        printer.say(_firing(result["firing"]), hang=0)
+    printer.say(f"\n{who_decides(result.rules)}", hang=0)
+    if not any(rule.is_complement for rule in result.rules.rules):
+        printer.say(_firing(result.firing), hang=0)
     printer.say()
-    recurrence = READ_NO_RECURRENCE if result["stability"] is None else READ_RECURRENCE[result["stability"]["drawn"]]
-    printer.prose(f"How to read this. {READ_RULES} {READ_EXACT if result['exact'] else READ_FORMULA}{recurrence}")
+    recurrence = READ_NO_RECURRENCE if result.stability is None else READ_RECURRENCE[result.stability.drawn]
+    printer.prose(f"How to read this. {READ_RULES} {READ_EXACT if result.exact else READ_FORMULA}{recurrence}")
 
 
-def _print_confusions(printer: Printer, result: Mapping[str, Any]) -> None:
-    """What network and rules said of which rows, one under the other."""
-    shown = [table for table in (result["confusion"], result["confusion_of_rules"]) if table is not None]
-    if len(shown) == 2 and shown[0]["of"] == shown[1]["of"]:
+def _print_confusions(printer: Printer, result: Result) -> None:
+    """Print the confusion matrices of network and rules."""
+    shown = [table for table in (result.confusion, result.confusion_of_rules) if table is not None]
+    if len(shown) == 2 and shown[0].of == shown[1].of:
         shown = shown[:1]
     for table in shown:
-        if len(table["labels"]) <= MOST_CONFUSED:
+        if len(table.labels) <= MOST_CONFUSED:
             print_confusion(printer, table)
 
 
-def print_confusion(printer: Printer, table: Mapping[str, Any]) -> None:
-    """Which answer rows of which class got."""
-    printer.say(f"\nwhat {table['of']} said of which rows")
-    head = ["truly", *(f"said {name}" for name in table["predicted"])]
-    lines = [[name, *map(count_text, row)] for name, row in zip(table["labels"], table["counts"], strict=True)]
+def print_confusion(printer: Printer, table: Confusion) -> None:
+    """Print a confusion matrix."""
+    printer.say(f"\nwhat {table.of} said of which rows")
+    head = ["truly", *(f"said {name}" for name in table.predicted)]
+    lines = [[name, *map(count_text, row)] for name, row in zip(table.labels, table.counts, strict=True)]
     widths = [max(len(line[i]) for line in (head, *lines)) for i in range(len(head))]
     for first, *cells in (head, *lines):
         numbers = "  ".join(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
-        # As it is: a table that is broken between words is no table any more.
+        # Not wrapped, which would break the columns.
         printer.out.print(f"  {first.ljust(widths[0])}  {numbers}", markup=False, highlight=False)
 
 
 def print_metrics(printer: Printer, metrics: Sequence[MetricOverFolds], n_folds: int) -> None:
-    """Mean and standard error over folds."""
+    """Print mean and standard error of each metric over folds."""
     printer.say(f"Over {n_folds} folds, on rows that neither trained the network nor chose a cut or a rule:\n", hang=0)
     for metric in metrics:
         value = figure(metric.mean, metric.unit, digits=2, error=metric.standard_error, width=6)
@@ -120,107 +141,105 @@ def print_metrics(printer: Printer, metrics: Sequence[MetricOverFolds], n_folds:
 
 def print_rules(
     printer: Printer,
-    counted: Mapping[str, Any],
-    words: Mapping[str, Any],
+    counted: ClassRecord,
+    words: Mapping[str, Wording],
     recurrence: Mapping[str, str] | None = None,
 ) -> None:
-    """Each rule of a class in words, with what it is worth and, where that is known, how often it came up."""
-    for cube in counted["cubes"]:
-        text = " and ".join(
-            words[literal["concept"]]["words" if literal["positive"] else "words_not"] for literal in cube["literals"]
-        )
+    """Print each rule of a class in words, with its statistics and, if known, how often it recurs."""
+    for cube in counted.cubes:
+        parts = ((words[literal.concept], literal.positive) for literal in cube.literals or ())
+        text = " and ".join(meant.words if positive else meant.words_not for meant, positive in parts)
         printer.say(f"  • {text or 'always'}")
-        recurs = (recurrence or {}).get(cube["text"])
+        recurs = (recurrence or {}).get(cube.text)
         printer.say(f"      {_numbers(cube)}{'' if recurs is None else f'; {recurs}'}", hang=0)
 
 
-def print_subgroup(printer: Printer, group: Mapping[str, Any], by: str) -> None:
-    """How the rules decide for each class where a column has one value."""
-    printer.say(f"\nwhere {by} is {group['name']}")
-    for counted in group["classes"]:
-        printer.say(f"  {counted['name']}: {decision_line(counted['decision'])}")
+def print_subgroup(printer: Printer, group: SubgroupRecord, by: str) -> None:
+    """Print how the rules decide for each class in one subgroup."""
+    printer.say(f"\nwhere {by} is {group.name}")
+    for counted in group.classes:
+        printer.say(f"  {counted.name}: {decision_line(counted.decision)}")
 
 
-def decision_line(decision: Mapping[str, Any]) -> str:
-    """How often the rules decide for a class, and how often rightly, in one line."""
-    decided, total = (count_text(decision["decided"][count]) for count in ("hits", "total"))
-    precision, recall = (share_words(Share.from_dict(decision[share])) for share in ("precision", "recall"))
-    return (
-        f"decided on {decided} of {total} rows; precision {precision}, recall {recall}, F1 {percent(decision['f1'], 1)}"
-    )
+def decision_line(decision: DecisionRecord | None) -> str:
+    """Return in one line how often the rules decide for a class and how often they are right."""
+    if decision is None:
+        return "what the rules decide was not counted"
+    decided, total = count_text(decision.decided.hits), count_text(decision.decided.total)
+    f1 = percent(decision.f1, 1)
+    precision, recall = share_words(decision.precision), share_words(decision.recall)
+    return f"decided on {decided} of {total} rows; precision {precision}, recall {recall}, F1 {f1}"
 
 
-def _print_class(
-    printer: Printer,
-    told: Mapping[str, Any],
-    counted: Mapping[str, Any],
-    words: Mapping[str, Any],
-    result: Mapping[str, Any],
-) -> None:
-    # A class called 1 says nothing without the name of the target.
-    asked = "" if result["multilabel"] else f"{result['data']['target']} is "
-    printer.say(f"\n{asked}{told['name']}", style="bold")
-    printer.say(f"  {told['english']}", hang=0)
-    if told["reason"] is not None:
-        printer.say(f"  {told['reason']} {told['remedy']}", hang=0)
-    print_rules(printer, counted, words, recurrences(result["stability"], told["name"]))
-    printer.say(f"  {told['formula']}")
-    if counted["whole"]["coverage"]["total"] == 0:
+def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, result: Result) -> None:
+    # A class named 1 means nothing without the name of the target.
+    asked = "" if result.multilabel else f"{result.data.target} is "
+    printer.say(f"\n{asked}{told.name}", style="bold")
+    printer.say(f"  {told.english}", hang=0)
+    if told.reason is not None:
+        printer.say(f"  {told.reason} {told.remedy}", hang=0)
+    words = {concept.name: concept for concept in result.concepts}
+    print_rules(printer, counted, words, recurrences(result.stability, told.name))
+    printer.say(f"  {told.formula}")
+    if counted.whole.coverage.total == 0:
         printer.say("  no row that was set aside has this class: nothing is known of how well it is found")
     else:
-        simplest = told["simplest"]
-        printer.say(f"  {decision_line(counted['decision'])}", hang=0)
-        printer.say(f"  the best single condition, {simplest['text']}, has F1 {percent(simplest['f1'], 1)}")
-    if told["certified"] is not None:
-        certified = told["certified"]
+        printer.say(f"  {decision_line(counted.decision)}", hang=0)
+        if told.simplest is not None:
+            simplest = told.simplest
+            printer.say(f"  the best single condition, {simplest.text}, has F1 {percent(simplest.f1, 1)}")
+    if told.certified is not None:
+        certified = told.certified
         printer.say(
-            f"  the formula is the network on {certified['domain']}: smallest |logit| {certified['smallest_logit']:.2g}"
-            f", rounding at most {certified['rounding_bound']:.1g}"
+            f"  the formula is the network on {certified.domain}: smallest |logit| {certified.smallest_logit:.2g}"
+            f", rounding at most {certified.rounding_bound:.1g}"
         )
         printer.say(
-            f"  the network is {certified['origin']}; the rules decide as the committee on "
-            f"{percent(certified['agreement'])} of the training rows"
+            f"  the network is {certified.origin}; the rules decide as the committee on "
+            f"{percent(certified.agreement)} of the training rows"
         )
-    _print_relevance(printer, told["relevance"], "committee" if result["exact"] else "network")
+    _print_relevance(printer, told.relevance, "committee" if result.exact else "network")
 
 
-def _print_relevance(printer: Printer, relevance: Sequence[Mapping[str, Any]], who: str, most: int = 8) -> None:
-    """What the network or the committee leans on, with what the formula uses wherever it stands."""
-    shown = [entry for place, entry in enumerate(relevance) if place < most or entry["used"]]
+def _print_relevance(printer: Printer, relevance: Sequence[Relevance], who: str, most: int = 8) -> None:
+    """Print the most relevant concepts, and all concepts that the formula uses."""
+    shown = [entry for place, entry in enumerate(relevance) if place < most or entry.used]
     if not shown:
         return
     printer.say(f"  what the {who} leans on")
-    width = max(len(entry["concept"]) for entry in shown)
+    width = max(len(entry.concept) for entry in shown)
     for entry in shown:
-        used = "" if entry["used"] else "  (not in the formula)"
-        # As it is: a line of a chart that is broken between words is no chart any more.
-        printer.out.print(f"    {entry['concept']:<{width}}  {bar(entry['relevance'])} {entry['relevance']:.2f}{used}")
+        used = "" if entry.used else "  (not in the formula)"
+        # Not wrapped, which would break the bars.
+        printer.out.print(f"    {entry.concept:<{width}}  {bar(entry.relevance)} {entry.relevance:.2f}{used}")
     if len(relevance) > len(shown):
         printer.say(f"    and {len(relevance) - len(shown)} more")
 
 
-def _numbers(cube: Mapping[str, Any]) -> str:
-    """What a rule is worth, in one line."""
-    fires, total = (count_text(cube["support"][count]) for count in ("hits", "total"))
-    lift = "" if cube["lift"] is None else f", {cube['lift']:.1f}× the average"
-    right, finds = (share_words(Share.from_dict(cube[share])) for share in ("confidence", "coverage"))
-    doubt = "" if cube["lift"] is None or cube["lift"] > 1 else " (no better than chance here)"
+def _numbers(cube: CubeRecord) -> str:
+    """Return the statistics of a rule in one line."""
+    fires, total = count_text(cube.support.hits), count_text(cube.support.total)
+    lift = "" if cube.lift is None else f", {cube.lift:.1f}× the average"
+    right, finds = share_words(cube.confidence), share_words(cube.coverage)
+    doubt = "" if cube.lift is None or cube.lift > 1 else " (no better than chance here)"
     return f"fires on {fires} of {total} rows; right {right}{lift}{doubt}; finds {finds}"
 
 
-def _print_stability(printer: Printer, stability: Mapping[str, Any]) -> None:
-    printer.say(f"\nchosen in how many of {stability['resamples']} {stability['drawn']}")
-    for name in dict.fromkeys(entry["class"] for entry in (*stability["concepts"], *stability["cubes"])):
+def _print_stability(printer: Printer, stability: Recurrence) -> None:
+    printer.say(f"\nchosen in how many of {stability.resamples} {stability.drawn}")
+    concepts, cubes = stability.concepts, stability.cubes
+    for name in dict.fromkeys([*(entry.class_ for entry in concepts), *(entry.class_ for entry in cubes)]):
         printer.say(f"  {name}")
-        for entry in [entry for entry in stability["concepts"] if entry["class"] == name][:8]:
-            printer.say(f"    {percent(entry['frequency']):>4}  {entry['concept']}", hang=6)
-        for entry in stability["cubes"]:
-            if entry["class"] == name and (entry["in_formula"] or entry["frequency"] >= 0.3):
-                above = " (above)" * entry["in_formula"]
-                printer.say(f"    {percent(entry['frequency']):>4}  the rule {entry['text']}{above}", hang=6)
+        for entry in [entry for entry in concepts if entry.class_ == name][:8]:
+            printer.say(f"    {percent(entry.frequency):>4}  {entry.concept}", hang=6)
+        for cube in cubes:
+            if cube.class_ == name and (cube.in_formula or cube.frequency >= 0.3):
+                above = " (above)" * cube.in_formula
+                printer.say(f"    {percent(cube.frequency):>4}  the rule {cube.text}{above}", hang=6)
 
 
-def _firing(firing: Mapping[str, int]) -> str:
-    total = max(sum(firing.values()), 1)
-    parts = ", ".join(f"{name} on {percent(firing[name] / total, 1)}" for name in ("one", "none", "several"))
+def _firing(firing: FiringCounts) -> str:
+    counts = {"one": firing.one, "none": firing.none, "several": firing.several}
+    total = max(sum(counts.values()), 1)
+    parts = ", ".join(f"{name} on {percent(rows / total, 1)}" for name, rows in counts.items())
     return f"How many formulas fire on the rows set aside: {parts}."

@@ -1,10 +1,10 @@
-"""The user's table on the command line: read it, find the target, report columns that cannot be used."""
+"""Tables that commands are given: read into memory or counted by an engine, and checked for target and columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,22 +14,24 @@ from logiclens.cli.options import Reading
 from logiclens.errors import LogicLensError, nearest, no_column, quoted_names
 from logiclens.formula.column_kinds import kind_of_dtype
 from logiclens.tables.files import TableFile, doubtful_columns, mixed_columns
+from logiclens.tables.formats import DATABASES, names_several
 
 if TYPE_CHECKING:
-    from logiclens.tables.files import TableFile
+    from logiclens.cli.options import Engines
+    from logiclens.engine.lake import Engine
 
 
 MOST_CLASSES = 50
-"""A target with more values is no list of classes."""
+"""The most classes of a target."""
 MOST_SUBGROUPS = 20
-"""More subgroups nobody reads, and each has few rows."""
+"""The most subgroups; with more, each has few rows."""
 FEWEST_ROWS = 10
-"""Of fewer rows none can be set aside, and nothing be told of the rest."""
+"""The fewest rows to learn from; with fewer, none can be held out."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A table to learn from: its columns, the target, where it came from, and what was left out."""
+    """A table to learn from: its columns, the target, the file, and notes about what was left out."""
 
     frame: pd.DataFrame
     target: pd.Series
@@ -41,14 +43,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class Asked:
-    """Which columns of a table are what.
+    """The roles of the columns of a table.
 
     Attributes:
         target: the column to explain.
-        positive: the value of it to explain against all others.
+        positive: the value of the target to explain against all others.
         drop: columns to leave out.
-        weight: the column that says how much each row counts.
-        teacher: the column with the answers of another model, which the rules are to explain.
+        weight: the column of row weights.
+        teacher: the column with the answers of another model, which the rules explain.
     """
 
     target: str
@@ -59,7 +61,7 @@ class Asked:
 
 
 def read_problem(reading: Reading, asked: Asked) -> Problem:
-    """A table with its target; rows without one are left out."""
+    """Read a table with its target. Leave out rows without a target value."""
     file, target = reading.table(), asked.target
     frame, drop = file.frame, [*asked.drop, *(name for name in (asked.weight, asked.teacher) if name is not None)]
     check_columns(frame, [target, *drop], file.name)
@@ -92,7 +94,7 @@ def read_problem(reading: Reading, asked: Asked) -> Problem:
 
 
 def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str = "") -> None:
-    """Refuse columns that are not there, with the nearest name that is; `why` says who asks for them."""
+    """Refuse columns that do not exist, and suggest the nearest name; `why` says what needs them."""
     for name in names:
         if name in frame.columns:
             continue
@@ -103,18 +105,18 @@ def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str
 
 
 def subgroups(problem: Problem, by: str | None) -> pd.Series | None:
-    """The column to compare subgroups by, which may be one that the rules do not see."""
+    """Return the column of subgroups, which the rules need not use."""
     return None if by is None else told_apart(problem.file.frame[by]).loc[problem.frame.index]
 
 
 def told_apart(column: pd.Series) -> pd.Series:
-    """What subgroups are told apart by: the values of a column, the months of dates."""
+    """Return the subgroup of each row: the value of a column, or the period of a date."""
     kind = kind_of_dtype(column.dtype.kind)
     return column if kind is None or kind.period_format is None else column.dt.strftime(kind.period_format)
 
 
 def check_by(problem: Problem, by: str | None) -> None:
-    """Refuse a column of subgroups that is not there, or is the target."""
+    """Refuse a column of subgroups that does not exist or is the target."""
     if by is None:
         return
     frame = problem.file.frame
@@ -129,7 +131,7 @@ def check_by(problem: Problem, by: str | None) -> None:
 
 
 def check_cells(frame: pd.DataFrame) -> None:
-    """Refuse columns that cannot be read one way only, and columns of numbers with a text or an infinite number."""
+    """Refuse columns that can be read in several ways, and number columns with a text or an infinite number."""
     for column, (cell, reason) in doubtful_columns(frame).items():
         raise LogicLensError(
             f"the column {column!r} {reason} (it holds {cell!r}), or leave the column out with --drop {column!r}."
@@ -143,7 +145,7 @@ def check_cells(frame: pd.DataFrame) -> None:
 
 
 def check_finite(frame: pd.DataFrame) -> None:
-    """Refuse an infinite number; rows are counted from 1, as in the file."""
+    """Refuse an infinite number; the message counts rows from 1, as in the file."""
     for name, cells in frame.items():
         if not is_float_dtype(cells):
             continue
@@ -157,21 +159,21 @@ def check_finite(frame: pd.DataFrame) -> None:
 
 
 def text_of(value: object) -> str:
-    """A value as a person would type it: 1 and not 1.0."""
+    """Return a value as a person would type it: 1 instead of 1.0."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
 
 
 def _weights(column: pd.Series) -> pd.Series:
-    """How much each row counts."""
+    """Return the weight of each row."""
     if not is_numeric_dtype(column) or column.isna().any() or (column < 0).any() or not (column > 0).any():
         raise LogicLensError(f"the weights in {column.name!r} must be numbers from 0 on, one in every row.")
     return column
 
 
 def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:
-    """The target as classes; one against the rest where `positive` names it."""
+    """Return the target as classes; `positive` against the rest if it is given."""
     if positive is not None:
         return _one_against_the_rest(labels, target, positive)
     values = labels.unique()
@@ -186,7 +188,7 @@ def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:
                 f"the target {target!r} holds numbers with decimals such as {decimals[0]}, not classes: add a column "
                 "that cuts them into a few, or name the one value to find with --positive VALUE."
             )
-        # Whole numbers that a missing value made fractions.
+        # Whole numbers that became floats because a value is missing.
         labels = labels.astype(np.int64)
     if len(values) > MOST_CLASSES:
         kind = "numbers" if is_numeric_dtype(labels) else "values"
@@ -197,7 +199,7 @@ def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:
     if is_numeric_dtype(labels) or is_bool_dtype(labels):
         return labels
     if all(isinstance(value, bool) for value in values):
-        # Truth values beside which there were gaps.
+        # Booleans among which values are missing.
         return labels.astype(bool)
     return labels.astype(str)
 
@@ -212,3 +214,115 @@ def _one_against_the_rest(labels: pd.Series, target: str, positive: str) -> pd.S
         raise LogicLensError(f"the target {target!r} is {positive!r} in every row: there is nothing to tell apart.")
     is_positive = (labels == known[positive]).to_numpy()
     return pd.Series(np.where(is_positive, positive, f"not {positive}"), index=labels.index, name=target)
+
+
+@dataclass(frozen=True)
+class Counting:
+    """A table to be counted: its source, the engine, and the memory limit."""
+
+    source: str
+    engine: Engine = "duckdb"
+    memory: str | None = None
+
+    def table(self, *, per_file: bool = False) -> Any:
+        """Return the table as one of Ibis."""
+        # Imported here, because a command that reads a table does not need an engine.
+        from logiclens.engine.lake import in_engine
+
+        return in_engine(self.source, self.engine, memory=self.memory, per_file=per_file)
+
+
+def counting(
+    data: str, engine: Engines | None, memory: str | None, refused: Mapping[str, object], *, what: str = "counts"
+) -> Counting | None:
+    """Return how an engine counts a table; None for a table that is read.
+
+    `refused` maps options that need rows in memory to their values; `what` says what the engine does in a message.
+    """
+    if engine is None and not names_several(data):
+        if data.endswith(DATABASES):
+            raise LogicLensError(f"{data} is a database, which is not read but counted: say --engine duckdb.")
+        if memory is not None:
+            raise LogicLensError("--memory is for rows that DuckDB counts: say --engine duckdb as well.")
+        return None
+    if wrong := [option for option, given in refused.items() if given]:
+        raise LogicLensError(f"rows that an engine {what} take no {wrong[0]}.")
+    return Counting(data, "duckdb" if engine is None else engine.value, memory)
+
+
+@dataclass(frozen=True, eq=False)
+class Lake:
+    """A table in an engine: its name, its target, and notes about it."""
+
+    table: Any
+    name: str
+    target: str
+    notes: tuple[str, ...]
+
+
+def open_lake(asked: Counting, target: str, *, positive: str | None, drop: Sequence[str]) -> Lake:
+    """Return the table to learn from, without dropped columns and rows without a class."""
+    table, name = asked.table(), asked.source
+    for column in (target, *drop):
+        check_column(table, column, name)
+    if target in drop:
+        raise LogicLensError(f"the target {target!r} cannot be left out.")
+    # A database counts its own rows, whichever engine was chosen.
+    engine = table.get_backend().name.removeprefix("py")
+    notes = [f"rows were counted by {engine}: cuts were found on all of them, also on those set aside."]
+    table, n_gone = labelled(table.drop(*drop) if drop else table, target)
+    table = _with_whole(table, target)
+    if n_gone:
+        notes.append(f"{n_gone:,} rows have no value of {target!r} and are left out.")
+    if positive is not None:
+        table = table.mutate(**{target: _against_others(table, target, positive)})
+    return Lake(table, name, target, tuple(notes))
+
+
+def check_column(table: Any, column: str, name: str, why: str = "") -> None:
+    """Refuse a column that does not exist, and suggest the nearest name; `why` says what needs it."""
+    if column not in table.columns:
+        raise no_column(column, list(table.columns), name, why)
+
+
+def labelled(table: Any, target: str) -> tuple[Any, int]:
+    """Return the rows that have a class, and how many have none."""
+    from logiclens.engine.query import fetched, there
+
+    known = there(table[target])
+    [found] = fetched(table.agg(n=table.count(), gone=(~known).cast("int64").sum())).to_pylist()
+    if not found["gone"]:
+        return table, 0
+    if found["gone"] == found["n"]:
+        raise LogicLensError(f"the target {target!r} has no value in any row.")
+    return table.filter(known), int(found["gone"])
+
+
+def _against_others(table: Any, target: str, positive: str) -> Any:
+    """Return the target as one value, given in its printed form, against all others."""
+    import ibis
+
+    from logiclens.engine.count import classes_of
+    from logiclens.engine.query import fetched
+
+    labels = table[target]
+    is_positive = labels == positive if labels.type().is_string() else labels.cast("string") == positive
+    if labels.type().is_boolean():
+        is_positive = labels == (positive == "True") if positive in ("True", "False") else ibis.literal(False)
+    if not fetched(table.agg(n=is_positive.cast("int64").sum()))["n"][0].as_py():
+        known = ", ".join(repr(str(value)) for value in classes_of(table, target)[0][:8])
+        raise LogicLensError(f"{positive!r} is not a value of {target!r}; the values are {known}.")
+    return ibis.ifelse(is_positive, positive, f"not {positive}")
+
+
+def _with_whole(table: Any, target: str) -> Any:
+    """Return the table with whole-number classes as integers; missing values had made them floats."""
+    from logiclens.engine.query import fetched
+
+    labels = table[target]
+    if not labels.type().is_floating():
+        return table
+    uneven = (labels % 1.0 != 0.0) | (labels.abs() >= 2.0**53)
+    if fetched(table.agg(n=uneven.cast("int64").sum()))["n"][0].as_py():
+        return table
+    return table.mutate(**{target: labels.cast("int64")})

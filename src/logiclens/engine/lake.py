@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from logiclens.engine.failures import cannot_read, in_a_line, remember, stop
-from logiclens.engine.query import TEXT_TABLE, is_engine_table
+from logiclens.engine.query import TEXT_TABLE
 from logiclens.errors import LogicLensError, require_extra
-from logiclens.tables.formats import DATABASES, names_several
+from logiclens.tables.formats import DATABASES, is_engine_table
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -268,16 +268,6 @@ _FORMATS: dict[str, Format] = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json",
     ".ndjson": "json",
 }  # fmt: skip
-
-
-def is_lake(source: Any) -> bool:
-    """Test whether a source is counted in an engine: an Ibis table, a folder, or a pattern such as `2026/*.parquet`.
-
-    A single file is loaded into memory instead.
-    """
-    if is_engine_table(source):
-        return True
-    return isinstance(source, str | os.PathLike) and names_several(os.fspath(source))
 
 
 def in_engine(

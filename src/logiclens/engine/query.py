@@ -22,11 +22,6 @@ COUNT = f"logiclens_{os.urandom(6).hex()}"
 """The column with the count of each distinct row; no table of a user has a column of this name."""
 
 
-def is_engine_table(table: Any) -> bool:
-    """Test whether a table is an Ibis table, without importing Ibis."""
-    return type(table).__module__.startswith("ibis.") and type(table).__name__ in ("Table", "CachedTable")
-
-
 def kind_of(table: ir.Table, name: str) -> Kind:
     """Return the kind of a column, from the type that the engine gives it."""
     given = table.schema()[name]

@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_array, validate_data
 
 from logiclens.concepts.booleaniser import Booleaniser, How
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.engine.lake import in_engine, is_lake
+from logiclens.engine.lake import in_engine
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimator.counting import RESAMPLES, prepare_in_engine
 from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, seed_of, teacher_name
 from logiclens.estimator.on_engine import predict_into, score_in_engine, statistics_in_engine, table_in_engine
-from logiclens.estimator.persistence import load_classifier, save_classifier
+from logiclens.estimator.persistence import classifier_files, load_classifier
 from logiclens.estimator.prepare import as_frame, prepare
 from logiclens.estimator.training import (
     Begun,
@@ -42,7 +42,7 @@ from logiclens.explain.classwise import explain_all, explain_learned
 from logiclens.explain.exact import compiled_network, explain_exact
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.own_teacher import ScoreAgainst
-from logiclens.explain.reading import Answer, Reading, read
+from logiclens.explain.reading import Reading, read
 from logiclens.explain.result import Explanation
 from logiclens.explain.stability import Cut, Stability, cuts_of, known_recurrence, selection_frequencies
 from logiclens.formula.packed_rows import PackedRows
@@ -53,6 +53,7 @@ from logiclens.metrics.scores import accuracy
 from logiclens.nn.layers import EntropyNet
 from logiclens.render.figures import plot_history, plot_relevance, require_matplotlib
 from logiclens.render.html import model_html
+from logiclens.tables.formats import is_lake
 from logiclens.tables.frames import as_named, check_column_names, column_names, opened, parted
 from logiclens.train.committee import Committee
 from logiclens.train.config import History, TrainResult
@@ -63,13 +64,13 @@ if TYPE_CHECKING:
 
 
 class NotFittedError(LogicLensError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
-    """An estimator was asked before it was fitted; scikit-learn knows it by the same name."""
+    """An estimator was used before it was fitted; also an error of scikit-learn's class of this name."""
 
 
 def statistics_of(
     model: EntropyClassifier, rows: Any, labels: Any, *, by: Any, per_file: bool, sample_weight: Any
 ) -> RuleStatistics:
-    """The statistics of the rules on rows that were set aside, or that a caller hands over."""
+    """Return the statistics of the rules on the held-out rows, or on rows that the caller passes."""
     rules = model.rules_
     if per_file and by is not None:
         raise LogicLensError("rows are told apart by a column or by their files: leave out by or per_file.")
@@ -92,7 +93,7 @@ def statistics_of(
 
 
 def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None) -> RuleStatistics:
-    """The statistics of rules on the rows that were set aside when the model was fitted."""
+    """Return the statistics of rules on the rows held out by `set_aside`."""
     aside = getattr(model, "set_aside_", None)
     if aside is None:
         raise LogicLensError(
@@ -102,7 +103,7 @@ def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None
     source = f"{table.n_counted:,} rows set aside before training: they neither trained the network nor chose a rule"
     weight, values = table.weight, None if name is None else aside.column(name)
     if by is not None and name is None:
-        # Copies of a row may differ in a column that the model does not know.
+        # Equal rows may differ in a column that the model does not know.
         name, given = getattr(by, "name", None), np.asarray(by, dtype=object)
         if given.ndim != 1 or len(given) <= copies.places.max():
             raise LogicLensError("by must be the name of a column, or one value for each row that fit was given.")
@@ -121,10 +122,10 @@ def _column(rows: Any, name: str) -> Any:
 
 
 def _changed_settings(model: EntropyClassifier) -> dict[str, Any]:
-    """The settings that are not the defaults, told apart as they are printed: an array has no plain `==`."""
+    """Return the settings that differ from the defaults, compared as printed because `==` of arrays is an array."""
     defaults = type(model)().get_params(deep=False)
     given = {
-        # A model folder keeps a list where the default is a tuple.
+        # A loaded model has a list where the default is a tuple.
         name: tuple(value) if isinstance(value, list) else value
         for name, value in model.get_params(deep=False).items()
     }
@@ -132,7 +133,7 @@ def _changed_settings(model: EntropyClassifier) -> dict[str, Any]:
 
 
 def _facts(model: EntropyClassifier, rules: RuleSet) -> list[str]:
-    """What the rules are to the model, and how often both are right on rows that were set aside."""
+    """Say how rules and model relate, and the accuracy of both on the held-out rows."""
     exact = model._is_exact
     facts = [
         "The rules are about the network: explain() says how faithful each is; with exact=True they are the model."
@@ -152,7 +153,7 @@ def _facts(model: EntropyClassifier, rules: RuleSet) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class BegunFit:
-    """A fit whose network is not trained yet: what it was given, and what was made of that."""
+    """A fit before its network is trained: the data given, the prepared rows, and what to train."""
 
     X: Any
     y: Any
@@ -164,59 +165,65 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A network that classifies by named concepts and states its reasons as formulas.
 
     Args:
-        booleanise: how raw columns (numbers, categories, dates, gaps) become concepts, fitted on the rows that train:
-            `"supervised"`, `"quantile"`, `"uniform"`, `"soft"`, a dictionary of cuts, or a `Booleaniser`. None: the
-            columns are concepts in [0, 1]. Which of the two is never guessed from the values.
-        exact: whether the rules answer, as a network that is compiled from them and certified to equal them on every
-            possible row; see `logiclens.explain.exact`. Else the committee answers and the rules are about it.
-        committee: how many networks are trained on bags of the rows and answer together: 3, 6, 10, 15 and so on, one
-            for each pair of groups of the rows; 2 and 1 have too few bags to teach, so that labels do. None is 10, or
-            1 with `method="paper"`, which explains one network.
-        stable: whether rules may only use concepts that recur on at least half of the bags.
-        teacher: a fitted model with `predict_proba` or `predict` on the raw table, which the rules then explain: they
-            match its answers in place of the committee's, and their length is chosen by fidelity to it. It stays
-            fitted under `clone` and is never stored.
-        resolve: which class decides where not exactly one formula fires, of more than two classes. `"order"`: the
-            first in a printed order. `"confidence"`: the fired cube that can be trusted most. `"none"`: nobody.
-        hidden: widths of the hidden layers of each head.
-        shared_tail: whether heads share the layers behind the entropy layer.
-        temperature: τ; lower values leave fewer concepts relevant.
-        penalty_weight: λ, the weight of the entropy loss; higher values leave fewer concepts relevant.
+        booleanise: how raw columns (numbers, categories, dates, missing values) become concepts, fitted on the training
+            rows: `"supervised"`, `"quantile"`, `"uniform"`, `"soft"`, a dictionary of cuts, or a `Booleaniser`. None:
+            the columns already are concepts in [0, 1]. Default: `"supervised"`.
+        exact: whether the rules are the model: they are compiled into a network that is certified to equal them on
+            every possible row; see `logiclens.explain.exact`. If False, the committee predicts and the rules explain
+            it. Default: False.
+        committee: the number of networks that are trained on bags of the rows and predict together: 3, 6, 10, 15 and so
+            on, one for each pair of row groups. With 1 or 2 the labels teach the search, because there are too few
+            bags. Default: None, which is 10, or 1 with `method="paper"`.
+        stable: whether rules use only concepts that recur on at least half of the bags. Default: False.
+        teacher: a fitted model with `predict_proba` or `predict` on the raw table. The rules then explain it: they
+            match its answers instead of the committee's, and fidelity to it chooses their length. `clone` keeps it
+            fitted; `save` does not store it. Default: None.
+        hidden: the widths of the hidden layers of each head. Default: (20,).
+        shared_tail: whether heads share the layers behind the entropy layer. Default: False.
+        temperature: τ; lower values leave fewer concepts relevant. Default: 1.
+        penalty_weight: λ, the weight of the entropy loss; higher values leave fewer concepts relevant. Default: 0.001.
         epochs: passes over the data; the best validation epoch is kept. More than 10,000 distinct rows are learned in
-            mini-batches and in as many fewer passes.
-        learning_rate: of AdamW.
-        validation: the share of the rows of each bag that chooses the epoch.
-        set_aside: the share of the rows that neither trains nor chooses anything, for `statistics()`.
-        cuts_on: the rows that cuts are found on. `"train"`: those that train, and no others. `"all"`: all of them, from
-            how often each value of a column goes with each class, after which rows are counted and what is counted is
-            split; tables in an engine are always cut so.
-        max_distinct: of a table in an engine, the most distinct rows that are taken from it. Where there are more,
-            concepts are chosen on a sample, which is said, and all rows are counted by these.
-        class_weight: one factor per class (a list, or a dictionary from class to factor), or `"balanced"`.
-        method: how formulas are found: `"search"`, or the paper's extraction from one network, `"paper"`.
-        score_against: what the search matches: the committee's out-of-bag answers (`"network"`), the labels
-            (`"labels"`), or what cross-validation chooses between these (None).
-        max_cubes: the most cubes in the formula of a class; None is no limit.
-        max_literals: the most literals in the formula of a class; None is no limit.
-        price: the macro-F1 that a literal must earn; None lets cross-validation choose it, and with it the length.
-        min_support: the weight of rows of its class that each cube must be right on alone. None is 5 or 0.5% of the
-            class, whichever is more. Never more than a quarter of the class is asked for.
-        random_state: the seed of the initial weights and of the validation split.
+            mini-batches, with proportionally fewer passes. Default: 500.
+        learning_rate: the learning rate of AdamW. Default: 0.01.
+        validation: the share of the rows of each bag that chooses the epoch. Default: 0.2.
+        set_aside: the share of the rows that is held out: it neither trains nor chooses anything, and `statistics()`
+            measures on it. Default: 0.
+        cuts_on: the rows on which cuts are found. `"train"`: the training rows only. `"all"`: all rows, by counting how
+            often each value of a column occurs with each class; rows are then counted and split afterwards. Tables in
+            an engine are always cut on all rows. Default: `"train"`.
+        max_distinct: the most distinct rows that are taken from a table in an engine. If there are more, concepts are
+            chosen on a sample, and a note says so; all rows are then counted by these. Default: 1,000,000.
+        class_weight: one factor per class (a list, or a dictionary from class to factor), or `"balanced"`. Default:
+            None.
+        method: how formulas are found: `"search"`, or `"paper"`, the paper's extraction from one network. Default:
+            `"search"`.
+        score_against: what the search matches: the committee's out-of-bag answers (`"network"`) or the labels
+            (`"labels"`). Default: None, cross-validation chooses.
+        max_cubes: the most cubes in the formula of a class. Default: None, no limit.
+        max_literals: the most literals in the formula of a class. Default: None, no limit.
+        price: the macro-F1 that a literal must earn, which determines the length. Default: None, cross-validation
+            chooses.
+        min_support: the weight of rows of its class that each cube must cover alone, at most a quarter of the class.
+            Default: None, which is 5 or 0.5% of the class, whichever is more.
+        resolve: which class decides if not exactly one formula of more than two classes fires. `"order"`: the first in
+            a printed order. `"confidence"`: the class of the most trusted cube that fires. `"none"`: no class.
+            Default: `"order"`.
+        random_state: random seed for the initial weights and the validation split. Default: 0.
 
     Attributes:
-        network_: answers rows of concepts.
-        schema_: concepts and their groups, classes, and how raw columns are cut.
+        network_: the network that predicts from concepts.
+        schema_: the concepts with their groups, the classes, and the cuts of raw columns.
         classes_: the labels.
-        table_: the distinct rows that trained and chose; a loaded model has none.
-        set_aside_: the rows that did neither, or None.
-        booleaniser_: what cuts raw columns, or None.
-        parts_: how many rows train and how many choose the epoch.
-        target_name_: the name of the target, where it had one.
+        table_: the distinct training and validation rows; a loaded model has none.
+        set_aside_: the held-out rows, or None.
+        booleaniser_: the fitted `Booleaniser`, or None.
+        parts_: the numbers of training and validation rows.
+        target_name_: the name of the target, or None.
         train_result_: how the network was trained.
-        certificate_: with `exact`, that the network equals its formulas.
+        certificate_: with `exact`, the certificate that the network equals its formulas.
         soft_network_: with `exact`, the committee that taught the rules.
-        teacher_fidelity_: with a teacher, the share of rows on which the rules decide as it does.
-        learned_: the formulas that were searched, and how each was chosen; a loaded model has none.
+        teacher_fidelity_: with a teacher, the share of rows on which the rules decide as the teacher does.
+        learned_: the formulas found by the search and how each was chosen; a loaded model has none.
 
     Example:
         >>> import pandas as pd
@@ -242,6 +249,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     learned_: LearnedRules
     teacher_fidelity_: dict[str, float]
     _rules: RuleSet
+    _reading: Reading
 
     def __init__(
         self,
@@ -271,7 +279,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         resolve: Resolve = "order",
         random_state: int | None = 0,
     ) -> None:
-        """Store the settings; nothing is checked before `fit`."""
+        """Store the settings. `fit` checks them."""
         self.booleanise = booleanise
         self.exact = exact
         self.committee = committee
@@ -312,15 +320,15 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `X`. A folder, a pattern such as `"lake/2026/*.parquet"`, or a table of Ibis is never read: the engine that
         holds it, by default DuckDB, counts its rows (see `cuts_on`).
 
-        A weight of 2 is the same as a row that is there twice; neither that nor the order of the rows changes anything.
-        With `booleanise=None` the columns are concepts in [0, 1] (a DataFrame names them; a `ConceptTable` may declare
-        groups). `held_out` are rows and labels that choose the epoch, in place of a share of the rows.
+        A weight of 2 means the same as two equal rows, and the order of the rows does not matter. With
+        `booleanise=None` the columns are concepts in [0, 1] (a DataFrame names them; a `ConceptTable` may declare
+        groups). `held_out` are rows and labels that choose the epoch instead of a share of the rows.
         """
         begun = self._begin(X, _one_of(y, target), sample_weight, held_out)
         return self._settle(begun, train_all([begun.training])[0])
 
     def _begin(self, X: Any, y: Any, sample_weight: ArrayLike | None, held_out: tuple[Any, Any] | None) -> BegunFit:
-        """Check and cut the rows: all that has to be done before the network is trained."""
+        """Check the input and turn rows into concepts: everything before training."""
         check_settings(self)
         if is_lake(X):
             return self._begin_counting(in_engine(X), y, sample_weight, held_out)
@@ -374,7 +382,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _settle(self, begun: BegunFit, trained: Trained) -> EntropyClassifier:
-        """Take over the trained network, with all that belongs to it."""
+        """Store the trained network and what was learned with it."""
         ready, X, y = begun.ready, begun.X, begun.y
         table, self.network_, self.train_result_ = ready.table, trained.network, trained.result
         self.classes_, self.table_ = ready.classes, table
@@ -388,14 +396,14 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(X, "columns"):
                 self.feature_names_in_ = np.array([str(column) for column in X.columns], dtype=object)
-        for name in ("certificate_", "soft_network_", "learned_", "teacher_fidelity_", "_rules"):
+        for name in ("certificate_", "soft_network_", "learned_", "teacher_fidelity_", "_rules", "_reading"):
             self.__dict__.pop(name, None)
         if trained.learned is not None:
             self.learned_ = trained.learned
             explanation = self._learned_explanation(table)
             if ready.taught is not None:
                 explanation = replace(explanation, answers=ready.taught[1])
-            self._rules = explanation.rules
+            self._rules, self._reading = explanation.rules, explanation.reading
             if self.exact:
                 self._compile(explanation)
         if ready.taught is not None:
@@ -403,7 +411,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _fidelity_to_teacher(self, ready: Prepared) -> dict[str, float]:
-        """The share of the training rows, and of those set aside, on which the rules decide as the teacher does."""
+        """Return the share of training rows, and of held-out rows, on which the rules decide as the teacher does."""
         parts = {"train": (ready.table, ready.taught)}
         if ready.aside is not None:
             parts["set_aside"] = (ready.aside.table, ready.taught_aside)
@@ -415,13 +423,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def __sklearn_clone__(self) -> EntropyClassifier:
-        """The same settings, not fitted; the teacher is shared, because it must stay fitted."""
+        """Return an unfitted copy. The teacher is shared, because it must stay fitted."""
         settings = self.get_params(deep=False)
         teacher = settings.pop("teacher")
         return type(self)(**{name: clone(value, safe=False) for name, value in settings.items()}, teacher=teacher)
 
     def _compile(self, explanation: Explanation) -> None:
-        """Write the rules down as a network that equals them; the committee is kept beside it."""
+        """Compile the rules into a network that equals them; keep the committee as `soft_network_`."""
         packed = PackedRows.of(self.table_.boolean(), self.table_.names)
         self.soft_network_ = self.network_
         agreement = self._agreement(self._rules, packed, explanation.classes[0].reading)
@@ -431,41 +439,44 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.network_, self.certificate_ = compiled.network, compiled.certificate
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row; for several labels a 0/1 matrix. With `exact`, what the rules say.
+        """Return the class of each row; for several labels a 0/1 matrix. With `exact`, the rules decide.
 
-        Where nobody decides (`resolve="none"`), the class is None. For a table in an engine see `predict_into`.
+        A row that no class decides (`resolve="none"`) gets None. For a table in an engine use `predict_into`.
         """
         if is_lake(X):
             raise LogicLensError("answers for a table in an engine are not collected: use predict_into(table, out).")
         if self._is_exact:
             return self._rules.predict(self._packed(X))
-        reading = self.read(X)
+        return self._answers_of(self.read(X))
+
+    def _answers_of(self, reading: Reading) -> NDArray[Any]:
+        """Return the class that the network gives each row of a reading; for several labels a 0/1 matrix."""
         if self.schema_.multilabel:
             return reading.yes.astype(np.int64)
         labels: NDArray[Any] = self.classes_[reading.logits.argmax(axis=1)]
         return labels
 
     def predict_into(self, X: Any, out: str | Path, *, name: str = "prediction") -> Path | str:
-        """Write a table with one column more, the class that the rules give each row, by the engine that holds it.
+        """Let the engine write a table with one more column, the class that the rules give each row.
 
         `X` is a folder, a pattern, or a table of Ibis; `out` is a Parquet file, or the name of a new table in the
-        engine. The rules answer, as SQL: without `exact` they are about the network, and can differ from it.
+        engine. The rules decide, as SQL; without `exact` the network may answer differently.
         """
         self._check_fitted()
         return predict_into(self.rules_, X, out, name=name)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, in the order of `classes_`.
+        """Return the probability of each class, in the order of `classes_`.
 
-        With `exact`, the class that the rules decide for has the confidence of the cube that decides (Wilson's lower
-        bound of how often it was right), and the others share the rest: how far to trust it, not a calibrated chance.
+        With `exact`, the predicted class has the confidence of the deciding cube (the lower Wilson bound of the share
+        of rows on which it was right), and the other classes share the rest: a measure of trust, not calibrated.
         """
         if self._is_exact and not self.schema_.multilabel:
             return self._rules.confidence(self._packed(X))
         return self.read(X).probability
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """The share of rows that are classed right; a row that nobody decides is not."""
+        """Return the accuracy; a row that no class decides counts as wrong."""
         if is_lake(X):
             return score_in_engine(self, X, y)
         X, y = parted(X, y)
@@ -479,24 +490,22 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(weight[right].sum() / weight.sum())
 
-    def save(
-        self, folder: str | Path, result: Mapping[str, Any] | None = None, *, rules: RuleSet | None = None
-    ) -> Path:
+    def save(self, folder: str | Path, result: Any = None, *, rules: RuleSet | None = None) -> Path:
         """Write the model to a folder: `model.json`, `weights.safetensors` and, with `exact`, `certificate.json`.
 
-        No row of the data is kept, except in a `result` (see `logiclens.report.result_of`). `logiclens verify FOLDER`
-        checks the certificate. `rules` are those to keep where they are not `rules_`, such as stable ones.
+        No row of the data is stored, except in a `result` (see `logiclens.report.result_of`). `logiclens verify FOLDER`
+        checks the certificate. `rules` replace `rules_` in the folder; default: None.
         """
         self._check_fitted()
-        return save_classifier(self, folder, result, rules)
+        return classifier_files(self, result, rules).write(folder)
 
     @classmethod
     def load(cls, folder: str | Path) -> EntropyClassifier:
-        """A model from its folder: it predicts as it did, and explains rows that are given; none are kept."""
+        """Load a model from its folder. It predicts as before, and explains rows that are passed to it."""
         return load_classifier(cls, folder)
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn should know: gaps, text and several labels are fine."""
+        """Tell scikit-learn that missing values, text and several labels are allowed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = self.booleanise is not None
         tags.classifier_tags.multi_label = True
@@ -504,26 +513,26 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_rows_(self) -> int:
-        """How many rows the model was fitted on, with those set aside."""
+        """The number of rows given to `fit`, including held-out rows."""
         self._check_fitted()
         aside = 0 if self.set_aside_ is None else self.set_aside_.table.n_counted
         return self.table_.n_counted + aside
 
     @property
     def history_(self) -> History:
-        """The training history, epoch by epoch."""
+        """The training history per epoch."""
         self._check_fitted()
         if not hasattr(self, "train_result_"):
             raise LogicLensError("a loaded model keeps no training history: fit it to see one.")
         return self.train_result_.history
 
     def concepts(self, rows: Any) -> pd.DataFrame:
-        """Rows as the concepts that the network sees: raw columns cut, or concepts in the order of training."""
+        """Return rows as the concepts that the network sees: raw columns cut, or concepts in training order."""
         index = getattr(rows, "index", None)
         return as_frame(self._table(rows), index if isinstance(index, pd.Index) else None)
 
     def read(self, X: Any, y: Any = None) -> Reading:
-        """What the network says about rows, in full: outputs, answers and relevance. With labels, to be scored."""
+        """Return the network's outputs, answers and relevance on rows; with labels they can be scored."""
         table, exact = self._table(X, y), self._is_exact
         return read(self.network_, table.hard() if exact else table, self._answer, exact=exact)
 
@@ -535,13 +544,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = opened(rows, self.schema_.columns or self.schema_.names)
         if self.schema_.cutting is not None and not isinstance(rows, ConceptTable):
             if column_names(rows) is None:
-                # Among lists NumPy would make a text of every cell where one is a text.
+                # NumPy would turn every cell of a list into text if one is text.
                 rows = check_array(rows, dtype=None if hasattr(rows, "dtype") else object, ensure_all_finite=False)
             validate_data(self, as_named(rows), skip_check_array=True, reset=False)
         return self.schema_.table(rows, codes)
 
     def _packed(self, rows: Any) -> PackedRows:
-        """Rows as the Boolean concepts that the heads see, which is what the rules speak of."""
+        """Return rows as Boolean concepts, which the rules are made of."""
         table = self._table(rows)
         return PackedRows.of(table.boolean(), table.names)
 
@@ -562,23 +571,23 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def rules_(self) -> RuleSet:
-        """The formulas of all classes with what their concepts mean: they predict from a raw table, without a network.
+        """The formulas of all classes and the meaning of their concepts: they predict raw rows without a network.
 
-        With `exact` these are the model; else they are about it.
+        With `exact` the rules are the model; otherwise they explain it.
         """
         self._check_fitted()
         self._check_method()
         if not hasattr(self, "_rules"):
-            # Read off the network once; the next call finds them.
+            # Explained once; later calls reuse the rules.
             self._rules = self.explain().rules
         return self._rules
 
     @property
     def relevance_(self) -> pd.DataFrame:
-        """How much each class leans on each concept: 1 for what it leans on most, one row for each class.
+        """The relevance of each concept for each class: 1 for the most relevant one; one row per class.
 
-        Of a committee the mean of its members, with `exact` too: the compiled network leans alike on all concepts of
-        its formula. A loaded exact model has the compiled network alone.
+        For a committee it is the mean over its members, also with `exact`, because in a compiled network all concepts
+        of a formula are equally relevant. A loaded exact model has only the compiled network.
         """
         self._check_fitted()
         network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
@@ -589,14 +598,14 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def explain(
         self, X: Any = None, y: Any = None, *, exclusive: bool = True, stability: int | None = None
     ) -> Explanation:
-        """The formula of each class, and how it stands on the training rows, or on other rows.
+        """Return the formula of each class with its statistics on the training rows, or on other rows.
 
-        With `method="paper"` formulas are read off the network's answers on these rows; the labels `y` of other rows
-        are then needed with `score_against="labels"` only. With `exclusive=False` formulas spell out exclusive groups,
-        such as the categories of a column, instead of relying on them.
+        With `method="paper"` formulas are extracted from the network's answers on these rows; the labels `y` of other
+        rows are then needed only with `score_against="labels"`. With `exclusive=False` formulas spell out exclusive
+        groups, such as the categories of a column, instead of relying on them.
 
-        The explanation says how often each concept and cube is found on the bags of the committee; with `stability`,
-        on so many resamples of the rows instead.
+        The explanation says how often each concept and cube recurs on the bags of the committee, or, if `stability` is
+        a number, on that many resamples of the rows.
         """
         self._check_fitted()
         if X is None and not hasattr(self, "table_"):
@@ -620,7 +629,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 exclusive=exclusive,
             )
         for warning in caught:
-            # At the caller's line, not at this one.
+            # Warn at the caller's line.
             warnings.warn(warning.message, stacklevel=2)
         return self._resampled(self._labelled(explanation, notes=self._notes), stability)
 
@@ -629,22 +638,21 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise NotFittedError("method was changed after the model was fitted: call fit(X, y) again.")
 
     def _learned_explanation(self, table: ConceptTable, exclusive: bool = True) -> Explanation:
-        """The formulas that were searched, on some rows; of a loaded model those of its rules."""
+        """Return the formulas found by the search, measured on some rows; for a loaded model those of its rules."""
         if hasattr(self, "learned_"):
             formulas, choices = self.learned_.formulas, self.learned_.choices
         else:
             formulas, choices = self._rules.formulas, ()
-        answer: Answer = "threshold" if self.schema_.multilabel else "argmax"
-        explanation = explain_learned(self.network_, table, formulas, choices, answer=answer, exclusive=exclusive)
+        explanation = explain_learned(self._read_soft(table), formulas, choices, exclusive=exclusive)
         notes, known = (*self._notes, *table.group_warnings()), getattr(self, "_rules", None)
         explanation = self._labelled(explanation, notes=notes, stability=self._on_bags())
         if known is None or exclusive:
             return replace(explanation, model_rules=known)
-        # Formulas that are spelled out mean the same, so who decides stays the same.
+        # Formulas that are spelled out have the same meaning, so the order of the classes stays.
         return replace(explanation, order=known.order, otherwise=known.otherwise)
 
     def _on_bags(self) -> Stability | None:
-        """What recurs on the bags of the committee; of a loaded model what its rules know of it."""
+        """Return what recurs on the bags of the committee; for a loaded model what its rules store."""
         if not hasattr(self, "learned_"):
             return known_recurrence(self._rules) if hasattr(self, "_rules") else None
         names, choices = self.schema_.class_names, self.learned_.choices
@@ -659,11 +667,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return cuts_of(self.schema_.literals or self.schema_.names, self.schema_.predicates)
 
     def _resampled(self, explanation: Explanation, n_resamples: int | None) -> Explanation:
-        """An explanation that says what recurs on resamples in place of bags, where resamples are asked for."""
+        """Return the explanation with recurrence on resamples instead of bags, if a number is given."""
         if n_resamples is None:
             return explanation
         names, choices = self.schema_.class_names, self.learned_.choices if hasattr(self, "learned_") else ()
-        # Formulas that are spelled out hold cubes that were never searched.
+        # Formulas that are spelled out contain cubes that the search never saw.
         chosen = self.learned_.formulas if choices else explanation.formulas
         if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 2:
             raise LogicLensError(f"stability must be a number of resamples from 2 on, got {n_resamples!r}.")
@@ -674,21 +682,20 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = seed_of(self.random_state)
         runs = list(resampled_formulas(self, self.classes_, self.table_, int(n_resamples), seed, choices))
         found = selection_frequencies(names, runs, chosen=chosen, cuts=self._cuts)
-        # The rules keep what they know of the bags.
+        # The rules keep their recurrence on the bags.
         return replace(explanation, model_rules=explanation.rules, stability=found)
 
     def statistics(
         self, X: Any = None, y: Any = None, *, by: Any = None, per_file: bool = False, sample_weight: Any = None
     ) -> RuleStatistics:
-        """Support, coverage, confidence and lift of every rule, with intervals, on rows that chose nothing.
+        """Return support, coverage, confidence and lift of every rule, with intervals, on held-out rows.
 
-        These are the rows given, which must not be among those that the model was fitted on, or else the rows that
-        `set_aside` kept from training. `by` is a column: its name, or one value for each row given (to `fit`, for rows
-        set aside), which may be a column that the model does not know. The same is told for each value of it.
+        The rows are those passed, which must not be among the training rows, or by default those that `set_aside` held
+        out. `by` measures each value of a column separately: it is the name of the column, or one value for each row
+        passed (for held-out rows: for each row passed to `fit`). The model need not use that column.
 
-        For a table in an engine `y` is the name of its target, and dates are told apart by month. With `per_file` the
-        same is told for each file of a folder or a pattern: `statistics("lake/2027/*.parquet", "churned",
-        per_file=True)`.
+        For a table in an engine `y` is the name of its target, and dates are grouped by month. With `per_file` each
+        file of a folder or a pattern is measured: `statistics("lake/2027/*.parquet", "churned", per_file=True)`.
         """
         return statistics_of(self, X, y, by=by, per_file=per_file, sample_weight=sample_weight)
 
@@ -700,7 +707,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         notes = [f"{head.name}: {head.note}" for head in self.certificate_.heads if head.note]
         if not hasattr(self, "soft_network_"):
             notes.append("a model folder does not keep the soft network: gap() starts from the exact one.")
-        # A compiled head is its formula on every row; a trained one, of an older folder, where the groups hold.
+        # A compiled head equals its formula on every row; a trained one of an older folder only if the groups hold.
         beyond = "" if all(head.is_compiled for head in self.certificate_.heads) else " The certificate omits them."
         notes += [f"{sentence}{beyond}" for sentence in table.group_warnings()]
         return self._labelled(
@@ -713,15 +720,22 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def soft_agreement(self, rows: Any) -> float | None:
-        """The share of rows on which the rules predict what the soft network did; None where that is not kept."""
+        """Return the share of rows on which the rules predict as the soft network did; None if it is not kept."""
         if not self._is_exact or not hasattr(self, "soft_network_"):
             return None
         table = rows if isinstance(rows, ConceptTable) else self._table(rows)
-        reading = read(self.soft_network_, table, "threshold" if self.schema_.multilabel else "argmax")
-        return self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), reading)
+        return self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), self._read_soft(table))
+
+    def _read_soft(self, table: ConceptTable) -> Reading:
+        """Return what the trained network says about rows. For the training rows `fit` has computed it already."""
+        network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
+        known: Reading | None = getattr(self, "_reading", None)
+        if known is not None and known.table is table and known.network is network:
+            return known
+        return read(network, table, "threshold" if self.schema_.multilabel else "argmax")
 
     def _agreement(self, rules: RuleSet, packed: PackedRows, reading: Reading) -> float:
-        """The share of rows on which rules decide as the committee does."""
+        """Return the share of rows on which rules decide as the committee does."""
         if self.schema_.multilabel:
             agree = (reading.yes == rules.fires(packed)).mean(axis=1)
         else:
@@ -731,13 +745,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def explain_local(
         self, X: Any, explanation: Explanation | None = None, *, target: str | int | None = None
     ) -> tuple[LocalExplanation, ...]:
-        """For each row the concepts that made its class, reduced to a shortest reason in the class formula.
+        """Return for each row the concepts that led to its class, reduced to a shortest reason in the class formula.
 
-        The class is the predicted one, or `target` ("why not ICU?"). The formulas are those of `explain()`, or of
-        an explanation that is already at hand. A single row may be a Series.
+        The class is the predicted one, or `target` ("why not ICU?"). The formulas are those of `explanation`; default:
+        `explain()`. A single row may be a Series.
         """
         if getattr(X, "ndim", 2) == 1 and hasattr(X, "to_frame"):
-            # A Series of one row has one type for all columns; each finds its own again.
+            # A Series has one dtype for all cells; infer that of each column again.
             X = X.to_frame().T.infer_objects()
         reading = self.read(X)
         known = explanation or (self.explain() if hasattr(self, "table_") else self.explain(X))
@@ -751,15 +765,15 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tuple(replace(row, by_default=bool(n == 0)) for row, n in zip(local, fired, strict=True))
 
     def why(self, row: Any) -> Why:
-        """Which rule decides on one raw row, which fire, and what each other one lacks: the reason codes.
+        """Return the reason codes of one raw row: which rule decides, which fire, and what each other one lacks.
 
         `row` is a dictionary from column to value, a Series, or a table with one row. With `exact` the rules are the
-        model; else they are about it, and `explain_local` tells what the network itself leaned on.
+        model; otherwise `explain_local` says which concepts the network itself used.
         """
         return self.rules_.why(row)
 
     def _labelled(self, explanation: Explanation, **more: Any) -> Explanation:
-        """An explanation that knows the labels and what the concepts mean."""
+        """Return the explanation with the labels and the meaning of the concepts."""
         return replace(
             explanation,
             labels=() if self.schema_.multilabel else tuple(self.classes_.tolist()),
@@ -770,7 +784,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _notes(self) -> tuple[str, ...]:
-        # A loaded model was not trained here.
+        # A loaded model has no training notes.
         notes = list(self.train_result_.notes) if hasattr(self, "train_result_") else []
         choices, names = self.learned_.choices if hasattr(self, "learned_") else (), self.schema_.class_names
         notes += [f"{names[choice.klass]}: {choice.note}" for choice in choices if choice.note]
@@ -784,9 +798,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tuple(notes)
 
     def plot_relevance(self, target: Any = None, *, axes: Axes | None = None) -> Axes:
-        """How much the network leans on each concept, class under class, or for the class `target` only.
+        """Plot the relevance of concepts for each class, or for the class `target` only.
 
-        Drawn on `axes`, or on those of a new figure, which are returned; see `Explanation.plot_relevance`.
+        Draw on `axes`, or on those of a new figure, and return them; see `Explanation.plot_relevance`.
         """
         require_matplotlib()
         known = self.rules_
@@ -799,7 +813,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return plot_relevance(relevance, {rule.name: rule.formula.concepts for rule in known.rules}, axes)
 
     def plot_history(self, *, axes: Axes | None = None) -> Axes:
-        """Loss and accuracy epoch by epoch, with the epoch that was kept; drawn on `axes` or a new figure's."""
+        """Plot loss and accuracy per epoch, with the epoch that was kept, on `axes` or a new figure."""
         return plot_history(self.history_, axes)
 
     def plot_pareto(
@@ -811,9 +825,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         score: Literal["f1", "accuracy"] = "f1",
         axes: Axes | None = None,
     ) -> Axes:
-        """What score each number of literals would buy, with the formulas chosen ringed; see `Explanation.plot_pareto`.
+        """Plot the score for each number of literals and mark the chosen formulas; see `Explanation.plot_pareto`.
 
-        Scored on the rows `X` and their labels `y`, or, which is flattering, on those that the model was fitted on.
+        Scores are measured on the rows `X` with labels `y`, or by default, which is optimistic, on the training rows.
         """
         require_matplotlib()
         if hasattr(self, "table_"):
@@ -821,22 +835,22 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.explain(X, y).plot_pareto(target=target, score=score, axes=axes)
 
     def _repr_html_inner(self) -> str:
-        """What a notebook shows: scikit-learn's diagram before `fit`, the rules after it."""
+        """Return what a notebook shows: scikit-learn's diagram before `fit`, the rules after it."""
         if not hasattr(self, "network_"):
             return str(super()._repr_html_inner())
         with warnings.catch_warnings():
-            # Who asks for the rules is warned, then or later: a look keeps nothing.
+            # Rendering neither warns nor caches; `explain()` does both.
             warnings.simplefilter("ignore")
             try:
                 known = self._rules if hasattr(self, "_rules") else self.explain().rules
                 rules: RuleSet | None = known
                 facts = _facts(self, known)
-            except Exception as error:  # Settings may have been changed since: a look at the model says so.
+            except Exception as error:  # Settings may have changed since `fit`: show the error.
                 rules, facts = None, [f"The rules cannot be shown: {error}"]
         return model_html(type(self).__name__, _changed_settings(self), rules, facts)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """The same for notebooks, which ask here first; `sklearn.set_config(display="text")` leaves the HTML out."""
+        """Return text and HTML for a notebook; `sklearn.set_config(display="text")` leaves the HTML out."""
         shown = {"text/plain": repr(self)}
         return {**shown, "text/html": self._repr_html_()} if hasattr(self, "_repr_html_") else shown
 
@@ -845,7 +859,7 @@ def _one_of(y: Any, target: str | None) -> Any:
     if y is not None and target is not None:
         raise LogicLensError("y and target are two names of one thing: pass one of them.")
     if y is None and target is None:
-        # scikit-learn's words.
+        # scikit-learn's tests expect these words.
         raise LogicLensError("requires y to be passed, but the target y is None: pass labels, or target='column'.")
     return target if y is None else y
 

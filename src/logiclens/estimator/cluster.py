@@ -1,4 +1,4 @@
-"""A Dask cluster that fits models and runs jobs: found by its address, checked, and asked what became of a job."""
+"""A Dask cluster that fits models and runs jobs: connect to it, check its workers, report lost jobs."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from logiclens import __version__
 from logiclens.errors import LogicLensError, require_extra
 
 PATIENCE = 20.0
-"""Seconds to wait for a scheduler, and then for its first worker."""
+"""Seconds to wait for a scheduler and for its first worker."""
 
 
 DIED = ("failed", "each worker that was given it died; Dask gives up after a few")
-"""The answer of a job that was given up."""
+"""The answer of a job that the scheduler gave up."""
 
 
 def reporting(backend: Any) -> Any:
-    """The Dask backend of joblib, telling of jobs that the scheduler gave up: joblib's own would wait for ever.
+    """Return joblib's Dask backend, extended: joblib's own waits forever for jobs that the scheduler gave up.
 
-    Jobs have the arguments `(work, place, job)`; one that was given up is answered as failed.
+    Jobs have the arguments `(work, place, job)`; a lost job is answered as failed.
     """
 
     class Reporting(type(backend)):  # type: ignore[misc]
         def effective_n_jobs(self, n_jobs: int) -> int:
-            # With one, joblib would do the jobs here and not there; and others may join later.
+            # With one worker joblib would run the jobs in this process; more workers may join later.
             return max(2, int(super().effective_n_jobs(n_jobs)))
 
         def submit(self, func: Any, callback: Any = None) -> Any:
@@ -46,7 +46,7 @@ def reporting(backend: Any) -> Any:
 
 
 def words(error: BaseException) -> str:
-    """What Dask says in a paragraph."""
+    """Return a message of Dask as one line."""
     match type(error).__name__:
         case "KilledWorker":
             return DIED[1]
@@ -58,10 +58,10 @@ def words(error: BaseException) -> str:
 
 @contextmanager
 def dask_cluster(address: str | None) -> Iterator[None]:
-    """Let the workers of a Dask scheduler do the jobs inside."""
+    """Return a context in which joblib's jobs run on the workers of a Dask scheduler."""
     with require_extra("distributed", "--backend dask"):
         from distributed import Client
-    # What goes wrong is told in a sentence of ours.
+    # Errors become one sentence.
     for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     if not address:
@@ -85,7 +85,7 @@ def dask_cluster(address: str | None) -> Iterator[None]:
 
 
 def _check_workers(client: Any) -> None:
-    """Refuse workers of another version: their results would stand among ours."""
+    """Refuse workers with another version, because their results would be mixed with ours."""
     try:
         versions = set(client.run(_version).values())
     except Exception as error:

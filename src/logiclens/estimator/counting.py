@@ -1,8 +1,8 @@
-"""Rows that are counted before they are split: the same whether they are in memory or in an engine.
+"""Rows that are counted before they are split, in memory or in an engine alike.
 
-Cuts are found from tallies of all rows, which is one look at each column; the rows are counted as concepts, and the
-counted rows are split in an order of their own. Cuts have then seen the rows that are set aside, but no more of them
-than how often each value goes with each class.
+Cuts are found by counting how often each value of a column occurs with each class, with one query per column. The rows
+are then counted as concepts, and the counted rows are split in an order of their own. So cuts depend on the held-out
+rows too, but only through these counts.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
 from logiclens.words import percent
 
 SAMPLE = 50_000
-"""The rows, about, that concepts are chosen on."""
+"""The approximate number of rows on which concepts are chosen."""
 RESAMPLES = 10
-"""How often these are drawn again, to see which concepts recur."""
+"""The number of resamples of these rows, to see which concepts recur."""
 
 
 @dataclass(frozen=True, eq=False)
 class Within:
-    """Counted rows that are within the budget, the cutting of their concepts, and what was done to get there.
+    """Counted rows within the budget, how their concepts are cut, and notes about what was left out.
 
-    `seen` are those of them that concepts were chosen on, where these had to be chosen.
+    `seen` are the rows on which concepts were chosen, if they had to be chosen.
     """
 
     counted: CountedRows
@@ -61,10 +61,10 @@ def within_budget(
     recurring: Callable[[CountedRows], Mapping[str, float]],
     seed: int,
 ) -> Within:
-    """Count all rows of a table; with fewer concepts where their distinct rows would be more than the budget.
+    """Count all rows of a table, with fewer concepts if there would be more distinct rows than the budget.
 
-    `recurring` tells from counted rows of a sample how often each concept is chosen on resamples of it; the sample is
-    at most the share `most` of the rows.
+    `recurring` returns how often each concept is chosen on resamples of counted rows of a sample; the sample is at
+    most the share `most` of the rows.
     """
     try:
         return Within(count_rows(table, cutting, target, classes, at_most=budget), cutting)
@@ -74,7 +74,7 @@ def within_budget(
     frequency = recurring(looked_at)
     places = {name: place for place, name in enumerate(cutting.names)}
     chosen = sorted((name for name in places if frequency.get(name, 0) > 0), key=lambda name: -frequency[name])
-    # A network that leans on nothing still needs something to look at.
+    # A network needs at least one input.
     kept = chosen or list(places)[:1]
     while True:
         names = tuple(sorted(kept, key=places.__getitem__))
@@ -95,7 +95,7 @@ def within_budget(
 
 
 def _sampled(table: Any, most: float, seed: int) -> Any:
-    """A share of the rows, each with what it counts for; not every engine takes a seed."""
+    """Return a share of the rows with their weights; not every engine accepts a seed."""
     import ibis.expr.operations as ops
     from ibis.common.exceptions import IbisError
 
@@ -111,7 +111,7 @@ def _sampled(table: Any, most: float, seed: int) -> Any:
 
 
 def only(cutting: Cutting, names: Sequence[str]) -> Cutting:
-    """A cutting with some of its concepts."""
+    """Return a cutting with some of its concepts only."""
     predicates = {name: cutting.predicates[name] for name in names if name in cutting.predicates}
     memberships = {name: cutting.memberships[name] for name in names if name in cutting.memberships}
     columns = {cutting.column_of(name) for name in names}
@@ -121,7 +121,7 @@ def only(cutting: Cutting, names: Sequence[str]) -> Cutting:
 
 
 ALMOST_ALL = 0.999
-"""The most of what no choice has seen that is set aside."""
+"""The largest share of the rows not used for choosing that is held out."""
 
 
 def prepare_in_engine(
@@ -138,7 +138,7 @@ def prepare_in_engine(
     """Count a table of Ibis, as `prepare_counted` counts rows in memory.
 
     With more than `budget` distinct rows, concepts are chosen on a sample by `recurring`: how often each is chosen on
-    resamples of a table.
+    resamples.
     """
     if not isinstance(target, str):
         raise LogicLensError("a table in an engine needs the name of its target: fit(table, target=...).")
@@ -188,7 +188,7 @@ def prepare_counted(
     positional: bool = False,
     committee: int | None = 0,
 ) -> Prepared:
-    """Find cuts on all rows in memory, count these, and split what was counted."""
+    """Find cuts on all rows in memory, count the rows, and split the counted rows."""
     cuts = countable(booleaniser)
     if known.codes.ndim == 2:
         raise LogicLensError('cuts_on="all" counts rows of one class each: several labels need cuts_on="train".')
@@ -206,7 +206,7 @@ def prepare_counted(
 
 
 def countable(booleaniser: Booleaniser | None) -> Booleaniser:
-    """What cuts columns into Boolean concepts; anything else cannot be counted and is refused."""
+    """Return the booleaniser. Refuse one whose concepts are not Boolean, because such rows cannot be counted."""
     if booleaniser is None:
         raise LogicLensError("rows are counted as concepts, which raw columns have to be cut into: set booleanise.")
     given = booleaniser.cuts.values() if isinstance(booleaniser.cuts, Mapping) else [booleaniser.cuts]
@@ -227,10 +227,10 @@ def split_counted(
     seen: CountedRows | None = None,
     committee: int | None = 0,
 ) -> Prepared:
-    """Rows that train, that choose and that are set aside, in an order that depends on what was counted alone.
+    """Split counted rows into training, validation and held-out rows; the split depends only on the counts.
 
-    Rows that were `seen` when concepts were chosen are not set aside. For a committee, the rows that train are split
-    in groups.
+    Rows that were `seen` when concepts were chosen are not held out. For a committee, the training rows are split
+    into groups.
     """
     everything, keys = _as_table(counted, fitted.groups_, known)
     codes, weight = np.asarray(everything.labels), everything.weight
@@ -264,7 +264,7 @@ def split_counted(
 
 
 def _among(counted: CountedRows, some: CountedRows) -> NDArray[np.float64]:
-    """The counts of some of the counted rows, in the places that these have among all."""
+    """Return the counts of some of the counted rows, at the positions these have among all."""
     places = {key.tobytes(): place for place, key in enumerate(counted.keys)}
     counts = np.zeros_like(counted.counts)
     counts[[places[key.tobytes()] for key in some.keys]] = some.counts
@@ -272,7 +272,7 @@ def _among(counted: CountedRows, some: CountedRows) -> NDArray[np.float64]:
 
 
 def _as_table(counted: CountedRows, groups: Groups, known: Labels) -> tuple[ConceptTable, NDArray[np.int64]]:
-    """Counted rows as rows of one class each with their weight, and the packed concepts of each."""
+    """Return counted rows as rows of one class each with their weight, and the packed concepts of each."""
     place, codes = np.nonzero(counted.counts)
     weight = counted.counts[place, codes]
     bits = counted.bits()[place]

@@ -1,4 +1,4 @@
-"""Cross-validation with the paper's six metrics, cuts and rules fitted on the training part of each fold."""
+"""Cross-validation with the paper's six metrics; cuts and rules are fitted on the training part of each fold."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Scores:
 
 
 def fires(formulas: Sequence[DNF | Complement], rows: PackedRows) -> NDArray[np.bool_]:
-    """On which row which formula holds."""
+    """Return on which row which formula holds, `[rows, formulas]`."""
     columns = [formula.evaluate(rows) for formula in formulas]
     return np.stack(columns, axis=1)
 
 
 def score_formulas(formulas: Sequence[DNF | Complement], reading: Reading) -> Scores:
-    """How true formulas are on the rows of a reading: against its labels and against the network."""
+    """Score formulas on the rows of a reading, against the labels and against the network."""
     fired = fires(formulas, PackedRows.of(reading.bits, reading.table.names))
     rows = ScoredRows(formulas, fired, reading.targets(), reading.yes, reading.table.weight)
     return Scores({metric.key: metric.score(rows) for metric in METRICS if metric.score is not None})
@@ -58,9 +58,9 @@ def score_formulas(formulas: Sequence[DNF | Complement], reading: Reading) -> Sc
 def fit_together(
     models: Sequence[EntropyClassifier], tables: Sequence[tuple[Any, Any]], held_out: Sequence[tuple[Any, Any] | None]
 ) -> None:
-    """Fit each model to its own rows and labels, with its own rows that choose the epoch; see `EntropyClassifier.fit`.
+    """Fit each model to its own rows and labels, with its own validation rows; see `EntropyClassifier.fit`.
 
-    What each becomes does not depend on the others, so folds, seeds and settings can be fitted in one call.
+    The models do not influence each other, so folds, seeds and settings can be fitted in one call.
     """
     begun = [
         model._begin(rows, labels, None, held)
@@ -72,7 +72,7 @@ def fit_together(
 
 @dataclass(frozen=True, eq=False)
 class FoldResult:
-    """One fold: the fitted model, its explanation, the unseen raw rows, and the metrics on them."""
+    """One fold: the fitted model, its explanation, the raw test rows, and the metrics on them."""
 
     model: EntropyClassifier
     explanation: Explanation
@@ -85,7 +85,7 @@ class FoldResult:
 
     @property
     def soft_agreement(self) -> float:
-        """Where the network was made exact, the share of unseen rows that it classes as the soft network did."""
+        """For an exact model, the share of test rows that it classifies as the soft network did; otherwise NaN."""
         agreement = self.model.soft_agreement(self.test) if self.model.exact else None
         return float("nan") if agreement is None else agreement
 
@@ -112,13 +112,13 @@ class MetricOverFolds:
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """The folds, and the one metric that only all of them together have."""
+    """All folds, and the consistency between them."""
 
     folds: tuple[FoldResult, ...]
     consistency: Consistency
 
     def metrics(self) -> tuple[MetricOverFolds, ...]:
-        """The metrics of the list that folds have, then the time and what only all folds together have."""
+        """Return the metrics of the list that folds have, then the time and what only all folds together have."""
         found = [_over_folds("model_accuracy", [fold.model_accuracy for fold in self.folds])]
         for key in self.folds[0].scores.values:
             found.append(_over_folds(key, [fold.scores.values[key] for fold in self.folds]))
@@ -145,10 +145,10 @@ def cross_validate(
     seed: int = 42,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[FoldResult]:
-    """One result a fold. Validation and test rows reach neither cuts nor weights.
+    """Yield one result per fold. Neither cuts nor weights depend on validation and test rows.
 
-    The networks of all folds are trained in one pass. The time of a fold is its share of cutting and training plus that
-    of extracting the formulas.
+    The networks of all folds are trained in one pass. The time of a fold is its share of the time for cutting and
+    training, plus the time for extracting its formulas.
     """
     parts = list(folds(labels, n_folds, seed=seed))
     models: list[EntropyClassifier] = [clone(estimator) for _ in parts]
@@ -170,7 +170,7 @@ def cross_validate(
             explanation,
             test,
             labels[fold.test],
-            accuracy(labels[fold.test], model.predict(test)),
+            accuracy(labels[fold.test], model.predict(test) if model.exact else model._answers_of(reading)),
             score_formulas(explanation.formulas, reading),
             seconds,
             {concept: predicate.column for concept, predicate in model.schema_.predicates.items()},
@@ -178,7 +178,7 @@ def cross_validate(
 
 
 def summarise(results: list[FoldResult]) -> CrossValidation:
-    """All folds together. Cuts differ between folds, so consistency compares the raw columns that formulas use."""
+    """Summarise all folds. Cuts differ between folds, so consistency compares the raw columns that formulas use."""
     column_of = {concept: column for fold in results for concept, column in fold.column_of.items()}
     runs = [fold.explanation.formulas for fold in results]
     return CrossValidation(tuple(results), consistency(runs, column_of))

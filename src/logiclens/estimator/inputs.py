@@ -1,4 +1,4 @@
-"""The inputs of `fit` and `predict`, validated: tables, labels, weights, a teacher; and the schema of the concepts."""
+"""Validation of what `fit` and `predict` are given: tables, labels, a teacher; and the schema of the concepts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from logiclens.train.committee import GroupedRows
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Labels as class numbers (or a 0/1 matrix), the classes behind the numbers, and their names."""
+    """Labels as class numbers (or a 0/1 matrix), the classes they stand for, and their names."""
 
     codes: NDArray[Any]
     classes: NDArray[Any]
@@ -34,13 +34,13 @@ class Labels:
 
 
 def known_labels(labels: Any, weight: NDArray[np.float64]) -> Labels:
-    """The labels of the training rows; classes are those of rows that weigh something."""
+    """Return the labels of the training rows; the classes are those of rows with a positive weight."""
     y = _checked_labels(labels, len(weight))
     if y.ndim == 2:
         names = tuple(str(c) for c in getattr(labels, "columns", range(y.shape[1])))
         return Labels(y, np.arange(y.shape[1]), names)
     classes = np.unique(y[weight > 0])
-    # A label of rows that weigh nothing gets any code.
+    # A label that only rows of weight 0 have gets an arbitrary code.
     codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     if len(classes) == 1:
         raise LogicLensError(f"all rows have one class, {classes.tolist()[0]!r}: at least two classes are needed.")
@@ -48,7 +48,7 @@ def known_labels(labels: Any, weight: NDArray[np.float64]) -> Labels:
 
 
 def bare_predicates(concepts: Any) -> dict[str, Predicate]:
-    """What concepts mean that are Boolean columns themselves; others are true from 0.5 on, which needs no word."""
+    """Return the meaning of concepts that are Boolean columns; others are true from 0.5 on and need no entry."""
     if not isinstance(concepts, pd.DataFrame):
         return {}
     return {
@@ -59,7 +59,7 @@ def bare_predicates(concepts: Any) -> dict[str, Predicate]:
 
 
 def _checked_labels(labels: Any, n_rows: int) -> NDArray[Any]:
-    """Labels as an array: one for each row, none missing, all of one kind."""
+    """Return labels as an array after checking: one for each row, none missing, all of one kind."""
     try:
         y = as_array(labels)
     except ValueError:
@@ -71,7 +71,7 @@ def _checked_labels(labels: Any, n_rows: int) -> NDArray[Any]:
     if y.ndim not in (1, 2) or len(y) != n_rows:
         raise LogicLensError(f"labels must have one entry for each of the {n_rows} rows, got shape {y.shape}.")
     if y.dtype.kind == "f" and np.isfinite(y).all() and not (y == np.round(y)).all():
-        # The first words are scikit-learn's.
+        # scikit-learn's tests expect the first words.
         raise LogicLensError(
             "Unknown label type: continuous. Labels must be classes, these are numbers with decimals: cut them first."
         )
@@ -85,7 +85,7 @@ def _checked_labels(labels: Any, n_rows: int) -> NDArray[Any]:
 
 
 def class_codes(labels: Any, multilabel: bool, classes: NDArray[Any]) -> NDArray[Any]:
-    """Labels as the class numbers of a fitted estimator."""
+    """Return labels as the class numbers of a fitted estimator."""
     y = _checked_labels(labels, len(as_array(labels)))
     if multilabel:
         return y
@@ -96,7 +96,7 @@ def class_codes(labels: Any, multilabel: bool, classes: NDArray[Any]) -> NDArray
 
 
 def matched_columns(concepts: Any, names: tuple[str, ...]) -> Any:
-    """The columns of a frame by the names the network was trained on; a matrix by position, of the right width."""
+    """Return the columns of a frame by the names of training; those of a matrix by position."""
     if isinstance(concepts, ConceptTable):
         concepts = pd.DataFrame(concepts.values, columns=list(concepts.names))
     if hasattr(concepts, "columns"):
@@ -112,7 +112,7 @@ def matched_columns(concepts: Any, names: tuple[str, ...]) -> Any:
 
 
 def listed_class_weight(class_weight: Any, classes: NDArray[Any]) -> Any:
-    """scikit-learn's dictionary from class to weight as one number per class; classes not named weigh 1."""
+    """Return a dictionary from class to weight as one number per class; classes not named weigh 1."""
     if not isinstance(class_weight, Mapping):
         return class_weight
     unknown = [label for label in class_weight if label not in classes.tolist()]
@@ -122,7 +122,7 @@ def listed_class_weight(class_weight: Any, classes: NDArray[Any]) -> Any:
 
 
 def seed_of(random_state: Any) -> int:
-    """A seed: the number given, or a fresh one for None."""
+    """Return the random seed: the number given, or a new one for None."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if not isinstance(random_state, Integral) or not 0 <= int(random_state) < 2**32:
@@ -135,10 +135,10 @@ CutsOn: TypeAlias = Literal["train", "all"]
 
 @dataclass(frozen=True)
 class Schema:
-    """What a trained network knows of its rows: concepts and their groups, classes, and how raw columns are cut.
+    """The schema of the rows of a network: concepts and their groups, classes, and how raw columns are cut.
 
-    `columns` are the raw columns in the order of training, `positional` says that they had no names of their own;
-    `cutting` is None where the columns are concepts.
+    `columns` are the raw columns in the order of training, `positional` says that they had no names; `cutting` is None
+    if the columns are concepts.
     """
 
     names: tuple[str, ...]
@@ -152,17 +152,17 @@ class Schema:
 
     @property
     def literals(self) -> tuple[str, ...] | None:
-        """The concepts that rules may name; None where these are all."""
+        """The concepts that rules may use; None if all."""
         return None if self.cutting is None else self.cutting.literals
 
     def named(self, columns: Sequence[Column]) -> Sequence[Column]:
-        """Columns under the names of training; by position where these had none, as in scikit-learn."""
+        """Return columns under the names of training; by position if these had none, as in scikit-learn."""
         if not self.positional:
             return columns
         return [replace(column, name=name) for column, name in zip(columns, self.columns, strict=True)]
 
     def table(self, rows: Any, codes: Any = None) -> ConceptTable:
-        """Other rows as the concepts that the network was trained on."""
+        """Return rows as the concepts that the network was trained on."""
         if self.cutting is not None and not isinstance(rows, ConceptTable):
             rows = self.cutting.values(self.named(columns_of(rows, self.columns)))
         else:
@@ -175,7 +175,7 @@ class Schema:
 
 @dataclass(frozen=True, eq=False)
 class SetAside:
-    """Distinct rows that neither train nor choose anything: as concepts and raw columns, and where they stand."""
+    """Distinct held-out rows, as concepts and as raw columns, and their positions in the table."""
 
     table: ConceptTable
     columns: tuple[Column, ...] = field(repr=False)
@@ -183,11 +183,11 @@ class SetAside:
 
     @property
     def places(self) -> NDArray[np.intp]:
-        """The places of all copies in the table that was given."""
+        """The positions of all held-out rows in the table given to `fit`."""
         return self.copies.places
 
     def column(self, name: str) -> NDArray[np.object_]:
-        """The values of a raw column, None where missing."""
+        """Return the values of a raw column, None for missing ones."""
         for column in self.columns:
             if column.name == name:
                 gone = column.missing.tolist()
@@ -199,10 +199,10 @@ class SetAside:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The distinct rows as concepts, the parts of them that train and that choose, and what is set aside.
+    """The distinct rows as concepts, split into training, validation and held-out rows.
 
-    `grouped` are the rows in groups, for a committee; None where one network is trained. `taught` are the probabilities
-    that another teacher gives them, `taught_aside` those of the rows set aside.
+    `grouped` are the rows in groups for a committee; None for a single network. `taught` are the probabilities that
+    another teacher gives the rows, `taught_aside` those of the held-out rows.
     """
 
     table: ConceptTable
@@ -218,7 +218,7 @@ class Prepared:
 
 
 def about(predicates: Mapping[str, Predicate]) -> dict[str, tuple[str, str, object]]:
-    """What each concept is about: its column and how it is compared; of thresholds not which one."""
+    """Return for each concept its column, its operator and its value; None in place of a threshold."""
     return {
         name: (meant.column, meant.operator, None if meant.operator in (">=", ">", "<", "<=") else meant.value)
         for name, meant in predicates.items()
@@ -227,13 +227,13 @@ def about(predicates: Mapping[str, Predicate]) -> dict[str, tuple[str, str, obje
 
 @dataclass(frozen=True, eq=False)
 class RecordedAnswers:
-    """Answers that were written down beside the rows, such as a column of a table, in place of a model.
+    """Recorded answers of a model, such as a column of a table, used as a teacher in its place.
 
     Args:
-        answers: one for each row, in the order of the table that is fitted: labels, or probabilities of `positive`.
-        classes: the classes of the target.
-        positive: the class that numbers are the probability of; None where answers are labels.
-        name: what the answers are called.
+        answers: one for each row, in the order of the table given to `fit`: labels, or probabilities of `positive`.
+        classes_: the classes of the target.
+        positive: the class whose probability the numbers are. Default: None, the answers are labels.
+        name: the name of the answers in messages. Default: "recorded answers".
     """
 
     answers: NDArray[Any]
@@ -242,7 +242,7 @@ class RecordedAnswers:
     name: str = "recorded answers"
 
     def predict_proba(self, rows: Any) -> NDArray[np.float64]:
-        """The probability of each class on each row."""
+        """Return the probability of each class on each row."""
         if len(rows) != len(self.answers):
             raise LogicLensError(f"there are {len(self.answers)} recorded answers for {len(rows)} rows.")
         if self.positive is None:
@@ -255,7 +255,7 @@ class RecordedAnswers:
 
 
 def teacher_name(teacher: Any) -> str:
-    """What to call a teacher."""
+    """Return the name of a teacher for messages."""
     if isinstance(teacher, RecordedAnswers):
         return teacher.name
     inner = getattr(teacher, "estimator", teacher) if type(teacher).__name__ == "FrozenEstimator" else teacher
@@ -263,7 +263,7 @@ def teacher_name(teacher: Any) -> str:
 
 
 def answers_of(teacher: Any, rows: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """The probability that a fitted model gives each class on each raw row, in the order of `classes`."""
+    """Return the probability that a fitted model gives each class on each raw row, in the order of `classes`."""
     name = teacher_name(teacher)
     if hasattr(teacher, "predict_proba"):
         probability = np.asarray(teacher.predict_proba(rows))
@@ -285,7 +285,7 @@ def answers_of(teacher: Any, rows: Any, classes: NDArray[Any]) -> NDArray[np.flo
 def _classes_of(teacher: Any, classes: NDArray[Any], n_columns: int) -> list[Any]:
     if hasattr(teacher, "classes_"):
         return list(np.asarray(teacher.classes_).tolist())
-    # A model that does not name its classes has those of the target, if their number is the same.
+    # A model without `classes_` has those of the target, if their number is the same.
     return classes.tolist() if n_columns == len(classes) else list(range(n_columns))
 
 
@@ -297,7 +297,7 @@ def _check_classes(known: Sequence[Any], classes: NDArray[Any], name: str) -> No
 
 
 def _as_probabilities(answers: NDArray[Any], classes: NDArray[Any], name: str) -> NDArray[np.float64]:
-    """Labels as probabilities of 0 and 1."""
+    """Return labels as probabilities of 0 and 1."""
     _check_classes(np.unique(answers).tolist(), classes, name)
     return np.asarray(answers[:, None] == classes[None], dtype=np.float64)
 

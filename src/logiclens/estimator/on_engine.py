@@ -1,4 +1,4 @@
-"""What a fitted classifier says of tables in an engine: counted there, or answered there, never collected."""
+"""A fitted classifier on tables in an engine: rows are counted or answered there and never collected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.engine.count import classes_of, count_groups, period
 from logiclens.engine.failures import failed
 from logiclens.engine.lake import FILE, files_of, in_engine, short_names
-from logiclens.engine.query import fetched, fitted, is_engine_table, kind_of
+from logiclens.engine.query import fetched, fitted, kind_of
 from logiclens.errors import LogicLensError
 from logiclens.export.sql import to_sql
 from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE
@@ -24,6 +24,7 @@ from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
 from logiclens.metrics.rule_statistics import MAX_SUBGROUPS, RuleStatistics, rule_statistics
 from logiclens.storage import replacing
+from logiclens.tables.formats import is_engine_table
 
 if TYPE_CHECKING:
     from logiclens.estimator.classifier import EntropyClassifier
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CountedLake:
-    """Distinct rows of concepts with one class each: how many rows of the table each stands for, and their subgroup."""
+    """Distinct rows of concepts with one class each, the number of table rows each stands for, and their subgroup."""
 
     names: tuple[str, ...]
     bits: NDArray[np.bool_]
@@ -41,7 +42,7 @@ class CountedLake:
 
     @property
     def n_rows(self) -> int:
-        """The rows of the table."""
+        """The number of rows of the table."""
         return int(self.weight.sum())
 
 
@@ -53,9 +54,9 @@ def counted_lake(
     concepts: tuple[str, ...] | None = None,
     by: str | None = None,
 ) -> CountedLake:
-    """The rows of a table in an engine, counted; by class where a target is named, and for each value of `by`.
+    """Count the rows of a table in an engine, by class if a target is named, and for each value of `by`.
 
-    With `by=FILE` subgroups are files, by their short names.
+    With `by=FILE` the subgroups are the files, by their short names.
     """
     cutting = model.schema_.cutting
     if cutting is None:
@@ -83,7 +84,7 @@ def counted_lake(
 
 
 def _check_subgroups(table: Any, by: str) -> None:
-    """Refuse, before anything travels, what rows cannot be told apart by: what is not there, or has many values."""
+    """Refuse a column of subgroups that does not exist or has too many values, before any query."""
     if by == FILE and FILE not in table.columns:
         raise LogicLensError(
             "a table of Ibis has no files to tell apart: name the files instead, or a column with by='column'."
@@ -101,13 +102,13 @@ def _flat(counted: CountedRows) -> tuple[NDArray[np.bool_], NDArray[np.intp], ND
 
 
 def table_in_engine(model: EntropyClassifier, source: Any, target: Any) -> ConceptTable:
-    """The counted rows as a table of concepts, with the weight of each."""
+    """Return the counted rows as a table of concepts with weights."""
     lake = counted_lake(model, source, target)
     return concepts_of(model, lake, None if target is None else lake.codes)
 
 
 def concepts_of(model: EntropyClassifier, lake: CountedLake, codes: NDArray[np.intp] | None) -> ConceptTable:
-    """Counted rows of all concepts as the table that a network answers."""
+    """Return counted rows of all concepts as the input of the network."""
     schema = model.schema_
     groups, literals = schema.groups, schema.literals
     return ConceptTable(
@@ -116,7 +117,7 @@ def concepts_of(model: EntropyClassifier, lake: CountedLake, codes: NDArray[np.i
 
 
 def score_in_engine(model: Any, source: Any, target: Any) -> float:
-    """The share of the rows of a table that are classed right."""
+    """Return the accuracy on a table in an engine."""
     if not isinstance(target, str):
         raise LogicLensError("a table in an engine needs the name of its target: score(table, 'column').")
     table = table_in_engine(model, source, target)
@@ -125,7 +126,7 @@ def score_in_engine(model: Any, source: Any, target: Any) -> float:
 
 
 def statistics_in_engine(model: Any, source: Any, target: Any, by: Any, *, per_file: bool = False) -> RuleStatistics:
-    """The statistics of the rules on every row of a table: only the concepts that rules use are counted."""
+    """Return the statistics of the rules on a table in an engine; only concepts that the rules use are counted."""
     if not isinstance(target, str):
         raise LogicLensError("a table in an engine needs the name of its target: statistics(table, 'column').")
     if by is not None and not isinstance(by, str):
@@ -140,10 +141,10 @@ def statistics_in_engine(model: Any, source: Any, target: Any, by: Any, *, per_f
 def lake_statistics(
     rules: RuleSet, lake: CountedLake, labels: NDArray[Any], *, by: str | None, source: str
 ) -> RuleStatistics:
-    """The statistics of rules on counted rows."""
+    """Return the statistics of rules on counted rows."""
     rows, name = PackedRows.of(lake.bits, lake.names), "file" if by == FILE else by
     found = rule_statistics(rules, rows, labels, weight=lake.weight, by=lake.by, by_name=name, source=source)
-    # Those of the table, not the distinct ones.
+    # The rows of the table, not the distinct ones.
     return replace(found, n_rows=lake.n_rows)
 
 
@@ -155,10 +156,10 @@ def predict_into(
     name: str = "prediction",
     keep: Sequence[str] | None = None,
 ) -> Path | str:
-    """Write a table with one column more, what the rules say of each row, by the engine that holds it.
+    """Let the engine write a table with one more column, the answer of the rules for each row.
 
-    `out` is a Parquet file (a folder of them in Spark), or else the name of a new table in the engine. `keep` are the
-    columns of the table to write, all if not said.
+    `out` is a Parquet file (a folder of files with Spark), or the name of a new table in the engine. `keep` are the
+    columns of the table to write; default: all.
     """
     path = Path(out)
     if path.suffix == ".parquet" and not path.absolute().parent.is_dir():
@@ -200,7 +201,7 @@ def predict_into(
 
 
 def _check_free(path: Path, source: Any) -> None:
-    """Refuse to write over a folder, or over what is read."""
+    """Refuse to replace a folder or a file that is read."""
     if path.is_dir():
         raise LogicLensError(f"{path} is a folder already: give the answers another name.")
     if not is_engine_table(source) and path.resolve() in [Path(file).resolve() for file in files_of(source)]:

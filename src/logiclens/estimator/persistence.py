@@ -1,7 +1,7 @@
 """The model folder: `model.json`, `weights.safetensors`, for an exact model `certificate.json`, and `result.json`.
 
-The last is there where rows were set aside to measure on. `model.json` holds what the network was trained on in names
-and cuts, the rules and the settings; no row of the data is kept. A folder appears whole or not at all.
+`result.json` exists if rows were held out to measure on. `model.json` holds the names and cuts of the concepts, the
+rules and the settings; no row of the data is stored. A folder is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from safetensors.torch import save as safetensors_bytes
 
 from logiclens import __version__
+from logiclens.codec import to_plain
 from logiclens.concepts.booleaniser import Booleaniser, Cutting, Membership
 from logiclens.errors import LogicLensError
 from logiclens.estimator.inputs import Schema, listed_class_weight, teacher_name
 from logiclens.explain.certificate import Certificate, check_seal
+from logiclens.explain.reading import Reading
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.record import to_dict
@@ -40,7 +43,6 @@ from logiclens.storage import (
     read_json,
     replacing_folder,
     sealed,
-    sha256,
 )
 from logiclens.train.committee import Committee
 
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """What a model folder holds."""
+    """The content of a model folder."""
 
     network: EntropyNet | Committee
     schema: Schema
@@ -61,55 +63,67 @@ class StoredModel:
     metrics: Mapping[str, Any]
     data_sha256: str
     target: str | None = None
-    result: Mapping[str, Any] | None = None
+    result: Any = None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the table that the model takes."""
+        """The columns of the table that the model needs."""
         return self.schema.columns or self.schema.names
 
 
+@dataclass(frozen=True)
+class ModelFiles:
+    """The files of a model folder, by name, before they are written."""
+
+    contents: Mapping[str, bytes]
+
+    @property
+    def model_sha256(self) -> str:
+        """The hash of `model.json`, which result and certificate name."""
+        return hashlib.sha256(self.contents[MODEL]).hexdigest()
+
+    def write(self, folder: str | Path) -> Path:
+        """Write the folder. Replace an older model; refuse any other folder with files."""
+        target = check_model_target(folder)
+        try:
+            with replacing_folder(target) as new:
+                for name, content in self.contents.items():
+                    (new / name).write_bytes(content)
+        except OSError as error:
+            raise LogicLensError(f"the model cannot be written to {target} ({error.strerror or error}).") from None
+        return target
+
+
 def save(model: StoredModel, folder: str | Path, *, version: str) -> Path:
-    """Write a model folder. An older model in its place is replaced; any other folder with files is refused."""
-    target = check_model_target(folder)
-    try:
-        return _save(model, target, version)
-    except OSError as error:
-        raise LogicLensError(f"the model cannot be written to {target} ({error.strerror or error}).") from None
-    except SafetensorError as error:
-        # The same, as the library tells it that writes weights.
-        raise LogicLensError(f"the model cannot be written to {target} ({error}).") from None
+    """Write a model folder. Replace an older model; refuse any other folder with files."""
+    return files_of(model, version=version).write(folder)
 
 
-def _save(model: StoredModel, target: Path, version: str) -> Path:
-    with replacing_folder(target) as new:
-        state = {name: tensor.detach().cpu().contiguous() for name, tensor in model.network.state_dict().items()}
-        save_file(state, new / WEIGHTS)
-        # Private weights would be a surprise beside a readable model.json.
-        (new / WEIGHTS).chmod(0o644)
-        weights_sha256 = sha256(new / WEIGHTS)
-        content = {**_content(model, version), "weights_sha256": weights_sha256}
-        _write_json(new / MODEL, sealed(content))
-        if model.result is not None:
-            if model.result["rules"] != content["rules"]:
-                raise LogicLensError("the result is of other rules than the model: pass both or neither.")
-            result = {**model.result, "model_sha256": sha256(new / MODEL)}
-            _write_json(new / RESULT, sealed(result))
-        if model.certificate is not None:
-            _write_json(
-                new / CERTIFICATE,
-                model.certificate.as_dict(
-                    version=version,
-                    model_sha256=sha256(new / MODEL),
-                    weights_sha256=weights_sha256,
-                    rules=model.rules,
-                ),
+def files_of(model: StoredModel, *, version: str) -> ModelFiles:
+    """Return the files of a model folder as bytes."""
+    weights = safetensors_bytes(
+        {name: tensor.detach().cpu().contiguous() for name, tensor in model.network.state_dict().items()}
+    )
+    weights_sha256 = hashlib.sha256(weights).hexdigest()
+    content = {**_content(model, version), "weights_sha256": weights_sha256}
+    files = {WEIGHTS: weights, MODEL: _json_bytes(sealed(content))}
+    model_sha256 = hashlib.sha256(files[MODEL]).hexdigest()
+    if model.result is not None:
+        result = {**to_plain(model.result), "model_sha256": model_sha256}
+        if result["rules"] != content["rules"]:
+            raise LogicLensError("the result is of other rules than the model: pass both or neither.")
+        files[RESULT] = _json_bytes(sealed(result))
+    if model.certificate is not None:
+        files[CERTIFICATE] = _json_bytes(
+            model.certificate.as_dict(
+                version=version, model_sha256=model_sha256, weights_sha256=weights_sha256, rules=model.rules
             )
-    return target
+        )
+    return ModelFiles(files)
 
 
 def load(folder: str | Path) -> StoredModel:
-    """Read a model folder; what is missing, cut short, changed or of another version is refused with a reason."""
+    """Read a model folder. Refuse one that is incomplete, changed or of another version, and say why."""
     path = Path(folder)
     content = open_model(path)
     certificate = None
@@ -178,12 +192,12 @@ def _stored(
             generator=torch.Generator(),
         )
 
-    # Before there were committees, every model was one network.
+    # Earlier versions had no committees: every model was one network.
     n_members = built.get("members")
     network: EntropyNet | Committee = made()
     if n_members is not None:
         network = Committee([made() for _ in range(n_members)], single=content["multilabel"])
-    # A soft network is kept in double precision, one that was certified in the precision of its certificate.
+    # A soft network is stored in double precision, a certified one in the precision of its certificate.
     network.to(torch.float64 if n_members is not None else weights["entropy.weight"].dtype)
     network.load_state_dict(dict(weights))
     predicates = {name: Predicate(**meant) for name, meant in content["predicates"].items()}
@@ -191,7 +205,7 @@ def _stored(
     cutting = None
     if content["cutting"] is not None:
         scales = {name: (float(middle), float(reach)) for name, (middle, reach) in content["cutting"]["scales"].items()}
-        # Folders of earlier versions have no concepts for the network alone.
+        # Folders of earlier versions have no concepts that only the network uses.
         memberships = {
             name: Membership(meant["column"], tuple(meant["values"]))
             for name, meant in content["cutting"].get("memberships", {}).items()
@@ -232,7 +246,7 @@ def _cutting_to_dict(cutting: Cutting) -> dict[str, Any]:
 
 
 def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Schema 1 knew columns of numbers and truth values, cut at quantiles, and did not name those without cuts."""
+    """Upgrade schema 1, which had number and Boolean columns cut at quantiles and did not list columns without cuts."""
     upgraded = {name: value for name, value in content.items() if name != "raw_columns"}
     settings = dict(content["settings"])
     n_cuts = settings.pop("n_cuts")
@@ -246,41 +260,47 @@ def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _from_schema_1, 2: dict, SCHEMA: dict}
-"""How `model.json` of each schema becomes one of this version."""
+"""The upgrade of `model.json` from each schema to this version."""
 
 
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+def _json_bytes(content: Mapping[str, Any]) -> bytes:
     try:
         text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise LogicLensError(
             f"this model cannot be written as JSON ({error}): use labels that are text or numbers."
         ) from None
-    path.write_text(text + "\n", encoding="utf-8")
+    return f"{text}\n".encode()
 
 
 def data_hash(parts: Sequence[Any]) -> str:
-    """The sha256 of arrays, one after the other: which data a model was trained on, without keeping them."""
+    """Return the sha256 of arrays, which identifies the training data without storing it."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(str(part.shape).encode() + str(part.dtype).encode() + part.tobytes())
     return digest.hexdigest()
 
 
-def save_classifier(
-    model: EntropyClassifier, folder: str | Path, result: Mapping[str, Any] | None, rules: RuleSet | None
-) -> Path:
-    """Write a fitted classifier to a folder, with the result of its explanation where there is one."""
+def classifier_files(
+    model: EntropyClassifier, result: Any = None, rules: RuleSet | None = None, reading: Reading | None = None
+) -> ModelFiles:
+    """Return the files of a fitted classifier, with the result of its explanation if there is one.
+
+    Args:
+        model: the fitted classifier.
+        result: a `logiclens.report.Result`. Default: None.
+        rules: the rules to save instead of `model.rules_`. Default: None.
+        reading: the network's answers on the training rows, if they are known already. Default: None.
+    """
     if rules is not None and model.exact and rules != model.rules_:
         raise LogicLensError("the rules of an exact model are certified: no others can be saved with it.")
     if not hasattr(model, "table_"):
         raise LogicLensError("a loaded model is already in a folder: copy that.")
     table = model.table_
-    truth = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
     metrics = {
         "rows": table.n_counted,
         "best_epoch": int(model.train_result_.history.best_epoch),
-        "accuracy_on_these_rows": model.score(table, truth, table.weight),
+        "accuracy_on_these_rows": _accuracy(model, reading),
         "teacher": None if model.teacher is None else teacher_name(model.teacher),
         "fidelity_to_the_teacher": getattr(model, "teacher_fidelity_", None),
         "agreement_with_the_soft_network": model.soft_agreement(table) if model.exact else None,
@@ -297,16 +317,27 @@ def save_classifier(
         model.target_name_,
         result,
     )
-    return save(stored, folder, version=__version__)
+    return files_of(stored, version=__version__)
+
+
+def _accuracy(model: EntropyClassifier, reading: Reading | None) -> float:
+    """Return the accuracy on the training rows."""
+    table = model.table_
+    truth = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
+    if model.exact:
+        return model.score(table, truth, table.weight)
+    answers = model._answers_of(reading or model._read_soft(table))
+    right = np.equal(answers, truth).reshape(len(truth), -1).all(axis=1)
+    return float(table.weight[right].sum() / table.weight.sum())
 
 
 def load_classifier(kind: type[EntropyClassifier], folder: str | Path) -> EntropyClassifier:
-    """A fitted classifier from its folder, without the rows it was trained on."""
+    """Load a fitted classifier from its folder, without its training rows."""
     stored = load(folder)
     settings = dict(stored.settings)
     try:
         settings["booleanise"] = _booleanise(settings["booleanise"])
-        # Settings of models from before the search: it knows no limit of concepts, and its default chooses.
+        # Models from before the search had a limit of concepts, which the search does not have.
         if settings.pop("max_concepts", None) is not None:
             settings |= {"method": "paper" if settings["method"] == "paper" else "search", "score_against": None}
         model = kind(**settings)
@@ -332,8 +363,8 @@ def _booleanise(saved: Any) -> Any:
 
 
 def _settings(model: EntropyClassifier) -> dict[str, Any]:
-    """The settings as JSON can hold them."""
-    # The object that taught is never stored, only what it is called.
+    """Return the settings as JSON values."""
+    # The teacher is never stored, only its name.
     settings = model.get_params(deep=False) | {"teacher": None}
     cuts = settings["booleanise"]
     settings["hidden"] = list(model.hidden)
@@ -346,7 +377,7 @@ def _settings(model: EntropyClassifier) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Python's numbers in place of NumPy's, which JSON does not know."""
+    """Return Python's numbers for NumPy's, which JSON does not know."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""From what a caller hands to `fit` to a table of concepts: parts, cuts fitted on the rows that train, labels."""
+"""From the arguments of `fit` to tables of concepts: the split, the cuts fitted on the training rows, the labels."""
 
 from __future__ import annotations
 
@@ -50,15 +50,16 @@ def prepare(
     committee: int | None = 0,
     teacher: Any = None,
 ) -> Prepared:
-    """Check everything that `fit` was given.
+    """Check the arguments of `fit` and split the rows.
 
-    The first of `shares` of the rows is set aside. For one network, the second of the rest chooses the epoch, unless
-    `held_out` does. For a committee of any size but 0 the rest is split in groups; see `logiclens.train.committee`.
+    The first of `shares` is the share of rows that is held out. For one network, the second is the share of the rest
+    that chooses the epoch, unless `held_out` does. For a committee of any size but 0 the rest is split into groups; see
+    `logiclens.train.committee`.
     """
     raw = _Raw.of(rows, booleaniser is not None)
     weight = checked_weight(raw.weight if sample_weight is None else sample_weight, len(raw.columns[0]))
     if len(weight) == 0:
-        # The first words are scikit-learn's.
+        # scikit-learn's tests expect the first words.
         raise LogicLensError("Found array with 0 sample(s) while a minimum of 1 is required: the table has no rows.")
     known = known_labels(labels, weight)
     taught = None if teacher is None else _answers(teacher, rows, known)
@@ -119,9 +120,9 @@ def _answers(teacher: Any, rows: Any, known: Labels) -> NDArray[np.float64]:
 
 
 def _over_copies(taught: NDArray[np.float64], distinct: DistinctRows) -> NDArray[np.float64]:
-    """The mean probability, and the mean answer, over the copies of each distinct row: `[2, rows, classes]`.
+    """Return mean probability and mean answer over the copies of each distinct row, `[2, rows, classes]`.
 
-    A teacher may know more than the table, so that copies have other answers.
+    A teacher may use other columns than the table has, so its answers on equal rows may differ.
     """
     said = np.eye(taught.shape[1])[taught.argmax(axis=1)]
     means = [
@@ -140,12 +141,12 @@ def _in_groups(
     booleaniser: Booleaniser | None,
     committee: int | None,
 ) -> Prepared:
-    """Rows in groups for a committee, and those that are set aside."""
+    """Return rows in groups for a committee, and held-out rows."""
     weight = distinct.weight - aside
     used = np.flatnonzero(weight > 0)
     codes, weight = known.codes[distinct.first[used]], _in_rows(weight[used], distinct.each)
     strata = None if codes.ndim == 2 else codes
-    # Of several labels each is a question of its own.
+    # With several labels each is a yes/no question.
     n_classes = len(known.classes) if strata is not None else 2
     n_groups = n_groups_for(committee, _rarest(codes, len(known.classes), weight), n_classes)
     groups = split_groups(strata, weight, n_groups)
@@ -165,16 +166,16 @@ def _in_groups(
 
 @dataclass(frozen=True, eq=False)
 class Cutter:
-    """Training rows that are cut into concepts, on all of them or without some.
+    """Cuts training rows into concepts, fitted on all of them or without some.
 
     Attributes:
-        raw: the table that was given.
+        raw: the table given to `fit`.
         known: its labels.
-        places: where the rows stand in it.
+        places: the positions of the rows in the table.
         codes: the classes of the rows.
-        weight: of the rows.
-        booleaniser: what cuts them, not yet fitted; None where columns are concepts.
-        held_out: rows and labels that choose the epoch, where these were given.
+        weight: the weights of the rows.
+        booleaniser: the booleaniser to fit; None if columns are concepts.
+        held_out: rows and labels that choose the epoch. Default: None.
     """
 
     raw: _Raw
@@ -191,7 +192,7 @@ class Cutter:
         return [column.take(self.places) for column in self.raw.columns]
 
     def fitted(self, train: NDArray[np.float64]) -> tuple[Schema, Booleaniser | None]:
-        """The cuts that rows of some weight give; no other row has a say."""
+        """Return the cuts fitted on the rows of positive weight only."""
         made = None
         if self.booleaniser is not None:
             trains = train > 0
@@ -205,11 +206,11 @@ class Cutter:
 
     @cached_property
     def everything(self) -> tuple[Schema, Booleaniser | None]:
-        """The cuts that all rows give."""
+        """The cuts fitted on all rows."""
         return self.fitted(self.weight)
 
     def cut(self, train: NDArray[np.float64]) -> CutRows:
-        """All rows as concepts that were found on rows of some weight."""
+        """Return all rows as concepts fitted on the rows of positive weight."""
         schema, made = self.everything if train is self.weight else self.fitted(train)
         values = self.raw.values[self.places] if made is None else made.cutting_.values(self.columns)
         held = None
@@ -219,7 +220,7 @@ class Cutter:
         return CutRows(_table(schema, values, self.codes, self.weight), held, about(schema.predicates))
 
     def grouped(self, groups: NDArray[np.float64]) -> GroupedRows:
-        """The rows in groups, cut on all of them, and for each group cut again without it."""
+        """Return the rows in groups, cut on all rows, and for each group cut again without it."""
         everything = self.cut(self.weight)
         again = self.booleaniser is not None and len(groups) > 1
         without = tuple(self._cut_without(group, everything) for group in groups) if again else ()
@@ -229,15 +230,15 @@ class Cutter:
         try:
             return self.cut(self.weight - group)
         except NoConcepts:
-            # Without these rows no column varies: there is nothing that a rule could be made of.
+            # Without these rows no column varies, so there is no concept for a rule.
             table, held = everything.table, everything.validation
             return CutRows(table.naming(()), None if held is None else held.naming(()), everything.about)
 
 
 def _in_rows(weight: NDArray[np.float64], each: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights of distinct rows in rows: those that are no counts say how important a row is, on any scale.
+    """Return weights of distinct rows as numbers of rows; weights that are not counts may have any scale.
 
-    `each` are the weights of single rows. Rows that all weigh the same count once each.
+    `each` are the weights of single rows. If all are equal, each row counts once.
     """
     scaled = weight * (counting_weight(each).sum() / each.sum())
     whole: NDArray[np.float64] = np.round(scaled)
@@ -245,19 +246,19 @@ def _in_rows(weight: NDArray[np.float64], each: NDArray[np.float64]) -> NDArray[
 
 
 def _rarest(codes: NDArray[Any], n_classes: int, weight: NDArray[np.float64]) -> float:
-    """How many rows the rarest class has; of several labels the rarest answer."""
+    """Return the number of rows of the rarest class; with several labels, of the rarest answer."""
     copies = weight if (weight == np.round(weight)).all() else np.ones(len(weight))
     if codes.ndim == 1:
         return float(np.bincount(codes, copies, minlength=n_classes).min())
     yes = copies @ codes
     sizes = np.concatenate([yes, copies.sum() - yes])
-    # A label that all rows have, or none, cannot be in every group anyhow.
+    # A label that all rows have, or none, cannot be in every group.
     return float(sizes[sizes > 0].min())
 
 
 @dataclass(frozen=True, eq=False)
 class _Raw:
-    """The table that was given, as columns, and where it holds concepts as their values too."""
+    """The table given to `fit` as columns; if it holds concepts, their values too."""
 
     columns: tuple[Column, ...]
     values: NDArray[Any]
@@ -314,7 +315,7 @@ def _set_aside(
 
 
 def _with_held_out(ready: Prepared, held_out: tuple[Any, Any]) -> Prepared:
-    """The rows that a caller wants to choose the epoch, in place of a share of the others."""
+    """Return the prepared rows with validation rows that the caller passed."""
     codes = class_codes(held_out[1], ready.schema.multilabel, ready.classes)
     held = ready.schema.table(held_out[0], codes)
     if ready.grouped is not None:
@@ -324,5 +325,5 @@ def _with_held_out(ready: Prepared, held_out: tuple[Any, Any]) -> Prepared:
 
 
 def as_frame(table: ConceptTable, index: Any = None) -> pd.DataFrame:
-    """A table of concepts as a frame."""
+    """Return a table of concepts as a frame."""
     return pd.DataFrame(table.values, columns=list(table.names), index=index)

@@ -1,4 +1,4 @@
-"""From tables of concepts to trained networks and formulas, as the settings of a classifier say; also on resamples."""
+"""Training of the networks of a classifier and search for its formulas; also on resamples."""
 
 from __future__ import annotations
 
@@ -56,22 +56,22 @@ if TYPE_CHECKING:
 
 
 LARGE = 10_000
-"""With more distinct rows a network is trained on mini-batches."""
+"""The number of distinct rows above which a network is trained in mini-batches."""
 BATCH = 2_048
-"""Rows of a mini-batch."""
+"""The rows of a mini-batch."""
 PATIENCE = 5
-"""Epochs without a better one after which a network stops whose bag must be small: a pass over its rows is dear."""
+"""Epochs without improvement after which training stops, for tables so wide that bags must be small."""
 AT_A_TIME = 20
-"""Resamples whose networks are trained in one pass."""
+"""The number of resamples whose networks are trained in one pass."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A network, how it was trained and, where formulas are searched, what was found.
+    """A network, how it was trained, and the formulas that the search found.
 
     Attributes:
         network: a committee, or a single network with `method="paper"`.
-        result: how it was trained; of a committee, how its first member was.
+        result: how it was trained; for a committee, how its first member was.
         learned: the formulas; None with `method="paper"`.
     """
 
@@ -82,7 +82,7 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Begun:
-    """What the networks of one classifier are to be trained on: rows in groups for a committee, or rows as they are."""
+    """The training rows of the networks of one classifier: in groups for a committee, or as they are."""
 
     model: EntropyClassifier
     classes: NDArray[np.generic]
@@ -93,7 +93,7 @@ class Begun:
     taught: NDArray[np.float64] | None = None
 
     def networks(self) -> list[_Network]:
-        """The networks to train, fresh, each with its rows."""
+        """Return new networks to train, each with its rows."""
         if self.grouped is None:
             return [self._fresh(self.rows, self.validation, self.seed)]
         jobs = self.grouped.jobs()
@@ -117,12 +117,12 @@ class Begun:
         return _Network(network, rows, validation, self._config(rows), generator)
 
     def _config(self, rows: ConceptTable) -> TrainConfig:
-        """How to train a network on some rows."""
+        """Return the training configuration for some rows."""
         model = self.model
         n_rows = len(rows.distinct[0]) if rows.is_boolean else len(rows)
         is_large = n_rows > LARGE
         return TrainConfig(
-            # A large table teaches as much in fewer passes: about as many rows go through as for one of LARGE.
+            # A large table needs fewer passes: about as many rows pass in total as for a table of LARGE rows.
             epochs=max(2, math.ceil(model.epochs * LARGE / n_rows)) if is_large else model.epochs,
             batch_size=BATCH if is_large else None,
             learning_rate=model.learning_rate,
@@ -133,13 +133,13 @@ class Begun:
 
     @property
     def is_multilabel(self) -> bool:
-        """Whether each class is a question of its own."""
+        """Whether each class is a separate yes/no question."""
         return self.rows.is_multilabel
 
 
 @dataclass(frozen=True, eq=False)
 class _Network:
-    """A fresh network with what it is trained on."""
+    """A new network with its training rows."""
 
     network: EntropyNet
     rows: ConceptTable
@@ -149,7 +149,7 @@ class _Network:
 
 
 def train_all(begun: Sequence[Begun], *, progress: bool | None = None) -> list[Trained]:
-    """Train the networks of all, those that can be in one pass; each comes out as if trained alone."""
+    """Train the networks of all classifiers, in one pass if possible; each result is the same as if trained alone."""
     fresh = [one.networks() for one in begun]
     shown = [replace(one, config=replace(one.config, progress=progress)) for own in fresh for one in own]
     results = train_networks(shown)
@@ -161,7 +161,7 @@ def train_all(begun: Sequence[Begun], *, progress: bool | None = None) -> list[T
 
 
 def train_networks(networks: Sequence[_Network]) -> list[TrainResult]:
-    """Train networks in place, those that can be in one pass."""
+    """Train networks in place, in one pass if possible."""
     results: dict[int, TrainResult] = {}
     together = [i for i, one in enumerate(networks) if one.config.batch_size is None and stackable(one.network)]
     found = fit_many(
@@ -178,8 +178,8 @@ def train_networks(networks: Sequence[_Network]) -> list[TrainResult]:
 
 
 def _settled(begun: Begun, networks: Sequence[EntropyNet], results: Sequence[TrainResult]) -> Trained:
-    """The trained networks as one, and the formulas that it teaches."""
-    # Single rows and whole tables then agree to the last digit that is printed.
+    """Return the trained networks as one, with the formulas that the search finds."""
+    # In double precision, single rows and whole tables agree in all printed digits.
     networks = [network.double() for network in networks]
     if begun.grouped is None:
         return Trained(networks[0], results[0], None)
@@ -188,7 +188,7 @@ def _settled(begun: Begun, networks: Sequence[EntropyNet], results: Sequence[Tra
     model = begun.model
     config = search_config(model)
     if begun.taught is not None:
-        # The rules are about the other teacher: it is matched, and length is chosen by fidelity to it.
+        # The rules explain the other teacher: they match it, and fidelity to it chooses their length.
         config = replace(config, shares=(1.0,))
     learned = learn_rules(teacher, config, _factors(begun), stable=model.stable)
     notes = tuple(dict.fromkeys(note for result in results[: teacher.n_members] for note in result.notes))
@@ -196,19 +196,19 @@ def _settled(begun: Begun, networks: Sequence[EntropyNet], results: Sequence[Tra
 
 
 def probabilities(network: nn.Module, rows: ConceptTable) -> NDArray[np.float64]:
-    """The probability of each class on each row."""
+    """Return the probability of each class on each row."""
     return read(network, rows, "threshold" if rows.is_multilabel else "argmax").probability
 
 
 def _factors(begun: Begun) -> NDArray[np.float64] | None:
-    """How much each class counts."""
+    """Return the weight of each class."""
     weights = listed_class_weight(begun.model.class_weight, begun.classes)
     return None if weights is None or begun.is_multilabel else np.asarray(class_factors(weights, begun.rows))
 
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """One resample: how often each row was drawn, and the seed of its network."""
+    """One resample: how often each row was drawn, and the random seed of its network."""
 
     weight: NDArray[np.float64]
     seed: int
@@ -222,16 +222,16 @@ def resampled_formulas(
     seed: int,
     choices: Sequence[Choice] = (),
 ) -> Iterator[tuple[DNF | Complement, ...]]:
-    """The formulas that rows drawn again with replacement give, as often as asked for.
+    """Yield the formulas found on each of some resamples of the rows, drawn with replacement.
 
-    A network is trained on each resample and teaches the search, at the price and share of `choices`. In this process
-    or, inside a `joblib.parallel_config`, wherever that sends them.
+    A network is trained on each resample and teaches the search, with the price and share of `choices`. The work runs
+    in this process, or where a surrounding `joblib.parallel_config` sends it.
     """
     rng = np.random.default_rng(seed)
     draws = (Draw(_drawn(table, rng), int(rng.integers(2**32))) for _ in range(n_resamples))
     n_jobs = max(1, joblib.effective_n_jobs(None))
     size = min(AT_A_TIME, math.ceil(n_resamples / n_jobs))
-    # What was fitted is not needed there.
+    # Workers need only the settings.
     settings = clone(model) if n_jobs > 1 else model
     parts = (list(islice(draws, size)) for _ in range(0, n_resamples, size))
     parallel = joblib.Parallel(return_as="generator")
@@ -252,7 +252,7 @@ def drawn_formulas(
     draws: Sequence[Draw],
     choices: Sequence[Choice],
 ) -> list[tuple[DNF | Complement, ...]]:
-    """The formulas of resamples whose networks are trained in one pass."""
+    """Return the formulas of resamples whose networks are trained in one pass."""
     begun, tables = [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogicLensWarning)
@@ -289,7 +289,7 @@ def _formulas(
 def stated_formulas(
     choices: Sequence[Choice], cubes: Sequence[tuple[tuple[int, ...], ...]], n_classes: int
 ) -> tuple[DNF | Complement, ...]:
-    """The formulas of all classes, where those of some are stated and the other is their complement."""
+    """Return the formulas of all classes; a class without one of its own is the complement of the other."""
     stated = {choice.klass: formula_of(own, choice.names) for choice, own in zip(choices, cubes, strict=True)}
     other = Complement(next(iter(stated.values())))
     return tuple(stated.get(klass, other) for klass in range(n_classes))
@@ -298,7 +298,7 @@ def stated_formulas(
 def concept_frequencies(
     model: EntropyClassifier, classes: NDArray[np.generic], table: ConceptTable, committee: int, seed: int
 ) -> dict[str, float]:
-    """The share of a committee's bags in which the formula of any class uses each concept that is used at all."""
+    """Return for each concept the share of a committee's bags in which the formula of any class uses it."""
     labels = np.asarray(table.labels)
     rarest = float(np.bincount(labels, table.copies, minlength=len(classes)).min())
     grouped = GroupedRows(
@@ -318,13 +318,13 @@ def concept_frequencies(
 
 
 def _drawn(table: ConceptTable, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Weights of as many rows as there are, drawn with replacement; a class that is not drawn keeps one of its rows."""
+    """Draw as many rows as there are, with replacement; a class that is not drawn keeps one row. Return the weights."""
     weight = table.weight
     whole = (weight == np.round(weight)).all()
     if whole:
         drawn = rng.multinomial(int(weight.sum()), weight / weight.sum()).astype(np.float64)
     else:
-        # What a row weighs is not how often it is there.
+        # The weight of a row is not its number of copies.
         drawn = weight * rng.multinomial(len(weight), np.full(len(weight), 1 / len(weight)))
     for column in (table.targets() > 0).T:
         if column.any() and not drawn[column].any():
@@ -334,7 +334,7 @@ def _drawn(table: ConceptTable, rng: np.random.Generator) -> NDArray[np.float64]
 
 
 def check_settings(model: EntropyClassifier) -> None:
-    """Refuse settings that no rows can mend."""
+    """Refuse settings that are invalid for any rows."""
     known = model.booleanise is None or isinstance(model.booleanise, Booleaniser | Mapping)
     if not known and not (isinstance(model.booleanise, str) and model.booleanise in HOW):
         raise LogicLensError(
@@ -384,18 +384,18 @@ def _check_committee(model: EntropyClassifier) -> None:
 
 
 def committee_of(model: EntropyClassifier) -> int | None:
-    """The size of the committee that rows are split in groups for: None is the default, 0 is none."""
+    """Return the size of the committee for which rows are split into groups: None is the default, 0 no committee."""
     return 0 if model.method == "paper" else model.committee
 
 
 def booleaniser_of(model: EntropyClassifier) -> Booleaniser | None:
-    """What cuts raw columns, not yet fitted; None where the columns are concepts."""
+    """Return the booleaniser to fit; None if the columns are concepts."""
     if model.booleanise is None:
         return None
     return clone(model.booleanise) if isinstance(model.booleanise, Booleaniser) else Booleaniser(model.booleanise)
 
 
 def search_config(model: EntropyClassifier) -> SearchConfig:
-    """What is asked of formulas, checked."""
+    """Return the settings of the search, checked."""
     shares = {None: SHARES, "network": (1.0,), "labels": (0.0,)}[model.score_against]
     return SearchConfig(model.max_literals, model.max_cubes, model.price, model.min_support, shares)

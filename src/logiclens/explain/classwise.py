@@ -102,25 +102,21 @@ def explain_all(
 
 
 def explain_learned(
-    network: nn.Module,
-    rows: Any,
+    reading: Reading,
     formulas: Sequence[DNF | Complement],
     choices: Sequence[Choice] = (),
     *,
-    answer: Answer | None = None,
     exclusive: bool = True,
 ) -> Explanation:
     """Formulas that were searched, one for each class, and how they stand on some rows beside the network.
 
     Args:
-        network: the committee that taught the search.
-        rows: the rows that are told about; with labels, formulas are scored against these.
+        reading: what the committee that taught the search says about the rows; with labels, formulas are scored
+            against these.
         formulas: one for each class.
         choices: how formulas were chosen, where that is known.
-        answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`.
         exclusive: whether a formula may rely on the exclusive groups, or spells them out.
     """
-    reading = read(network, as_table(rows), answer)
     by_class = {choice.klass: choice for choice in choices}
     classes = []
     for head, formula in enumerate(formulas):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.explain.reading import Reading, keeping, read
+from logiclens.explain.reading import Reading, read, restricted
 from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.packed_rows import places
@@ -94,20 +94,21 @@ def gap(
     formulas: Sequence[DNF | Complement],
     rows: ConceptTable,
     soft_network: nn.Module | None = None,
+    reading: Reading | None = None,
 ) -> Gap:
     """Follow each row from the soft network to the formula.
 
     `explained` and `tables` are what the formulas were made from; `rows` may be others. Where the network was made
     exact, `soft_network` is what it was before: the way from all to relevant concepts is then the way from one to the
-    other.
+    other. `reading` is what the soft network says about `rows`, where that is known already.
     """
     hard_rows = rows.hard()
     first = explained.network if soft_network is None else soft_network
     # An exact network is asked head by head; the soft one it comes from answers as it was trained to.
     answer = explained.answer if soft_network is None or rows.is_multilabel else None
-    soft, hard = (read(first, part, answer).yes for part in (rows, hard_rows))
-    with keeping(explained):
-        relevant = read(explained.network, hard_rows, explained.answer).yes
+    soft = (reading or read(first, rows, answer)).yes
+    hard = soft if rows.is_boolean else read(first, hard_rows, answer).yes
+    relevant = read(restricted(explained), hard_rows, explained.answer).yes
     classes = []
     for head, (table, formula) in enumerate(zip(tables, formulas, strict=True)):
         majority, seen = _majority(table, rows)

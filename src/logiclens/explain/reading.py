@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.packed_rows import places
 from logiclens.formula.truth_table import TruthTable
 from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
-from logiclens.nn.layers import EntropyLogicLayer
+from logiclens.nn.layers import EntropyLogicLayer, EntropyNet
 from logiclens.train.committee import Committee
 from logiclens.train.config import threads_for
 
@@ -176,27 +177,22 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
     return Reading(table, logits.numpy(), answer, relevance, uses, names, network)
 
 
-@contextmanager
-def keeping(reading: Reading) -> Iterator[None]:
-    """Inside, every head of the network that was read sees its relevant concepts only."""
-    network = reading.network
-    members = network.networks if isinstance(network, Committee) else (network,)
-    layers = [_concept_layer(member, reading.table) for member in members]
-    kept = [layer.keep.clone() for layer in layers]
-    for layer in layers:
-        layer.keep.copy_(torch.from_numpy(reading.uses))
-    try:
-        yield
-    finally:
-        for layer, before in zip(layers, kept, strict=True):
-            layer.keep.copy_(before)
+def restricted(reading: Reading) -> nn.Module:
+    """Return a copy of the network that was read in which every head sees its relevant concepts only."""
+    network = copy.deepcopy(reading.network)
+    for member in network.networks if isinstance(network, Committee) else (network,):
+        _concept_layer(member, reading.table).keep.copy_(torch.from_numpy(reading.uses))
+    return network
 
 
 def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer:
-    """The entropy layer that the rows themselves enter, seen by sending one row through."""
+    """The entropy layer that the rows themselves enter; a network that is not ours is asked by sending one row."""
     if not isinstance(network, nn.Module):
         raise LogicLensError(f"expected a torch network to explain, got {type(network).__name__}.")
     first = first_entropy_layer(network)
+    if type(network) in (EntropyNet, Committee) and first.in_features == table.n_concepts:
+        # Of our own networks it is known that rows enter the first layer.
+        return first
     if all(layer.in_features != table.n_concepts for layer in entropy_layers(network)):
         raise LogicLensError(f"the network takes {first.in_features} concepts, the rows have {table.n_concepts}.")
     row = torch.tensor(np.array(table.values[:1]), dtype=first.weight.dtype, device=first.weight.device)

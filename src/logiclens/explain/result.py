@@ -309,10 +309,15 @@ class Explanation(Sequence[ClassExplanation]):
             raise unknown_concept(column, tuple(known))
         return self.rules.check(asked, of=of)
 
-    def gap(self, rows: RowsLike | None = None) -> Gap:
-        """Where network and formulas disagree, and at which step on the way; see `logiclens.explain.gap`."""
+    def gap(self, rows: RowsLike | None = None, reading: Reading | None = None) -> Gap:
+        """Where network and formulas disagree, and at which step on the way; see `logiclens.explain.gap`.
+
+        `reading` is what the network says about the rows, where that is known already.
+        """
         tables = [explained.table for explained in self.classes]
-        return gap(self.reading, tables, self.formulas, self._table(rows), self.soft_network)
+        if rows is None and self.soft_network is None and self.rows is None:
+            reading = self.reading
+        return gap(self.reading, tables, self.formulas, self._table(rows), self.soft_network, reading)
 
     def pareto(self, rows: RowsLike | None = None, labels: ArrayLike | None = None) -> tuple[ParetoPoint, ...]:
         """What accuracy and F1 each number of literals buys, class by class: a curve to choose `max_literals` from.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from logiclens.codec import OwnForm
 from logiclens.formula import record
 from logiclens.formula.check import Check, Property, check
 from logiclens.formula.column_kinds import Scalar
@@ -17,6 +18,7 @@ from logiclens.formula.rules import Firing as Firing
 from logiclens.formula.rules import Resolve as Resolve
 from logiclens.formula.rules import Rule as Rule
 from logiclens.formula.rules import no_class as no_class
+from logiclens.formula.rules import who_decides as who_decides
 from logiclens.formula.why import Why, why
 from logiclens.storage import open_rules
 
@@ -79,3 +81,7 @@ class RuleSet(DecisionRules):
         from logiclens.render.html import rules_html
 
         return rules_html(self)
+
+
+RulesRecord = Annotated[RuleSet, OwnForm(write=record.to_dict, read=RuleSet.from_dict)]
+"""Rules in a dataclass that is written as JSON."""

@@ -298,6 +298,33 @@ class DecisionRules:
         return np.array([self.rules[place].label if place >= 0 else None for place in places], dtype=object)
 
 
+def who_decides(rules: DecisionRules) -> str:
+    """Say how the rules of all classes come to one answer.
+
+    >>> from logiclens.formula import parse
+    >>> a, b = (Rule(name, parse(name), (0.9,)) for name in "ab")
+    >>> who_decides(DecisionRules((a, b), resolve="order", order=(1, 0), otherwise=0))
+    'The first that applies decides: b, then a; otherwise a.'
+    """
+    if rules.multilabel:
+        return "A row can have several labels: each is given where any of its rules fires."
+    for place, rule in enumerate(rules.rules):
+        if rule.is_complement:
+            formula = rules.names[1 - place]
+            return f"A row is {formula} where a rule for {formula} fires, and {rule.name} otherwise."
+    if rules.resolve == "none":
+        return "A row gets a class where the rules of exactly that class fire; otherwise it stays undecided."
+    left = None if rules.otherwise is None else rules.names[rules.otherwise]
+    if rules.resolve == "order":
+        order = ", then ".join(rules.names[place] for place in rules.order)
+        return f"The first that applies decides: {order}; " + (
+            "otherwise the row stays undecided." if left is None else f"otherwise {left}."
+        )
+    return "Where rules of several classes fire, the rule that can be trusted most decides. Where none fires, " + (
+        "the row stays undecided." if left is None else f"the answer is {left}."
+    )
+
+
 def no_class(label: object, names: Sequence[str]) -> LogicLensError:
     """Return the error for an unknown class."""
     return LogicLensError(f"there is no class {label!r}; the classes are {', '.join(map(repr, names[:8]))}.")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from logiclens.codec import to_plain
 from logiclens.errors import LogicLensError
 from logiclens.formula.column_kinds import TEXT_FORMS, Scalar, is_missing, kind_of_dtype
 from logiclens.formula.counted_rows import counting_weight, row_weights
@@ -84,10 +85,24 @@ class Share:
         """The share that `to_dict` wrote."""
         return Share(numbers["hits"], numbers["total"])
 
+    def record(self) -> ShareRecord:
+        """The share as JSON has it."""
+        return ShareRecord(self.hits, self.total, known(self.value), self.low, self.high)
+
     def to_dict(self) -> dict[str, float | None]:
         """The numbers by name, None for a share of no rows."""
-        interval = {"low": self.low, "high": self.high}
-        return {"hits": self.hits, "total": self.total, "value": known(self.value), **interval}
+        return dict(to_plain(self.record()))
+
+
+@dataclass(frozen=True)
+class ShareRecord:
+    """A share as it is written: `value` is None for a share of no rows."""
+
+    hits: float
+    total: float
+    value: float | None
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -180,16 +195,44 @@ class CubeStatistics:
             "unique_coverage": self.unique_coverage, "confidence": self.confidence,
         }  # fmt: skip
 
-    def to_dict(self, formula: DNF | Complement) -> dict[str, Any]:
-        """Everything as JSON has it; `formula` is what the whole is called by."""
-        literals = None if self.cube is None else [asdict(literal) for literal in self.cube]
-        return {
-            "literals": literals,
-            "text": format_formula(formula if self.cube is None else self.cube, "unicode"),
-            **{name: share.to_dict() for name, share in self.shares.items()},
-            **{name: known(getattr(self, name)) for name in ("lift", "lift_low", "lift_high")},
-            "table": asdict(self.table),
-        }
+    def record(self, formula: DNF | Complement) -> CubeRecord:
+        """The statistics as JSON has them; `formula` is what the whole is called by."""
+        return CubeRecord(
+            None if self.cube is None else tuple(LiteralRecord(lit.concept, lit.positive) for lit in self.cube),
+            format_formula(formula if self.cube is None else self.cube, "unicode"),
+            self.support.record(),
+            self.coverage.record(),
+            self.unique_coverage.record(),
+            self.confidence.record(),
+            known(self.lift),
+            known(self.lift_low),
+            known(self.lift_high),
+            self.table,
+        )
+
+
+@dataclass(frozen=True)
+class LiteralRecord:
+    """A literal as it is written."""
+
+    concept: str
+    positive: bool
+
+
+@dataclass(frozen=True)
+class CubeRecord:
+    """The statistics of a cube, or of a whole formula (`literals` is None), as they are written."""
+
+    literals: tuple[LiteralRecord, ...] | None
+    text: str
+    support: ShareRecord
+    coverage: ShareRecord
+    unique_coverage: ShareRecord
+    confidence: ShareRecord
+    lift: float | None
+    lift_low: float | None
+    lift_high: float | None
+    table: TwoByTwo
 
 
 @dataclass(frozen=True)
@@ -230,14 +273,11 @@ class DecisionStatistics:
         both = 2 * self.right + self.wrong + self.missed
         return 2 * self.right / both if both > 0 else math.nan
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON has it."""
-        shares = {"decided": self.decided, "precision": self.precision, "recall": self.recall}
-        return {
-            **{name: share.to_dict() for name, share in shares.items()},
-            "f1": known(self.f1),
-            "table": asdict(self),
-        }
+    def record(self) -> DecisionRecord:
+        """The decision as JSON has it."""
+        return DecisionRecord(
+            self.decided.record(), self.precision.record(), self.recall.record(), known(self.f1), self
+        )
 
     def __str__(self) -> str:
         """One line."""
@@ -246,6 +286,17 @@ class DecisionStatistics:
             f"decided for {hits} of {total} rows: precision {self.precision.percent}, recall {self.recall.percent}, "
             f"F1 {percent(self.f1, 1)}"
         )
+
+
+@dataclass(frozen=True)
+class DecisionRecord:
+    """How the rules decide for one class, as it is written."""
+
+    decided: ShareRecord
+    precision: ShareRecord
+    recall: ShareRecord
+    f1: float | None
+    table: DecisionStatistics
 
 
 @dataclass(frozen=True)
@@ -268,18 +319,35 @@ class ClassStatistics:
         """Rows of the class, of all rows."""
         return self.whole.prevalence
 
+    def record(self) -> ClassRecord:
+        """The statistics as JSON has them."""
+        return ClassRecord(
+            self.name,
+            # NumPy's numbers and texts become Python's.
+            self.label.item() if hasattr(self.label, "item") else self.label,
+            str(self.formula),
+            self.prevalence.record(),
+            self.decision.record(),
+            self.whole.record(self.formula),
+            tuple(cube.record(self.formula) for cube in self.cubes),
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON has it."""
-        return {
-            "name": self.name,
-            # NumPy's numbers and texts become Python's.
-            "label": self.label.item() if hasattr(self.label, "item") else self.label,
-            "formula": str(self.formula),
-            "prevalence": self.prevalence.to_dict(),
-            "decision": self.decision.to_dict(),
-            "whole": self.whole.to_dict(self.formula),
-            "cubes": [cube.to_dict(self.formula) for cube in self.cubes],
-        }
+        return dict(to_plain(self.record()))
+
+
+@dataclass(frozen=True)
+class ClassRecord:
+    """The statistics of one class as they are written; results of schema 1 have no `decision`."""
+
+    name: str
+    label: Scalar
+    formula: str
+    prevalence: ShareRecord
+    decision: DecisionRecord | None
+    whole: CubeRecord
+    cubes: tuple[CubeRecord, ...]
 
 
 def count_fired(
@@ -321,24 +389,29 @@ def count_decided(
     ]
 
 
+@dataclass(frozen=True)
+class Confusion:
+    """How many rows of which class got which answer: a row for each of `labels`, a column for each of `predicted`."""
+
+    labels: tuple[str, ...]
+    predicted: tuple[str, ...]
+    counts: tuple[tuple[float, ...], ...]
+    of: str
+
+
 def confusion(
     names: Sequence[str], truth: NDArray[np.intp], said: NDArray[np.intp], weight: NDArray[np.float64], of: str
-) -> dict[str, Any]:
-    """Return a confusion matrix as plain data. Classes are given by place, −1 for undecided.
+) -> Confusion:
+    """Return a confusion matrix. Classes are given by place, −1 for undecided.
 
     >>> found = confusion(["no", "yes"], np.array([0, 1, 1]), np.array([0, 0, -1]), np.ones(3), "the rules")
-    >>> found["predicted"], found["counts"]
-    (['no', 'yes', 'undecided'], [[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
+    >>> found.predicted, found.counts
+    (('no', 'yes', 'undecided'), ((1.0, 0.0, 0.0), (1.0, 0.0, 1.0)))
     """
     counts = np.zeros((len(names), len(names) + 1))
     np.add.at(counts, (truth, said), weight)
-    undecided = bool(counts[:, -1].any())
-    return {
-        "labels": list(names),
-        "predicted": [*names, "undecided"] if undecided else list(names),
-        "counts": counts.tolist() if undecided else counts[:, :-1].tolist(),
-        "of": of,
-    }
+    answers = (*names, "undecided") if counts[:, -1].any() else tuple(names)
+    return Confusion(tuple(names), answers, tuple(tuple(row) for row in counts[:, : len(answers)].tolist()), of)
 
 
 def cube_statistics(cube: Cube | None, cells: NDArray[np.float64]) -> CubeStatistics:
@@ -400,17 +473,24 @@ class RuleStatistics:
         seen = [score for score in scores if not math.isnan(score)]
         return float(np.mean(seen)) if seen else math.nan
 
+    def record(self) -> StatisticsRecord:
+        """The statistics as JSON has them: None in place of NaN."""
+        return StatisticsRecord(
+            self.source,
+            self.n_rows,
+            self.weight,
+            self.by,
+            known(self.macro_f1),
+            tuple(counted.record() for counted in self.classes),
+            tuple(
+                SubgroupRecord(name, tuple(counted.record() for counted in classes))
+                for name, classes in self.subgroups.items()
+            ),
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON has it: None in place of NaN."""
-        return {
-            "source": self.source, "n_rows": self.n_rows, "weight": self.weight, "by": self.by,
-            "macro_f1": known(self.macro_f1),
-            "classes": [counted.to_dict() for counted in self.classes],
-            "subgroups": [
-                {"name": name, "classes": [counted.to_dict() for counted in classes]}
-                for name, classes in self.subgroups.items()
-            ],
-        }  # fmt: skip
+        return dict(to_plain(self.record()))
 
     def __str__(self) -> str:
         """A table for each class, then the same for each subgroup."""
@@ -426,6 +506,27 @@ class RuleStatistics:
             for counted in classes
         ]
         return "\n\n".join(blocks)
+
+
+@dataclass(frozen=True)
+class SubgroupRecord:
+    """The statistics of one subgroup as they are written."""
+
+    name: str
+    classes: tuple[ClassRecord, ...]
+
+
+@dataclass(frozen=True)
+class StatisticsRecord:
+    """The statistics of all rules as they are written; results of schema 1 have no `macro_f1`."""
+
+    source: str
+    n_rows: int
+    weight: float
+    by: str | None
+    macro_f1: float | None
+    classes: tuple[ClassRecord, ...]
+    subgroups: tuple[SubgroupRecord, ...]
 
 
 def rule_statistics(

@@ -7,26 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from logiclens.report.page import check_result, render
+from logiclens.report.page import render
+from logiclens.report.result import Result, read_result
 
 if TYPE_CHECKING:
-    from logiclens.report.result import Source, result_of, write_report
+    from logiclens.report.measurement import Source, result_of, write_report
 
-__all__ = ["Source", "check_result", "render", "result_of", "write_report"]
+__all__ = ["Result", "Source", "read_result", "render", "result_of", "write_report"]
 
 
 def __getattr__(name: str) -> Any:
     """Load what needs the model on first use."""
-    if name == "Source":
-        from logiclens.report.result import Source
+    if name in ("Source", "result_of", "write_report"):
+        from logiclens.report import measurement
 
-        return Source
-    if name == "result_of":
-        from logiclens.report.result import result_of
-
-        return result_of
-    if name == "write_report":
-        from logiclens.report.result import write_report
-
-        return write_report
+        return getattr(measurement, name)
     raise AttributeError(f"module 'logiclens.report' has no attribute {name!r}")

@@ -1,23 +1,24 @@
-"""Charts as SVG to stand inside a page: drawn by matplotlib, coloured by the page, the same bytes every time."""
+"""Charts as SVG elements of a page: drawn by matplotlib, coloured by the page, with the same bytes every time."""
 
 from __future__ import annotations
 
 import io
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from logiclens.report.result import Curves, Relevance
 from logiclens.words import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_BARS = 12
-"""A chart shows this many concepts; the table below it shows them all."""
+"""The most concepts in a chart; the table below it lists all of them."""
 
-# matplotlib draws in colours that nothing else has; the page then puts its own in, light or dark.
+# matplotlib draws in placeholder colours, which the page replaces with those of its light or dark theme.
 _INK, _MUTED, _ACCENT, _SECOND, _LINE = (f"#01020{i}" for i in range(1, 6))
 _OF_PAGE = {
     _INK: "var(--ink)",
@@ -32,21 +33,21 @@ _SETTINGS: dict[Any, Any] = {
     "xtick.color": _MUTED, "ytick.color": _MUTED, "font.size": 9.0, "axes.facecolor": "none",
     "figure.facecolor": "none", "savefig.facecolor": "none", "legend.frameon": False, "text.parse_math": False,
 }  # fmt: skip
-_WIDTH = 3.9  # inches: 374 px, so that a phone need hardly shrink it
+_WIDTH = 3.9  # inches: 374 px, about the width of a phone
 _NAMESPACE = re.compile(r"\{[^}]*\}")
 
 
-def relevance_chart(relevance: Sequence[Mapping[str, Any]], *, key: str, label: str) -> str:
-    """How much the network leans on each concept: a full bar where the rules use it, a hollow one where not."""
-    shown = sorted(relevance, key=lambda entry: -entry["relevance"])[:MOST_BARS]
+def relevance_chart(relevance: Sequence[Relevance], *, key: str, label: str) -> str:
+    """Draw how much the network depends on each concept: a full bar if the rules use it, a hollow one if not."""
+    shown = sorted(relevance, key=lambda entry: -entry.relevance)[:MOST_BARS]
 
     def draw(axes: Axes) -> None:
         for place, entry in enumerate(shown):
-            fill = _ACCENT if entry["used"] else "none"
-            axes.barh(place, entry["relevance"], height=0.34, facecolor=fill, edgecolor=_ACCENT, linewidth=1.2)
-            # The name stands above its bar, so that a long one has the whole width.
-            axes.text(0, place - 0.28, shortened(entry["concept"], 46), va="bottom", ha="left")
-            axes.text(entry["relevance"] + 0.015, place, f"{entry['relevance']:.2f}", va="center", color=_MUTED)
+            fill = _ACCENT if entry.used else "none"
+            axes.barh(place, entry.relevance, height=0.34, facecolor=fill, edgecolor=_ACCENT, linewidth=1.2)
+            # The name stands above its bar, so a long name has the whole width.
+            axes.text(0, place - 0.28, shortened(entry.concept, 46), va="bottom", ha="left")
+            axes.text(entry.relevance + 0.015, place, f"{entry.relevance:.2f}", va="center", color=_MUTED)
         axes.set_xlim(0, 1.14)
         axes.set_ylim(len(shown) - 0.6, -0.85)
         axes.axvline(0, color=_LINE, linewidth=1.0)
@@ -55,23 +56,23 @@ def relevance_chart(relevance: Sequence[Mapping[str, Any]], *, key: str, label: 
     return _svg(draw, height=0.42 * max(len(shown), 1) + 0.15, key=key, label=label, margins=(0.005, 0.01, 0.995, 0.99))
 
 
-def loss_chart(history: Mapping[str, Any], *, key: str, label: str) -> str:
-    """The loss epoch by epoch, on the rows trained on and on the rows that chose the epoch."""
-    curves = [("training", history["loss"]), ("validation", history["validation_loss"])]
-    return _curves(curves, history["best_epoch"], "loss", key=key, label=label)
+def loss_chart(history: Curves, *, key: str, label: str) -> str:
+    """Draw the loss per epoch, on the training rows and on the validation rows."""
+    curves = [("training", history.loss), ("validation", history.validation_loss)]
+    return _curves(curves, history.best_epoch, "loss", key=key, label=label)
 
 
-def accuracy_chart(history: Mapping[str, Any], *, key: str, label: str) -> str:
-    """The accuracy epoch by epoch, on the same rows."""
-    curves = [("training", history["train_accuracy"]), ("validation", history["validation_accuracy"])]
-    return _curves(curves, history["best_epoch"], "accuracy", key=key, label=label)
+def accuracy_chart(history: Curves, *, key: str, label: str) -> str:
+    """Draw the accuracy per epoch, on the training rows and on the validation rows."""
+    curves = [("training", history.train_accuracy), ("validation", history.validation_accuracy)]
+    return _curves(curves, history.best_epoch, "accuracy", key=key, label=label)
 
 
 def _curves(
     curves: Sequence[tuple[str, Sequence[float | None]]], best: int, quantity: str, *, key: str, label: str
 ) -> str:
     def draw(axes: Axes) -> None:
-        # Dashes as well as colour tell the two apart, also in print.
+        # Dashes distinguish the curves without colour, for example in print.
         for (name, values), color, dashes in zip(curves, (_ACCENT, _SECOND), ("-", "--"), strict=True):
             points = [(epoch, value) for epoch, value in enumerate(values) if value is not None]
             if points:
@@ -90,14 +91,14 @@ def _curves(
 def _svg(
     draw: Callable[[Axes], None], *, height: float, key: str, label: str, margins: tuple[float, float, float, float]
 ) -> str:
-    """What `draw` draws as an SVG element. `key` keeps its ids apart from those of other charts on the page."""
+    """Return what `draw` draws as an SVG element. `key` makes its ids unique on the page."""
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(), warnings.catch_warnings():
-        # The reader's own fonts are used: a letter that matplotlib's lacks is no matter.
+        # The browser's fonts are used, so a letter that matplotlib's font lacks does not matter.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        # Not what the user's own settings make of it: the same result gives the same page everywhere.
+        # Ignore the user's matplotlib settings: the same result gives the same page everywhere.
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
         figure = Figure(figsize=(_WIDTH, height))
@@ -109,7 +110,7 @@ def _svg(
 
 
 def _for_page(root: ElementTree.Element, key: str, label: str) -> str:
-    """The drawing without what only a file of its own needs, named for those who cannot see it."""
+    """Return the drawing without what only a standalone file needs, with a label for screen readers."""
     used = set(re.findall(r"#(\w+)", " ".join(v for node in root.iter() for v in node.attrib.values())))
     for node in root.iter():
         for child in [child for child in node if _NAMESPACE.sub("", child.tag) in ("style", "metadata")]:

@@ -1,423 +1,322 @@
-"""The result of an explanation as plain data: what a terminal, a page and a program are told, from one place.
+"""The result of an explanation: frozen dataclasses that the terminal, the page and `result.json` are made from.
 
-It is kept as `result.json` beside the model. Of the rows that were set aside it holds, for at most a thousand, the
-number, the label and which of the used concepts are true; no raw value of the table.
+`result_of` in `logiclens.report.measurement` makes one from a fitted model; `read_result` reads one from JSON. Nothing
+here needs torch.
 """
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from importlib.metadata import version
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from logiclens import __version__
+from logiclens.codec import from_plain
 from logiclens.errors import LogicLensError
-from logiclens.estimator.classifier import EntropyClassifier, statistics_aside
-from logiclens.estimator.inputs import SetAside
-from logiclens.explain.candidates import best_literal
-from logiclens.explain.gap import STEP_WORDS, Gap
-from logiclens.explain.result import ClassExplanation, Explanation
-from logiclens.explain.stability import Drawn, Stability
-from logiclens.export.json import to_dict
-from logiclens.formula.dnf import DNF, Literal
-from logiclens.formula.english import english, literal_words
-from logiclens.formula.packed_rows import PackedRows
-from logiclens.formula.rule_set import RuleSet
-from logiclens.formula.text import format_formula
-from logiclens.metrics.rule_statistics import RuleStatistics, Share, confusion, count_decided, known
-from logiclens.metrics.scores import explanation_accuracy, metric_named
-from logiclens.nn.functional import THRESHOLD
-from logiclens.report.page import render, require_report
-from logiclens.report.schema import KIND, SCHEMA
-from logiclens.storage import write_whole
-from logiclens.words import percent
+from logiclens.formula.rule_set import RulesRecord
+from logiclens.metrics.rule_statistics import Confusion, ShareRecord, StatisticsRecord
 
-MOST_ROWS = 1_000
-"""How many of the rows that were set aside a result holds."""
-TELLTALE = 0.97
-"""A single condition that is right this often may be the outcome under another name."""
+KIND, SCHEMA = "logiclens result", 2
+READABLE = (1, SCHEMA)
+"""The schemas that are read. Schema 1 did not tell what the rules decide from where they fire."""
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where the rows come from.
+class Dropped:
+    """A column that is not used, and why."""
 
-    Attributes:
-        name: of the file.
-        rows: how many it has.
-        columns: how many, without the target.
-        target: the column that is predicted.
-        sha256: of the bytes of the file.
-        command: that makes this result again.
-        row_numbers: of each row in the file, where they are not 1, 2, 3, ….
-    """
+    column: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Data:
+    """The table that was explained."""
 
     name: str
     rows: int
     columns: int
+    sha256: str | None
     target: str
-    sha256: str | None = None
-    command: str | None = None
-    row_numbers: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
+    dropped: tuple[Dropped, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """What was measured on the rows that were set aside."""
+@dataclass(frozen=True)
+class Parts:
+    """How many rows train, choose the epoch, and are held out to measure on."""
 
-    model: EntropyClassifier
-    explanation: Explanation
-    source: Source
-    rules: RuleSet
-    aside: SetAside
-    truth: NDArray[np.bool_]
-    statistics: RuleStatistics
-
-    @property
-    def weight(self) -> NDArray[np.float64]:
-        """How much each row counts."""
-        return self.aside.table.weight
-
-    @property
-    def gaps(self) -> frozenset[str]:
-        """The columns that had missing values in training; of others that need not be said."""
-        meant = self.model.schema_.predicates.values()
-        return frozenset(predicate.column for predicate in meant if predicate.operator == "missing")
-
-    def klass(self, explained: ClassExplanation) -> dict[str, Any]:
-        """One class: its formula in words and symbols, how true it is, and what the network leans on."""
-        head, table = explained.head, self.aside.table
-        decision = self.statistics[explained.name].decision
-        simplest = best_literal(self.model.table_, head)
-        alone = simplest | DNF.false
-        certificate = explained.certificate
-        used = explained.formula.concepts
-        return {
-            "name": explained.name,
-            "formula": str(explained).splitlines()[0],
-            "english": english(
-                explained.formula,
-                self.rules.predicates,
-                head=explained.name,
-                subject=self.source.target,
-                gaps=self.gaps,
-            ),
-            "fidelity": explained.fidelity,
-            "equals_network": explained.equals_network,
-            "certified": None
-            if certificate is None
-            else {
-                "domain": str(certificate.domain),
-                "smallest_logit": certificate.smallest_logit,
-                "rounding_bound": certificate.rounding_bound,
-                "refit": certificate.refit is not None,
-                "origin": certificate.origin,
-                "agreement": certificate.agreement,
-            },
-            "reason": explained.reason,
-            "remedy": explained.remedy,
-            "precision": decision.precision.to_dict(),
-            "recall": decision.recall.to_dict(),
-            "f1": known(decision.f1),
-            "simplest": {
-                "text": literal_words(simplest, self.model.schema_.predicates, self.gaps),
-                "f1": self._f1_alone(alone.evaluate(table.boolean(), table.names), head),
-            },
-            "relevance": [
-                {"concept": concept, "relevance": share, "used": concept in used}
-                for concept, share in self._relevance(explained).items()
-            ],
-        }
-
-    def _relevance(self, explained: ClassExplanation) -> Mapping[str, float]:
-        """What the committee leans on: in a head that is compiled from a formula all of its concepts have 1."""
-        if not self.model.exact:
-            return explained.relevance
-        leans = self.model.relevance_.to_numpy()[explained.head]
-        table, used = self.model.table_, explained.formula.concepts
-        shown = (leans >= THRESHOLD) & table.is_literal | np.isin(table.names, used)
-        return {table.names[j]: float(leans[j]) for j in np.argsort(-leans, kind="stable") if shown[j]}
-
-    def _f1_alone(self, fires: NDArray[np.bool_], head: int) -> float:
-        """F1 of a class where one condition alone decides for it; 0 where nothing has the class or gets it."""
-        return known(count_decided(fires, self.truth[:, head], self.weight)[0].f1) or 0.0
-
-    def metrics(self) -> list[dict[str, Any]]:
-        """Accuracy of the model and of the rules, and how true and how long the formulas are."""
-        table, reading = self.aside.table, self.model.read(self.aside.table)
-        formulas = self.explanation.formulas
-        predicted = self.model.predict(table)
-        labels = np.asarray(table.labels) if table.is_multilabel else self.model.classes_[np.asarray(table.labels)]
-        by_rules = self.rules.predict(PackedRows.of(table.boolean(), table.names))
-        own = np.stack([f.evaluate(table.boolean(), table.names) for f in formulas], axis=1)
-        lines = [_share(metric_named("model_accuracy").name, _right(predicted, labels), self.weight), *self.always()]
-        if not self.model.exact:
-            lines.append(_share("accuracy of the rules", _right(by_rules, labels), self.weight))
-            agree = (own == reading.yes).mean(axis=1)
-            agreement = 100 * float(np.average(agree, weights=self.weight))
-            lines.append(_plain(f"{metric_named('fidelity').name}, by firing", agreement, "%"))
-        f1 = explanation_accuracy(own, self.truth.astype(np.float64), self.weight)
-        lines.append(_plain("macro-F1 of the rules' decision", 100 * self.statistics.macro_f1, "%"))
-        lines.append(_plain(f"{metric_named('explanation_accuracy').name}, by firing", 100 * f1, "%"))
-        literals = float(np.mean([formula.n_literals for formula in formulas]))
-        lines.append(_plain(metric_named("complexity").name, literals, "literals per class"))
-        return lines
-
-    def always(self) -> list[dict[str, Any]]:
-        """What giving every row the most frequent class of the rows that trained would score."""
-        if self.aside.table.is_multilabel:
-            return []
-        trained, names = self.model.table_, self.aside.table.class_names
-        most = int(np.argmax(np.bincount(np.asarray(trained.labels), trained.weight, minlength=len(names))))
-        right = np.asarray(self.aside.table.labels) == most
-        return [_share(f"for comparison: always {names[most]!r}", right, self.weight)]
-
-    def warnings(self) -> list[str]:
-        """What should make a reader doubt the data."""
-        table, said = self.aside.table, []
-        if not table.is_multilabel:
-            for head in range(len(table.class_names)):
-                literal = best_literal(self.model.table_, head)
-                fires = (literal | DNF.false).evaluate(table.boolean(), table.names)
-                share = float(np.average(fires == self.truth[:, head], weights=self.weight))
-                least = float(np.average(self.truth[:, head], weights=self.weight))
-                if share >= TELLTALE and max(least, 1 - least) < TELLTALE - 0.05:
-                    words = literal_words(literal, self.model.schema_.predicates, self.gaps)
-                    said.append(
-                        f"one condition alone, {words}, tells {table.class_names[head]!r} in {percent(share, 1)} of "
-                        "the rows: was it known before the outcome, or is it the outcome under another name?"
-                    )
-                    break
-        return said
-
-    def confusion(self) -> dict[str, Any] | None:
-        """Which class the model gave to rows of which class."""
-        if self.model.exact or self.aside.table.is_multilabel:
-            return self.confusion_of_rules()
-        table = self.aside.table
-        places = self.model.read(table).logits.argmax(axis=1)
-        return confusion(table.class_names, np.asarray(table.labels), places, self.weight, "the network")
-
-    def confusion_of_rules(self) -> dict[str, Any] | None:
-        """Which class the rules gave to rows of which class."""
-        table = self.aside.table
-        if table.is_multilabel:
-            return None
-        places = self.rules.predict_places(PackedRows.of(table.boolean(), table.names))
-        return confusion(table.class_names, np.asarray(table.labels), places, self.weight, "the rules")
-
-    def rows(self, packed: PackedRows) -> dict[str, Any]:
-        """The first rows in the order of the file, each with what was said of it; a copy is a row of its own."""
-        table, copies = self.aside.table, self.aside.copies
-        order = np.argsort(copies.places, kind="stable")[:MOST_ROWS]
-        numbers = self.source.row_numbers
-        used = [table.names.index(concept) for concept in self.rules.concepts]
-        bits, labels = table.boolean()[:, used], np.asarray(table.labels)
-        by_rules = self.rules.predict(packed)
-        network = None if self.model.exact else self.model.predict(table)
-        names, shown = table.class_names, []
-        for place, row in zip(copies.places[order].tolist(), copies.rows[order].tolist(), strict=True):
-            shown.append(
-                {
-                    "row": place + 1 if numbers is None else int(numbers[place]),
-                    "label": _label(labels[row], names),
-                    "network": None if network is None else _said(network[row], names),
-                    "rules": _said(by_rules[row], names),
-                    "bits": "".join("1" if bit else "0" for bit in bits[row]),
-                }
-            )
-        return {"rows": shown, "rows_shown": len(shown), "rows_total": len(copies.places)}
+    train: int
+    validation: int
+    set_aside: int
 
 
-def _right(predicted: NDArray[Any], known: NDArray[Any]) -> NDArray[np.bool_]:
-    right: NDArray[np.bool_] = np.equal(predicted, known).reshape(len(known), -1).all(axis=1)
-    return right
+@dataclass(frozen=True)
+class ConceptWords:
+    """A concept that the rules use, with what it and its negation mean in words."""
+
+    name: str
+    column: str
+    words: str
+    words_not: str
 
 
-def _share(name: str, right: NDArray[np.bool_], weight: NDArray[np.float64]) -> dict[str, Any]:
-    share = Share(float(weight[right].sum()), float(weight.sum()))
-    return {"name": name, "value": 100 * share.value, "low": 100 * share.low, "high": 100 * share.high, "unit": "%"}
+@dataclass(frozen=True)
+class Certified:
+    """That formula and network of a class are equal, and by how much; folders of earlier versions lack the last two."""
+
+    domain: str
+    smallest_logit: float
+    rounding_bound: float
+    refit: bool
+    origin: str | None = None
+    agreement: float | None = None
 
 
-def _plain(name: str, value: float, unit: str) -> dict[str, Any]:
-    return {"name": name, "value": value, "low": None, "high": None, "unit": unit}
+@dataclass(frozen=True)
+class Simplest:
+    """The best single condition for a class, and its F1."""
+
+    text: str
+    f1: float
 
 
-def _label(label: Any, names: tuple[str, ...]) -> str:
-    """The class of a row, or all of them."""
-    if np.ndim(label) == 0:
-        return names[int(label)]
-    return _listed(label, names)
+@dataclass(frozen=True)
+class Relevance:
+    """How much the network depends on a concept, and whether the formula uses it."""
+
+    concept: str
+    relevance: float
+    used: bool
 
 
-def _said(answer: Any, names: tuple[str, ...]) -> str:
-    if np.ndim(answer):
-        return _listed(answer, names)
-    return "undecided" if answer is None else str(answer)
+@dataclass(frozen=True)
+class ClassResult:
+    """The formula of one class in words and symbols, how good it is, and what the network depends on."""
+
+    name: str
+    formula: str
+    english: str
+    fidelity: float | None
+    equals_network: bool
+    certified: Certified | None
+    reason: str | None
+    remedy: str | None
+    precision: ShareRecord | None
+    recall: ShareRecord | None
+    f1: float | None
+    simplest: Simplest | None
+    relevance: tuple[Relevance, ...]
 
 
-def _listed(flags: Any, names: tuple[str, ...]) -> str:
-    return ", ".join(name for name, flag in zip(names, flags, strict=True) if flag) or "none"
+@dataclass(frozen=True)
+class Metric:
+    """A measured number, with its interval where it has one."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    unit: str
 
 
-STABILITY_SOURCES: dict[Drawn, str] = {
-    "bags": "the search was repeated on the bag of each network of the committee; cuts stay as they are",
-    "resamples": "rows drawn again with replacement from those that trained and chose; cuts stay as they are",
-}
-MOST_TOLD = 20
-"""So many concepts and cubes of a class are told with how often they recur, and all cubes of its formula."""
-PACKAGES = ("torch", "numpy", "scikit-learn", "pandas")
+@dataclass(frozen=True)
+class FiringCounts:
+    """On how many rows no formula fires, exactly one, or several."""
+
+    none: int
+    one: int
+    several: int
 
 
-def result_of(model: EntropyClassifier, explanation: Explanation, source: Source, *, by: Any = None) -> dict[str, Any]:
-    """Everything there is to say about a fitted model and its explanation, measured on the rows that were set aside.
+@dataclass(frozen=True)
+class GapStep:
+    """How many answers a step on the way from the network to the formulas changes."""
 
-    `by` is a column whose values are told apart: its name, or one value for each row that `fit` was given.
+    name: str
+    rows: float
+
+
+@dataclass(frozen=True)
+class GapSummary:
+    """The share of answers on which network and formulas agree, and where the others are lost."""
+
+    agree: float
+    steps: tuple[GapStep, ...]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Loss and accuracy, epoch by epoch, and the epoch that was kept."""
+
+    loss: tuple[float | None, ...]
+    penalty: tuple[float | None, ...]
+    train_accuracy: tuple[float | None, ...]
+    validation_loss: tuple[float | None, ...]
+    validation_accuracy: tuple[float | None, ...]
+    best_epoch: int
+
+
+@dataclass(frozen=True)
+class ConceptFrequency:
+    """How often a concept is chosen for a class when the search is repeated."""
+
+    class_: str
+    concept: str
+    frequency: float
+
+
+@dataclass(frozen=True)
+class CubeFrequency:
+    """How often a cube is chosen for a class when the search is repeated."""
+
+    class_: str
+    text: str
+    frequency: float
+    in_formula: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recurrence:
+    """What recurs when the search is repeated on bags or on resamples; earlier versions knew resamples only."""
+
+    resamples: int
+    drawn: str = "resamples"
+    source: str
+    concepts: tuple[ConceptFrequency, ...]
+    cubes: tuple[CubeFrequency, ...]
+
+
+@dataclass(frozen=True)
+class HeldOutRow:
+    """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept."""
+
+    row: int
+    label: str
+    network: str | None
+    rules: str
+    bits: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """Everything there is to say about a model and its explanation, measured on held-out rows.
+
+    It holds at most a thousand of these rows, each with its number, its class and its concepts; no raw value of the
+    table. `model_sha256` is the hash of the `model.json` that the result belongs to.
+
+    Raises:
+        LogicLensError: if its parts are not about the same classes, concepts and cubes.
     """
-    aside = model.set_aside_
-    if aside is None:
-        raise LogicLensError("a report needs rows that chose nothing: fit with set_aside=0.25.")
-    rules, table = explanation.rules, aside.table
-    packed = PackedRows.of(table.boolean(), table.names)
-    truth = table.targets() > 0
-    fires = rules.fires(packed)
-    statistics = statistics_aside(model, rules, by=by)
-    told = Measured(model, explanation, source, rules, aside, truth, statistics)
-    groups = rules.groups
-    return {
-        "kind": KIND,
-        "schema": SCHEMA,
-        "logiclens": __version__,
-        "title": f"{source.name}: {source.target}",
-        "command": source.command,
-        "data": _data(model, source),
-        "model_sha256": None,
-        "versions": {
-            "logiclens": __version__,
-            "python": platform.python_version(),
-            **{package: version(package) for package in PACKAGES},
-        },
-        "seed": None if model.random_state is None else int(model.random_state),
-        "parts": {
-            "train": model.parts_["train"],
-            "validation": model.parts_["validation"],
-            "set_aside": table.n_counted,
-        },
-        "exact": bool(model.exact),
-        "resolve": rules.resolve,
-        "multilabel": rules.multilabel,
-        "concepts": [_concept(concept, rules, told.gaps) for concept in rules.concepts],
-        "exclusive": [list(group) for group in groups.exclusive],
-        "implied": [list(chain) for chain in groups.implied],
-        "rules": to_dict(rules),
-        "classes": [told.klass(explained) for explained in explanation],
-        "statistics": statistics.to_dict(),
-        "metrics": told.metrics(),
-        "confusion": told.confusion(),
-        "confusion_of_rules": told.confusion_of_rules(),
-        "firing": _firing(fires, table.copies),
-        "gap": _gap(explanation.gap(table)),
-        "history": _history(model),
-        "stability": None if explanation.stability is None else _stability(explanation),
-        **told.rows(packed),
-        "notes": [*told.warnings(), *explanation.notes, *getattr(model.booleaniser_, "notes_", ())],
-    }
+
+    kind: str
+    schema: int
+    logiclens: str
+    title: str
+    command: str | None
+    data: Data
+    model_sha256: str | None
+    versions: Mapping[str, str]
+    seed: int | None
+    parts: Parts
+    exact: bool
+    resolve: str
+    multilabel: bool
+    concepts: tuple[ConceptWords, ...]
+    exclusive: tuple[tuple[str, ...], ...]
+    implied: tuple[tuple[str, ...], ...]
+    rules: RulesRecord
+    classes: tuple[ClassResult, ...]
+    statistics: StatisticsRecord
+    metrics: tuple[Metric, ...]
+    confusion: Confusion | None
+    confusion_of_rules: Confusion | None
+    firing: FiringCounts
+    gap: GapSummary | None
+    history: Curves | None
+    stability: Recurrence | None
+    rows: tuple[HeldOutRow, ...]
+    rows_shown: int
+    rows_total: int
+    notes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse parts that do not fit together."""
+        known = {concept.name for concept in self.concepts}
+        if len(known) < len(self.concepts):
+            raise LogicLensError("'concepts' of the result names a concept twice.")
+        names, statistics = [entry.name for entry in self.classes], self.statistics
+        parts = {"rules": [str(rule.label) for rule in self.rules.rules]}
+        parts["statistics"] = [entry.name for entry in statistics.classes]
+        parts |= {f"the subgroup {g.name!r}": [entry.name for entry in g.classes] for g in statistics.subgroups}
+        for where, found in parts.items():
+            if found != names:
+                raise LogicLensError(f"the classes of the result are {names}, but those of {where} are {found}.")
+        for rule, measured in zip(self.rules.rules, statistics.classes, strict=True):
+            cubes = [{literal.concept: literal.positive for literal in cube} for cube in rule.cubes]
+            counted = [{lit.concept: lit.positive for lit in cube.literals or ()} for cube in measured.cubes]
+            if cubes != counted:
+                raise LogicLensError(f"the statistics of {measured.name!r} are not about the cubes of its rules.")
+        used = [literal.concept for rule in self.rules.rules for cube in rule.cubes for literal in cube]
+        for name in (*used, *(name for group in (*self.exclusive, *self.implied) for name in group)):
+            if name not in known:
+                raise LogicLensError(f"the result uses the concept {name!r}, which is not among its 'concepts'.")
+        for row in self.rows:
+            if len(row.bits) != len(known) or set(row.bits) - set("01"):
+                raise LogicLensError(f"row {row.row} of the result needs one 0 or 1 for each of {len(known)} concepts.")
+        for where, table in (("confusion", self.confusion), ("confusion_of_rules", self.confusion_of_rules)):
+            if table is not None and [*map(len, table.counts)] != [len(table.predicted)] * len(table.labels):
+                raise LogicLensError(
+                    f"{where!r} of the result needs a row for each label and a column for each answer."
+                )
+        if self.history is not None and len({len(curve) for curve in _curves(self.history)}) > 1:
+            raise LogicLensError("the curves in 'history' of the result differ in length.")
 
 
-def _data(model: EntropyClassifier, source: Source) -> dict[str, Any]:
-    dropped: Mapping[str, str] = getattr(model.booleaniser_, "dropped_", {})
-    return {
-        "name": source.name,
-        "rows": source.rows,
-        "columns": source.columns,
-        "sha256": source.sha256,
-        "target": source.target,
-        "dropped": [{"column": column, "reason": reason} for column, reason in dropped.items()],
-    }
+def _curves(history: Curves) -> tuple[tuple[float | None, ...], ...]:
+    losses, accuracies = (history.loss, history.validation_loss), (history.train_accuracy, history.validation_accuracy)
+    return (history.penalty, *losses, *accuracies)
 
 
-def _concept(concept: str, rules: RuleSet, gaps: frozenset[str]) -> dict[str, Any]:
-    return {
-        "name": concept,
-        "column": rules.predicate(concept).column,
-        "words": literal_words(Literal(concept), rules.predicates, gaps),
-        "words_not": literal_words(Literal(concept, positive=False), rules.predicates, gaps),
-    }
+def read_result(content: Any) -> Result:
+    """Return the result that `result.json` holds, of this schema or of an earlier one.
 
+    Raises:
+        LogicLensError: in one sentence that names the place, if the content is not a result of a schema that is read.
 
-def _firing(fires: NDArray[np.bool_], copies: NDArray[np.float64]) -> dict[str, int]:
-    none, one, several = np.bincount(np.minimum(fires.sum(axis=1), 2), copies, minlength=3).tolist()
-    return {"none": int(none), "one": int(one), "several": int(several)}
-
-
-def _gap(found: Gap) -> dict[str, Any]:
-    """Where network and formulas part, over all classes."""
-    steps = {step: sum(one.changed[step] for one in found.classes) for step in STEP_WORDS}
-    total = sum(one.n_rows for one in found.classes)
-    unseen = sum(one.unseen_disagree for one in found.classes)
-    lines = [{"name": words, "rows": steps[step]} for step, words in STEP_WORDS.items()]
-    lines.append({"name": "have concepts that no explained row has", "rows": unseen})
-    return {"agree": 1 - sum(one.disagree for one in found.classes) / total, "steps": lines}
-
-
-def _history(model: EntropyClassifier) -> dict[str, Any]:
-    history = model.history_
-    curves = {name: _finite(values) for name, values in history.columns().items() if name != "epoch"}
-    return {**curves, "best_epoch": int(history.best_epoch)}
-
-
-def _finite(values: NDArray[np.float64]) -> list[float | None]:
-    # Six digits are more than a curve shows, and keep the page small.
-    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values.tolist()]
-
-
-def _stability(explanation: Explanation) -> dict[str, Any]:
-    found: Stability = explanation.stability  # type: ignore[assignment]
-    concepts, cubes = [], []
-    for counted, explained in zip(found.classes, explanation.classes, strict=True):
-        concepts += [
-            {"class": counted.name, "concept": concept, "frequency": share}
-            for concept, share in list(counted.concepts.items())[:MOST_TOLD]
-        ]
-        # A complement has no cubes of its own: those of its formula are told with the other class.
-        own = explained.formula.cubes if isinstance(explained.formula, DNF) else ()
-        for place, (cube, share) in enumerate(counted.cubes.items()):
-            if place < MOST_TOLD or cube in own:
-                text = format_formula(DNF([cube]), "unicode")
-                cubes.append({"class": counted.name, "text": text, "frequency": share, "in_formula": cube in own})
-    return {
-        "resamples": found.n_resamples,
-        "drawn": found.drawn,
-        "source": STABILITY_SOURCES[found.drawn],
-        "concepts": concepts,
-        "cubes": cubes,
-    }
-
-
-def write_report(
-    model: EntropyClassifier,
-    path: str | Path,
-    explanation: Explanation | None = None,
-    *,
-    title: str = "a table",
-    by: str | None = None,
-) -> Path:
-    """Write the page of a model that was fitted with `set_aside`; an explanation at hand is not made again.
-
-    `title` names the data, `by` is a column whose values are shown apart.
+    >>> read_result({"kind": "logiclens result", "schema": 3})
+    Traceback (most recent call last):
+    logiclens.errors.LogicLensError: the report reads results of schema 1 and 2, got 3; explain the data again to ...
     """
-    require_report()
-    target = Path(path)
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise LogicLensError(f"a report is an HTML page: the name must end in .html, got {target.name!r}.")
-    told = model.explain() if explanation is None else explanation
-    known = Source(title, model.n_rows_, model.n_features_in_, model.target_name_ or "class")
-    text = render(result_of(model, told, known, by=by))
-    write_whole(target, text)
-    return target
+    if not isinstance(content, Mapping) or content.get("kind") != KIND:
+        raise LogicLensError(f"the report is made from a saved result, whose 'kind' is {KIND!r}.")
+    schema = content.get("schema")
+    if type(schema) is not int or schema not in READABLE:
+        raise LogicLensError(
+            f"the report reads results of schema {' and '.join(map(str, READABLE))}, got {schema!r}; "
+            "explain the data again to renew it."
+        )
+    # The hash of the file is no part of the result.
+    bare = {name: value for name, value in content.items() if name != "content_sha256"}
+    return from_plain(Result, _from_schema_1(bare) if schema == 1 else bare, "the result")
+
+
+def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Add what schema 1 did not have as not known. The reader names a part that is missing or of another type."""
+
+    def each(entries: Any, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Any:
+        if not isinstance(entries, list | tuple):
+            return entries
+        return [change(entry) if isinstance(entry, Mapping) else entry for entry in entries]
+
+    def with_classes(part: Mapping[str, Any], **unknown: None) -> dict[str, Any]:
+        if "classes" not in part:
+            return dict(part)
+        return {**part, "classes": each(part["classes"], lambda entry: {**unknown, **entry})}
+
+    upgraded = with_classes({"confusion_of_rules": None, **content}, precision=None, recall=None)
+    statistics = content.get("statistics")
+    if isinstance(statistics, Mapping):
+        upgraded["statistics"] = with_classes({"macro_f1": None, **statistics}, decision=None)
+        if "subgroups" in statistics:
+            groups = each(statistics["subgroups"], lambda group: with_classes(group, decision=None))
+            upgraded["statistics"]["subgroups"] = groups
+    return upgraded

@@ -1,14 +1,17 @@
-"""What the page shows, put into words and numbers: everything the template needs not work out itself."""
+"""The words and numbers that the page shows, so that the template computes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from logiclens.formula.dnf import Cube
 from logiclens.formula.english import recurrence_words
-from logiclens.metrics.rule_statistics import Share
+from logiclens.formula.rule_set import Rule, who_decides
+from logiclens.metrics.rule_statistics import Confusion, CubeRecord, DecisionRecord, TwoByTwo
+from logiclens.report.result import ClassResult, ConceptWords, Recurrence, Result
 from logiclens.words import (
+    ShareLike,
     as_sentence,
     count_text,
     count_with_noun,
@@ -16,19 +19,18 @@ from logiclens.words import (
     interval,
     percent,
     share_words,
-    who_decides,
 )
 
 MOST_ROWS = 200
-"""So many row numbers are listed for a cube; of the others only the number is told."""
+"""The most row numbers listed for a cube; the page says how many more there are."""
 
 Figure = tuple[str, str]
-"""A number as printed, and its interval, empty where there is none."""
+"""A number as printed, and its interval; the interval is empty if there is none."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A share on a scale from 0 to 100, with its interval and the share among all rows to compare with."""
+    """A share on a scale from 0 to 100, its interval, and the share among all rows for comparison."""
 
     value: float
     low: float
@@ -49,13 +51,13 @@ class Line:
     coverage: Figure
     unique: Figure
     lift: Figure
-    table: Mapping[str, float]
+    table: TwoByTwo
     recurrence: str = ""
 
 
 @dataclass(frozen=True)
 class Covered:
-    """The rows that a cube fires on: which numbers to list, marked where the class is another, and how many more."""
+    """The rows on which a cube fires: the numbers to list, each with whether its class differs, and how many more."""
 
     words: str
     total: int
@@ -65,7 +67,7 @@ class Covered:
 
 @dataclass(frozen=True)
 class ClassView:
-    """One class: its rules in words, what they are worth, and what is known of them."""
+    """One class: its rules in words, their statistics, and how they relate to the network."""
 
     key: str
     name: str
@@ -84,168 +86,166 @@ class ClassView:
     covered: tuple[Covered, ...]
 
 
-def class_views(result: Mapping[str, Any]) -> tuple[ClassView, ...]:
-    """Every class in order."""
-    meanings = {concept["name"]: concept for concept in result["concepts"]}
-    parts = zip(result["classes"], result["rules"]["classes"], result["statistics"]["classes"], strict=True)
-    return tuple(_class_view(f"class-{i}", *part, meanings, result) for i, part in enumerate(parts))
+def class_views(result: Result) -> tuple[ClassView, ...]:
+    """Return the view of each class, in order."""
+    return tuple(_class_view(place, result) for place in range(len(result.classes)))
 
 
-def _class_view(
-    key: str,
-    entry: Mapping[str, Any],
-    rule: Mapping[str, Any],
-    measured: Mapping[str, Any],
-    meanings: Mapping[str, Any],
-    result: Mapping[str, Any],
-) -> ClassView:
-    name, cubes = entry["name"], [dict(cube["if"]) for cube in rule.get("cubes", ())]
-    words = [cube_words(cube, meanings) for cube in cubes]
-    other = rule.get("complement_of")
-    constant = "" if other is not None else "" if all(cubes) and cubes else "always" if cubes else "never"
-    base = measured["prevalence"]["value"]
-    recurs = recurrences(result["stability"], name)
+def _class_view(place: int, result: Result) -> ClassView:
+    entry, rule, measured = result.classes[place], result.rules.rules[place], result.statistics.classes[place]
+    name, words = entry.name, [cube_words(cube, _meanings(result)) for cube in rule.cubes]
+    base = measured.prevalence.value
+    recurs = recurrences(result.stability, name)
+    constant = _constant(rule)
     return ClassView(
-        key=key,
+        key=f"class-{place}",
         name=name,
-        otherwise="" if other is None else result["classes"][other]["name"],
+        otherwise=result.classes[1 - place].name if rule.is_complement else "",
         conditions=() if constant else tuple(words),
         constant=constant,
-        formula=entry["formula"],
+        formula=entry.formula,
         status=_status(entry),
-        certified=entry["certified"] is not None,
-        prevalence=share_words(Share.from_dict(measured["prevalence"])),
+        certified=entry.certified is not None,
+        prevalence=share_words(measured.prevalence),
         lines=tuple(
-            replace(_line(w, cube, name, base), recurrence=recurs.get(cube.get("text"), ""))
-            for w, cube in zip(words, measured["cubes"], strict=True)
+            replace(_line(w, cube, name, base), recurrence=recurs.get(cube.text, ""))
+            for w, cube in zip(words, measured.cubes, strict=True)
         ),
-        whole=_line("otherwise" if other is not None else f"any rule for {name} fires", measured["whole"], name, base),
-        decision=decision_words(measured.get("decision"), name),
-        reason=" ".join(as_sentence(entry[part]) for part in ("reason", "remedy") if entry[part]),
+        whole=_line("otherwise" if rule.is_complement else f"any rule for {name} fires", measured.whole, name, base),
+        decision=decision_words(measured.decision, name),
+        reason=" ".join(as_sentence(part) for part in (entry.reason, entry.remedy) if part),
         comparison=_comparison(entry),
-        covered=tuple(_covered(w, cube, name, result) for w, cube in zip(words, cubes, strict=True)),
+        covered=tuple(_covered(w, cube, name, result) for w, cube in zip(words, rule.cubes, strict=True)),
     )
 
 
-def recurrences(stability: Mapping[str, Any] | None, name: str) -> dict[str, str]:
-    """How often each cube of a class recurs, by its text; nothing where that was not looked into."""
+def _meanings(result: Result) -> dict[str, ConceptWords]:
+    return {concept.name: concept for concept in result.concepts}
+
+
+def _constant(rule: Rule) -> str:
+    """Return `never` or `always` for a constant formula, an empty text for any other."""
+    if rule.is_complement or (rule.cubes and all(len(cube) for cube in rule.cubes)):
+        return ""
+    return "always" if rule.cubes else "never"
+
+
+def recurrences(stability: Recurrence | None, name: str) -> dict[str, str]:
+    """Return how often each cube of a class recurs, by its text; nothing if recurrence was not measured."""
     if stability is None:
         return {}
-    own, total = (entry for entry in stability["cubes"] if entry["class"] == name), stability["resamples"]
-    return {entry["text"]: recurrence_words(round(entry["frequency"] * total), total) for entry in own}
+    own, total = (entry for entry in stability.cubes if entry.class_ == name), stability.resamples
+    return {entry.text: recurrence_words(round(entry.frequency * total), total) for entry in own}
 
 
-def cube_words(cube: Mapping[str, bool], meanings: Mapping[str, Any]) -> str:
-    """A cube as one says it."""
-    if not cube:
-        return "always"
-    return " and ".join(meanings[concept]["words" if holds else "words_not"] for concept, holds in cube.items())
+def cube_words(cube: Cube, meanings: Mapping[str, ConceptWords]) -> str:
+    """Return a cube in words."""
+    parts = ((meanings[literal.concept], literal.positive) for literal in cube)
+    return " and ".join(meant.words if positive else meant.words_not for meant, positive in parts) or "always"
 
 
-def line_words(cube: Mapping[str, Any], name: str) -> str:
-    """On how many rows a cube fires, and how many of them have the class."""
-    support, confidence = cube["support"], cube["confidence"]
-    if not confidence["total"]:
-        return (
-            f"fires on none of {count_with_noun(support['total'], 'row')}, so nothing is known of how often it is right"
-        )
+def line_words(cube: CubeRecord, name: str) -> str:
+    """Say on how many rows a cube fires and how many of them have the class."""
+    support, confidence = cube.support, cube.confidence
+    if not confidence.total:
+        return f"fires on none of {count_with_noun(support.total, 'row')}, so nothing is known of how often it is right"
     return (
-        f"fires on {count_text(support['hits'])} of {count_with_noun(support['total'], 'row')}; "
-        f"{percent(confidence['value'])} of them are {name}"
+        f"fires on {count_text(support.hits)} of {count_with_noun(support.total, 'row')}; "
+        f"{percent(confidence.value)} of them are {name}"
     )
 
 
-def decision_words(decision: Mapping[str, Any] | None, name: str) -> str:
-    """How often the rules decide for a class, and how often rightly; nothing of a result that does not tell it."""
+def decision_words(decision: DecisionRecord | None, name: str) -> str:
+    """Say how often the rules decide for a class and how often they are right; nothing for a result of schema 1."""
     if decision is None:
         return ""
-    decided, precision, recall = (decision[share] for share in ("decided", "precision", "recall"))
-    on = f"The rules decide for {name} on {count_text(decided['hits'])} of {count_with_noun(decided['total'], 'row')}"
-    if not precision["total"]:
+    decided, precision, recall = decision.decided, decision.precision, decision.recall
+    on = f"The rules decide for {name} on {count_text(decided.hits)} of {count_with_noun(decided.total, 'row')}"
+    if not precision.total:
         return f"{on}, so nothing is known of how often that is right."
-    right, found = share_words(Share.from_dict(precision)), share_words(Share.from_dict(recall))
+    right, found = share_words(precision), share_words(recall)
     return (
         f"{on}: {right} of these are {name} (precision), and {found} of all {name} are found (recall); "
-        f"F1 {percent(decision['f1'], 1)}."
+        f"F1 {percent(decision.f1, 1)}."
     )
 
 
-def confusions(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The confusion matrices to show: the network's, and beside it that of the rules."""
-    network, rules = result["confusion"], result.get("confusion_of_rules")
+def confusions(result: Result) -> list[Confusion]:
+    """Return the confusion matrices to show: that of the network, and that of the rules if it is another one."""
+    network, rules = result.confusion, result.confusion_of_rules
     if network is None:
         return []
-    return [network] if rules is None or network["of"] == rules["of"] else [network, rules]
+    return [network] if rules is None or network.of == rules.of else [network, rules]
 
 
-def _line(words: str, cube: Mapping[str, Any], name: str, base: float | None) -> Line:
+def _line(words: str, cube: CubeRecord, name: str, base: float | None) -> Line:
     return Line(
         words=words,
         sentence=line_words(cube, name),
-        interval=_figure(cube["confidence"])[1],
-        bar=bar(cube["confidence"], base),
-        confidence=percent(cube["confidence"]["value"]),
-        coverage=_figure(cube["coverage"]),
-        unique=_figure(cube["unique_coverage"]),
+        interval=_figure(cube.confidence)[1],
+        bar=bar(cube.confidence, base),
+        confidence=percent(cube.confidence.value),
+        coverage=_figure(cube.coverage),
+        unique=_figure(cube.unique_coverage),
         lift=_lift(cube),
-        table=cube["table"],
+        table=cube.table,
     )
 
 
-def bar(share: Mapping[str, Any], base: float | None) -> Bar | None:
-    """A share as a bar; none where nothing was counted."""
-    if share["value"] is None:
+def bar(share: ShareLike, base: float | None) -> Bar | None:
+    """Return a share as a bar; None if nothing was counted."""
+    if share.value is None:
         return None
     beside = "" if base is None else f"; among all rows {percent(base)}"
     return Bar(
-        value=round(100 * share["value"], 2),
-        low=round(100 * share["low"], 2),
-        width=round(100 * (share["high"] - share["low"]), 2),
+        value=round(100 * share.value, 2),
+        low=round(100 * share.low, 2),
+        width=round(100 * (share.high - share.low), 2),
         base=None if base is None else round(100 * base, 2),
-        words=f"{percent(share['value'])}, interval {interval(share['low'], share['high'])}{beside}",
+        words=f"{percent(share.value)}, interval {interval(share.low, share.high)}{beside}",
     )
 
 
-def _figure(share: Mapping[str, Any]) -> Figure:
-    if share["value"] is None:
+def _figure(share: ShareLike) -> Figure:
+    if share.value is None:
         return percent(None), ""
-    return percent(share["value"]), interval(share["low"], share["high"])
+    return percent(share.value), interval(share.low, share.high)
 
 
-def _lift(cube: Mapping[str, Any]) -> Figure:
-    if cube["lift"] is None:
+def _lift(cube: CubeRecord) -> Figure:
+    if cube.lift is None:
         return "not known", ""
-    if cube["lift_low"] is None or cube["lift_high"] is None:
-        return f"{cube['lift']:.2f}×", ""
-    return f"{cube['lift']:.2f}×", f"{cube['lift_low']:.2f}–{cube['lift_high']:.2f}×"
+    if cube.lift_low is None or cube.lift_high is None:
+        return f"{cube.lift:.2f}×", ""
+    return f"{cube.lift:.2f}×", f"{cube.lift_low:.2f}–{cube.lift_high:.2f}×"
 
 
-def _status(entry: Mapping[str, Any]) -> str:
-    """Whether the rules are the network's own answer for a class, or how near they come."""
-    certified, fidelity = entry["certified"], entry["fidelity"]
+def _status(entry: ClassResult) -> str:
+    """Say whether rules and network of a class are equal, or how often they agree."""
+    certified, fidelity = entry.certified, entry.fidelity
     if certified is not None:
-        made = " The network was trained anew to equal these rules." if certified["refit"] else ""
-        if certified.get("agreement") is not None:
+        made = " The network was trained anew to equal these rules." if certified.refit else ""
+        if certified.agreement is not None:
             made = (
-                f" The network is {certified['origin']}; the rules decide as the committee that taught them on "
-                f"{percent(certified['agreement'])} of the training rows."
+                f" The network is {certified.origin}; the rules decide as the committee that taught them on "
+                f"{percent(certified.agreement)} of the training rows."
             )
         return (
-            f"Certified: rules and network give the same answer on {certified['domain']}. The closest call is "
-            f"{certified['smallest_logit']:.2g}, rounding is off by {certified['rounding_bound']:.1g} at most.{made}"
+            f"Certified: rules and network give the same answer on {certified.domain}. The closest call is "
+            f"{certified.smallest_logit:.2g}, rounding is off by {certified.rounding_bound:.1g} at most.{made}"
         )
-    if entry["equals_network"]:
+    if entry.equals_network:
         return "Rules and network answer alike on every row they were made from; for other rows nothing is proved."
     if fidelity is None:
         return "How well these rules follow the network was not measured."
     return f"Approximation: rules and network agree on {percent(fidelity)} of the rows they were made from."
 
 
-def _comparison(entry: Mapping[str, Any]) -> str:
-    simplest, own = entry["simplest"], entry["f1"]
+def _comparison(entry: ClassResult) -> str:
+    simplest, own = entry.simplest, entry.f1
     if simplest is None or own is None:
         return ""
-    ahead = 100 * (own - simplest["f1"])
+    ahead = 100 * (own - simplest.f1)
     verdict = (
         "The rules do no better than this one condition."
         if ahead <= 0
@@ -254,43 +254,43 @@ def _comparison(entry: Mapping[str, Any]) -> str:
         else "The rules are hardly ahead."
     )
     return (
-        f"What the rules decide scores F1 {percent(own, 1)}. The best single condition alone, “{simplest['text']}”, "
-        f"scores {percent(simplest['f1'], 1)}. {verdict}"
+        f"What the rules decide scores F1 {percent(own, 1)}. The best single condition alone, “{simplest.text}”, "
+        f"scores {percent(simplest.f1, 1)}. {verdict}"
     )
 
 
-def _covered(words: str, cube: Mapping[str, bool], name: str, result: Mapping[str, Any]) -> Covered:
-    place = {concept["name"]: i for i, concept in enumerate(result["concepts"])}
-    signs = [(place[concept], "1" if holds else "0") for concept, holds in cube.items()]
-    fired = [row for row in result["rows"] if all(row["bits"][i] == sign for i, sign in signs)]
-    # With several labels a row its text names them all, so that it cannot be compared with one.
-    rows = [(str(int(row["row"])), not result["multilabel"] and row["label"] != name) for row in fired[:MOST_ROWS]]
+def _covered(words: str, cube: Cube, name: str, result: Result) -> Covered:
+    place = {concept.name: i for i, concept in enumerate(result.concepts)}
+    signs = [(place[literal.concept], "1" if literal.positive else "0") for literal in cube]
+    fired = [row for row in result.rows if all(row.bits[i] == sign for i, sign in signs)]
+    # A row with several labels names them all, so it cannot be compared with one class.
+    rows = [(str(row.row), not result.multilabel and row.label != name) for row in fired[:MOST_ROWS]]
     return Covered(words, len(fired), tuple(rows), len(fired) - len(rows))
 
 
-def summary(result: Mapping[str, Any]) -> str:
-    """The page in one sentence."""
-    data, confusion = result["data"], result["confusion"]
-    n_cubes = sum(len(entry.get("cubes", ())) for entry in result["rules"]["classes"])
-    found = f"{count_with_noun(n_cubes, 'rule')} for {data['target']}, learned from {data['name']}"
+def summary(result: Result) -> str:
+    """Return the page in one sentence."""
+    data, confusion = result.data, result.confusion
+    n_cubes = sum(len(rule.cubes) for rule in result.rules.rules)
+    found = f"{count_with_noun(n_cubes, 'rule')} for {data.target}, learned from {data.name}"
     if confusion is None:
         return f"{found}."
-    # The answers of a confusion come in the order of the labels, with "undecided" last.
-    right = sum(row[i] for i, row in enumerate(confusion["counts"]) if i < len(confusion["predicted"]))
-    total = sum(sum(row) for row in confusion["counts"])
+    # Answers are in the order of the labels, then "undecided": the diagonal holds the right answers.
+    right = sum(row[i] for i, row in enumerate(confusion.counts) if i < len(confusion.predicted))
+    total = sum(sum(row) for row in confusion.counts)
     if not total:
         return f"{found}."
-    give = "give" if confusion["of"].endswith("rules") else "gives"
+    give = "give" if confusion.of.endswith("rules") else "gives"
     return (
-        f"{found}: {confusion['of']} {give} the right answer on {count_text(right)} of {count_with_noun(total, 'row')} "
+        f"{found}: {confusion.of} {give} the right answer on {count_text(right)} of {count_with_noun(total, 'row')} "
         f"({percent(right / total)})."
     )
 
 
-def standing(result: Mapping[str, Any]) -> str:
-    """Whether the rules are the model, over all classes."""
-    classes = result["classes"]
-    proved = [entry["name"] for entry in classes if entry["certified"] is not None]
+def standing(result: Result) -> str:
+    """Say for which classes the rules are the model, and how well they approximate it otherwise."""
+    classes = result.classes
+    proved = [entry.name for entry in classes if entry.certified is not None]
     if len(proved) == len(classes):
         return (
             "The rules are the model: for every class it is proved that the network answers as its rules do, on every "
@@ -298,14 +298,14 @@ def standing(result: Mapping[str, Any]) -> str:
             "they are."
         )
     if proved:
-        rest = [entry["name"] for entry in classes if entry["certified"] is None]
+        rest = [entry.name for entry in classes if entry.certified is None]
         certain, near = enumeration(proved), enumeration(rest)
         return f"The rules are the model for {certain} (proved); for {near} they only approximate it."
-    if all(entry["equals_network"] for entry in classes):
+    if all(entry.equals_network for entry in classes):
         return (
             "On every row they were made from, the rules answer as the network does; for other rows nothing is proved."
         )
-    known = sorted(entry["fidelity"] for entry in classes if entry["fidelity"] is not None)
+    known = sorted(entry.fidelity for entry in classes if entry.fidelity is not None)
     if not known:
         return "The rules only approximate the network; how well was not measured."
     ends = list(dict.fromkeys((percent(known[0]), percent(known[-1]))))
@@ -315,34 +315,34 @@ def standing(result: Mapping[str, Any]) -> str:
     )
 
 
-def differing(result: Mapping[str, Any]) -> str:
-    """Where network and rules differ, in a sentence."""
-    gap, classes = result["gap"], result["classes"]
+def differing(result: Result) -> str:
+    """Say how often network and rules differ."""
+    gap, classes = result.gap, result.classes
     if gap is None:
-        if all(entry["certified"] is not None for entry in classes):
+        if all(entry.certified is not None for entry in classes):
             return "Nowhere: it is proved that they answer alike."
-        if all(entry["equals_network"] for entry in classes):
+        if all(entry.equals_network for entry in classes):
             return "On none of the rows the rules were made from."
         return "The rows on which they differ were not looked into."
-    agree = f"Taking every class on its own, they agree on {percent(gap['agree'])} of the answers."
-    return f"{agree} Where the others were lost:" if any(step["rows"] for step in gap["steps"]) else agree
+    agree = f"Taking every class on its own, they agree on {percent(gap.agree)} of the answers."
+    return f"{agree} Where the others were lost:" if any(step.rows for step in gap.steps) else agree
 
 
-def deciding(result: Mapping[str, Any]) -> str:
-    """How an answer comes about where not exactly one class fires, and how often that is."""
-    firing = result["firing"]
-    how = who_decides(result["rules"], [entry["name"] for entry in result["classes"]])
-    if any("complement_of" in entry for entry in result["rules"]["classes"]):
-        # Exactly one of the two holds on every row: there is nothing to count.
+def deciding(result: Result) -> str:
+    """Say which class decides if not exactly one class fires, and how often that happens."""
+    firing = result.firing
+    how = who_decides(result.rules)
+    if any(rule.is_complement for rule in result.rules.rules):
+        # Exactly one of the two classes fires on every row, so there is nothing to count.
         return how
-    rows = sum(firing[part] for part in ("none", "one", "several"))
+    rows = firing.none + firing.one + firing.several
     return (
-        f"{how} Of {count_with_noun(rows, 'row')}, {count_text(firing['one'])} fire the rules of exactly one class, "
-        f"{count_text(firing['none'])} of none and {count_text(firing['several'])} of several."
+        f"{how} Of {count_with_noun(rows, 'row')}, {count_text(firing.one)} fire the rules of exactly one class, "
+        f"{count_text(firing.none)} of none and {count_text(firing.several)} of several."
     )
 
 
 def shade(row: Sequence[float], value: float) -> int:
-    """How dark a cell of the confusion is, 0 to 4, by its share of the row."""
+    """Return how dark a cell of the confusion matrix is, from 0 to 4, by its share of the row."""
     total = sum(row)
     return 0 if total <= 0 or value <= 0 else min(4, 1 + int(4 * value / total))

@@ -10,7 +10,7 @@ import re
 import shutil
 import zlib
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from logiclens.errors import LogicLensError
 
@@ -70,6 +70,21 @@ DATABASES = (".sqlite", ".sqlite3", ".db")
 def names_several(path: str) -> bool:
     """Return whether a path is a folder or a pattern such as `2026/*.parquet` instead of a single file."""
     return not os.path.isfile(path) and (os.path.isdir(path) or glob.has_magic(path))
+
+
+def is_engine_table(table: Any) -> bool:
+    """Whether a table is one of Ibis. Import nothing to find out."""
+    return type(table).__module__.startswith("ibis.") and type(table).__name__ in ("Table", "CachedTable")
+
+
+def is_lake(source: Any) -> bool:
+    """Whether rows are to be counted where they are: a table of Ibis, a folder, or a pattern such as `2026/*.parquet`.
+
+    A single file is read.
+    """
+    if is_engine_table(source):
+        return True
+    return isinstance(source, str | os.PathLike) and names_several(os.fspath(source))
 
 
 def suffix_of(path: Path) -> str:

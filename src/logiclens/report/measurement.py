@@ -1,0 +1,462 @@
+"""Measurement of a fitted model and its rules on held-out rows: `result_of`, and `write_report` for the page."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens import __version__
+from logiclens.errors import LogicLensError
+from logiclens.estimator.classifier import EntropyClassifier, statistics_aside
+from logiclens.estimator.inputs import SetAside
+from logiclens.explain.candidates import best_literal
+from logiclens.explain.gap import STEP_WORDS, Gap
+from logiclens.explain.reading import Reading
+from logiclens.explain.result import ClassExplanation, Explanation
+from logiclens.explain.stability import Drawn, Stability
+from logiclens.formula.dnf import DNF, Literal
+from logiclens.formula.english import english, literal_words
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.rule_set import RuleSet
+from logiclens.formula.text import format_formula
+from logiclens.metrics.rule_statistics import Confusion, RuleStatistics, Share, confusion, count_decided, known
+from logiclens.metrics.scores import explanation_accuracy, metric_named
+from logiclens.nn.functional import THRESHOLD
+from logiclens.report.page import render, require_report
+from logiclens.report.result import (
+    KIND,
+    SCHEMA,
+    Certified,
+    ClassResult,
+    ConceptFrequency,
+    ConceptWords,
+    CubeFrequency,
+    Curves,
+    Data,
+    Dropped,
+    FiringCounts,
+    GapStep,
+    GapSummary,
+    HeldOutRow,
+    Metric,
+    Parts,
+    Recurrence,
+    Relevance,
+    Result,
+    Simplest,
+)
+from logiclens.storage import write_whole
+from logiclens.words import percent
+
+MOST_ROWS = 1_000
+"""The most held-out rows that a result contains."""
+TELLTALE = 0.97
+"""The accuracy from which on a single condition may be the outcome under another name."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the rows come from.
+
+    Attributes:
+        name: the name of the file.
+        rows: its number of rows.
+        columns: its number of columns without the target.
+        target: the column that is predicted.
+        sha256: the hash of the file. Default: None, not a file.
+        command: the command that reproduces the result. Default: None.
+        row_numbers: the number of each row in the file. Default: None, rows are numbered 1, 2, 3, ….
+    """
+
+    name: str
+    rows: int
+    columns: int
+    target: str
+    sha256: str | None = None
+    command: str | None = None
+    row_numbers: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A model and its explanation on held-out rows: what everything in the result is computed from.
+
+    `reading` is the network's answer on these rows; None if the rules are the model.
+    """
+
+    model: EntropyClassifier
+    explanation: Explanation
+    source: Source
+    rules: RuleSet
+    aside: SetAside
+    statistics: RuleStatistics
+    reading: Reading | None
+
+    @cached_property
+    def truth(self) -> NDArray[np.bool_]:
+        """The true classes, `[rows, classes]`."""
+        has: NDArray[np.bool_] = self.aside.table.targets() > 0
+        return has
+
+    @cached_property
+    def packed(self) -> PackedRows:
+        """The rows as Boolean concepts, packed."""
+        return PackedRows.of(self.aside.table.boolean(), self.aside.table.names)
+
+    @cached_property
+    def by_rules(self) -> NDArray[Any]:
+        """The answer of the rules for each row."""
+        return self.rules.predict(self.packed)
+
+    @cached_property
+    def predicted(self) -> NDArray[Any]:
+        """The answer of the model for each row."""
+        return self.by_rules if self.reading is None else self.model._answers_of(self.reading)
+
+    @cached_property
+    def simplest(self) -> tuple[Literal, ...]:
+        """The best single condition for each class, chosen on the training rows."""
+        table = self.model.table_
+        return tuple(best_literal(table, head) for head in range(len(table.class_names)))
+
+    @property
+    def weight(self) -> NDArray[np.float64]:
+        """The weight of each row."""
+        return self.aside.table.weight
+
+    @property
+    def gaps(self) -> frozenset[str]:
+        """The columns that had missing values in training; only their conditions say "or missing"."""
+        meant = self.model.schema_.predicates.values()
+        return frozenset(predicate.column for predicate in meant if predicate.operator == "missing")
+
+    def klass(self, explained: ClassExplanation) -> ClassResult:
+        """Return one class: its formula in words and symbols, its statistics, and the relevance of concepts."""
+        head, table = explained.head, self.aside.table
+        decision = self.statistics[explained.name].decision
+        simplest, certificate, used = self.simplest[head], explained.certificate, explained.formula.concepts
+        alone = (simplest | DNF.false).evaluate(table.boolean(), table.names)
+        return ClassResult(
+            name=explained.name,
+            formula=str(explained).splitlines()[0],
+            english=english(
+                explained.formula,
+                self.rules.predicates,
+                head=explained.name,
+                subject=self.source.target,
+                gaps=self.gaps,
+            ),
+            fidelity=explained.fidelity,
+            equals_network=explained.equals_network,
+            certified=None
+            if certificate is None
+            else Certified(
+                str(certificate.domain),
+                certificate.smallest_logit,
+                certificate.rounding_bound,
+                certificate.refit is not None,
+                certificate.origin,
+                certificate.agreement,
+            ),
+            reason=explained.reason,
+            remedy=explained.remedy,
+            precision=decision.precision.record(),
+            recall=decision.recall.record(),
+            f1=known(decision.f1),
+            simplest=Simplest(
+                literal_words(simplest, self.model.schema_.predicates, self.gaps), self._f1_alone(alone, head)
+            ),
+            relevance=tuple(
+                Relevance(concept, share, concept in used) for concept, share in self._relevance(explained).items()
+            ),
+        )
+
+    def _relevance(self, explained: ClassExplanation) -> Mapping[str, float]:
+        """The relevance of concepts; of an exact model that of the committee, since its own is 1 for all it uses."""
+        if not self.model.exact:
+            return explained.relevance
+        leans = self.model.relevance_.to_numpy()[explained.head]
+        table, used = self.model.table_, explained.formula.concepts
+        shown = (leans >= THRESHOLD) & table.is_literal | np.isin(table.names, used)
+        return {table.names[j]: float(leans[j]) for j in np.argsort(-leans, kind="stable") if shown[j]}
+
+    def _f1_alone(self, fires: NDArray[np.bool_], head: int) -> float:
+        """The F1 of a class if one condition alone decides for it; 0 if no row has the class or gets it."""
+        return known(count_decided(fires, self.truth[:, head], self.weight)[0].f1) or 0.0
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """Return accuracy of model and rules, fidelity, F1 and complexity of the formulas."""
+        table, formulas = self.aside.table, self.explanation.formulas
+        labels = np.asarray(table.labels) if table.is_multilabel else self.model.classes_[np.asarray(table.labels)]
+        own = np.stack([f.evaluate(table.boolean(), table.names) for f in formulas], axis=1)
+        lines = [
+            _share(metric_named("model_accuracy").name, _right(self.predicted, labels), self.weight),
+            *self.always(),
+        ]
+        if self.reading is not None:
+            lines.append(_share("accuracy of the rules", _right(self.by_rules, labels), self.weight))
+            agree = (own == self.reading.yes).mean(axis=1)
+            agreement = 100 * float(np.average(agree, weights=self.weight))
+            lines.append(_plain(f"{metric_named('fidelity').name}, by firing", agreement, "%"))
+        f1 = explanation_accuracy(own, self.truth.astype(np.float64), self.weight)
+        lines.append(_plain("macro-F1 of the rules' decision", 100 * self.statistics.macro_f1, "%"))
+        lines.append(_plain(f"{metric_named('explanation_accuracy').name}, by firing", 100 * f1, "%"))
+        literals = float(np.mean([formula.n_literals for formula in formulas]))
+        lines.append(_plain(metric_named("complexity").name, literals, "literals per class"))
+        return tuple(lines)
+
+    def always(self) -> list[Metric]:
+        """Return the accuracy of giving every row the most frequent class of the training rows."""
+        if self.aside.table.is_multilabel:
+            return []
+        trained, names = self.model.table_, self.aside.table.class_names
+        most = int(np.argmax(np.bincount(np.asarray(trained.labels), trained.weight, minlength=len(names))))
+        right = np.asarray(self.aside.table.labels) == most
+        return [_share(f"for comparison: always {names[most]!r}", right, self.weight)]
+
+    def warnings(self) -> list[str]:
+        """Return reasons to doubt the data: a single condition that predicts a class almost perfectly."""
+        table, said = self.aside.table, []
+        if not table.is_multilabel:
+            for head, literal in enumerate(self.simplest):
+                fires = (literal | DNF.false).evaluate(table.boolean(), table.names)
+                share = float(np.average(fires == self.truth[:, head], weights=self.weight))
+                least = float(np.average(self.truth[:, head], weights=self.weight))
+                if share >= TELLTALE and max(least, 1 - least) < TELLTALE - 0.05:
+                    words = literal_words(literal, self.model.schema_.predicates, self.gaps)
+                    said.append(
+                        f"one condition alone, {words}, tells {table.class_names[head]!r} in {percent(share, 1)} of "
+                        "the rows: was it known before the outcome, or is it the outcome under another name?"
+                    )
+                    break
+        return said
+
+    def confusion(self) -> Confusion | None:
+        """Return the confusion matrix of the model; None with several labels per row."""
+        if self.reading is None or self.aside.table.is_multilabel:
+            return self.confusion_of_rules()
+        table, places = self.aside.table, self.reading.logits.argmax(axis=1)
+        return confusion(table.class_names, np.asarray(table.labels), places, self.weight, "the network")
+
+    def confusion_of_rules(self) -> Confusion | None:
+        """Return the confusion matrix of the rules; None with several labels per row."""
+        table = self.aside.table
+        if table.is_multilabel:
+            return None
+        places = self.rules.predict_places(self.packed)
+        return confusion(table.class_names, np.asarray(table.labels), places, self.weight, "the rules")
+
+    def rows(self) -> tuple[HeldOutRow, ...]:
+        """Return the first rows in file order with the answers for each; equal rows are listed separately."""
+        table, copies = self.aside.table, self.aside.copies
+        order = np.argsort(copies.places, kind="stable")[:MOST_ROWS]
+        numbers = self.source.row_numbers
+        used = [table.names.index(concept) for concept in self.rules.concepts]
+        bits, labels = table.boolean()[:, used], np.asarray(table.labels)
+        by_rules, network, names = self.by_rules, None if self.reading is None else self.predicted, table.class_names
+        return tuple(
+            HeldOutRow(
+                row=place + 1 if numbers is None else int(numbers[place]),
+                label=_label(labels[row], names),
+                network=None if network is None else _said(network[row], names),
+                rules=_said(by_rules[row], names),
+                bits="".join("1" if bit else "0" for bit in bits[row]),
+            )
+            for place, row in zip(copies.places[order].tolist(), copies.rows[order].tolist(), strict=True)
+        )
+
+
+def _right(predicted: NDArray[Any], known: NDArray[Any]) -> NDArray[np.bool_]:
+    right: NDArray[np.bool_] = np.equal(predicted, known).reshape(len(known), -1).all(axis=1)
+    return right
+
+
+def _share(name: str, right: NDArray[np.bool_], weight: NDArray[np.float64]) -> Metric:
+    share = Share(float(weight[right].sum()), float(weight.sum()))
+    return Metric(name, 100 * share.value, 100 * share.low, 100 * share.high, "%")
+
+
+def _plain(name: str, value: float, unit: str) -> Metric:
+    return Metric(name, value, None, None, unit)
+
+
+def _label(label: Any, names: tuple[str, ...]) -> str:
+    """Return the class of a row, or all of its classes."""
+    if np.ndim(label) == 0:
+        return names[int(label)]
+    return _listed(label, names)
+
+
+def _said(answer: Any, names: tuple[str, ...]) -> str:
+    if np.ndim(answer):
+        return _listed(answer, names)
+    return "undecided" if answer is None else str(answer)
+
+
+def _listed(flags: Any, names: tuple[str, ...]) -> str:
+    return ", ".join(name for name, flag in zip(names, flags, strict=True) if flag) or "none"
+
+
+STABILITY_SOURCES: dict[Drawn, str] = {
+    "bags": "the search was repeated on the bag of each network of the committee; cuts stay as they are",
+    "resamples": "rows drawn again with replacement from those that trained and chose; cuts stay as they are",
+}
+MOST_TOLD = 20
+"""The most concepts and cubes per class whose recurrence is listed; cubes of the formula are always listed."""
+PACKAGES = ("torch", "numpy", "scikit-learn", "pandas")
+
+
+def result_of(model: EntropyClassifier, explanation: Explanation, source: Source, *, by: Any = None) -> Result:
+    """Measure a fitted model and its explanation on held-out rows.
+
+    Args:
+        model: fitted with `set_aside`.
+        explanation: what `model.explain()` returned.
+        source: where the rows come from.
+        by: a column by which subgroups are measured: its name, or one value for each row that `fit` was given.
+
+    Raises:
+        LogicLensError: if the model has no held-out rows.
+    """
+    aside = model.set_aside_
+    if aside is None:
+        raise LogicLensError("a report needs rows that chose nothing: fit with set_aside=0.25.")
+    rules, table = explanation.rules, aside.table
+    statistics, reading = statistics_aside(model, rules, by=by), None if model.exact else model.read(table)
+    told = Measured(model, explanation, source, rules, aside, statistics, reading)
+    rows = told.rows()
+    return Result(
+        kind=KIND,
+        schema=SCHEMA,
+        logiclens=__version__,
+        title=f"{source.name}: {source.target}",
+        command=source.command,
+        data=_data(model, source),
+        model_sha256=None,
+        versions={
+            "logiclens": __version__,
+            "python": platform.python_version(),
+            **{package: version(package) for package in PACKAGES},
+        },
+        seed=None if model.random_state is None else int(model.random_state),
+        parts=Parts(model.parts_["train"], model.parts_["validation"], table.n_counted),
+        exact=bool(model.exact),
+        resolve=rules.resolve,
+        multilabel=rules.multilabel,
+        concepts=tuple(_concept(concept, rules, told.gaps) for concept in rules.concepts),
+        exclusive=tuple(map(tuple, rules.groups.exclusive)),
+        implied=tuple(map(tuple, rules.groups.implied)),
+        rules=rules,
+        classes=tuple(told.klass(explained) for explained in explanation),
+        statistics=statistics.record(),
+        metrics=told.metrics(),
+        confusion=told.confusion(),
+        confusion_of_rules=told.confusion_of_rules(),
+        firing=_firing(rules.fires(told.packed), table.copies),
+        gap=_gap(explanation.gap(table, reading)),
+        history=_history(model),
+        stability=None if explanation.stability is None else _stability(explanation, explanation.stability),
+        rows=rows,
+        rows_shown=len(rows),
+        rows_total=len(aside.copies.places),
+        notes=(*told.warnings(), *explanation.notes, *getattr(model.booleaniser_, "notes_", ())),
+    )
+
+
+def _data(model: EntropyClassifier, source: Source) -> Data:
+    dropped: Mapping[str, str] = getattr(model.booleaniser_, "dropped_", {})
+    left_out = tuple(Dropped(column, reason) for column, reason in dropped.items())
+    return Data(source.name, source.rows, source.columns, source.sha256, source.target, left_out)
+
+
+def _concept(concept: str, rules: RuleSet, gaps: frozenset[str]) -> ConceptWords:
+    words, words_not = (literal_words(Literal(concept, positive), rules.predicates, gaps) for positive in (True, False))
+    return ConceptWords(concept, rules.predicate(concept).column, words, words_not)
+
+
+def _firing(fires: NDArray[np.bool_], copies: NDArray[np.float64]) -> FiringCounts:
+    counts = np.bincount(np.minimum(fires.sum(axis=1), 2), copies, minlength=3).tolist()
+    return FiringCounts(*map(int, counts))
+
+
+def _gap(found: Gap) -> GapSummary:
+    """Sum up over all classes where network and formulas differ."""
+    steps = [GapStep(words, sum(one.changed[step] for one in found.classes)) for step, words in STEP_WORDS.items()]
+    unseen = sum(one.unseen_disagree for one in found.classes)
+    total = sum(one.n_rows for one in found.classes)
+    return GapSummary(
+        1 - sum(one.disagree for one in found.classes) / total,
+        (*steps, GapStep("have concepts that no explained row has", unseen)),
+    )
+
+
+def _history(model: EntropyClassifier) -> Curves:
+    history = model.history_
+    curves = {name: _finite(values) for name, values in history.columns().items() if name != "epoch"}
+    return Curves(**curves, best_epoch=int(history.best_epoch))
+
+
+def _finite(values: NDArray[np.float64]) -> tuple[float | None, ...]:
+    # A curve shows less than six digits; more would only make the page larger.
+    return tuple(float(f"{value:.6g}") if np.isfinite(value) else None for value in values.tolist())
+
+
+def _stability(explanation: Explanation, found: Stability) -> Recurrence:
+    concepts: list[ConceptFrequency] = []
+    cubes: list[CubeFrequency] = []
+    for counted, explained in zip(found.classes, explanation.classes, strict=True):
+        concepts += [
+            ConceptFrequency(counted.name, concept, share)
+            for concept, share in list(counted.concepts.items())[:MOST_TOLD]
+        ]
+        # A complement has no cubes of its own: its formula is that of the other class.
+        own = explained.formula.cubes if isinstance(explained.formula, DNF) else ()
+        for place, (cube, share) in enumerate(counted.cubes.items()):
+            if place < MOST_TOLD or cube in own:
+                text = format_formula(DNF([cube]), "unicode")
+                cubes.append(CubeFrequency(counted.name, text, share, cube in own))
+    return Recurrence(
+        resamples=found.n_resamples,
+        drawn=found.drawn,
+        source=STABILITY_SOURCES[found.drawn],
+        concepts=tuple(concepts),
+        cubes=tuple(cubes),
+    )
+
+
+def write_report(
+    model: EntropyClassifier,
+    path: str | Path,
+    explanation: Explanation | None = None,
+    *,
+    title: str = "a table",
+    by: str | None = None,
+) -> Path:
+    """Write the report page of a fitted model.
+
+    Args:
+        model: fitted with `set_aside`.
+        path: the file to write, ending in `.html`.
+        explanation: what `model.explain()` returned. Default: None, explain it now.
+        title: the name of the data. Default: "a table".
+        by: a column by which subgroups are measured. Default: None.
+
+    Raises:
+        LogicLensError: if the model has no held-out rows, the name is not that of a page, or it cannot be written.
+    """
+    require_report()
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise LogicLensError(f"a report is an HTML page: the name must end in .html, got {target.name!r}.")
+    told = model.explain() if explanation is None else explanation
+    known = Source(title, model.n_rows_, model.n_features_in_, model.target_name_ or "class")
+    text = render(result_of(model, told, known, by=by))
+    return write_whole(target, text)
