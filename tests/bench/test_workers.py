@@ -64,6 +64,25 @@ def test_closing_at_once_ends_cleanly(tmp_path: Path) -> None:
     assert not multiprocessing.active_children()
 
 
+def test_a_killed_process_does_not_break_the_command_line(tmp_path: Path) -> None:
+    """As the command line does; a process that was killed has closed its pipe."""
+    (tmp_path / "main.py").write_text(
+        "import signal\nfrom tests import bench_jobs\nfrom logiclens.bench.runs.workers import run_jobs\n"
+        "if __name__ == '__main__':\n"
+        "    signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n"
+        "    for _ in range(3):\n"
+        "        outcomes = run_jobs(['a', 'crashes', 'hangs'], bench_jobs.behaves, n_workers=1)\n"
+        "        print([next(outcomes).status for _ in range(2)])\n"
+        "        outcomes.close()\n"
+    )
+    root = str(Path(__file__).parents[2])
+    path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, str(tmp_path / "main.py")]
+    ended = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.count("SIGSEGV") == 3
+
+
 def test_closing_stops_what_is_running_and_its_children(tmp_path) -> None:
     path = tmp_path / "pid"
     outcomes = run_jobs([path], bench_jobs.hangs_with_child, n_workers=1, limit=4)

@@ -197,7 +197,7 @@ class LocalWorkers(AbstractContextManager["LocalWorkers[Any]"], Generic[Job]):
         self.idle: LifoQueue[_Slot] = LifoQueue()
         for slot in self.slots:
             self.idle.put(slot)
-        self.threads = ThreadPoolExecutor(len(self.slots))
+        self.threads = ThreadPoolExecutor(len(self.slots), initializer=_block_broken_pipes)
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome[Job]]:
         """Yield the outcome of each job when it ends."""
@@ -272,10 +272,16 @@ def _loaded(_work: Callable[[Job], Any]) -> int:
     return os.getpid()
 
 
+def _block_broken_pipes() -> None:
+    """Block SIGPIPE in this thread and those it starts: the pipe to a killed process must not end a command line."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPIPE})
+
+
 def _alone() -> None:
     """Prepare a new process: its children end with it, it ends with its parent, and it prints nothing."""
     # A kill of its process group reaches its children. Ctrl-C is handled by the parent.
     os.setpgrp()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPIPE})
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with open(os.devnull, "w") as nothing:
