@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import settings
 
-settings.register_profile("logiclens", deadline=None, derandomize=True, max_examples=100)
-settings.load_profile("logiclens")
+from tests.examples import register_profiles
+
+register_profiles()
 
 # The networks of the tests are tiny: a second thread only spins.
 torch.set_num_threads(1)

@@ -10,7 +10,7 @@ from itertools import pairwise, product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.bench.baselines import column_generation
@@ -47,6 +47,7 @@ from logiclens.bench.baselines.rule_lists import (
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Cube, Literal
+from tests.examples import examples
 
 NAMES = tuple("abcdef")
 QUICK = BRLSettings(iterations=400, chains=2)
@@ -197,7 +198,7 @@ def first_that_applies(rules: DecisionList, row: dict[str, bool]) -> bool:
 
 
 @given(lists)
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_both_formulas_of_a_list_answer_as_the_list(rules):
     rows = grid(4)
     expected = [first_that_applies(rules, dict(zip(NAMES, row, strict=False))) for row in rows.tolist()]

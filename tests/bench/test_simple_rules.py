@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -28,6 +28,7 @@ from logiclens.errors import LogicLensError
 from logiclens.explain.candidates import best_literal
 from logiclens.formula import DNF, Cube, Literal
 from logiclens.metrics.scores import macro_f1
+from tests.examples import examples
 from tests.strategies import dnfs
 
 LEARNERS: tuple[Learner, ...] = (
@@ -159,7 +160,7 @@ def decided_slowly(formulas: Sequence[DNF], train: ConceptTable, row: np.ndarray
     return max(range(len(formulas)), key=lambda target: (sum(w for label, w in left if label == target), -target))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(parts(n_concepts=2), st.lists(dnfs(tuple("ab"), max_cubes=2), min_size=3, max_size=3))
 def test_decide_is_the_rule_a_row_at_a_time(tables, formulas):
     train, _ = tables
@@ -210,7 +211,7 @@ trees = st.builds(
 )
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(parts(n_concepts=5), trees, st.integers(0, 3))
 def test_tree_formulas_say_what_the_tree_predicts_on_every_row_there_is(tables, tree, seed):
     train, validation = tables
@@ -222,7 +223,7 @@ def test_tree_formulas_say_what_the_tree_predicts_on_every_row_there_is(tables, 
     assert (held.argmax(axis=1) == learned.predict(everything)).all()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(parts(n_concepts=5), trees, st.integers(0, 3))
 def test_tree_is_scikit_learns_on_all_rows_with_a_cube_for_each_leaf(tables, tree, seed):
     plain = [repeated(table) for table in tables]
@@ -243,14 +244,14 @@ def test_tree_is_scikit_learns_on_all_rows_with_a_cube_for_each_leaf(tables, tre
     assert sum(f.n_literals for f in learned.formulas) == (paths[one_row_each].sum(axis=1) - 1).sum()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(parts(n_concepts=4), trees)
 def test_tree_weight_is_a_number_of_rows(tables, tree):
     weighed, counted = tree(*tables, seed=0), tree(*(repeated(table) for table in tables), seed=0)
     assert weighed.formulas == counted.formulas
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(parts(n_concepts=4, whole=False), st.none() | st.just("balanced"))
 def test_full_tree_has_the_heaviest_class_of_each_distinct_row_and_splits_no_pure_node(tables, class_weight):
     rows = tables[0].append(tables[1])
@@ -324,7 +325,7 @@ def test_tree_refuses_limits_that_leave_no_split(settings):
 # One concept, one literal
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(parts(n_concepts=3, whole=False))
 def test_one_r_is_the_best_of_all_rules_on_one_concept(tables):
     rows = tables[0].append(tables[1])
@@ -351,7 +352,7 @@ def test_one_r_takes_the_first_of_equal_concepts_and_the_majority_for_a_value_un
         assert learned.predict(ConceptTable([[0], [1]], ["a"])).tolist() == [1, 1]
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(parts(n_concepts=4, whole=False), st.integers(0, 2))
 def test_best_literal_has_the_highest_macro_f1_of_scikit_learn(tables, target):
     table, _ = tables
@@ -430,7 +431,7 @@ def judged(formula: DNF, table: ConceptTable, target: int) -> float:
 @pytest.mark.parametrize("max_literals", [1, 2, 3])
 @pytest.mark.parametrize("whole", [True, False])
 def test_no_short_formula_is_better_than_the_one_found(max_literals, whole):
-    @settings(max_examples=8)
+    @examples(8)
     @given(parts(n_concepts=4, n_classes=3, whole=whole))
     def check(tables):
         train, validation = tables
@@ -520,7 +521,7 @@ def test_exhaustive_search_chooses_on_training_rows_and_predicts_by_decide():
     assert differ > 0
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(parts(n_concepts=4, whole=False))
 def test_every_score_is_that_of_the_formula_on_the_rows(tables):
     table, _ = tables

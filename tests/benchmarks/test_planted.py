@@ -10,12 +10,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
+from tests.examples import examples
 from tests.scripts import benchmark_script
 
 planted = benchmark_script("planted")
@@ -161,7 +162,7 @@ def by_hand(formula: DNF) -> np.ndarray:
 
 
 @given(formulas, formulas)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_the_judge_agrees_with_brute_force(found, truth):
     problem = small_problem(truth)
     same, opposite = (by_hand(found) == by_hand(truth)).all(), (by_hand(found) != by_hand(truth)).all()
@@ -172,7 +173,7 @@ def test_the_judge_agrees_with_brute_force(found, truth):
 
 
 @given(formulas)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_other_words_for_the_truth_are_the_truth(truth):
     """The truth as one cube for each row on which it holds."""
     spelled = []

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.concepts import ConceptTable, as_table
 from logiclens.errors import LogicLensError, UnknownConcept
+from tests.examples import examples
 
 GOOD = [[0.0, 1.0], [0.5, 0.25], [1.0, 0.0]]
 
@@ -267,7 +268,7 @@ def test_empty_classes_are_those_without_weight():
     assert ConceptTable(GOOD, labels=[[1, 0], [0, 0], [1, 0]]).empty_classes() == ("1",)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 70]), st.sampled_from(["none", "one", "several"]))
 def test_counting_is_a_group_by(seed, n_concepts, kind):
     rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens import EntropyClassifier
@@ -24,6 +24,7 @@ from logiclens.engine.lake import in_engine, is_lake
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.formula.counted_rows import CountedRows
 from logiclens.tables.frames import columns_of
+from tests.examples import examples
 
 
 def frame(n: int = 400, seed: int = 0) -> pd.DataFrame:
@@ -67,7 +68,7 @@ def both(table: pd.DataFrame, cuts: Booleaniser | None = None) -> tuple[Booleani
     return Booleaniser(**cuts.get_params()).fit_tallies(here), found
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.integers(0, 10_000), st.sampled_from(["supervised", "quantile", "uniform"]), st.integers(30, 300))
 def test_cuts_and_counts_are_those_of_memory(seed, how, n):
     here, there = both(frame(n, seed), Booleaniser(how))

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 from torch import nn
@@ -17,6 +17,7 @@ from logiclens.formula import DNF, TruthTable, parse
 from logiclens.formula.dnf import Complement, written
 from logiclens.nn import EntropyLogicLayer, EntropyNet, LinearIndependent
 from logiclens.train import TrainConfig, fit
+from tests.examples import examples
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net, yes_no
 
 
@@ -319,7 +320,7 @@ def test_paper_method_is_the_papers_loop(answers, support, labels):
     price=st.none() | st.sampled_from([0.0, 0.005, 0.05, 0.7]),
     copies=st.sampled_from([1, 8]),
 )
-@settings(max_examples=40)
+@examples(40)
 def test_limits_are_kept_and_the_score_is_scikit_learns(answers, max_cubes, max_literals, price, copies):
     rows, yes = np.tile(GRID, (copies, 1)), np.tile(answers, copies)
     if yes.all() or not yes.any():

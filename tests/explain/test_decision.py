@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.explain import decision as module
@@ -15,6 +15,7 @@ from logiclens.explain.decision import best_order, rule_set
 from logiclens.formula import Complement, PackedRows, parse
 from logiclens.formula.groups import NO_GROUPS
 from logiclens.metrics.rule_statistics import wilson_interval
+from tests.examples import examples
 
 
 def macro_f1(fires: np.ndarray, truth: np.ndarray, weight: np.ndarray, order: tuple[int, ...], otherwise: int) -> float:
@@ -48,7 +49,7 @@ def test_no_other_order_is_better(case: tuple[np.ndarray, np.ndarray, np.ndarray
     assert macro_f1(*case, order, otherwise) == pytest.approx(best)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(decided_rows(most=6))
 def test_no_single_move_betters_what_the_search_finds(case: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     fires, truth, weight = case

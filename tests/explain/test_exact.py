@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.concepts.concept_table import ConceptTable
@@ -20,6 +20,7 @@ from logiclens.formula import DNF, parse
 from logiclens.formula.dnf import Complement, Cube, Literal
 from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.nn import EntropyNet
+from tests.examples import examples
 from tests.oracles.rounding import PlainHead, worst_logit
 
 
@@ -66,7 +67,7 @@ def assert_relevance(network: EntropyNet, head: int, formula: DNF | Complement, 
     assert network.entropy.keep[head].tolist() == [bool(value) for value in expected]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 16), st.integers(1, 12), st.sampled_from([0.05, 0.6, 1.0, 20.0]))
 def test_heads_are_their_formulas_on_every_row(seed, m, n_cubes, temperature):
     rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError
@@ -21,6 +21,7 @@ from logiclens.formula import DNF, Complement, Cube, Literal, parse
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
 from tests import postgres
+from tests.examples import examples
 from tests.export_cases import CUTS, NASTY, NASTY_TEXT, PREDICATES, around, expected_classes, rule_sets, table
 from tests.strategies import AWKWARD_NAMES
 
@@ -29,7 +30,7 @@ TABLE = table(300)
 TYPES = {
     "count": "INTEGER", "flag": "BOOLEAN", "unit": "TEXT", "admitted": "TIMESTAMP", "born": "DATE", "note": "TEXT",
 }  # fmt: skip
-once_for_all_examples = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+once_for_all_examples = examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from logiclens.errors import FormulaSyntaxError, LogicLensError
@@ -16,6 +16,7 @@ from logiclens.formula.check import Implies, Monotone, NeverUses, implies, monot
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
+from tests.examples import examples
 from tests.oracles.brute_force import holds
 from tests.rulesets import BARE, VALUES, Row, broken, concepts_of, every_raw_row, may_be_missing, rule_sets
 from tests.strategies import CONCEPTS, cubes, dnfs
@@ -45,7 +46,7 @@ def pairs(rows: list[tuple[Row, Made]], column: str, *, missing: bool = False) -
             yield from ((none, some) for place, none in order if place is None for _, some in known)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(rule_sets(), st.sampled_from(["dose", "admitted", "flag", *BARE]), st.booleans())
 def test_monotone_is_what_every_pair_of_rows_says(rules: RuleSet, column: str, increasing: bool) -> None:
     rows = possible_rows(rules)
@@ -76,7 +77,7 @@ def assert_shown(formula: DNF | Complement, shown: tuple[Made, ...], pairs_there
     assert [holds(formula, row) for row in shown] == [True, False]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(rule_sets(), st.sampled_from(list(VALUES)))
 def test_a_column_is_used_where_a_cube_mentions_it(rules: RuleSet, column: str) -> None:
     rows = possible_rows(rules)
@@ -99,7 +100,7 @@ def test_a_column_is_used_where_a_cube_mentions_it(rules: RuleSet, column: str) 
             assert_shown(rule.formula, shown.rows, there + [pair[::-1] for pair in there])
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(rule_sets(), st.data())
 def test_implication_is_what_every_row_says(rules: RuleSet, data: st.DataObject) -> None:
     rows = possible_rows(rules)
@@ -114,7 +115,7 @@ def test_implication_is_what_every_row_says(rules: RuleSet, data: st.DataObject)
             assert set(part.counterexample.cubes) == {cube for cube in rule.cubes if holds(DNF([cube]), shown)}
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(rule_sets(), st.data())
 def test_a_single_concept_of_a_column_can_be_asked_about(rules: RuleSet, data: st.DataObject) -> None:
     rows = possible_rows(rules)
@@ -383,7 +384,7 @@ def test_what_is_no_property_is_refused() -> None:
 
 
 @given(st.lists(cubes([f"c{j}" for j in range(40)]).filter(len), min_size=30, max_size=30))
-@settings(max_examples=5)
+@examples(5)
 def test_hundreds_of_literals_are_decided(drawn: list[Cube]) -> None:
     long = DNF([*drawn, *(Cube([Literal(f"c{j}"), Literal(f"c{j + 1}", False)]) for j in range(0, 40, 2))])
     result = long.check("increasing in 'c1'")

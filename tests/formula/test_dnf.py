@@ -8,11 +8,12 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import FormulaTooLarge, LogicLensError, UnknownConcept
 from logiclens.formula import DNF, CountedRows, Cube, Literal, PackedRows
+from tests.examples import examples
 from tests.oracles.brute_force import answers, cube_holds, every_row, meaning
 from tests.strategies import CONCEPTS, boolean_rows, cubes, dnfs, literals
 
@@ -250,7 +251,7 @@ def test_implication_on_eleven_concepts_agrees_with_brute_force():
     assert seen == {True, False}
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(st.integers(0, 1000), st.randoms())
 def test_splitting_cubes_of_a_wide_formula_keeps_its_meaning(seed, random):
     # 50 cubes, each split on one more concept: 100 cubes over about 200 concepts, out of reach for 2^n rows.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError, UnknownConcept
@@ -17,6 +17,7 @@ from logiclens.formula.flip import Flip
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
+from tests.examples import examples
 from tests.oracles.brute_force import holds
 from tests.rulesets import BARE, VALUES, Asked, Row, answer, asked, broken, concepts_of, every_raw_row, rule_sets
 
@@ -77,7 +78,7 @@ def names_to_freeze(rules: RuleSet) -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from([*VALUES, *rules.predicates]), max_size=2, unique=True)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(asked(), st.data())
 def test_no_smaller_change_of_columns_changes_the_answer(case: Asked, data: st.DataObject) -> None:
     frozen = data.draw(names_to_freeze(case.rules))
@@ -89,7 +90,7 @@ def test_no_smaller_change_of_columns_changes_the_answer(case: Asked, data: st.D
         assert flip.after == answer(case.rules, {**concepts_of(case.rules, case.row), **flip.row_after})
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(asked(), st.data())
 def test_no_smaller_change_of_columns_gives_the_class_asked_for(case: Asked, data: st.DataObject) -> None:
     to = data.draw(st.sampled_from(case.rules.names))
@@ -102,7 +103,7 @@ def test_no_smaller_change_of_columns_gives_the_class_asked_for(case: Asked, dat
     check_against(flip, case, [], lambda after: answer(case.rules, after) == to)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rule_sets(multilabel=True), st.data())
 def test_no_smaller_change_of_columns_turns_one_formula(rules: RuleSet, data: st.DataObject) -> None:
     case = data.draw(asked().map(lambda other: Asked(rules, other.row)))
@@ -113,7 +114,7 @@ def test_no_smaller_change_of_columns_turns_one_formula(rules: RuleSet, data: st
     check_against(flip, case, [], lambda after: holds(rule.formula, after) != now)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(asked(with_groups=False))
 def test_the_fewest_concepts_change_among_the_fewest_columns(case: Asked) -> None:
     rules, before = case.rules, concepts_of(case.rules, case.row)
@@ -129,7 +130,7 @@ def test_the_fewest_concepts_change_among_the_fewest_columns(case: Asked) -> Non
     assert sum(len(change.concepts) for change in flip.changes) == min(counts)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(asked())
 def test_the_same_question_gets_the_same_answer(case: Asked) -> None:
     assert case.rules.flip(case.row) == case.rules.flip(dict(reversed(case.row.items())))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import FormulaTooLarge, LogicLensError
@@ -19,6 +19,7 @@ from logiclens.formula.minimisation import (
     sum_cover,
     sums_of_products,
 )
+from tests.examples import examples
 from tests.oracles.brute_force import every_row, meaning
 
 NAMES = [f"c{j}" for j in range(20)]
@@ -145,7 +146,7 @@ def test_planted_formula_is_found_in_a_complete_table(n):
     assert found == hidden
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(st.integers(0, 1000), st.integers(1, 12), st.integers(2, 9))
 def test_large_complete_tables_with_free_rows_are_answered_right(seed, n_cubes, length):
     rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import milp
 from sympy.logic import SOPform
@@ -30,6 +30,7 @@ from logiclens.formula.minimisation import (
 )
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.primes import all_primes, expanded_primes, packed
+from tests.examples import examples
 from tests.oracles.brute_force import answers, cheapest, cube_holds, every_row, meaning
 from tests.strategies import Answered, answered_rows, bits_of, dnfs, truth_tables
 
@@ -145,7 +146,7 @@ def test_every_minimiser_leaves_no_cube_to_spare(minimiser, table, positive):
 
 
 @pytest.mark.parametrize("name", MINIMISERS)
-@settings(max_examples=60)
+@examples(60)
 @given(table=mixed_tables(max_concepts=4))
 def test_no_minimiser_beats_the_exhaustive_search_and_the_proving_ones_reach_it(name, table):
     found = MINIMISERS[name](table, False)
@@ -167,7 +168,7 @@ def espresso_literals(on: np.ndarray, off: np.ndarray) -> int:
     return sum(value != 3 for cube, out in cover if out[0] for value in cube)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(table=mixed_tables(max_concepts=6))
 def test_no_longer_than_espresso(table):
     assert minimise(table).formula.n_literals <= espresso_literals(table.on, table.off)
@@ -216,7 +217,7 @@ def test_large_tables_are_right_on_every_cared_row(n_concepts, flip):
         assert not (found.proved and n_concepts > 12)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.sampled_from([13, 16, 61, 65]), st.data())
 def test_wide_tables_are_right_on_every_cared_row(width, data):
     # Rows that differ in a few places only: the hardest to tell apart.
@@ -239,7 +240,7 @@ def test_many_rows_at_random_are_all_covered(monkeypatch):
 # Shortest
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(truth_tables(max_concepts=5))
 def test_no_longer_than_sympy(table):
     found = minimise(table)
@@ -478,7 +479,7 @@ def test_cover_that_the_solver_does_not_finish_is_not_called_proved(monkeypatch,
         assert not covers[:, rest].any(axis=1).all()
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data())
 def test_what_rows_share_never_proves_too_much(data):
     n_rows, n_cubes = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 7))
@@ -518,7 +519,7 @@ def test_only_a_solver_that_ended_proves(monkeypatch, status, proved):
     assert not cheapest_cover(primes, packed(table.on), provable=False, polish=True)[1]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 10_000), st.integers(1, 90), st.integers(1, 12))
 def test_greedy_cover_takes_the_most_rows_for_its_literals(seed, n_rows, n_concepts):
     # The plain way: count what every cube adds, in each step anew.
@@ -550,7 +551,7 @@ def test_rows_covered_alone_are_those_of_one_cube_only(seed, n_cubes, n_rows):
         assert packed(rows).unpack(found[p]).tolist() == alone.tolist()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(dnfs(max_cubes=6), st.integers(1, 200), st.integers(0, 1000))
 def test_packed_covers_are_the_covers(formula, n_rows, seed):
     names = list("abcde")
@@ -705,7 +706,7 @@ def test_simplified_is_the_shortest_of_its_meaning(formula):
     assert (found.n_literals, len(found)) == cheapest(on, off, 4)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(dnfs([f"c{j:02}" for j in range(14)], max_cubes=6), st.integers(0, 2**13))
 def test_simplify_beyond_the_exact_size_keeps_the_meaning(formula, seed):
     # 14 and more concepts, on rows near the formula's own edges: each cube's rows with one concept turned.

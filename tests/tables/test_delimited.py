@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from logiclens.tables import delimited
 from logiclens.tables.files import read_table
+from tests.examples import examples
 from tests.table_files import PLAIN, cells, refusal, writer_into
 
 
@@ -275,7 +276,7 @@ def test_a_zero_is_not_always_a_code(put):
 CELL = st.sampled_from(["0", "00", "0123", " 07", "07 ", "1.5", "00.5", "", "12", "-01", "100", "0.0", "3e05"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@examples(300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(CELL, min_size=n, max_size=n), min_size=1, max_size=8)),
     st.sampled_from(",;\t|"),

@@ -9,10 +9,11 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from logiclens.tables.files import doubtful_columns, mixed_columns, read_table
+from tests.examples import examples
 from tests.table_files import cells, refusal, writer_into
 
 
@@ -113,7 +114,7 @@ MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2029, 12, 31)).map(lambda 
 FORMS = ["%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%Y", "%m-%d-%Y"]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@examples(200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(MOMENTS, min_size=1, max_size=6),
     st.sampled_from(FORMS),

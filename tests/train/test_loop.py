@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 from sklearn.utils.class_weight import compute_class_weight
@@ -23,6 +23,7 @@ from logiclens.errors import LogicLensError, LogicLensWarning, NoEntropyLayer
 from logiclens.nn import EntropyNet
 from logiclens.progress import Progress
 from logiclens.train import History, TrainConfig, TrainResult, fit
+from tests.examples import examples
 from tests.oracles import paper_layer
 
 ONE_STEP = TrainConfig(epochs=1, penalty=None)
@@ -112,7 +113,7 @@ def plain_rows(draw: st.DrawFn, kind: str, soft: bool = False) -> Plain:
 # ------------------------------------------------------------------------------------ one evaluation, counted or not
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(plain_rows("multiclass"), st.booleans())
 def test_counted_rows_have_the_cross_entropy_of_plain_rows(plain, weighted):
     judge = net_of(plain.rows.shape[1], len(plain.class_weight))
@@ -122,7 +123,7 @@ def test_counted_rows_have_the_cross_entropy_of_plain_rows(plain, weighted):
     assert_same_evaluation(ours, nn.CrossEntropyLoss(weight)(judge(plain.x), plain.y), judge)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(plain_rows("multilabel"), st.booleans())
 def test_counted_rows_have_the_binary_cross_entropy_of_plain_rows(plain, weighted):
     judge = net_of(plain.rows.shape[1], len(plain.class_weight))
@@ -132,7 +133,7 @@ def test_counted_rows_have_the_binary_cross_entropy_of_plain_rows(plain, weighte
     assert_same_evaluation(ours, nn.BCEWithLogitsLoss(weight)(judge(plain.x), plain.y.double()), judge)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(plain_rows("binary"))
 def test_one_head_on_two_classes_has_the_binary_cross_entropy_of_class_one(plain):
     judge = net_of(plain.rows.shape[1], 1)
@@ -140,7 +141,7 @@ def test_one_head_on_two_classes_has_the_binary_cross_entropy_of_class_one(plain
     assert_same_evaluation(ours, nn.BCEWithLogitsLoss()(judge(plain.x)[:, 0], plain.y.double()), judge)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(plain_rows("multiclass", soft=True))
 def test_soft_concepts_train_on_their_values(plain):
     judge = net_of(plain.rows.shape[1], len(plain.class_weight))

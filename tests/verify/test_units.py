@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.formula import DNF, parse
@@ -19,6 +19,7 @@ from logiclens.nn import EntropyNet
 from logiclens.verify import Refuted, Unusable, VerificationError, verify
 from logiclens.verify.network import Head, Linear
 from logiclens.verify.units import Unproved, prove
+from tests.examples import examples
 from tests.oracles.certified import Saved, all_rows
 from tests.oracles.compiled import compiled, random_formula, saved_compiled
 from tests.oracles.rounding import PlainHead, worst_logit
@@ -502,7 +503,7 @@ def test_what_is_unusable_and_in_which_words(change, words, tmp_path):
 WIDE = case(24, 6, complement=True)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data())
 def test_whatever_the_json_says_there_is_a_verdict(data):
     tampered = WIDE.copy()
@@ -525,7 +526,7 @@ def test_whatever_the_json_says_there_is_a_verdict(data):
         assert_verdict(Path(folder))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data())
 def test_whatever_the_tensors_hold_there_is_a_verdict(data):
     tampered = WIDE.copy()

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import logiclens.verify
@@ -32,6 +32,7 @@ from logiclens.verify.claim import domain_table, formula_table
 from logiclens.verify.meaning import excludes, implies, misleads, surely_meet
 from logiclens.verify.network import Head, Linear, logits
 from logiclens.verify.records import Domain, Predicate
+from tests.examples import examples
 from tests.oracles.certified import Saved, all_rows, allowed, certify, float64_logits, random_net, sealed
 from tests.oracles.rounding import PlainHead, exact_layers, worst_logit
 
@@ -227,7 +228,7 @@ def test_a_change_with_stale_hashes_fails_by_its_hash(saved, tmp_path, change, f
         assert "is not the file this certificate was made for" in str(error)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(data=st.data())
 def test_no_single_byte_can_change_unnoticed(saved, data):
     with tempfile.TemporaryDirectory() as folder:
@@ -780,7 +781,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(place for key, item in inner for place in places(item, (*path, key)))]
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(data=st.data())
 def test_whatever_the_json_says_there_is_a_verdict(saved, data):
     tampered = saved.copy()
@@ -805,7 +806,7 @@ def test_whatever_the_json_says_there_is_a_verdict(saved, data):
         assert_verdict(Path(folder))
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(data=st.data(), right=st.booleans())
 def test_whatever_the_bytes_are_there_is_a_verdict(saved, data, right):
     with tempfile.TemporaryDirectory() as folder:
@@ -838,7 +839,7 @@ def test_whatever_the_bytes_are_there_is_a_verdict(saved, data, right):
         assert_verdict(Path(folder))
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(data=st.data())
 def test_whatever_the_tensors_hold_there_is_a_verdict(saved, data):
     tampered = saved.copy()
@@ -946,7 +947,7 @@ def net_of(shape: dict[str, Any]) -> EntropyNet:
     )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(shape=shapes, seed=st.integers(0, 1000))
 def test_float32_never_leaves_the_bound(shape, seed):
     net = net_of(shape)
@@ -967,7 +968,7 @@ def test_float32_never_leaves_the_bound(shape, seed):
     assert run.values == pytest.approx(float64_logits(net, 0, kept.tolist()), rel=1e-9, abs=1e-3 * run.bound)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(shape=shapes, seed=st.integers(0, 1000))
 def test_roundings_that_all_go_wrong_stay_within_the_bound_and_come_near_it(shape, seed):
     net = net_of(shape)
@@ -1096,7 +1097,7 @@ worded = st.builds(meant, st.just("x"), st.just("=="), st.sampled_from(["red", "
 missing = st.just(meant("x", "missing", True))
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(
     st.one_of(
         st.tuples(numeric | missing, numeric | missing, st.just(NUMERIC_CELLS)),
