@@ -11,22 +11,21 @@ import joblib
 import pytest
 
 distributed = pytest.importorskip("distributed")
+config = pytest.importorskip("dask.config")
 
-from logiclens.bench.runs import workers as dask  # noqa: E402
-from logiclens.bench.runs.workers import (  # noqa: E402
-    active_backend,
-    capacity,
-    run_jobs,
-)
+from logiclens.bench.runs.workers import active_backend, capacity, run_jobs  # noqa: E402
 from logiclens.errors import LogicLensError  # noqa: E402
+from logiclens.estimator import cluster as dask  # noqa: E402
 from tests import bench_jobs  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[distributed.LocalCluster]:
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60
-    ) as started:
+    # A job is given up after two dead workers instead of four: a worker takes seconds to start.
+    with (
+        config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60) as started,
+    ):
         yield started
 
 

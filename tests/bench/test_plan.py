@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
@@ -30,6 +32,13 @@ SMALL = "iris"
 @pytest.fixture
 def source(tmp_path: Path) -> Source:
     return Source(None, tmp_path / "concepts", n_folds=3)
+
+
+@pytest.fixture
+def _here() -> Iterator[None]:
+    """Jobs run in this process: a worker takes seconds to start."""
+    with joblib.parallel_config("threading", n_jobs=1):
+        yield
 
 
 def plan(source: Source, *methods: str, task: str = SMALL, n_workers: int = 1) -> Plan:
@@ -103,6 +112,7 @@ def test_a_bench_is_written_down_and_gone_on_with(source: Source, tmp_path: Path
     assert len(second.runs) == 9
 
 
+@pytest.mark.usefixtures("_here")
 def test_lines_that_a_kill_cut_off_are_run_again(source: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
     bench(plan(source, "oner"), out)
@@ -113,6 +123,7 @@ def test_lines_that_a_kill_cut_off_are_run_again(source: Source, tmp_path: Path)
     assert (out / "results.csv").read_text().count(",status,") == 3
 
 
+@pytest.mark.usefixtures("_here")
 def test_failures_stay_until_they_are_asked_for_again(source: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
     wanted = plan(source, "oner")
@@ -230,6 +241,7 @@ def test_learners_of_concepts_are_asked_about_cut_concepts_too(source: Source, m
         assert float(found["model_accuracy"]) == pytest.approx((said == fold.test.labels).mean(), abs=1e-6), name
 
 
+@pytest.mark.usefixtures("_here")
 def test_retry_touches_only_what_is_asked_for(source: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
     wanted = plan(source, "oner")
@@ -243,6 +255,7 @@ def test_retry_touches_only_what_is_asked_for(source: Source, tmp_path: Path) ->
     assert len(runs) == 5
 
 
+@pytest.mark.usefixtures("_here")
 def test_a_folder_is_kept_to_one_bench_at_a_time(source: Source, tmp_path: Path) -> None:
     wanted, out = plan(source, "oner"), tmp_path / "out"
     open_folder(out, wanted.header)
@@ -267,6 +280,7 @@ def test_bins_are_fitted_on_the_training_part_alone(source: Source) -> None:
     assert (judge.values != everything.values).any()
 
 
+@pytest.mark.usefixtures("_here")
 def test_concepts_that_cannot_be_predicted_fail_their_runs_and_no_others(source: Source, tmp_path, monkeypatch) -> None:
     def fails(jobs, *_):
         return [(job, "failed: OSError: no disk") for job in jobs]
