@@ -24,7 +24,7 @@ def cluster() -> Iterator[distributed.LocalCluster]:
     # A job is given up after two dead workers instead of four: a worker takes seconds to start.
     with (
         config.set({"distributed.scheduler.allowed-failures": 1}),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60) as started,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=60) as started,
     ):
         yield started
 
@@ -105,7 +105,7 @@ def test_a_cluster_that_is_not_there_is_told_in_one_sentence(monkeypatch: pytest
     with pytest.raises(LogicLensError, match="needs the address of a scheduler"):
         enter(None)
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=None, processes=False) as empty,
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0", processes=False) as empty,
         pytest.raises(LogicLensError, match="has no workers: start some"),
     ):
         enter(empty.scheduler_address)

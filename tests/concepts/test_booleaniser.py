@@ -503,7 +503,10 @@ def test_columns_are_matched_as_scikit_learn_does():
         booleaniser.transform(FRAME[["dose", "age"]])
     with pytest.raises(ValueError, match="should match those that were passed during fit"):
         booleaniser.transform(FRAME[["age"]])
-    with pytest.raises(ValueError, match="X has 1 features, but Booleaniser is expecting 2 features"):
+    with (
+        pytest.warns(UserWarning, match="X does not have valid feature names"),
+        pytest.raises(ValueError, match="X has 1 features, but Booleaniser is expecting 2 features"),
+    ):
         booleaniser.transform(FRAME[["age"]].to_numpy())
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         made = booleaniser.transform(FRAME.to_numpy())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from contextlib import nullcontext
 from pathlib import Path
 
 import ibis
@@ -155,7 +156,10 @@ def test_any_source_gives_the_same_rules(lake, model, kind, tmp_path):
         with sqlite3.connect(tmp_path / "rows.db") as database:
             table.drop(columns="since").to_sql("rows", database, index=False)
         source = in_engine(tmp_path / "rows.db")
-    twin = EntropyClassifier(epochs=60, set_aside=0.2).fit(source, target="y")
+    # JSON has no dates: they are texts there, too many and too rare to be of use.
+    texts = pytest.warns(LogicLensWarning, match="categories|constant") if kind == "json" else nullcontext()
+    with texts:
+        twin = EntropyClassifier(epochs=60, set_aside=0.2).fit(source, target="y")
     if kind in ("folder", "ibis"):
         assert twin.table_.counted() == model.table_.counted()
     assert twin.n_rows_ == 2_000

@@ -22,9 +22,16 @@ from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
 
 
-@parametrize_with_checks([EntropyClassifier(epochs=50), Booleaniser(), Booleaniser("quantile")])
+@parametrize_with_checks([EntropyClassifier(epochs=30, committee=1), Booleaniser(), Booleaniser("quantile")])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([EntropyClassifier(epochs=50)])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks_of_a_committee(estimator, check):
     check(estimator)
 
 
@@ -49,6 +56,8 @@ def patients(n_rows: int = 240, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray
 
 def test_settings_are_searched():
     frame, label = patients()
+    # Without gaps: in some folds no row would have one, and the classifier would warn.
+    frame["crp"] = frame["crp"].fillna(0.0)
     grid = {"booleanise": ["supervised", "quantile", Booleaniser(n_cuts=1)], "temperature": [0.6, 1.0]}
     search = GridSearchCV(EntropyClassifier(epochs=60, committee=3), grid, cv=2).fit(frame, label)
     assert len(search.cv_results_["params"]) == 6

@@ -267,7 +267,10 @@ def test_a_model_of_raw_columns_takes_a_matrix_of_them_in_their_order(model, pat
     frame, _ = patients
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         np.testing.assert_array_equal(model.predict(frame.to_numpy()), model.predict(frame))
-    with pytest.raises(ValueError, match="X has 7 features, but EntropyClassifier is expecting 3 features"):
+    with (
+        pytest.warns(UserWarning, match="X does not have valid feature names"),
+        pytest.raises(ValueError, match="X has 7 features, but EntropyClassifier is expecting 3 features"),
+    ):
         model.predict(np.zeros((2, len(model.concept_names_))))
     with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
         model.predict(frame[["crp", "age", "sex"]])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError, UnknownConcept
+from logiclens.errors import LogicLensError, LogicLensWarning, UnknownConcept
 from logiclens.explain import explain_all
 from logiclens.explain.decision import rule_set
 from logiclens.explain.result import pareto
@@ -90,7 +90,8 @@ def test_a_single_head_names_the_class_it_refuses():
 
 def test_rows_that_fire_several_formulas_or_none_are_counted():
     network = Rigged(4, [[0], [1]], boolean(lambda a, b, c, d: a & b))
-    explanation = explain_all(network, ConceptTable(GRID, NAMES), answer="threshold")
+    with pytest.warns(LogicLensWarning, match="always predicts"):
+        explanation = explain_all(network, ConceptTable(GRID, NAMES), answer="threshold")
     fired = explanation.fires(GRID, NAMES).sum(axis=1)
     firing = explanation.firing()
     assert [firing.none, firing.one, firing.several] == [(fired == 0).sum(), (fired == 1).sum(), (fired > 1).sum()]

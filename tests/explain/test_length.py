@@ -10,6 +10,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from logiclens import EntropyClassifier
+from logiclens.errors import LogicLensWarning
 from logiclens.explain import choice as choice_module
 from logiclens.explain.choice import Choice, _is_better, _most_frequent, recurring
 from logiclens.explain.length import ERRORS, Judge, SearchConfig, Trial, eligible
@@ -218,7 +219,8 @@ def test_many_classes_share_one_price_and_one_share_of_the_teacher():
 def test_of_many_classes_one_with_a_single_row_does_not_decide_how_many_folds_there_are():
     rows, labels = many_classes(13, 20)
     labels[0] = 99
-    model = EntropyClassifier(epochs=20, random_state=0).fit(rows, labels)
+    with pytest.warns(LogicLensWarning, match="'99' is without training rows"):
+        model = EntropyClassifier(epochs=20, random_state=0).fit(rows, labels)
     assert all(len(choice.bags) == 5 and choice.note is None for choice in model.learned_.choices)
 
 
