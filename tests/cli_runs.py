@@ -1,4 +1,4 @@
-"""The real command line, and models that it made: each is made once for all test modules that ask for it."""
+"""Run the real command line. Models that several test modules need are made once."""
 
 from __future__ import annotations
 

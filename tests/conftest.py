@@ -1,4 +1,4 @@
-"""Shared by all tests: where the data are, what needs a GPU, reproducible property tests."""
+"""Settings of all tests: the examples of property tests, the data folder, and skipping without a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The authors' training and aggregation, each judged by a slow twin written from the description with plain loops."""
+"""The authors' training and aggregation, compared with a slow twin in plain loops."""
 
 from __future__ import annotations
 

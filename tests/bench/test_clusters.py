@@ -1,4 +1,4 @@
-"""Jobs by way of joblib: on threads, and on a Dask cluster of this machine whose workers die."""
+"""Jobs on joblib backends: threads, and a local Dask cluster whose workers die."""
 
 from __future__ import annotations
 

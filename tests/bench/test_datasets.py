@@ -1,4 +1,4 @@
-"""Data sets: what is read, from which files, cut where, and what is said when a file is not the right one."""
+"""Data sets: which files are read, where values are cut, and messages for missing or altered files."""
 
 from __future__ import annotations
 

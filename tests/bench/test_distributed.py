@@ -1,4 +1,4 @@
-"""Real clusters on this machine: the examples of the guide as they are printed, and workers that are killed."""
+"""Real clusters on this machine: the guide's examples as printed, and workers that are killed."""
 
 from __future__ import annotations
 

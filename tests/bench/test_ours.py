@@ -1,4 +1,4 @@
-"""What methods see of a fold: which rows, cut or uncut, and what they are asked."""
+"""What methods get of a fold: its rows, soft or hard concepts, and the questions they must answer."""
 
 from __future__ import annotations
 

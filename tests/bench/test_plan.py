@@ -1,4 +1,4 @@
-"""A bench on small tasks: what is planned, run, measured, gone on with, and refused."""
+"""A bench on small tasks: planning, running, measuring, resuming, and refusing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Psi networks: the formula against a direct simulation, the training against a network that trains alone."""
+"""Psi networks: formulas compared with direct simulation, joint training with training alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark report, judged from the raw table: pandas for the figures, regular expressions for the formulas."""
+"""The benchmark report, checked against the raw table with pandas and regular expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RRL: its layers against the paper's equations one factor at a time, its formulas against its own predictions."""
+"""RRL: layers compared with the paper's equations, formulas with the network's predictions."""
 
 from __future__ import annotations
 

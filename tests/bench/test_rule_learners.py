@@ -1,4 +1,4 @@
-"""Rule learners: each formula against the learner's own predictions, each search against brute force."""
+"""Rule learners: formulas compared with their learner's predictions, searches with brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees, one-concept rules, the exhaustive search and the black boxes, judged by scikit-learn and by brute force."""
+"""Trees, one-concept rules, exhaustive search and black boxes, compared with scikit-learn and brute force."""
 
 from __future__ import annotations
 

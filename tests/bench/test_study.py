@@ -1,4 +1,4 @@
-"""A study in SQLite and in PostgreSQL: how many trials, the same again, and what a killed worker leaves."""
+"""Studies in SQLite and PostgreSQL: number of trials, reproducibility, and killed workers."""
 
 from __future__ import annotations
 

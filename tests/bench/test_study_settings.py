@@ -1,4 +1,4 @@
-"""The search for settings: what it looks at, what it may set, and that it goes on where it was."""
+"""The search for settings: what it measures, which settings it may change, and resuming."""
 
 from __future__ import annotations
 

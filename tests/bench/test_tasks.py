@@ -1,4 +1,4 @@
-"""Folds under both protocols, and that no concept comes from an encoder that saw its row."""
+"""Folds under both protocols. No concept comes from an encoder that saw its row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch_explain 1.5.1 in its own interpreter: its formulas against ours by meaning, its outputs against our layer."""
+"""torch_explain 1.5.1 in its own interpreter: its formulas and outputs compared with ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs in processes: each ends in its own way and the others go on."""
+"""Jobs in processes: one that fails does not stop the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ablation of the defaults: its variants, its figures from lines made by hand, and the published page."""
+"""The ablation of the defaults: its variants, its figures on hand-made lines, and the published page."""
 
 from __future__ import annotations
 

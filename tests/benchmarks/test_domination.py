@@ -1,4 +1,4 @@
-"""Which peer dominates our rules: the verdict on figures made by hand, and the peers on raw tables."""
+"""Which peers dominate our rules: the verdict on hand-made figures, and the peers on raw tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the check of instruction counts says of a baseline: growth fails, a fall is told, nothing is passed over."""
+"""The check of instruction counts: growth fails, a fall is reported, and no job is skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The planted suite: what its generators promise, and its judge of exactness against brute force."""
+"""The planted suite: its generators, and its judge of exactness compared with brute force."""
 
 from __future__ import annotations
 

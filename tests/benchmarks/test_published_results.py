@@ -1,4 +1,4 @@
-"""What is published is what the table of results says: the report, the page in plain words, and the reasons."""
+"""Published results agree with the table of results: the report, the page, and the reasons."""
 
 from __future__ import annotations
 

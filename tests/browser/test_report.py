@@ -1,4 +1,4 @@
-"""The report page in a real browser: what it answers, that it harms nobody, and that everyone can use it."""
+"""The report page in a real browser: its answers, its safety, and its accessibility."""
 
 from __future__ import annotations
 

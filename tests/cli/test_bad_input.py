@@ -1,4 +1,4 @@
-"""Tables that cannot be used, or not as they are: told in one sentence through the real command line, never guessed."""
+"""Tables that cannot be used as they are: the command line refuses each in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`logiclens bench` by its real command line: results, a kill and going on, and every way to ask wrongly."""
+"""`logiclens bench` on the real command line: results, resuming after a kill, and wrong arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`logiclens explain`, `score` and `predict` on tables that an engine counts, beside the same rows in one file."""
+"""`explain`, `score` and `predict` on tables that an engine counts, compared with one file of the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real command line, as a user starts it: help, usage, exit codes, terminals, pipes and Ctrl-C."""
+"""The real command line: help, usage, exit codes, terminals, pipes and Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved models on the real command line, judged by pandas, scikit-learn, DuckDB, sympy and the library itself."""
+"""Saved models on the real command line, checked with pandas, scikit-learn, DuckDB, sympy and the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of `logiclens explain` and of `predict`: what becomes of its columns, judged by pandas."""
+"""The input table of `explain` and `predict`: how its columns are read, checked with pandas."""
 
 from __future__ import annotations
 

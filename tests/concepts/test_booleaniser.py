@@ -1,4 +1,4 @@
-"""Booleaniser: a raw table as named concepts, found on the rows that train."""
+"""Booleaniser: a raw table as named concepts, fitted on the training rows only."""
 
 from __future__ import annotations
 

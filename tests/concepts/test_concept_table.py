@@ -1,4 +1,4 @@
-"""ConceptTable: the one door for concepts and labels. Every refusal has its message here."""
+"""ConceptTable: concepts and labels as one value, and the message of every refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts: distinct rows in an order of their own, and shares of every class set apart."""
+"""Counted splits: distinct rows in a reproducible order, and stratified held-out parts."""
 
 from __future__ import annotations
 

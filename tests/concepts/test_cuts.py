@@ -1,4 +1,4 @@
-"""Where columns are cut: the few places that matter for the target, named as a person would write them."""
+"""Cuts of columns: the few thresholds that matter for the target, in readable numbers."""
 
 from __future__ import annotations
 

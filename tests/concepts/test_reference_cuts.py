@@ -1,4 +1,4 @@
-"""Reference cuts: cuts that matter together with other columns, and groups of categories."""
+"""Reference cuts: thresholds that matter together with other columns, and groups of categories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splits: facts about row numbers, checked by counting."""
+"""Splits: properties of row numbers, checked by counting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting in an engine: the cuts, counts and formulas that the same rows give in memory."""
+"""Counting in an engine gives the cuts, counts and formulas of the same rows in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong for real: disks that are full, runs that are killed, files that are damaged, packages that lack."""
+"""Real failures: full disks, killed runs, damaged files and missing packages."""
 
 from __future__ import annotations
 

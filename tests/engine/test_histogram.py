@@ -1,4 +1,4 @@
-"""Bins of columns with very many values: by counting parts of parts, those of all values in order."""
+"""Histograms of columns with very many values: counting by refinement equals sorting all values."""
 
 from __future__ import annotations
 

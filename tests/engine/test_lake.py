@@ -1,4 +1,4 @@
-"""Files of a lake: what they hold is told file by file, and is of the kinds that it is of in memory."""
+"""Files of a lake: their columns file by file, with the kinds that they have in memory."""
 
 from __future__ import annotations
 

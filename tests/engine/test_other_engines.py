@@ -1,4 +1,4 @@
-"""Engines beside DuckDB and Spark: a table of Ibis is counted wherever it is."""
+"""Engines other than DuckDB and Spark: any Ibis table can be counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where rows repeat, each is looked at once: with the cuts, counts and formulas of looking at all of them."""
+"""Repeated rows are queried once, with the same cuts, counts and formulas as all rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark counts what DuckDB counts, and a worker that is killed in the middle of it changes nothing."""
+"""Spark counts what DuckDB counts, even if a worker is killed meanwhile."""
 
 from __future__ import annotations
 

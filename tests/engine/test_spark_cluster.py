@@ -1,4 +1,4 @@
-"""Spark as users run it: a standalone cluster whose worker is killed, a server of Spark Connect, spark-submit."""
+"""Spark as users run it: a standalone cluster with a killed worker, Spark Connect, and spark-submit."""
 
 from __future__ import annotations
 

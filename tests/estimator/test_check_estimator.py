@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of both estimators, and the ways in which its users put them together."""
+"""scikit-learn's own checks of both estimators, and their use with its other tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
 
 
-@parametrize_with_checks([EntropyClassifier(epochs=30, committee=1), Booleaniser(), Booleaniser("quantile")])
+@parametrize_with_checks([EntropyClassifier(epochs=100, committee=1), Booleaniser(), Booleaniser("quantile")])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)

@@ -1,3 +1,5 @@
+"""EntropyClassifier on Boolean concepts: learning, seeds, weights, labels, names and messages."""
+
 from __future__ import annotations
 
 import itertools

@@ -1,3 +1,5 @@
+"""Cross-validation on unseen rows, and the paper's toy problem."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The exact classifier: it predicts by its rules, and head, rules and explanation say the same."""
+"""The exact classifier predicts by its rules: head, rules and explanation agree."""
 
 from __future__ import annotations
 

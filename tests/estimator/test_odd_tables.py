@@ -1,4 +1,4 @@
-"""Tables at the edge: labels that never vary, folds without a cut, weights of any scale, copies with other teachers."""
+"""Unusual tables: constant labels, folds without a cut, weights of any scale, copies with different teachers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model folder: what is saved is what is loaded, and what was changed, cut short or mixed up is refused."""
+"""The model folder: loading returns what was saved, and refuses changed, cut or mixed files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the library says on the real tables; needs the folder named by $LOGICLENS_DATA."""
+"""The classifier on real tables; needs the folder named by $LOGICLENS_DATA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went wrong once: rows that repeat or lack a target, rules that were saved, groups through a concept left out."""
+"""Regressions: repeated rows, rows without a target, saved rules, groups through a left-out concept."""
 
 from __future__ import annotations
 

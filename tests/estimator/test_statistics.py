@@ -1,4 +1,4 @@
-"""Statistics of a fitted classifier: on rows that neither trained it nor chose a rule, judged by pandas."""
+"""Statistics of a fitted classifier on rows that neither trained it nor chose a rule, checked with pandas."""
 
 from __future__ import annotations
 

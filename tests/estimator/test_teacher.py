@@ -1,4 +1,4 @@
-"""Any teacher: the rules explain another model, faithfully, and what it answers is checked."""
+"""Teachers: the rules explain another model faithfully, and its answers are validated."""
 
 from __future__ import annotations
 

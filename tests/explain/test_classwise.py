@@ -1,3 +1,5 @@
+"""Explanations of a class: reading a network, the formula, its reasons, notes and warnings."""
+
 from __future__ import annotations
 
 import jaxtyping

@@ -1,4 +1,4 @@
-"""The order of the classes and the rules made of formulas: judged by trying every order in plain Python."""
+"""The order of classes and the rules made of formulas, compared with trying every order."""
 
 from __future__ import annotations
 

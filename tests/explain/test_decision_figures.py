@@ -1,4 +1,4 @@
-"""Rules that predict: the confidence of each cube, and the class of rows on which nothing fires."""
+"""Rules that predict: the confidence of each cube, and the class of rows without a rule."""
 
 from __future__ import annotations
 

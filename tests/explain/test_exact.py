@@ -1,4 +1,4 @@
-"""Compiled heads: they are their formulas on every Boolean row, without rounding and with relevance exactly 1."""
+"""Compiled heads equal their formulas on every Boolean row, without rounding and with relevance exactly 1."""
 
 from __future__ import annotations
 

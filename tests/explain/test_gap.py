@@ -1,4 +1,4 @@
-"""Where network and formula disagree: every row is counted once, at the last step that changed its answer."""
+"""Where network and formula disagree: each row counts once, at the last step that changed its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why one row got its class."""
+"""Explanations of single rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often each cube recurs: counted at fit, kept in JSON and folders, said in every output, marked below half."""
+"""How often each cube recurs: counted when fitting, saved, shown in every output, and marked below half."""
 
 from __future__ import annotations
 

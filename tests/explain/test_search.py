@@ -1,4 +1,4 @@
-"""The search for formulas: against brute force on small tables, and planted truths, support and limits."""
+"""The search for formulas: compared with brute force and planted truths; support and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recurs over bags and resamples: frequencies counted by hand, and formulas made of what recurs."""
+"""Recurrence over bags and resamples: frequencies counted by hand, and formulas of recurring concepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sharper cuts: thresholds moved to where a formula makes the fewest errors, and only where that tells enough."""
+"""Sharper cuts: thresholds move to where a formula errs least, if that is significant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON: what is written is read back equal and fits the published schema; anything else is refused in one sentence."""
+"""JSON: documents are read back equal and fit the published schema; others are refused in one sentence."""
 
 from __future__ import annotations
 

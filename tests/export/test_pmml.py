@@ -1,4 +1,4 @@
-"""PMML: the document is read by an engine of others, which says of each row what the rules say."""
+"""PMML: another engine reads the document and predicts what the rules predict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python: the source runs with a few of Python's own functions, and answers as the rules do on every row."""
+"""Python: the source uses builtins only and predicts what the rules predict on every row."""
 
 from __future__ import annotations
 

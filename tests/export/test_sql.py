@@ -1,4 +1,4 @@
-"""SQL: every query is run on SQLite, DuckDB and PostgreSQL, and says of each row what the rules say."""
+"""SQL: SQLite, DuckDB and PostgreSQL run every query and predict what the rules predict."""
 
 from __future__ import annotations
 

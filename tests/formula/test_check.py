@@ -1,4 +1,4 @@
-"""Properties with their counterexamples: judged by going through every possible row."""
+"""Properties of formulas and their counterexamples, compared with a check of every possible row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two classes with one formula, and classes in an order: every question and export, judged by brute force."""
+"""Complements and ordered classes: every question and export, compared with brute force."""
 
 from __future__ import annotations
 

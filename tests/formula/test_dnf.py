@@ -1,4 +1,4 @@
-"""Formulas as values: the algebra against brute force over all rows, equality by value and by meaning, evaluation."""
+"""Formulas as values: algebra compared with brute force, equality by value and by meaning, evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The smallest change: judged by trying every value of every column."""
+"""The smallest change of a prediction, compared with trying every value of every column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model folder without the network, and concepts of two rule sets side by side: judged by raw values and hashes."""
+"""The model folder without the network, and two rule sets in a common language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Irredundant sums of products, and the minimiser of complete tables built on them, judged row by row."""
+"""Irredundant sums of products, and the minimiser of complete tables, checked row by row."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Minimisation: never wrong on a cared row, nothing to spare, as short as sympy's and espresso's, proved minimal.
+"""Minimisation: right on every cared row, irredundant, as short as the results of sympy and espresso.
 
-Every minimiser runs under the same properties, judged row by row and by an exhaustive search.
+All minimisers are tested for the same properties, checked row by row and with an exhaustive search.
 """
 
 from __future__ import annotations

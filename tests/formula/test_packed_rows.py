@@ -1,4 +1,4 @@
-"""Packed rows: 64 to a word, judged by Python's integers."""
+"""Packed rows, 64 to a word, compared with Python's integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a concept means on a raw column: judged value by value with Python's own comparisons."""
+"""Predicates on raw columns, compared value by value with Python's comparisons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicting from formulas alone: judged row by row in plain Python."""
+"""Rule sets: predictions from formulas, checked row by row in plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights as bit planes, counting without comparing rows, and what a class takes in: each against the plain way."""
+"""Weights as bit planes, counting without comparing rows, and prime cubes, compared with plain code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a row is answered as it is: judged by evaluating each literal of each cube in plain Python."""
+"""Reasons of a prediction, compared with evaluating each literal of each cube in plain Python."""
 
 from __future__ import annotations
 

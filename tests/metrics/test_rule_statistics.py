@@ -1,4 +1,4 @@
-"""Rule statistics, judged by pandas, scikit-learn, plain Python and the equation behind the Wilson interval."""
+"""Rule statistics, checked with pandas, scikit-learn, plain Python and the equation of the Wilson interval."""
 
 from __future__ import annotations
 

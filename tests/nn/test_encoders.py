@@ -1,4 +1,4 @@
-"""Encoders: blocks judged by a twin in plain sums, images by NumPy, resumed training by the uninterrupted one."""
+"""Encoders: blocks compared with plain sums, images with NumPy, resumed training with uninterrupted training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The equations, judged by a slow paper-exact twin, by finite differences and by their limits."""
+"""The equations, compared with a slow paper-exact twin, finite differences and limits."""
 
 from __future__ import annotations
 

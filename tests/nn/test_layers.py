@@ -1,4 +1,4 @@
-"""Layers and networks: judged by the paper-exact twin, by torch.nn.Linear class by class, and by torch's own tools."""
+"""Layers and networks, compared with the paper-exact twin, torch.nn.Linear and torch's own tools."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Figures: relevance bars and curves of a model, on screen and in notebooks."""
+
 from __future__ import annotations
 
 import itertools

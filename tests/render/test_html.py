@@ -1,4 +1,4 @@
-"""What a notebook shows: well-formed HTML that says what the values say, and nothing that could run."""
+"""Notebook output: well-formed HTML that states the values and contains no active content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report page as text: a pure function of the result, whose numbers can be counted again from the table."""
+"""The report page as text: a pure function of the result, with numbers recounted from the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of an explanation: every number judged by scikit-learn and pandas on the rows that were set aside."""
+"""The result of an explanation, checked with scikit-learn and pandas on the held-out rows."""
 
 from __future__ import annotations
 

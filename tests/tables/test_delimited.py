@@ -1,4 +1,4 @@
-"""Delimited text: delimiters, lines, quotes and codes; the judges are the csv module, pandas and known values."""
+"""Delimited text: delimiters, lines, quotes and codes, checked with the csv module and pandas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and types of the columns of a file; the judges are pandas, datetime, decimal and known values."""
+"""Names and types of a file's columns, checked with pandas, datetime and decimal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables from files; the judges are hashlib, the csv and gzip modules, pandas and known values."""
+"""Tables from files, checked with hashlib, the csv and gzip modules, and pandas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables from JSON and Parquet; the judges are the json module, pandas, polars and known values."""
+"""Tables from JSON and Parquet, checked with the json module, pandas and polars."""
 
 from __future__ import annotations
 

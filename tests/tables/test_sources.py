@@ -1,4 +1,4 @@
-"""Tables by the name of their file and targets by the name of their column, beside the same table as a frame."""
+"""Fitting from a file and a target column by name, compared with fitting from a frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables written to files; the judges are the csv and json modules, pandas and the file system."""
+"""Writing tables to files, checked with the csv and json modules, pandas and the file system."""
 
 from __future__ import annotations
 

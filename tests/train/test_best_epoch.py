@@ -1,4 +1,4 @@
-"""The best epoch of many models, seen some epochs at a time, is what a loop over epochs and models would choose."""
+"""The best epoch of many models, found in blocks of epochs, equals that of a plain loop."""
 
 from __future__ import annotations
 

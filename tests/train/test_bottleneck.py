@@ -1,4 +1,4 @@
-"""Bottlenecks on images of four quadrants, whose class is a known rule of which are bright: the rule is the judge."""
+"""Bottlenecks on images of four quadrants, whose class is a known rule on their brightness."""
 
 from __future__ import annotations
 

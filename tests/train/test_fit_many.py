@@ -1,4 +1,4 @@
-"""Many models in one pass: each is what it would be alone, and what torch's own losses and autograd make of it."""
+"""Many models in one pass: each equals its training alone and training with torch's autograd."""
 
 from __future__ import annotations
 

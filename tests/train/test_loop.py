@@ -1,4 +1,4 @@
-"""Training: losses and gradients judged by torch's own losses on the plain rows, epochs by a scripted network."""
+"""The training loop: losses and gradients compared with torch's own, epochs with a scripted network."""
 
 from __future__ import annotations
 

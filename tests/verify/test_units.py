@@ -1,4 +1,4 @@
-"""The checker on compiled heads: what it proves below and above 20 concepts, and what it refuses in which words."""
+"""The checker on compiled heads: what it proves below and above 20 concepts, and what it refuses."""
 
 from __future__ import annotations
 

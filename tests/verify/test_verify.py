@@ -1,4 +1,4 @@
-"""The independent checker: what it accepts, what it refuses and in which words, and whether its bound holds."""
+"""The independent checker: what it accepts and refuses, its messages, and whether its bound holds."""
 
 from __future__ import annotations
 
