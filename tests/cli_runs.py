@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -44,8 +45,13 @@ def server() -> socket.socket:
     return ours
 
 
-def logiclens(*arguments: object, cwd: Path | None = None, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-    """Run a command as a user does, in a process of its own; its streams are files."""
+def logiclens(
+    *arguments: object, cwd: Path | None = None, stdin: bytes = b"", without: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user does, in a process of its own, whose streams are files.
+
+    The process does not have the variables that `without` names.
+    """
     words = [str(argument) for argument in arguments]
     if ENVIRONMENT != USUAL:
         # What a test changed there must be seen from the start.
@@ -54,7 +60,7 @@ def logiclens(*arguments: object, cwd: Path | None = None, stdin: bytes = b"") -
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
-        request = {"arguments": words, "cwd": None if cwd is None else str(cwd)}
+        request = {"arguments": words, "cwd": None if cwd is None else str(cwd), "without": list(without)}
         socket.send_fds(server(), [json.dumps(request).encode()], [file.fileno() for file in (given, out, err)])
         code = server().makefile().readline()
         assert code, "the process that runs commands has ended"

@@ -1,8 +1,8 @@
 """A process that has loaded the command line and forks for every command: each is its own process, without imports.
 
 Started as `python tests/cli_server.py FD`, where FD is a socket. A request is a line of JSON with the arguments, the
-folder and three file descriptors; the answer is the exit code as a line. What must start anew, such as another seed of
-hashes, is run by `subprocess` instead.
+folder, the environment variables to remove, and three file descriptors; the answer is the exit code as a line. A test
+that needs a fresh interpreter, for another hash seed for example, uses `subprocess` instead.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ def serve(connection: socket.socket, command: str) -> None:
             for place, stream in enumerate(streams):
                 os.dup2(stream, place)
                 os.close(stream)
+            for name in request["without"]:
+                os.environ.pop(name, None)
             os._exit(run(command, request["arguments"], request["cwd"]))
         for stream in streams:
             os.close(stream)
@@ -65,6 +67,7 @@ if __name__ == "__main__":
     import sklearn.ensemble  # noqa: F401
     import torch  # noqa: F401
 
+    import logiclens.bench.runs.plan
     import logiclens.cli.commands
     import logiclens.cli.explain
     import logiclens.estimator.classifier

@@ -74,6 +74,7 @@ def test_a_limit_is_refused_where_it_cannot_be_kept() -> None:
         list(run_jobs([1], bench_jobs.doubled, limit=3.0))
 
 
+@pytest.mark.slow
 def test_a_job_that_kills_every_worker_is_told_and_the_others_go_on(cluster) -> None:
     jobs = ["a", "crashes", "b", "raises", "c"]
     with distributed.Client(cluster) as client, joblib.parallel_config("dask", client=client):

@@ -26,6 +26,7 @@ def script() -> ModuleType:
     return benchmark_script("results_page")
 
 
+@pytest.mark.slow
 def test_the_report_is_made_from_the_table_beside_it(bench: Bench) -> None:
     document = bench_document(bench)
     assert (RESULTS / "report" / "report.md").read_text(encoding="utf-8") == markdown(document)
