@@ -53,14 +53,21 @@ def logiclens(
     The process does not have the variables that `without` names.
     """
     words = [str(argument) for argument in arguments]
-    if ENVIRONMENT != USUAL:
-        # What a test changed there must be seen from the start.
+    changed = {
+        name: ENVIRONMENT.get(name) for name in {*ENVIRONMENT, *USUAL} if ENVIRONMENT.get(name) != USUAL.get(name)
+    }
+    if any(name.startswith("PYTHON") for name in changed):
+        # The interpreter reads these when it starts.
         run = subprocess.run([str(COMMAND), *words], input=stdin, capture_output=True, cwd=cwd, env=ENVIRONMENT)
         return subprocess.CompletedProcess(run.args, run.returncode, run.stdout.decode(), run.stderr.decode())
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
-        request = {"arguments": words, "cwd": None if cwd is None else str(cwd), "without": list(without)}
+        request = {
+            "arguments": words,
+            "cwd": None if cwd is None else str(cwd),
+            "environment": changed | dict.fromkeys(without),
+        }
         socket.send_fds(server(), [json.dumps(request).encode()], [file.fileno() for file in (given, out, err)])
         code = server().makefile().readline()
         assert code, "the process that runs commands has ended"

@@ -1,7 +1,7 @@
 """A process that has loaded the command line and forks for every command: each is its own process, without imports.
 
 Started as `python tests/cli_server.py FD`, where FD is a socket. A request is a line of JSON with the arguments, the
-folder, the environment variables to remove, and three file descriptors; the answer is the exit code as a line. A test
+folder, changed environment variables, and three file descriptors; the answer is the exit code as a line. A test
 that needs a fresh interpreter, for another hash seed for example, uses `subprocess` instead.
 """
 
@@ -31,8 +31,10 @@ def serve(connection: socket.socket, command: str) -> None:
             for place, stream in enumerate(streams):
                 os.dup2(stream, place)
                 os.close(stream)
-            for name in request["without"]:
+            for name, value in request["environment"].items():
                 os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
             os._exit(run(command, request["arguments"], request["cwd"]))
         for stream in streams:
             os.close(stream)

@@ -292,10 +292,13 @@ raise ModuleNotFoundError("No module named " + repr(__name__), name=__name__)
 """
 
 
+SLOW = pytest.mark.slow
+
+
 @pytest.mark.parametrize(("engine", "lacks", "message"), [
     ("duckdb", "duckdb", "counting in DuckDB needs duckdb: pip install 'logiclens[scale]'."),
-    ("duckdb", "ibis", "counting in DuckDB needs ibis: pip install 'logiclens[scale]'."),
-    ("spark", "ibis", "counting in Spark needs ibis: pip install 'logiclens[spark]'."),
+    pytest.param("duckdb", "ibis", "counting in DuckDB needs ibis: pip install 'logiclens[scale]'.", marks=SLOW),
+    pytest.param("spark", "ibis", "counting in Spark needs ibis: pip install 'logiclens[spark]'.", marks=SLOW),
     ("spark", "pyspark", "counting in Spark needs pyspark: pip install 'logiclens[spark]'."),
 ])  # fmt: skip
 def test_a_package_that_lacks_is_named(tmp_path, monkeypatch, engine, lacks, message):
