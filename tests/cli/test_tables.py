@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from logiclens.cli.explain import command_line
+from logiclens.cli.options import Reading
 from logiclens.cli.saved_model import check_kind
-from logiclens.cli.tables import Asked, Reading, check_columns, read_problem, text_of
+from logiclens.cli.tables import Asked, check_columns, read_problem, text_of
 from logiclens.errors import LogicLensError, nearest
 
 

@@ -27,7 +27,9 @@ from logiclens.cli.options import (
     Model,
     NoNotes,
     Quiet,
+    Reading,
     Scheduler,
+    Wanted,
     WithDefault,
     cluster,
 )
@@ -173,8 +175,7 @@ def explain(
       logiclens explain 'lake/2026/*.parquet' --target churned --engine duckdb --memory 4GB
     """
     from logiclens.cli.engine import counting, open_lake
-    from logiclens.cli.explain import Wanted
-    from logiclens.cli.tables import Asked, Reading, check_by, read_problem
+    from logiclens.cli.tables import Asked, check_by, read_problem
 
     wanted = Wanted(folds or 0, stability, by, save, report, json, jobs, backend)
     wanted.check(data=data)
@@ -535,7 +536,6 @@ def predict(
     """
     from logiclens.cli.engine import counting
     from logiclens.cli.predict import predict_lake, predict_table
-    from logiclens.cli.tables import Reading
 
     refused = {"--why": why, "--json": json, "--delimiter": delimiter, "--missing": missing}
     if (asked := counting(data, engine, memory, refused, what="answers")) is not None:
@@ -577,7 +577,6 @@ def score(
     """
     from logiclens.cli.engine import counting
     from logiclens.cli.score import score_lake, score_table
-    from logiclens.cli.tables import Reading
 
     asked = counting(data, engine, memory, {"--delimiter": delimiter, "--missing": missing})
     if asked is not None:
@@ -669,7 +668,6 @@ def diff(
       logiclens diff model_2025 model_2026 --data patients.csv
     """
     from logiclens.cli.models import diff_models
-    from logiclens.cli.tables import Reading
 
     reading = None if data is None else Reading(data, delimiter, tuple(missing or ()))
     raise typer.Exit(int(diff_models(before, after, reading=reading, json=json, quiet=quiet)))

@@ -7,7 +7,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,9 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.base import clone
 
 from logiclens.cli.engine import Lake
+from logiclens.cli.options import Wanted
 from logiclens.cli.output import (
-    STANDARD,
     Printer,
-    check_outputs,
-    check_page_name,
     uninterrupted,
     write_json,
     write_text,
@@ -40,33 +37,6 @@ from logiclens.report.page import render, require_report
 from logiclens.report.result import Source, result_of
 from logiclens.tables.demo import breast_cancer
 from logiclens.tables.files import TableFile
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What was asked for beside the rules themselves."""
-
-    folds: int = 0
-    stability: int | None = None
-    by: str | None = None
-    save: Path | None = None
-    report: str | None = None
-    json: str | None = None
-    jobs: int | None = None
-    backend: str = "local"
-
-    def check(self, *, data: str | None) -> None:
-        """Refuse, before any work, what could not be made or written after it, and the table itself as a result."""
-        if self.stability is None and (self.jobs is not None or self.backend != "local"):
-            raise LogicLensError("--jobs and --backend are for resamples: say how many, for example --stability 20.")
-        check_outputs(self.report, self.json, data=data)
-        check_page_name(self.report)
-
-    @property
-    def takes_standard_output(self) -> bool:
-        """Whether standard output is for a page or a program, and not for the rule sheet."""
-        return STANDARD in (self.report, self.json)
-
 
 BUNDLED_FOLDS = 5
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from logiclens.cli.options import Reading
 from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, write_json, write_text
-from logiclens.cli.tables import Reading
 from logiclens.errors import LogicLensError
 from logiclens.formula.column_facts import always, impossible, in_one_language
 from logiclens.formula.diff import CubeChange

@@ -1,17 +1,24 @@
-"""Options and arguments that several commands share, and the choice of a cluster."""
+"""Options and arguments that several commands share, what they ask for, and the choice of a cluster.
+
+Nothing here loads pandas or torch, so that a mistake is told at once.
+"""
 
 from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from logiclens.errors import LogicLensError
+
+if TYPE_CHECKING:
+    from logiclens.tables.files import TableFile
 
 
 class Command(TyperCommand):
@@ -142,3 +149,51 @@ def cluster(backend: str, scheduler: str | None, jobs: int | None = None) -> Abs
 
     config: AbstractContextManager[Any] = joblib.parallel_config(n_jobs=jobs)
     return config
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The name of a table, its delimiter if it is not to be found, and the texts that mean no value."""
+
+    source: str
+    delimiter: str | None = None
+    missing: tuple[str, ...] = ()
+
+    def table(self) -> TableFile:
+        """The table, read."""
+        # Here, because a command that reads no table should not wait for pandas.
+        from logiclens.tables.files import read_table
+        from logiclens.tables.formats import names_several
+
+        if names_several(self.source):
+            raise LogicLensError(f"{self.source} is a folder or a pattern: name one file, which is read here.")
+
+        return read_table(self.source, delimiter=self.delimiter, missing=self.missing)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for beside the rules themselves."""
+
+    folds: int = 0
+    stability: int | None = None
+    by: str | None = None
+    save: Path | None = None
+    report: str | None = None
+    json: str | None = None
+    jobs: int | None = None
+    backend: str = "local"
+
+    def check(self, *, data: str | None) -> None:
+        """Refuse, before any work, what could not be made or written after it, and the table itself as a result."""
+        from logiclens.cli.output import check_outputs, check_page_name
+
+        if self.stability is None and (self.jobs is not None or self.backend != "local"):
+            raise LogicLensError("--jobs and --backend are for resamples: say how many, for example --stability 20.")
+        check_outputs(self.report, self.json, data=data)
+        check_page_name(self.report)
+
+    @property
+    def takes_standard_output(self) -> bool:
+        """Whether standard output is for a page or a program, and not for the rule sheet."""
+        return "-" in (self.report, self.json)

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from logiclens.cli.engine import Counting, check_column
+from logiclens.cli.options import Reading
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.saved_model import SavedModel
-from logiclens.cli.tables import Reading, check_columns
+from logiclens.cli.tables import check_columns
 from logiclens.errors import LogicLensError
 from logiclens.tables.files import write_table
 from logiclens.tables.formats import PARQUET, WRITTEN, pyarrow_module

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.cli.engine import Counting, check_column, labelled
+from logiclens.cli.options import Reading
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.saved_model import SavedModel
 from logiclens.cli.sheet import (
@@ -20,7 +21,7 @@ from logiclens.cli.sheet import (
     print_rules,
     print_subgroup,
 )
-from logiclens.cli.tables import Reading, check_columns, told_apart
+from logiclens.cli.tables import check_columns, told_apart
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Literal
 from logiclens.formula.english import literal_words, recurrence_words
