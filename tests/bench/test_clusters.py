@@ -75,7 +75,7 @@ def test_a_limit_is_refused_where_it_cannot_be_kept() -> None:
 
 
 @pytest.mark.slow
-def test_a_job_that_kills_every_worker_is_told_and_the_others_go_on(cluster) -> None:
+def test_a_job_that_kills_its_workers_fails_alone(cluster) -> None:
     jobs = ["a", "crashes", "b", "raises", "c"]
     with distributed.Client(cluster) as client, joblib.parallel_config("dask", client=client):
         found = {one.job: one.status for one in run_jobs(jobs, bench_jobs.behaves)}
@@ -99,7 +99,7 @@ def test_jobs_are_done_by_the_cluster_found_by_its_address(cluster) -> None:
     assert active_backend() is None
 
 
-def test_a_cluster_that_is_not_there_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_cluster_is_named_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask, "PATIENCE", 0.5)
     with pytest.raises(LogicLensError, match=r"^no Dask scheduler answers at tcp://127.0.0.1:9: .*[.]$"):
         enter("tcp://127.0.0.1:9")

@@ -281,7 +281,7 @@ def test_bins_are_fitted_on_the_training_part_alone(source: Source) -> None:
 
 
 @pytest.mark.usefixtures("_here")
-def test_concepts_that_cannot_be_predicted_fail_their_runs_and_no_others(source: Source, tmp_path, monkeypatch) -> None:
+def test_unpredictable_concepts_fail_only_their_own_runs(source: Source, tmp_path, monkeypatch) -> None:
     def fails(jobs, *_):
         return [(job, "failed: OSError: no disk") for job in jobs]
 

@@ -72,7 +72,7 @@ def as_table(rows: YesNo, **more) -> ConceptTable:
 # Packages
 
 
-def test_a_missing_package_is_named_with_the_way_to_get_it(monkeypatch):
+def test_a_missing_package_is_named_with_its_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "wittgenstein", None)
     with pytest.raises(MissingPackage, match=r"'wittgenstein'.*pip install 'logiclens\[bench\]'"):
         Ripper()(as_table(noisy(0)), as_table(noisy(1)), seed=0)
@@ -86,7 +86,7 @@ def test_a_package_that_lacks_one_of_its_own_names_that(tmp_path, monkeypatch):
         require("has_a_need")
 
 
-def test_the_global_generators_go_on_as_before_even_after_an_error():
+def test_global_generators_are_restored_even_after_an_error():
     def drawn():
         return random.random(), np.random.random()  # noqa: NPY002
 
@@ -166,7 +166,7 @@ def test_a_sample_of_classes_is_said_to_be_one():
             one_against_rest(most_frequent_literal, three_classes(), sample=bad)
 
 
-def test_classes_without_rows_and_with_all_rows_are_not_asked_for():
+def test_classes_with_no_or_all_rows_are_not_learned():
     table = ConceptTable([[1, 0], [0, 1]], labels=[1, 1], class_names=["none", "all"])
     learned = one_against_rest(lambda rows: pytest.fail("asked"), table)
     assert learned.formulas == (DNF.false, DNF.true)

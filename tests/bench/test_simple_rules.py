@@ -110,7 +110,7 @@ def test_learner_repeats_itself_and_moves_no_global_randomness(learner):
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
-def test_class_without_rows_is_never_predicted_and_its_formula_is_false(learner):
+def test_a_class_without_rows_is_never_predicted(learner):
     tables = [random_table(seed, 40, 5, 3) for seed in (0, 1)]
     train, validation = (
         ConceptTable(t.values, t.names, np.where(t.labels == 1, 3, t.labels), ["a", "gone", "c", "d"]) for t in tables
@@ -213,7 +213,7 @@ trees = st.builds(
 
 @examples(50)
 @given(parts(n_concepts=5), trees, st.integers(0, 3))
-def test_tree_formulas_say_what_the_tree_predicts_on_every_row_there_is(tables, tree, seed):
+def test_tree_formulas_equal_the_trees_predictions_on_all_rows(tables, tree, seed):
     train, validation = tables
     learned = tree(train, validation, seed=seed)
     everything = grid(train.names)
@@ -225,7 +225,7 @@ def test_tree_formulas_say_what_the_tree_predicts_on_every_row_there_is(tables, 
 
 @examples(50)
 @given(parts(n_concepts=5), trees, st.integers(0, 3))
-def test_tree_is_scikit_learns_on_all_rows_with_a_cube_for_each_leaf(tables, tree, seed):
+def test_the_tree_is_scikit_learns_with_one_cube_per_leaf(tables, tree, seed):
     plain = [repeated(table) for table in tables]
     learned = tree(*plain, seed=seed)
     bits = np.concatenate([table.boolean() for table in plain])
@@ -253,7 +253,7 @@ def test_tree_weight_is_a_number_of_rows(tables, tree):
 
 @examples(50)
 @given(parts(n_concepts=4, whole=False), st.none() | st.just("balanced"))
-def test_full_tree_has_the_heaviest_class_of_each_distinct_row_and_splits_no_pure_node(tables, class_weight):
+def test_a_full_tree_predicts_the_heaviest_class_of_each_row(tables, class_weight):
     rows = tables[0].append(tables[1])
     learned = Tree(max_depth=None, class_weight=class_weight)(*tables, seed=0)
     counted = rows.counted()
@@ -327,7 +327,7 @@ def test_tree_refuses_limits_that_leave_no_split(settings):
 
 @examples(50)
 @given(parts(n_concepts=3, whole=False))
-def test_one_r_is_the_best_of_all_rules_on_one_concept(tables):
+def test_one_r_beats_every_rule_on_one_concept(tables):
     rows = tables[0].append(tables[1])
     learned = OneR()(*tables, seed=0)
     best = -1.0
@@ -342,7 +342,7 @@ def test_one_r_is_the_best_of_all_rules_on_one_concept(tables):
     assert len({concept for formula in learned.formulas for concept in formula.concepts}) <= 1
 
 
-def test_one_r_takes_the_first_of_equal_concepts_and_the_majority_for_a_value_unseen():
+def test_one_r_breaks_ties_by_order_and_gaps_by_majority():
     table = ConceptTable([[1, 0, 0], [1, 1, 1], [1, 1, 1]], ["a", "b", "c"], [0, 1, 1])
     assert OneR()(table, table, seed=0).formulas == (~Literal("b"), Literal("b") | DNF.false)
     for value in (0, 1):
@@ -386,7 +386,7 @@ def test_equal_but_for_the_order_of_summation_is_equal():
         assert (BestShortDNF(1)(table, table, seed=0).formulas or ())[0] == ~Literal("a")
 
 
-def test_stump_has_a_literal_for_each_class_and_predicts_by_one_split():
+def test_a_stump_has_one_literal_per_class_and_one_split():
     train, validation = random_table(3, 80, 6, 3), random_table(4, 40, 6, 3)
     rows = train.append(validation)
     learned = Stump()(train, validation, seed=5)
@@ -592,7 +592,7 @@ def test_ebm_is_interprets_on_numbers_of_all_rows():
     assert len(set(expected)) == 3
 
 
-def test_logistic_regression_that_has_not_settled_says_so_in_a_note():
+def test_an_unconverged_logistic_regression_says_so_in_a_note():
     train, validation = random_table(0, 80, 6, 3, soft=True), random_table(1, 80, 6, 3, soft=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -601,7 +601,7 @@ def test_logistic_regression_that_has_not_settled_says_so_in_a_note():
     assert settled.notes == ()
 
 
-def test_plain_network_is_adamw_on_cross_entropy_with_the_best_validation_epoch():
+def test_the_plain_network_is_adamw_with_the_best_epoch():
     # Labels that nothing tells: validation accuracy rises and falls, so that the best epoch is not the last.
     rng = np.random.default_rng(0)
     train, validation = (ConceptTable(rng.random((n, 6)), labels=np.arange(n) % 4) for n in (120, 30))
