@@ -113,7 +113,7 @@ def test_what_is_asked_wrongly_gets_one_sentence(tmp_path: Path, arguments: tupl
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_or_altered_file_is_named_with_where_to_get_it(tmp_path: Path) -> None:
+def test_a_missing_or_altered_file_is_named_with_its_source(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     arguments = ("mimic2", "--methods", "oner", "--data", "data", "--out", "out", "--jobs", "1")
     ended = run(*arguments, cwd=tmp_path)

@@ -215,7 +215,7 @@ def test_a_terminal_shows_progress_and_lines_that_fit():
         assert " ".join(entry["formula"].split()) in flat
 
 
-def test_ctrl_c_on_a_terminal_during_training_leaves_everything_as_it_was(table):
+def test_ctrl_c_during_training_leaves_all_files_as_they_were(table):
     (table / "out.html").write_text("older")
     before = sorted(os.listdir(table))
     terminal = Terminal(
@@ -230,7 +230,7 @@ def test_ctrl_c_on_a_terminal_during_training_leaves_everything_as_it_was(table)
     assert (table / "out.html").read_text() == "older"
 
 
-def test_quiet_on_a_terminal_is_silent_and_the_same_command_gives_the_same_bytes(tmp_path):
+def test_quiet_is_silent_on_a_terminal_and_output_reproducible(tmp_path):
     first = soft()
     shutil.copy(first.data, tmp_path / "data.csv")
     outputs = ("--save", "m", "--report", "m.html", "--json", "m.json", "--quiet")
@@ -269,7 +269,7 @@ def interrupted(seconds: float, number: int, *arguments: object, cwd: Path) -> t
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_while_a_file_is_written_leaves_the_older_one(number, code, tmp_path):
+def test_a_signal_during_a_write_keeps_the_older_file(number, code, tmp_path):
     (tmp_path / "out.csv").write_text("older")
     found = interrupted(60, number, "predict", exact().folder, exact().data, "-o", "out.csv", cwd=tmp_path)
     told = "logiclens: stopped; nothing is half-written.\n" if number == signal.SIGINT else ""
@@ -278,7 +278,7 @@ def test_a_signal_while_a_file_is_written_leaves_the_older_one(number, code, tmp
     assert (tmp_path / "out.csv").read_text() == "older"
 
 
-def test_ctrl_c_while_a_text_is_written_leaves_the_older_one(tmp_path):
+def test_ctrl_c_while_writing_text_keeps_the_older_file(tmp_path):
     (tmp_path / "rules.sql").write_text("older")
     found = interrupted(60, signal.SIGINT, "export", exact().folder, "-o", "rules.sql", cwd=tmp_path)
     assert found == (130, "logiclens: stopped; nothing is half-written.\n")
@@ -286,7 +286,7 @@ def test_ctrl_c_while_a_text_is_written_leaves_the_older_one(tmp_path):
     assert (tmp_path / "rules.sql").read_text() == "older"
 
 
-def test_ctrl_c_while_a_model_takes_its_place_waits_for_it(table):
+def test_ctrl_c_waits_while_a_model_folder_is_replaced(table):
     # Between moving the older folder away and moving the new one in there must be no gap.
     arguments = ("explain", "p.csv", "--target", "died", "--save", "m", "--json", "out.json")
     code, errors = interrupted(0.5, signal.SIGINT, *arguments, cwd=table)
@@ -295,7 +295,7 @@ def test_ctrl_c_while_a_model_takes_its_place_waits_for_it(table):
     assert {path.name for path in (table / "m").iterdir()} == {"model.json", "result.json", "weights.safetensors"}
 
 
-def test_who_has_read_enough_of_a_pipe_is_not_told_so(tmp_path):
+def test_a_reader_that_closes_the_pipe_causes_no_error(tmp_path):
     big = patients(20_000)
     big.to_csv(tmp_path / "big.csv", index=False)
     shell = f"set -o pipefail; {COMMAND} predict {exact().folder} big.csv | head -2"
