@@ -173,7 +173,7 @@ def test_nothing_can_be_written(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_table_does_not_change_with_the_array_it_came_from(dtype):
+def test_the_table_is_a_copy_of_its_array(dtype):
     # Otherwise 93 could come in behind the door that checks the range.
     values, labels, weight = np.array(GOOD, dtype=dtype), np.array([0, 1, 1]), np.ones(3)
     table = ConceptTable(values, labels=labels, weight=weight)

@@ -47,7 +47,7 @@ def test_folds_keep_the_shares_of_the_classes():
         assert [held[c] for c in range(3)] == pytest.approx([9.6, 4.8, 1.6], abs=1)
 
 
-def test_a_rare_class_does_not_spoil_the_shares_of_the_others():
+def test_a_rare_class_keeps_the_shares_of_the_others():
     # Two rows cannot stand in five folds; the other classes still can.
     labels = np.repeat([0, 1, 2], [60, 38, 2])
     for fold in folds(labels, 5):
@@ -128,7 +128,7 @@ def test_fewer_groups_than_folds_are_refused():
         list(folds(np.zeros(6), 3, groups=[0, 0, 0, 1, 1, 1]))
 
 
-def test_too_few_groups_for_a_validation_part_are_refused_in_our_words():
+def test_too_few_groups_for_validation_are_refused_in_our_words():
     # Two folds of two groups leave one group to train on: nothing can be set aside from it.
     with pytest.raises(LogicLensError, match="group"):
         list(folds([0, 1, 0, 1], 2, groups=[0, 0, 1, 1]))
