@@ -125,7 +125,7 @@ def model(tmp_path_factory):
     return EntropyClassifier(epochs=60, set_aside=0.2).fit(f"{folder}/*.parquet", target="y")
 
 
-def test_a_model_of_a_lake_is_the_model_of_its_rows(lake, model):
+def test_a_lakes_model_equals_the_model_of_its_rows(lake, model):
     table = frame(2_000)
     twin = EntropyClassifier(epochs=60, set_aside=0.2, cuts_on="all").fit(table.drop(columns="y"), table.y)
     assert model.table_.counted() == twin.table_.counted()
@@ -297,7 +297,7 @@ def test_parquet_files_of_nulls_fit_any_type(lake):
     assert fitted.n_rows_ == 2_000
 
 
-def test_beyond_the_budget_concepts_are_chosen_on_a_sample_and_all_rows_are_counted(monkeypatch):
+def test_beyond_the_budget_a_sample_chooses_and_all_rows_count(monkeypatch):
     monkeypatch.setattr("logiclens.estimator.counting.SAMPLE", 1_000)
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({f"x{j:02}": rng.random(4_000) < 0.5 for j in range(16)})

@@ -161,7 +161,7 @@ def counted_by_value(table: Any) -> dict[str, list[Any]]:
     return fetched(values.group_by("n").agg(m=values.count())).to_pydict()
 
 
-def test_what_does_not_fit_into_memory_goes_among_temporary_files_and_away(numbers, tmp_path, monkeypatch):
+def test_data_beyond_memory_goes_to_temporary_files_that_vanish(numbers, tmp_path, monkeypatch):
     place, here = tmp_path / "temporary", tmp_path / "here"
     for folder in (place, here):
         folder.mkdir()
@@ -243,7 +243,7 @@ def explained(large: Path, temporary: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_run_that_is_stopped_while_it_counts_leaves_nothing_and_can_be_started_again(
+def test_a_run_stopped_while_counting_leaves_nothing_and_restarts(
     large, undisturbed, tmp_path, monkeypatch, sent, code
 ):
     temporary, here = tmp_path / "temporary", tmp_path / "here"
