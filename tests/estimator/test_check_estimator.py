@@ -82,7 +82,7 @@ def test_cross_validation_scores_unseen_rows():
     assert result["test_roc_auc"].mean() > 0.95
 
 
-def test_a_pipeline_may_stand_before_it_and_raw_columns_keep_their_names():
+def test_a_pipeline_before_it_keeps_the_names_of_columns():
     frame, label = patients()
     fill = ColumnTransformer(
         [("fill", SimpleImputer(), ["crp"])], remainder="passthrough", verbose_feature_names_out=False
@@ -190,7 +190,7 @@ def test_columns_are_strict_as_those_of_scikit_learn():
 
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("booleanise", ["supervised", "quantile", "soft", None])
-def test_a_row_that_weighs_two_is_a_row_that_is_there_twice(booleanise, exact):
+def test_a_weight_of_two_equals_a_repeated_row(booleanise, exact):
     frame, label = patients(120)
     rng = np.random.default_rng(1)
     if booleanise is None:
