@@ -97,7 +97,7 @@ ROWS = np.array([[1, 1], [1, 0], [0, 1], [0, 0], [0, 0]], dtype=bool)
 NAMES = ("a", "b")
 
 
-def test_a_complement_has_the_confidence_of_the_rows_that_are_left() -> None:
+def test_a_complements_confidence_is_that_of_the_remaining_rows() -> None:
     formula, truth = parse("a & b"), np.eye(2)[[1, 0, 0, 1, 0]]
     weight = np.array([1.0, 2.0, 1.0, 1.0, 3.0])
     rules = rule_set([Complement(formula), formula], ["no", "yes"], PackedRows.of(ROWS, NAMES), truth, weight)
@@ -107,7 +107,7 @@ def test_a_complement_has_the_confidence_of_the_rows_that_are_left() -> None:
     assert rules.predict(ROWS, NAMES).tolist() == ["yes", "no", "no", "no", "no"]
 
 
-def test_who_decides_is_set_by_the_rows_where_nothing_is_said() -> None:
+def test_rows_without_a_rule_decide_the_order() -> None:
     formulas, truth, weight = [parse("a"), parse("b")], np.eye(2)[[1, 0, 1, 0, 0]], np.ones(5)
     rows = PackedRows.of(ROWS, NAMES)
     rules = rule_set(formulas, ["x", "y"], rows, truth, weight)

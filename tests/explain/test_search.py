@@ -61,7 +61,7 @@ def test_no_formula_with_few_literals_beats_what_is_found(labels, most):
 
 @examples(40)
 @given(arrays(np.bool_, 16))
-def test_what_is_found_at_the_lowest_price_is_the_function_itself(labels):
+def test_the_lowest_price_finds_the_function_itself(labels):
     if labels.all() or not labels.any():
         return
     bits = all_rows(4)
@@ -142,7 +142,7 @@ def test_of_equally_good_cubes_the_one_without_negations_is_taken():
     assert point.cubes == ((0,),)
 
 
-def test_a_negation_gives_way_to_a_plainer_cube_that_is_as_good():
+def test_a_plainer_cube_of_equal_quality_replaces_a_negation():
     """On these rows the last two columns are the first two negated."""
     rng = np.random.default_rng(5)
     x = rng.random((200, 2)) < 0.5
@@ -173,7 +173,7 @@ def test_the_vectorised_wilson_bound_is_that_of_the_metrics():
 
 @examples(150)
 @given(st.lists(st.sets(st.integers(0, 11), min_size=1, max_size=5), min_size=1, max_size=3))
-def test_literals_that_others_imply_are_dropped_and_the_meaning_is_kept(drawn):
+def test_implied_literals_are_dropped_and_the_meaning_stays(drawn):
     """Judged by every possible row of two chains, an exclusive group, and a concept in both."""
     cubes = [tuple(sorted({code >> 1: code for code in cube}.values())) for cube in drawn]
     names = ["a >= 1", "a >= 2", "a >= 3", "a is missing", "u is x", "u is y"]
