@@ -231,7 +231,7 @@ def test_dates_are_compared_as_the_rules_compare_them(engine: Engine, operator: 
         ("TIMESTAMP", ["2021-03-01 12:30:00", None]),
     ],
 )
-def test_a_missing_value_is_found_in_a_column_of_any_type(engine: Engine, kind: str, cells: list[Any]) -> None:
+def test_missing_values_are_found_in_columns_of_any_type(engine: Engine, kind: str, cells: list[Any]) -> None:
     """Nothing but `missing` is asked of it, so that no other predicate tells what it holds."""
     given = [float(cell) if isinstance(cell, Decimal) and engine.dialect == "sqlite" else cell for cell in cells]
     engine.load(f"any {kind}", {"x": given}, {"x": kind})
@@ -288,7 +288,7 @@ def test_boolean_columns(engine: Engine, operator: Any, value: Any) -> None:
             assert engine.answers(f'SELECT id, {condition} FROM "told"') == wanted
 
 
-def test_a_comparison_with_true_takes_0_and_1_by_default_where_the_engine_can(engine: Engine) -> None:
+def test_comparisons_with_true_accept_0_and_1_where_possible(engine: Engine) -> None:
     engine.load("told", BOOLEAN, {"told": "BOOLEAN", "number": "INTEGER"})
     columns = ("told",) if engine.dialect == "postgres" else ("told", "number")
     for column in columns:
