@@ -216,7 +216,7 @@ def printed(text: str) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_figures_are_those_of_every_way_to_apply_the_rules(name: str, pmml: Any, capsys: Any) -> None:
+def test_figures_equal_those_of_every_way_to_apply_rules(name: str, pmml: Any, capsys: Any) -> None:
     case = made(name)
     ways = {"predict --rules": by_command, "SQL": by_sql, "Python": by_python, "PMML": pmml}
     answers = {way: list(map(str, apply(case))) for way, apply in ways.items()}
