@@ -47,7 +47,7 @@ def test_text_that_means_missing(put):
     assert cells(read_table(lines, missing=["?"]).frame) == [[None, "1"], [2, "x"]]
 
 
-def test_a_long_column_with_text_at_its_end_is_text_throughout(put):
+def test_a_long_column_ending_in_text_is_text_throughout(put):
     frame = read_table(put("a,b,c\n" + "1,2.5,True\n" * 600_000 + "x,3,9\n")).frame
     assert set(frame["a"]) == {"1", "x"}
     assert set(frame["c"]) == {"True", "9"}
@@ -199,7 +199,7 @@ def test_what_only_resembles_dates_is_text_and_not_named(put, texts):
     assert doubtful_columns(frame) == mixed_columns(frame) == {}
 
 
-def test_dates_as_text_in_a_table_that_was_not_read_are_not_in_doubt_if_they_are_clear():
+def test_clear_dates_as_text_in_a_frame_are_not_doubted():
     clear = {"a": ["20.09.2022", None], "b": ["2020-01-01", "2020-01-02"], "c": ["2020-01-01T00:00Z"] * 2, "d": [1, 2]}
     assert doubtful_columns(pd.DataFrame(clear)) == {}
 
@@ -214,7 +214,7 @@ EUROPEAN, SWISS, FRENCH = (str.maketrans(",.", marks) for marks in (".,", "'.", 
     st.sampled_from([{}, EUROPEAN, SWISS, FRENCH, {ord(","): " "}]),
     st.sampled_from(["{}", "${}", "{} €", "{}%", "-{}", "-${}", "€ {}", " {} kg "]),
 )
-def test_numbers_with_marks_and_units_are_named_with_the_number_that_decimal_has(values, marks, unit):
+def test_numbers_with_marks_and_units_show_their_decimal_value(values, marks, unit):
     texts = [unit.format(f"{value:,}".translate(marks)) for value in values]
     sign = "-" if "-" in unit else ""
     reason = f"looks like numbers with thousands marks or units: write {sign}{values[0]}"

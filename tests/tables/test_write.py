@@ -120,7 +120,7 @@ def test_permissions_are_those_of_any_new_file(tmp_path, mask):
     assert stat.S_IMODE((tmp_path / "t.csv").stat().st_mode) == mode == 0o666 & ~mask
 
 
-def test_a_file_that_is_there_keeps_its_permissions_and_a_link_its_target(tmp_path):
+def test_an_existing_file_keeps_its_permissions_and_links_their_targets(tmp_path):
     (tmp_path / "real.csv").write_text("x")
     (tmp_path / "real.csv").chmod(0o600)
     (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
@@ -160,7 +160,7 @@ def test_what_cannot_be_written_is_said_in_one_sentence(tmp_path, monkeypatch):
     assert (tmp_path / "t.csv").read_text() == "older"
 
 
-def test_only_the_first_line_of_what_a_library_says_is_passed_on(tmp_path, monkeypatch):
+def test_only_the_first_line_of_a_librarys_message_is_shown(tmp_path, monkeypatch):
     def fails(*args, **options):
         raise ValueError("too odd.\nAnd here is why.")
 
