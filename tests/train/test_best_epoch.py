@@ -44,7 +44,7 @@ def test_any_way_to_look_at_epochs_chooses_the_same(data):
             assert choice.steps[g, k] == kept[g, k] == chosen
 
 
-def test_shares_that_differ_by_rounding_are_a_tie_and_the_loss_decides():
+def test_shares_that_differ_by_rounding_tie_and_loss_decides():
     choice = Choice(np.array([[0.3]]), None)
     right = np.array([0.1 + 0.2, 0.3, np.nextafter(0.3, 1)])
     choice.see(1, np.array([0.5, 0.4, 0.4])[:, None, None], right[:, None, None])
