@@ -134,7 +134,7 @@ def test_a_single_concept_of_a_column_can_be_asked_about(rules: RuleSet, data: s
     assert [part.holds for part in rules.check(never_uses(concept)).classes] == [not used for used in mentioned]
 
 
-def test_rows_that_show_the_use_of_a_concept_differ_in_it() -> None:
+def test_rows_that_show_a_use_differ_in_that_concept() -> None:
     rules = RuleSet(
         (Rule("yes", parse("~five | nine"), (0.5, 0.5)),),
         {"five": Predicate("x", ">=", 5), "nine": Predicate("x", ">=", 9)},
@@ -159,7 +159,7 @@ def test_a_formula_by_itself_is_checked_over_its_concepts(formula: DNF, concept:
 
 
 @given(dnfs(), st.dictionaries(st.sampled_from(CONCEPTS), st.booleans()))
-def test_given_is_the_formula_on_the_rows_where_it_is_given(formula: DNF, known: dict[str, bool]) -> None:
+def test_given_restricts_the_formula_to_the_given_rows(formula: DNF, known: dict[str, bool]) -> None:
     left = formula.given(known)
     assert not set(known) & set(left.concepts)
     for cells in product((False, True), repeat=len(CONCEPTS)):
@@ -177,7 +177,7 @@ def test_groups_take_rows_away_from_a_formula() -> None:
     assert "'b' is in (a & ~b), but never matters" in result.reason
 
 
-def test_a_chain_binds_the_rows_on_both_sides_of_a_step() -> None:
+def test_a_chain_binds_rows_on_both_sides_of_a_step() -> None:
     formula = parse("~a & ~b")
     assert not formula.check("increasing in 'b'").holds
     # b asks for a, and without a the row before the step is all there is.
@@ -203,7 +203,7 @@ def test_a_group_binds_the_other_cuts_of_a_column_too() -> None:
     assert never.check("implies False").holds
 
 
-def test_a_group_can_bar_a_step_and_allow_a_longer_one() -> None:
+def test_a_group_can_bar_one_step_but_allow_two() -> None:
     meaning = {"low": Predicate("x", "<", 2), "two": Predicate("x", "==", 2)}
     # With b, x cannot be 2, but it can pass from below to above.
     rules = RuleSet((Rule("yes", parse("b & low"), (0.5,)),), meaning, Groups([["two", "b"]]))
@@ -310,7 +310,7 @@ def test_a_missing_value_shows_the_use_of_a_column() -> None:
     assert dated("bare & new").check("increasing in 'bare'").holds
 
 
-def test_what_is_told_of_another_column_is_that_it_is_missing() -> None:
+def test_a_missing_other_column_is_said_to_be_missing() -> None:
     """No value of it makes the row: the flag asks that there be none, though no formula looks at that."""
     rules = dated("new & ~heavy & flag", Groups(implied=[["bare", "flag"]]))
     assert rules.check("decreasing in 'new'").classes[0].reason == (
@@ -337,7 +337,7 @@ def test_texts_and_dates_of_one_column_have_no_order() -> None:
     assert RuleSet((Rule("yes", parse("text"), (0.9,)),), meaning).check("implies new").holds
 
 
-def test_a_value_that_is_asked_for_twice_is_a_step_up_and_down() -> None:
+def test_a_value_asked_for_twice_is_a_step_each_way() -> None:
     rules = RuleSet((Rule("yes", parse("five"), (0.9,)),), {"five": Predicate("dose", "==", 5)})
     assert not rules.check("increasing in 'dose'").holds
     assert not rules.check("decreasing in 'dose'").holds

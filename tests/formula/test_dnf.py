@@ -122,7 +122,7 @@ def test_negation_of_a_long_disjunction_is_one_cube():
     assert ~DNF(Cube([literal]) for literal in literals) == DNF([Cube(literal.negated for literal in literals)])
 
 
-def test_negation_is_not_stopped_by_the_depth_of_the_interpreters_stack():
+def test_negation_is_not_limited_by_the_recursion_depth():
     # ~((rest & a) | (rest & b)) = one literal of the rest fails, or both a and b do.
     rest = [Literal(f"x{i}") for i in range(1200)]
     negation = ~DNF([Cube([*rest, A]), Cube([*rest, B])])

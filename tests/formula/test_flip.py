@@ -194,7 +194,7 @@ def test_concepts_that_exclude_each_other_are_one_change() -> None:
     assert flip.row_after == {"one": False, "two": True, "three": False, "smoker": True}
 
 
-def test_a_concept_that_no_formula_uses_gives_way_to_one_that_excludes_it() -> None:
+def test_an_unused_concept_gives_way_to_one_excluding_it() -> None:
     rules = rules_of("two", predicates={}, groups=Groups([["two", "three"]]))
     flip = rules.flip({"two": 0, "three": 1})
     assert flip.row_after == {"two": True, "three": False}
@@ -325,7 +325,7 @@ def test_a_column_of_dates_and_of_numbers_is_none() -> None:
         rules.flip({"on": None})
 
 
-def test_concepts_that_exclude_each_other_are_one_change_also_where_one_is_asked_to_be_there() -> None:
+def test_exclusive_concepts_are_one_change_where_one_is_required() -> None:
     rules = rules_of("one & ~unknown", "two", predicates={"unknown": Predicate("one", "missing")},
                      groups=Groups([["one", "two"]]))  # fmt: skip
     flip = rules.flip({"one": 1, "two": 0}, to="c1")
@@ -364,7 +364,7 @@ def test_constant_formulas_cannot_be_flipped() -> None:
     assert "makes the formula fire" in never.flip({"a": 1}, of="none").reason
 
 
-def test_several_labels_a_row_need_to_be_asked_one_by_one() -> None:
+def test_several_labels_must_be_asked_one_by_one() -> None:
     rules = rules_of("a", "b", predicates={}, multilabel=True)
     with pytest.raises(LogicLensError, match=r"each formula answers for itself: pass of=\.\.\., one of them"):
         rules.flip({"a": 1, "b": 0})
@@ -373,7 +373,7 @@ def test_several_labels_a_row_need_to_be_asked_one_by_one() -> None:
         rules.flip({"a": 1, "b": 0}, of="c1", to="c0")
 
 
-def test_a_name_that_is_not_there_is_an_error_with_the_nearest() -> None:
+def test_an_unknown_name_is_an_error_with_the_nearest() -> None:
     rules = rules_of("very_old & smoker", "~old")
     row = {"age": 80, "smoker": 1, "gender": "f"}
     assert rules.flip(row, frozen=["gender"]).possible

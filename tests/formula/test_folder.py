@@ -59,7 +59,7 @@ def test_the_rules_of_a_folder_predict_what_the_model_does(made, folder):
     assert rules.predict(ROWS.to_dict("list")).tolist() == rules.predict(ROWS).tolist()
 
 
-def test_loading_and_predicting_needs_neither_torch_nor_scikit_learn_nor_pandas(folder):
+def test_loading_and_predicting_needs_no_torch_scikit_learn_or_pandas(folder):
     code = f"""
 import sys
 for name in ('torch', 'sklearn', 'scipy', 'pandas', 'narwhals', 'safetensors'):
@@ -132,7 +132,7 @@ def test_a_schema_that_is_not_known_is_refused(folder, schema):
         open_model(folder)
 
 
-def test_a_result_that_was_changed_or_is_of_another_model_is_refused(folder):
+def test_a_changed_result_or_one_of_another_model_is_refused(folder):
     edit(folder / "result.json", lambda content: content["metrics"][0].update(value=12.5))
     with pytest.raises(LogicLensError, match=r"result\.json was changed after it was saved"):
         open_result(folder)
@@ -213,7 +213,7 @@ def test_declared_groups_count_too():
     assert impossible([rules, grouped])(cube)
 
 
-def test_a_column_that_is_dates_in_one_and_numbers_in_the_other_rules_nothing_out():
+def test_a_column_of_dates_and_of_numbers_excludes_nothing():
     never = impossible([named([Predicate("when", ">=", "2021-01-01")]), named([Predicate("when", ">=", 3)])])
     for signs in product([True, False], repeat=2):
         names = ("when >= 2021-01-01", "when >= 3")
@@ -221,7 +221,7 @@ def test_a_column_that_is_dates_in_one_and_numbers_in_the_other_rules_nothing_ou
 
 
 @given(st.permutations(["a", "b", "c", "d"]), st.lists(st.sampled_from(PREDICATES[:6]), min_size=4, max_size=4))
-def test_in_one_language_rules_mean_what_they_meant_and_names_mean_one_thing(names, meant):
+def test_a_common_language_keeps_meanings_and_makes_names_unique(names, meant):
     first = RuleSet((Rule("x", parse("a | (b & ~c)"), (0.5, 0.6)),), dict(zip("abc", PREDICATES[:3], strict=True)))
     second = RuleSet((Rule("x", parse("(a & ~b) | c | d"), (0.5, 0.6, 0.7)),), dict(zip(names, meant, strict=True)))
     old, new = in_one_language(first, second)
@@ -235,7 +235,7 @@ def test_in_one_language_rules_mean_what_they_meant_and_names_mean_one_thing(nam
         assert {c for c in old.concepts if old.predicate(c) == predicate} & set(new.concepts)
 
 
-def test_a_name_that_means_something_else_gives_way_to_what_it_means():
+def test_a_name_with_another_meaning_is_replaced_by_its_meaning():
     first, second = (
         RuleSet((Rule("x", parse("old"), (0.5,)),), {"old": Predicate("age", ">=", cut)}) for cut in (60, 70)
     )

@@ -44,7 +44,7 @@ def rows_of_cube(cube: tuple[int, int], n: int) -> set[int]:
 
 
 @given(intervals())
-def test_sum_of_products_lies_between_the_lower_and_the_upper_function(interval):
+def test_a_sum_of_products_lies_between_both_functions(interval):
     lower, upper, n = interval
     covered = set().union(*(rows_of_cube(cube, n) for cube in isop(lower, upper, n)))
     assert rows_in(lower, n) <= covered <= rows_in(upper, n)
@@ -78,7 +78,7 @@ def test_more_cubes_than_the_limit_are_refused():
 
 
 @given(st.integers(1, 5), st.data())
-def test_every_order_of_the_concepts_gives_a_sum_of_the_table(n, data):
+def test_every_order_of_concepts_gives_a_sum_of_products(n, data):
     answer = st.sampled_from(["yes", "no", "free"])
     drawn = np.array(data.draw(st.lists(answer, min_size=2**n, max_size=2**n)))
     yes, free = drawn == "yes", drawn == "free"

@@ -91,7 +91,7 @@ def test_cubes_fire_packed_as_they_do_plainly(n_concepts, n_rows, seed):
 
 @examples(60)
 @given(st.integers(1, 5), st.integers(0, 2**32 - 1))
-def test_prime_cubes_are_those_that_a_search_of_all_cubes_finds(n, seed):
+def test_prime_cubes_equal_those_of_an_exhaustive_search(n, seed):
     rng = np.random.default_rng(seed)
     grid = np.array([[(r >> j) & 1 for j in range(n)] for r in range(2**n)], dtype=bool)
     kind = rng.integers(0, 3, len(grid))
