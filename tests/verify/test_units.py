@@ -26,6 +26,7 @@ from tests.oracles.rounding import PlainHead, worst_logit
 from tests.verify.test_fuzzing import JSON, assert_verdict, places
 
 SIZES = [(6, 5), (16, 12), (20, 40), (21, 10), (60, 40)]
+DAMAGED_SIZES = [pytest.param(*size, marks=pytest.mark.slow) if size == (20, 40) else size for size in SIZES]
 
 
 def names(m: int) -> list[str]:
@@ -221,7 +222,7 @@ def as_formula(cubes: list[dict[str, bool]]) -> DNF:
 
 
 @pytest.mark.parametrize("complement", [False, True])
-@pytest.mark.parametrize(("m", "n_cubes"), SIZES)
+@pytest.mark.parametrize(("m", "n_cubes"), DAMAGED_SIZES)
 class TestDamage:
     """Changes with right hashes, in both files where the two must fit each other."""
 
