@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 import traceback
+from contextlib import redirect_stderr, suppress
 
 STREAMS = 3
 
@@ -40,6 +41,13 @@ def serve(connection: socket.socket, command: str) -> None:
             os.close(stream)
         _, status = os.waitpid(child, 0)
         connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def warm_up() -> None:
+    """Load here what a command loads first thing, by running one that is refused before it does any work."""
+    sys.argv = ["logiclens", "explain", os.devnull + "/nowhere.csv", "--target", "y"]
+    with open(os.devnull, "w") as nothing, redirect_stderr(nothing), suppress(SystemExit):
+        main()
 
 
 def run(command: str, arguments: list[str], cwd: str | None) -> int:
@@ -76,4 +84,6 @@ if __name__ == "__main__":
     import logiclens.report.page  # noqa: F401
     from logiclens.cli import main
 
-    serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])
+    _, descriptor, command = sys.argv
+    warm_up()
+    serve(socket.socket(fileno=int(descriptor)), command)
