@@ -154,8 +154,15 @@ def test_columns_that_cannot_be_what_they_are_asked_to_be(options, told, tmp_pat
 # The bundled example and the toy ----------------------------------------------------------------------------------
 
 
-def test_the_bundled_example_prints_the_six_metrics_and_the_sheet(tmp_path):
-    run = logiclens("explain", "--folds", "2", "--json", tmp_path / "result.json")
+@pytest.mark.parametrize(
+    ("bundled", "target", "classes"),
+    [(False, "died", ("no", "yes")), pytest.param(True, "diagnosis", ("benign", "malignant"), marks=pytest.mark.slow)],
+    ids=["own", "bundled"],
+)
+def test_folds_print_the_six_metrics_and_the_sheet(bundled, target, classes, tmp_path):
+    patients().to_csv(tmp_path / "p.csv", index=False)
+    data = () if bundled else ("p.csv", "--target", target)
+    run = logiclens("explain", *data, "--folds", "2", "--json", "result.json", cwd=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
     told = json.loads((tmp_path / "result.json").read_text())
     names = (
@@ -166,8 +173,8 @@ def test_the_bundled_example_prints_the_six_metrics_and_the_sheet(tmp_path):
     for metric in told["cross_validation"]:
         line = re.search(rf"^  {metric['name']} +([\d.]+)", run.stdout, flags=re.MULTILINE)
         assert float(line[1]) == pytest.approx(metric["mean"], abs=0.005), metric
-    for name in ("benign", "malignant"):
-        assert re.search(rf"\n\ndiagnosis is {name}\n  diagnosis is {name} (if|otherwise, that is unless) ", run.stdout)
+    for name in classes:
+        assert re.search(rf"\n\n{target} is {name}\n  {target} is {name} (if|otherwise, that is unless) ", run.stdout)
     # One formula, and the other class is the rest.
     assert run.stdout.count("   (otherwise)\n") == 1
     assert {metric["name"]: metric["value"] for metric in told["metrics"]}["model accuracy"] > 85
