@@ -47,6 +47,7 @@ def write_lake(folder: Path, kind: str = "parquet", n: int = 90_000, **options: 
     return files
 
 
+SLOW = pytest.mark.slow
 DAMAGES: list[tuple[str, str, dict[str, Any]]] = [
     ("parquet", "page", {"compression": "snappy"}),
     ("parquet", "page", {"compression": "none"}),
@@ -267,7 +268,11 @@ def test_a_run_stopped_while_counting_leaves_nothing_and_restarts(
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize(("kind", "how", "options"), DAMAGES)
+@pytest.mark.parametrize(
+    ("kind", "how", "options"),
+    # One damage of each kind of file; the slow tests see the others.
+    [pytest.param(*one, marks=[SLOW] if place in (1, 3, 5, 7) else []) for place, one in enumerate(DAMAGES)],
+)
 def test_a_file_that_is_damaged_in_the_middle_is_named(tmp_path, kind, how, options):
     files = write_lake(tmp_path / "lake", kind, **options)
     damage(files[1], how)
@@ -290,9 +295,6 @@ LACKING = """
 import sys
 raise ModuleNotFoundError("No module named " + repr(__name__), name=__name__)
 """
-
-
-SLOW = pytest.mark.slow
 
 
 @pytest.mark.parametrize(("engine", "lacks", "message"), [
