@@ -260,12 +260,13 @@ def test_among_entropy_layers_the_one_with_concepts_is_read():
     assert reading.relevance == pytest.approx(network.first.relevance().detach().numpy())
 
 
+# The network is not trained: it may answer every row alike.
+@pytest.mark.filterwarnings("ignore:the network (never|always) predicts")
 def test_a_compiled_network_is_explained(monkeypatch):
     # The compiler cannot look into run-time shape checks, where a test run has them on.
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
     compiled = torch.compile(nn.Sequential(EntropyNet(4, 2)), backend="eager")
-    with pytest.warns(LogicLensWarning, match="class 0|class 1"):
-        assert len(explain_all(compiled, GRID)) == 2
+    assert len(explain_all(compiled, GRID)) == 2
 
 
 def test_head_whose_concepts_tell_nothing_apart_says_so():
