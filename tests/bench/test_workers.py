@@ -1,4 +1,4 @@
-"""Jobs in processes: each ends in its own way and the others go on."""
+"""Jobs in processes: one that fails does not stop the others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_processes_are_kept_and_no_more_than_asked_for() -> None:
     assert os.getpid() not in {outcome.value for outcome in outcomes}
 
 
-def test_a_job_may_crash_hang_raise_or_lack_a_package_and_the_others_go_on(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_job_that_crashes_hangs_or_raises_fails_alone(capfd: pytest.CaptureFixture[str]) -> None:
     jobs = ["a", "crashes", "b", "hangs", "exits", "leaves", "raises", "unpicklable", "lacks", "prints", "c"]
     found = {outcome.job: outcome for outcome in run_jobs(jobs, bench_jobs.behaves, n_workers=2, limit=3)}
     assert "pickle" in found.pop("unpicklable").status
