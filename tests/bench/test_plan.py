@@ -314,7 +314,7 @@ def test_bins_are_fitted_on_the_training_part_alone(source: Source) -> None:
 @pytest.mark.usefixtures("_here")
 def test_unpredictable_concepts_fail_only_their_own_runs(source: Source, tmp_path, monkeypatch) -> None:
     def fails(jobs, *_):
-        return [(job, "failed: OSError: no disk") for job in jobs]
+        yield from ((job, "failed: OSError: no disk") for job in jobs)
 
     monkeypatch.setattr(bench_module, "_predict", fails)
     monkeypatch.setattr(bench_module, "check", lambda *_: None)

@@ -85,10 +85,10 @@ def test_workers_end_with_the_one_who_waits_for_them(tmp_path: Path) -> None:
         f"if __name__ == '__main__':\n    list(run_jobs([Path({str(path)!r})], bench_jobs.beats, n_workers=1))\n"
     )
     (tmp_path / "main.py").write_text(script)
-    root = str(Path(__file__).parents[2])
-    waiting = subprocess.Popen([sys.executable, str(tmp_path / "main.py")], env={**os.environ, "PYTHONPATH": root})
+    places = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+    waiting = subprocess.Popen([sys.executable, str(tmp_path / "main.py")], env={**os.environ, "PYTHONPATH": places})
     for _ in range(600):
-        if path.exists():
+        if path.exists() or waiting.poll() is not None:
             break
         time.sleep(0.1)
     waiting.kill()
