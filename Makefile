@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: setup reference demo test test-browser test-all lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
+.PHONY: setup reference demo test test-rest test-browser test-all lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
 	bench-domination bench-ablation bench-scale bench-paper clean
 
 setup: $(READY)
@@ -32,8 +32,11 @@ test-browser: setup
 	  || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq chromium; }
 	LOGICLENS_BROWSER=required $(BIN)/python -m pytest tests/browser
 
-test-all: setup test-browser
-	$(PARALLEL) --ignore tests/browser
+# What `make test` leaves out: slow tests, and every example of the property tests.
+test-rest: setup
+	$(PARALLEL) -m "slow or hypothesis" --hypothesis-profile=full --ignore tests/browser
+
+test-all: test test-rest test-browser
 
 lint: setup
 	$(BIN)/ruff check .

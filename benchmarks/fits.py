@@ -25,7 +25,7 @@ import torch
 from layout import aligned
 from shapes import SHAPES, generate
 
-from logiclens.bench.baselines.learner import Learned, MissingPackage
+from logiclens.bench.baselines.learner import Learned
 from logiclens.bench.baselines.torch_explain import TorchExplain
 from logiclens.bench.runs import ours as networks
 from logiclens.bench.runs.fold_data import FoldData, Source, all_folds, fold_data
@@ -34,7 +34,7 @@ from logiclens.bench.runs.ours import with_settings
 from logiclens.bench.runs.plan import PENALTIES, TEMPERATURES, measured
 from logiclens.bench.runs.tasks import TASKS, Protocol
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, MissingPackage
 from logiclens.nn.layers import EntropyNet
 from logiclens.train.config import TrainConfig
 from logiclens.train.loop import fit

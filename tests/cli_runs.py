@@ -1,4 +1,4 @@
-"""The real command line, and models that it made: each is made once for all test modules that ask for it."""
+"""Run the real command line. Models that several test modules need are made once."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -44,17 +45,29 @@ def server() -> socket.socket:
     return ours
 
 
-def logiclens(*arguments: object, cwd: Path | None = None, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-    """Run a command as a user does, in a process of its own; its streams are files."""
+def logiclens(
+    *arguments: object, cwd: Path | None = None, stdin: bytes = b"", without: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user does, in a process of its own, whose streams are files.
+
+    The process does not have the variables that `without` names.
+    """
     words = [str(argument) for argument in arguments]
-    if ENVIRONMENT != USUAL:
-        # What a test changed there must be seen from the start.
+    changed = {
+        name: ENVIRONMENT.get(name) for name in {*ENVIRONMENT, *USUAL} if ENVIRONMENT.get(name) != USUAL.get(name)
+    }
+    if any(name.startswith("PYTHON") for name in changed):
+        # The interpreter reads these when it starts.
         run = subprocess.run([str(COMMAND), *words], input=stdin, capture_output=True, cwd=cwd, env=ENVIRONMENT)
         return subprocess.CompletedProcess(run.args, run.returncode, run.stdout.decode(), run.stderr.decode())
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
-        request = {"arguments": words, "cwd": None if cwd is None else str(cwd)}
+        request = {
+            "arguments": words,
+            "cwd": None if cwd is None else str(cwd),
+            "environment": changed | dict.fromkeys(without),
+        }
         socket.send_fds(server(), [json.dumps(request).encode()], [file.fileno() for file in (given, out, err)])
         code = server().makefile().readline()
         assert code, "the process that runs commands has ended"

@@ -1,8 +1,8 @@
 """A process that has loaded the command line and forks for every command: each is its own process, without imports.
 
 Started as `python tests/cli_server.py FD`, where FD is a socket. A request is a line of JSON with the arguments, the
-folder and three file descriptors; the answer is the exit code as a line. What must start anew, such as another seed of
-hashes, is run by `subprocess` instead.
+folder, changed environment variables, and three file descriptors; the answer is the exit code as a line. A test
+that needs a fresh interpreter, for another hash seed for example, uses `subprocess` instead.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 import traceback
+from contextlib import redirect_stderr, suppress
 
 STREAMS = 3
 
@@ -31,11 +32,22 @@ def serve(connection: socket.socket, command: str) -> None:
             for place, stream in enumerate(streams):
                 os.dup2(stream, place)
                 os.close(stream)
+            for name, value in request["environment"].items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
             os._exit(run(command, request["arguments"], request["cwd"]))
         for stream in streams:
             os.close(stream)
         _, status = os.waitpid(child, 0)
         connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def warm_up() -> None:
+    """Load here what a command loads first thing, by running one that is refused before it does any work."""
+    sys.argv = ["logiclens", "explain", os.devnull + "/nowhere.csv", "--target", "y"]
+    with open(os.devnull, "w") as nothing, redirect_stderr(nothing), suppress(SystemExit):
+        main()
 
 
 def run(command: str, arguments: list[str], cwd: str | None) -> int:
@@ -65,10 +77,13 @@ if __name__ == "__main__":
     import sklearn.ensemble  # noqa: F401
     import torch  # noqa: F401
 
+    import logiclens.bench.runs.plan
     import logiclens.cli.commands
     import logiclens.cli.explain
     import logiclens.estimator.classifier
     import logiclens.report.page  # noqa: F401
     from logiclens.cli import main
 
-    serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])
+    _, descriptor, command = sys.argv
+    warm_up()
+    serve(socket.socket(fileno=int(descriptor)), command)

@@ -1,4 +1,4 @@
-"""Shared by all tests: where the data are, what needs a GPU, reproducible property tests."""
+"""Settings of all tests: the examples of property tests, the data folder, and skipping without a GPU."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import settings
 
-settings.register_profile("logiclens", deadline=None, derandomize=True, max_examples=100)
-settings.load_profile("logiclens")
+from tests.examples import register_profiles
+
+register_profiles()
 
 # The networks of the tests are tiny: a second thread only spins.
 torch.set_num_threads(1)

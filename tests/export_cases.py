@@ -1,4 +1,4 @@
-"""What every export is judged on: a table full of boundaries and missing values, and rule sets of every kind."""
+"""Cases for all exports: a table with boundary and missing values, and rule sets of every kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: in a temporary folder, on a Unix socket, gone afterwards."""
+"""A PostgreSQL server for the tests, in a temporary folder and on a Unix socket."""
 
 from __future__ import annotations
 

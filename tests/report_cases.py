@@ -1,4 +1,4 @@
-"""Results as the estimator saves them, worked out from small tables, for the tests of the report page."""
+"""Results of small tables, in the form that the estimator saves, for the tests of the report page."""
 
 from __future__ import annotations
 

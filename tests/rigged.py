@@ -1,4 +1,4 @@
-"""A network whose answers and relevant concepts are set by hand, so that explanations have a known truth."""
+"""A network with fixed answers and relevant concepts, so that the right explanation is known."""
 
 from __future__ import annotations
 

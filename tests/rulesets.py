@@ -1,4 +1,4 @@
-"""Small rule sets over a raw table of every kind of column, and what they mean in plain Python, value by value."""
+"""Small rule sets over a raw table with every kind of column, and their meaning in plain Python."""
 
 from __future__ import annotations
 

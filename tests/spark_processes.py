@@ -1,4 +1,4 @@
-"""Servers of Spark on this machine, each a process of its own, from what pyspark brings along."""
+"""Start Spark servers on this machine, each in its own process, from the installed pyspark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hypothesis draws from: names of every kind, literals, cubes, formulas, answered rows."""
+"""Hypothesis strategies: names of every kind, literals, cubes, formulas and labelled rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker of a study that is killed in the middle of a trial, as a process of its own."""
+"""Run a worker of a study that is killed in the middle of a trial."""
 
 from __future__ import annotations
 

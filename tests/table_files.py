@@ -1,4 +1,4 @@
-"""Files of a few lines, and what is said of those that are refused, for the tests of tables in files."""
+"""Write files of a few lines, and read the message for a file that is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that moved: the old names still import, with a warning at the line that imports them."""
+"""Modules that moved: the old names still import and warn at the importing line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What importing costs and what the source must never do."""
+"""The package as a whole: what an import loads, what the source must not call, and how the tests are arranged."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ import pytest
 import logiclens
 
 SOURCE = Path(logiclens.__file__).parent
+TESTS = Path(__file__).parent
+LONGEST_NAME = 10
+NOT_PACKAGES = {"oracles", "folders", "browser", "benchmarks", "__pycache__"}
 
 
 def python(code: str) -> str:
@@ -203,3 +206,27 @@ def test_the_check_of_the_source_sees_what_it_looks_for(source):
 )  # fmt: skip
 def test_the_check_of_the_source_lets_the_rest_pass(source):
     assert forbidden_calls(source) == []
+
+
+def test_folders_of_tests_are_packages_of_the_source():
+    folders = {path.name for path in TESTS.iterdir() if path.is_dir()} - NOT_PACKAGES
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert folders <= packages
+
+
+def test_names_of_tests_have_ten_words_at_most():
+    long = [name for path in TESTS.rglob("test_*.py") for name in long_names(path.read_text(encoding="utf-8"))]
+    assert long == []
+
+
+def test_a_long_name_of_a_test_is_seen():
+    words = "_".join("abcdefghij")
+    source = f"class TestIt:\n    def test_{words}(self): ...\ndef test_{words}_k(): ...\ndef made_{words}_k(): ..."
+    assert long_names(source) == [f"test_{words}_k"]
+
+
+def long_names(source: str) -> list[str]:
+    """Return the names of the tests in a module that have too many words; `test` does not count."""
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    tests = [function.name for function in functions if function.name.startswith("test_")]
+    return [name for name in tests if len(name.removeprefix("test_").split("_")) > LONGEST_NAME]

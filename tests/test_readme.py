@@ -1,4 +1,4 @@
-"""Every Python snippet of the README and of the guides runs, and every command they name exists."""
+"""Every Python snippet of the README and the guides runs, and every command in them exists."""
 
 from __future__ import annotations
 

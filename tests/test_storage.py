@@ -220,7 +220,7 @@ def test_the_rules_of_a_folder_predict_what_the_model_does(made, folder):
     assert rules.predict(ROWS.to_dict("list")).tolist() == rules.predict(ROWS).tolist()
 
 
-def test_loading_and_predicting_needs_neither_torch_nor_scikit_learn_nor_pandas(folder):
+def test_loading_and_predicting_needs_no_torch_scikit_learn_or_pandas(folder):
     code = f"""
 import sys
 for name in ('torch', 'sklearn', 'scipy', 'pandas', 'narwhals', 'safetensors'):
@@ -293,7 +293,7 @@ def test_a_schema_that_is_not_known_is_refused(folder, schema):
         open_model(folder)
 
 
-def test_a_result_that_was_changed_or_is_of_another_model_is_refused(folder):
+def test_a_changed_result_or_one_of_another_model_is_refused(folder):
     edit(folder / "result.json", lambda content: content["metrics"][0].update(value=12.5))
     with pytest.raises(LogicLensError, match=r"result\.json was changed after it was saved"):
         open_result(folder)

@@ -18,7 +18,7 @@ FORMATS = re.compile(r":[<>]?\d*\.\d%\}|:[<>]?\d*\.\df\}%|\{100 \*")
 
 
 @given(st.floats(0, 1), st.integers(0, 3))
-def test_only_all_is_100_per_cent_and_only_nothing_is_0(share, digits):
+def test_only_all_is_100_percent_and_only_none_0(share, digits):
     text = percent(share, digits)
     assert (float(re.sub(r"[^\d.]", "", text)) == 100) == (share == 1)
     assert (float(re.sub(r"[^\d.]", "", text)) == 0) == (share == 0)

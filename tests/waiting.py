@@ -1,4 +1,4 @@
-"""Waiting for what other processes do."""
+"""Wait until another process has done something."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The authors' training and aggregation, each judged by a slow twin written from the description with plain loops."""
+"""The authors' training and aggregation, compared with a slow twin in plain loops."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ def test_minterms_of_one_score_come_as_their_rows_do():
         assert [step.minterm.concepts for step in trace] == [("b", "a")] * 2
 
 
-def test_literals_are_dropped_on_the_kept_rows_and_rules_scored_on_the_others():
+def test_literals_are_dropped_on_kept_rows_and_scored_on_others():
     local = table([[1, 1], [1, 1], [0, 1], [0, 0]], [1, 1, 0, 0])
     judged = table([[1, 1], [1, 0], [1, 0], [0, 0], [0, 1]], [1, 0, 0, 0, 0])
     network = rig(says(0), attention=[1, 0])
@@ -277,7 +277,7 @@ def test_literals_are_dropped_on_the_kept_rows_and_rules_scored_on_the_others():
     assert elsewhere.formula == parse("a & b")
 
 
-def test_with_exact_only_a_literal_stays_unless_all_rows_are_right_without_it():
+def test_exact_only_keeps_a_literal_that_some_row_needs():
     names = ("a", "b", "c")
     rows = table([[1, 1, 0], [1, 1, 0], [1, 0, 1], [0, 1, 0], [0, 0, 1]], [1, 1, 0, 0, 0], names)
     noisy = rows.append(table([[1, 1, 0]], [0], names))
@@ -300,7 +300,7 @@ def test_a_rejected_rule_stays_in_the_running_list():
     assert rules.formula.equivalent(parse("~a | (~b & c) | ~c"))
 
 
-def test_a_constant_is_skipped_but_one_of_single_literals_is_taken():
+def test_constants_are_skipped_unless_made_of_single_literals():
     assert simplified(parse("(a & b) | (a & ~b) | ~a")) == DNF.true
     assert simplified(parse("(a & b) | (a & ~b) | b")).equivalent(parse("a | b"))
     literals = DNF([Cube([Literal("a")]), Cube([Literal("b")]), Cube([Literal("b", False)])])
@@ -308,7 +308,7 @@ def test_a_constant_is_skipped_but_one_of_single_literals_is_taken():
     assert simplified(parse("a & b & ~c")) == parse("a & b & ~c")
 
 
-def test_a_tautology_of_single_literals_is_scored_as_sympy_leaves_it():
+def test_a_tautology_of_single_literals_scores_as_in_sympy():
     # Accuracy on the kept rows is 0.5 with b or ~b; a goes first, as it has the least attention.
     local = table([[1, 1], [1, 0], [1, 1], [1, 0]], [1, 1, 0, 0])
     judged = table([[1, 1]] * 4 + [[1, 0]] * 5 + [[0, 1]], [1] * 9 + [0])
@@ -343,7 +343,7 @@ def test_a_rule_that_is_never_right_is_no_formula():
     assert "no rule is right" in rules.reason
 
 
-def test_long_minterms_over_several_words_have_the_scores_of_scikit_learn():
+def test_long_minterms_have_the_scores_of_scikit_learn():
     rng = np.random.default_rng(0)
     names = [f"c{j}" for j in range(25)]
     values = rng.random((300, 25)) < 0.3
@@ -447,7 +447,7 @@ def test_first_weights_have_the_authors_bounds():
     assert network.activation is torch.nn.LeakyReLU
 
 
-def test_a_seed_settles_the_weights_and_leaves_the_global_generator_alone():
+def test_a_seed_fixes_the_weights_without_touching_global_randomness():
     def weights(seed: int) -> torch.Tensor:
         network = train_as_authors(
             SOFT, hidden=(4,), temperature=0.6, penalty_weight=0.0, epochs=2, batch_size=None, seed=seed

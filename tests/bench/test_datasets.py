@@ -1,4 +1,4 @@
-"""Data sets: what is read, from which files, cut where, and what is said when a file is not the right one."""
+"""Data sets: which files are read, where values are cut, and messages for missing or altered files."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_sets_at_hand_say_who_they_are_and_hang_together(name):
 
 
 @pytest.mark.parametrize("name", AT_HAND)
-def test_sets_at_hand_are_the_same_every_time_and_can_be_sent_to_another_process(name):
+def test_bundled_sets_are_reproducible_and_can_be_pickled(name):
     one, other = datasets.load(name), pickle.loads(pickle.dumps(datasets.load(name, "/nowhere")))
     rows = np.arange(0, len(one), 3)
     assert (one.concepts(rows).values == other.concepts(rows).values).all()
@@ -135,7 +135,7 @@ def test_the_folder_may_be_named_from_home(known, monkeypatch):
         ("cub", "cub/class_attribute_labels_continuous.txt.gz", ["Wah et al. 2011", "research and education only"]),
     ],
 )
-def test_a_missing_file_is_named_with_where_to_get_it_and_the_terms(name, path, words, tmp_path):
+def test_a_missing_file_is_named_with_its_source_and_terms(name, path, words, tmp_path):
     with pytest.raises(LogicLensError) as caught:
         datasets.load(name, str(tmp_path))
     said = str(caught.value)
@@ -145,7 +145,7 @@ def test_a_missing_file_is_named_with_where_to_get_it_and_the_terms(name, path, 
     assert all(word in said for word in words)
 
 
-def test_an_altered_file_is_named_with_what_was_expected_and_found(tmp_path):
+def test_an_altered_file_is_named_with_both_hashes(tmp_path):
     (tmp_path / "mnist").mkdir()
     (tmp_path / "mnist" / "t10k-images-idx3-ubyte.gz").write_bytes(b"abc")
     with pytest.raises(LogicLensError) as caught:
@@ -158,7 +158,7 @@ def test_an_altered_file_is_named_with_what_was_expected_and_found(tmp_path):
     ) in str(caught.value)
 
 
-def test_a_file_packed_by_another_program_is_known_by_what_is_in_it(monkeypatch, tmp_path):
+def test_a_repacked_file_is_recognised_by_its_contents(monkeypatch, tmp_path):
     content = b"a,b\r1,2\r"
     file = DataFile("attic/table.csv.gz", "0" * 64, unpacked=hashlib.sha256(content).hexdigest())
     monkeypatch.setitem(dataset_module.SOURCES, "attic", Origin("the attic", "free", (file,)))
@@ -177,7 +177,7 @@ def test_a_file_packed_by_another_program_is_known_by_what_is_in_it(monkeypatch,
         gzip.decompress(damaged)
 
 
-def test_every_source_lists_its_files_in_its_own_folder_with_a_sha256():
+def test_every_source_lists_files_in_its_folder_with_hashes():
     for name, source in dataset_module.SOURCES.items():
         for file in source.files:
             assert file.path.startswith(name + "/")
@@ -223,7 +223,7 @@ def test_quantile_bins_are_those_of_pandas_qcut(seed):
     assert sizes.max() - sizes.min() <= 1
 
 
-def test_a_cut_belongs_to_the_bin_above_and_values_beyond_the_range_to_the_outer_bins():
+def test_values_at_or_beyond_the_cuts_get_the_right_bin():
     bins = Bins.fit(pd.DataFrame({"x": [0, 3]}))
     levels = bins.transform(pd.DataFrame({"x": [-5.0, 0.999, 1.0, 1.999, 2.0, 99.0]})).argmax(axis=1)
     assert levels.tolist() == [0, 0, 1, 1, 2, 2]
@@ -280,7 +280,7 @@ def test_cuts_come_from_the_given_rows_only(edges):
 
 
 @pytest.mark.parametrize(("present", "filled"), [([1, 1, 0], 1), ([1, 0, 0], 0), ([1, 0], 1), ([np.nan], 0)])
-def test_a_missing_flag_is_what_most_of_the_given_rows_have(present, filled):
+def test_a_missing_flag_gets_the_majority_of_given_rows(present, filled):
     # The last row, which is not given, would turn the balance.
     column = [np.nan, *present, *[1 - filled] * 9]
     frame = pd.DataFrame({"flag": column, "x": np.arange(len(column))})

@@ -1,4 +1,4 @@
-"""Real clusters on this machine: the examples of the guide as they are printed, and workers that are killed."""
+"""Real clusters on this machine: the guide's examples as printed, and workers that are killed."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_guide_has_the_examples() -> None:
     assert [len(SCRIPTS), len(SNIPPETS)] == [2, 1]
 
 
-def test_two_dask_workers_do_a_bench_and_a_sweep_as_the_guide_says(tmp_path: Path) -> None:
+def test_the_guides_bench_and_sweep_run_on_two_dask_workers(tmp_path: Path) -> None:
     said = example(SCRIPTS[0], tmp_path)
     assert "iris, protocol clean" in said
     assert "sweep:iris, protocol clean" in said
@@ -128,7 +128,7 @@ def test_two_workers_share_a_study_as_the_guide_says(tmp_path: Path) -> None:
     assert len({trial.user_attrs["worker"]["pid"] for trial in done}) == 2
 
 
-def test_resamples_on_a_cluster_are_the_same_as_the_guide_says(tmp_path: Path) -> None:
+def test_the_guides_resamples_on_a_cluster_are_the_same(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(SNIPPETS[0])
     ended = subprocess.run(
         [sys.executable, "main.py"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=240
@@ -137,7 +137,7 @@ def test_resamples_on_a_cluster_are_the_same_as_the_guide_says(tmp_path: Path) -
     assert line in ended.stdout.splitlines(), ended.stderr
 
 
-def test_a_dask_worker_killed_in_the_middle_of_a_sweep_loses_nothing(tmp_path: Path) -> None:
+def test_a_dask_worker_killed_during_a_sweep_loses_nothing(tmp_path: Path) -> None:
     ended_well(*SWEEP, "--jobs", "1", "--out", "calm", folder=tmp_path)
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60) as cluster,
@@ -170,7 +170,7 @@ def test_a_dask_worker_killed_in_the_middle_of_a_sweep_loses_nothing(tmp_path: P
     assert {found["status"] for found in measurements(tmp_path / "hit").values()} == {"ok"}
 
 
-def test_a_killed_sweep_on_a_cluster_goes_on_and_equals_an_undisturbed_one(tmp_path: Path) -> None:
+def test_a_killed_sweep_resumes_and_equals_an_undisturbed_one(tmp_path: Path) -> None:
     ended_well(*SWEEP, "--jobs", "1", "--out", "calm", folder=tmp_path)
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60

@@ -1,4 +1,4 @@
-"""A bench on small tasks: what is planned, run, measured, gone on with, and refused."""
+"""A bench on small tasks: planning, running, measuring, resuming, and refusing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
@@ -41,6 +42,13 @@ SMALL = "iris"
 @pytest.fixture
 def source(tmp_path: Path) -> Source:
     return Source(None, tmp_path / "concepts", n_folds=3)
+
+
+@pytest.fixture
+def _here() -> Iterator[None]:
+    """Jobs run in this process: a worker takes seconds to start."""
+    with joblib.parallel_config("threading", n_jobs=1):
+        yield
 
 
 def plan(source: Source, *methods: str, task: str = SMALL, n_workers: int = 1) -> Plan:
@@ -114,6 +122,7 @@ def test_a_bench_is_written_down_and_gone_on_with(source: Source, tmp_path: Path
     assert len(second.runs) == 9
 
 
+@pytest.mark.usefixtures("_here")
 def test_lines_that_a_kill_cut_off_are_run_again(source: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
     bench(plan(source, "oner"), out)
@@ -145,6 +154,7 @@ def test_runs_are_stopped_when_the_caller_fails(source: Source, tmp_path: Path, 
     assert (stopped, str(error.value)) == ([True, True], "no terminal")
 
 
+@pytest.mark.usefixtures("_here")
 def test_failures_stay_until_they_are_asked_for_again(source: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
     wanted = plan(source, "oner")
@@ -262,6 +272,7 @@ def test_learners_of_concepts_are_asked_about_cut_concepts_too(source: Source, m
         assert float(found["model_accuracy"]) == pytest.approx((said == fold.test.labels).mean(), abs=1e-6), name
 
 
+@pytest.mark.usefixtures("_here")
 def test_retry_touches_only_what_is_asked_for(source: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
     wanted = plan(source, "oner")
@@ -275,6 +286,7 @@ def test_retry_touches_only_what_is_asked_for(source: Source, tmp_path: Path) ->
     assert len(runs) == 5
 
 
+@pytest.mark.usefixtures("_here")
 def test_a_folder_is_kept_to_one_bench_at_a_time(source: Source, tmp_path: Path) -> None:
     wanted, out = plan(source, "oner"), tmp_path / "out"
     open_folder(out, wanted.header)
@@ -299,9 +311,10 @@ def test_bins_are_fitted_on_the_training_part_alone(source: Source) -> None:
     assert (judge.values != everything.values).any()
 
 
-def test_concepts_that_cannot_be_predicted_fail_their_runs_and_no_others(source: Source, tmp_path, monkeypatch) -> None:
+@pytest.mark.usefixtures("_here")
+def test_unpredictable_concepts_fail_only_their_own_runs(source: Source, tmp_path, monkeypatch) -> None:
     def fails(jobs, *_):
-        return [(job, "failed: OSError: no disk") for job in jobs]
+        yield from ((job, "failed: OSError: no disk") for job in jobs)
 
     monkeypatch.setattr(bench_module, "_predict", fails)
     monkeypatch.setattr(bench_module, "check", lambda *_: None)
@@ -312,12 +325,12 @@ def test_concepts_that_cannot_be_predicted_fail_their_runs_and_no_others(source:
     assert [found[run]["status"] for run in runs if run.task == SMALL] == ["ok"] * 3
 
 
-def test_a_known_truth_is_looked_for(source: Source) -> None:
+@pytest.mark.parametrize("method", ["best-3", "minimal", pytest.param("column-generation", marks=pytest.mark.slow)])
+def test_a_known_truth_is_looked_for(source: Source, method: str) -> None:
     truth = fold_data(source, "random-dnf", "clean", 0).dataset.truth
-    for method in ("best-3", "column-generation", "minimal"):
-        found = dict(work(source, Run("random-dnf", "clean", method, 0)))
-        said = [parse(text) for metric, text in found.items() if metric.startswith("formula:")]
-        assert found["recovered"] == str(sum(one.equivalent(true) for one, true in zip(said, truth, strict=True)))
+    found = dict(work(source, Run("random-dnf", "clean", method, 0)))
+    said = [parse(text) for metric, text in found.items() if metric.startswith("formula:")]
+    assert found["recovered"] == str(sum(one.equivalent(true) for one, true in zip(said, truth, strict=True)))
 
 
 def test_the_same_run_is_not_planned_five_times() -> None:

@@ -1,4 +1,4 @@
-"""Psi networks: the formula against a direct simulation, the training against a network that trains alone."""
+"""Psi networks: formulas compared with direct simulation, joint training with training alone."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_a_seed_gives_one_result_and_weights_repeat_rows():
     assert not np.allclose(different, trained(data, data, settings, seed=5).layers(1)[0][0])
 
 
-def test_notes_say_when_a_formula_holds_on_the_training_rows_only():
+def test_notes_say_that_a_formula_holds_on_training_rows_only():
     data = table(100, 6, 2, seed=0)
     assert Psi(epochs=60, table_concepts=6)(data, data, seed=0).notes == ()
     notes = Psi(epochs=60, table_concepts=1)(data, data, seed=0).notes

@@ -1,4 +1,4 @@
-"""The benchmark report, judged from the raw table: pandas for the figures, regular expressions for the formulas."""
+"""The benchmark report, checked against the raw table with pandas and regular expressions."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def test_times_keep_the_digits_that_matter(page, raw):
 
 
 @pytest.mark.parametrize("metric", ["model_accuracy", "explanation_accuracy", "complexity", "fidelity"])
-def test_the_best_of_each_group_is_bold_and_the_best_of_all_has_a_star(page, raw, metric):
+def test_the_best_of_a_group_is_bold_and_overall_starred(page, raw, metric):
     found = figures(raw, metric)
     sign = -1 if metric == "complexity" else 1
     for (task, protocol), part in found[found.task.isin(TITLES)].groupby(["task", "protocol"]):
@@ -385,7 +385,7 @@ def test_every_status_stands_in_its_cell_and_in_the_list(tmp_path):
     assert (tables[0].cell("Wine", METHODS["tree"])["text"]) == "50.00"
 
 
-def test_what_failed_and_what_was_noted_is_listed_with_its_folds(page):
+def test_failures_and_notes_are_listed_with_their_folds(page):
     rows = [[cell["text"] for cell in row] for row in page.tables["unfinished-runs"].rows]
     assert rows == [
         ["BRL", "clean", "stopped", "600 s", "CUB 2"],
@@ -636,7 +636,7 @@ def test_every_line_of_a_latex_table_has_every_column(folder):
     assert all(piece in text for piece in (r"\toprule", r"\midrule", r"\bottomrule", r"79.05 \ensuremath{\pm} 1.35"))
 
 
-def test_small_print_has_lines_of_its_own_in_latex_and_bars_do_not_end_cells(tmp_path):
+def test_latex_keeps_small_print_apart_and_escapes_bars(tmp_path):
     maker = Maker()
     held = [("fidelity", 0.75), ("fidelity_macro_f1", 0.5), ("constant_formulas", 1), ("formula:k", '"a|b" & c')]
     maker.run(("mimic2", "clean", "minimal", 0), held)
@@ -860,7 +860,7 @@ def test_published_figures_are_those_of_the_paper():
     )
 
 
-def test_a_sample_of_the_classes_is_marked_and_does_not_compete(tmp_path):
+def test_a_sample_of_the_classes_is_marked_and_not_ranked(tmp_path):
     maker = Maker()
     for fold in range(2):
         every = [("explanation_accuracy", 0.6), ("complexity", 9.0), ("seconds", 5.0), ("formula:a", "x & y")]

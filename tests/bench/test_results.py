@@ -1,4 +1,4 @@
-"""The tidy table: whole runs only, whatever cut the file off."""
+"""The table of results keeps only whole runs, even if its file was cut off."""
 
 from __future__ import annotations
 

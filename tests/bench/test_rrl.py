@@ -1,4 +1,4 @@
-"""RRL: its layers against the paper's equations one factor at a time, its formulas against its own predictions."""
+"""RRL: layers compared with the paper's equations, formulas with the network's predictions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def slow_disjunction(inputs: list[float], weights: list[float]) -> float:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_nodes_are_those_of_the_paper_a_factor_at_a_time(seed):
+def test_nodes_equal_the_papers_one_factor_at_a_time(seed):
     generator = torch.Generator().manual_seed(seed)
     weight = torch.rand((4, 6), generator=generator, dtype=torch.float64)
     rows = torch.rand((5, 6), generator=generator, dtype=torch.float64)
@@ -124,7 +124,7 @@ def test_the_discrete_model_is_its_nodes_one_by_one(nodes):
 
 
 @pytest.mark.parametrize("nodes", [(6,), (4, 6)])
-def test_grafted_gradients_are_the_loss_at_the_discrete_output_through_the_continuous_model(nodes):
+def test_grafted_gradients_use_the_discrete_loss_through_the_continuous_model(nodes):
     weights = drawn(nodes)
     rows = (torch.rand((20, 5), generator=torch.Generator().manual_seed(3)) < 0.5).float()
     labels, share = torch.arange(20) % 3, torch.full((20,), 0.05)
@@ -142,7 +142,7 @@ def test_grafted_gradients_are_the_loss_at_the_discrete_output_through_the_conti
 # What is learned
 
 
-def test_bits_pass_with_their_negations_and_numbers_are_compared_with_bounds():
+def test_bits_pass_with_negations_and_numbers_become_bounds():
     values = np.array([[0.0, 0.2], [1.0, 0.9], [1.0, 0.4]])
     layer = Binarisation.of(ConceptTable(values), 50, seed=0)
     inputs = layer(values)
@@ -169,7 +169,7 @@ def test_learns_a_planted_formula():
     assert "weighted rules" in learned.notes[0]
 
 
-def test_learns_an_interval_of_a_number_and_gives_no_formula_then():
+def test_an_interval_of_a_number_is_learned_without_a_formula():
     rng = np.random.default_rng(0)
     train, held = (
         ConceptTable(values, labels=((values[:, 0] > 0.3) & (values[:, 0] < 0.7)).astype(int))
@@ -192,7 +192,7 @@ def test_formulas_answer_as_the_model_on_every_row(nodes):
     assert (fires.argmax(axis=1) == learned.predict(everything)).all()
 
 
-def test_beyond_the_table_formulas_hold_on_the_training_rows_and_a_note_says_so():
+def test_a_note_limits_large_formulas_to_the_training_rows():
     train, held = planted(150), planted(50, seed=1)
     settings = RRL(nodes=(8,), penalties=(1e-5,), epochs=20, learning_rate=2e-2, table_concepts=1)
     learned = settings(train, held, seed=0)
@@ -202,7 +202,7 @@ def test_beyond_the_table_formulas_hold_on_the_training_rows_and_a_note_says_so(
     assert any("training rows" in note for note in learned.notes)
 
 
-def test_rules_that_tell_no_training_row_apart_are_moved_into_the_bias():
+def test_rules_that_split_no_training_row_move_into_the_bias():
     model = drawn((6, 4)).discrete()
     rows = np.array(list(product([False, True], repeat=5)))[:9]
     pruned = model.without_constants(rows)
@@ -245,7 +245,7 @@ def test_classes_without_rows_are_never_answered():
     assert any("'gone'" in note for note in learned.notes)
 
 
-def test_repeats_itself_finds_columns_by_name_and_leaves_global_generators_alone():
+def test_it_is_reproducible_and_finds_columns_by_name():
     train, held = planted(120), planted(50, seed=1)
     before = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
     first, second = (QUICK(train, held, seed=4) for _ in range(2))

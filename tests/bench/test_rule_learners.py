@@ -1,4 +1,4 @@
-"""Rule learners: each formula against the learner's own predictions, each search against brute force."""
+"""Rule learners: formulas compared with their learner's predictions, searches with brute force."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise, product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.bench.baselines import column_generation
@@ -48,6 +48,7 @@ from logiclens.bench.baselines.rule_learners import (
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, MissingPackage
 from logiclens.formula.dnf import DNF, Cube, Literal
+from tests.examples import examples
 
 NAMES = tuple("abcdef")
 QUICK = BRLSettings(iterations=400, chains=2)
@@ -72,13 +73,13 @@ def as_table(rows: YesNo, **more) -> ConceptTable:
 # Packages
 
 
-def test_a_missing_package_is_named_with_the_way_to_get_it(monkeypatch):
+def test_a_missing_package_is_named_with_its_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "wittgenstein", None)
     with pytest.raises(MissingPackage, match=r"this method needs wittgenstein: pip install 'logiclens\[bench\]'\."):
         Ripper()(as_table(noisy(0)), as_table(noisy(1)), seed=0)
 
 
-def test_the_global_generators_go_on_as_before_even_after_an_error():
+def test_global_generators_are_restored_even_after_an_error():
     def drawn():
         return random.random(), np.random.random()  # noqa: NPY002
 
@@ -158,7 +159,7 @@ def test_a_sample_of_classes_is_said_to_be_one():
             one_against_rest(most_frequent_literal, three_classes(), sample=bad)
 
 
-def test_classes_without_rows_and_with_all_rows_are_not_asked_for():
+def test_classes_with_no_or_all_rows_are_not_learned():
     table = ConceptTable([[1, 0], [0, 1]], labels=[1, 1], class_names=["none", "all"])
     learned = one_against_rest(lambda rows: pytest.fail("asked"), table)
     assert learned.formulas == (DNF.false, DNF.true)
@@ -190,7 +191,7 @@ def first_that_applies(rules: DecisionList, row: dict[str, bool]) -> bool:
 
 
 @given(lists)
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_both_formulas_of_a_list_answer_as_the_list(rules):
     rows = grid(4)
     expected = [first_that_applies(rules, dict(zip(NAMES, row, strict=False))) for row in rows.tolist()]

@@ -1,4 +1,4 @@
-"""Trees, one-concept rules, the exhaustive search and the black boxes, judged by scikit-learn and by brute force."""
+"""Trees, one-concept rules, exhaustive search and black boxes, compared with scikit-learn and brute force."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -28,6 +28,7 @@ from logiclens.errors import LogicLensError
 from logiclens.explain.candidates import best_literal
 from logiclens.formula import DNF, Cube, Literal
 from logiclens.metrics.scores import macro_f1
+from tests.examples import examples
 from tests.strategies import dnfs
 
 LEARNERS: tuple[Learner, ...] = (
@@ -109,7 +110,7 @@ def test_learner_repeats_itself_and_moves_no_global_randomness(learner):
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
-def test_class_without_rows_is_never_predicted_and_its_formula_is_false(learner):
+def test_a_class_without_rows_is_never_predicted(learner):
     tables = [random_table(seed, 40, 5, 3) for seed in (0, 1)]
     train, validation = (
         ConceptTable(t.values, t.names, np.where(t.labels == 1, 3, t.labels), ["a", "gone", "c", "d"]) for t in tables
@@ -159,7 +160,7 @@ def decided_slowly(formulas: Sequence[DNF], train: ConceptTable, row: np.ndarray
     return max(range(len(formulas)), key=lambda target: (sum(w for label, w in left if label == target), -target))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(parts(n_concepts=2), st.lists(dnfs(tuple("ab"), max_cubes=2), min_size=3, max_size=3))
 def test_decide_is_the_rule_a_row_at_a_time(tables, formulas):
     train, _ = tables
@@ -210,9 +211,9 @@ trees = st.builds(
 )
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(parts(n_concepts=5), trees, st.integers(0, 3))
-def test_tree_formulas_say_what_the_tree_predicts_on_every_row_there_is(tables, tree, seed):
+def test_tree_formulas_equal_the_trees_predictions_on_all_rows(tables, tree, seed):
     train, validation = tables
     learned = tree(train, validation, seed=seed)
     everything = grid(train.names)
@@ -222,9 +223,9 @@ def test_tree_formulas_say_what_the_tree_predicts_on_every_row_there_is(tables, 
     assert (held.argmax(axis=1) == learned.predict(everything)).all()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(parts(n_concepts=5), trees, st.integers(0, 3))
-def test_tree_is_scikit_learns_on_all_rows_with_a_cube_for_each_leaf(tables, tree, seed):
+def test_the_tree_is_scikit_learns_with_one_cube_per_leaf(tables, tree, seed):
     plain = [repeated(table) for table in tables]
     learned = tree(*plain, seed=seed)
     bits = np.concatenate([table.boolean() for table in plain])
@@ -243,16 +244,16 @@ def test_tree_is_scikit_learns_on_all_rows_with_a_cube_for_each_leaf(tables, tre
     assert sum(f.n_literals for f in learned.formulas) == (paths[one_row_each].sum(axis=1) - 1).sum()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(parts(n_concepts=4), trees)
 def test_tree_weight_is_a_number_of_rows(tables, tree):
     weighed, counted = tree(*tables, seed=0), tree(*(repeated(table) for table in tables), seed=0)
     assert weighed.formulas == counted.formulas
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(parts(n_concepts=4, whole=False), st.none() | st.just("balanced"))
-def test_full_tree_has_the_heaviest_class_of_each_distinct_row_and_splits_no_pure_node(tables, class_weight):
+def test_a_full_tree_predicts_the_heaviest_class_of_each_row(tables, class_weight):
     rows = tables[0].append(tables[1])
     learned = Tree(max_depth=None, class_weight=class_weight)(*tables, seed=0)
     counted = rows.counted()
@@ -324,9 +325,9 @@ def test_tree_refuses_limits_that_leave_no_split(settings):
 # One concept, one literal
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(parts(n_concepts=3, whole=False))
-def test_one_r_is_the_best_of_all_rules_on_one_concept(tables):
+def test_one_r_beats_every_rule_on_one_concept(tables):
     rows = tables[0].append(tables[1])
     learned = OneR()(*tables, seed=0)
     best = -1.0
@@ -341,7 +342,7 @@ def test_one_r_is_the_best_of_all_rules_on_one_concept(tables):
     assert len({concept for formula in learned.formulas for concept in formula.concepts}) <= 1
 
 
-def test_one_r_takes_the_first_of_equal_concepts_and_the_majority_for_a_value_unseen():
+def test_one_r_breaks_ties_by_order_and_gaps_by_majority():
     table = ConceptTable([[1, 0, 0], [1, 1, 1], [1, 1, 1]], ["a", "b", "c"], [0, 1, 1])
     assert OneR()(table, table, seed=0).formulas == (~Literal("b"), Literal("b") | DNF.false)
     for value in (0, 1):
@@ -351,7 +352,7 @@ def test_one_r_takes_the_first_of_equal_concepts_and_the_majority_for_a_value_un
         assert learned.predict(ConceptTable([[0], [1]], ["a"])).tolist() == [1, 1]
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(parts(n_concepts=4, whole=False), st.integers(0, 2))
 def test_best_literal_has_the_highest_macro_f1_of_scikit_learn(tables, target):
     table, _ = tables
@@ -385,7 +386,7 @@ def test_equal_but_for_the_order_of_summation_is_equal():
         assert (BestShortDNF(1)(table, table, seed=0).formulas or ())[0] == ~Literal("a")
 
 
-def test_stump_has_a_literal_for_each_class_and_predicts_by_one_split():
+def test_a_stump_has_one_literal_per_class_and_one_split():
     train, validation = random_table(3, 80, 6, 3), random_table(4, 40, 6, 3)
     rows = train.append(validation)
     learned = Stump()(train, validation, seed=5)
@@ -430,7 +431,7 @@ def judged(formula: DNF, table: ConceptTable, target: int) -> float:
 @pytest.mark.parametrize("max_literals", [1, 2, 3])
 @pytest.mark.parametrize("whole", [True, False])
 def test_no_short_formula_is_better_than_the_one_found(max_literals, whole):
-    @settings(max_examples=8)
+    @examples(8)
     @given(parts(n_concepts=4, n_classes=3, whole=whole))
     def check(tables):
         train, validation = tables
@@ -520,7 +521,7 @@ def test_exhaustive_search_chooses_on_training_rows_and_predicts_by_decide():
     assert differ > 0
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(parts(n_concepts=4, whole=False))
 def test_every_score_is_that_of_the_formula_on_the_rows(tables):
     table, _ = tables
@@ -591,7 +592,7 @@ def test_ebm_is_interprets_on_numbers_of_all_rows():
     assert len(set(expected)) == 3
 
 
-def test_logistic_regression_that_has_not_settled_says_so_in_a_note():
+def test_an_unconverged_logistic_regression_says_so_in_a_note():
     train, validation = random_table(0, 80, 6, 3, soft=True), random_table(1, 80, 6, 3, soft=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -600,7 +601,7 @@ def test_logistic_regression_that_has_not_settled_says_so_in_a_note():
     assert settled.notes == ()
 
 
-def test_plain_network_is_adamw_on_cross_entropy_with_the_best_validation_epoch():
+def test_the_plain_network_is_adamw_with_the_best_epoch():
     # Labels that nothing tells: validation accuracy rises and falls, so that the best epoch is not the last.
     rng = np.random.default_rng(0)
     train, validation = (ConceptTable(rng.random((n, 6)), labels=np.arange(n) % 4) for n in (120, 30))

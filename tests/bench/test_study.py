@@ -1,4 +1,4 @@
-"""A study in SQLite and in PostgreSQL: how many trials, the same again, and what a killed worker leaves."""
+"""Studies in SQLite and PostgreSQL: number of trials, reproducibility, and killed workers."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_front_is_what_no_other_trial_beats(tmp_path: Path) -> None:
     assert {one.number for one in study.front()} == {one.number for one in tried if not beaten(one)}
 
 
-def test_a_trial_of_another_machine_is_lost_when_it_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_trial_of_another_machine_counts_as_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"sqlite:///{tmp_path / 'study.db'}"
     monkeypatch.setattr(studies, "SILENCE", 2)
     far = opened(url)
@@ -189,7 +189,7 @@ def test_studies_are_not_mixed(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_storage_that_cannot_be_opened_is_told_in_one_sentence(address: str, sentence: str) -> None:
+def test_an_unusable_storage_is_named_in_one_sentence(address: str, sentence: str) -> None:
     with pytest.raises(LogicLensError, match=sentence) as caught:
         opened(address)
     assert "\n" not in str(caught.value)

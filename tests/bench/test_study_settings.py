@@ -1,4 +1,4 @@
-"""The search for settings: what it looks at, what it may set, and that it goes on where it was."""
+"""The search for settings: what it measures, which settings it may change, and resuming."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_cuts_are_searched_where_there_are_raw_columns_only(source: Source, tmp_
     assert len(seen[True]) > 1
 
 
-def test_a_search_goes_on_and_finds_what_it_would_have_found(source: Source, tmp_path: Path) -> None:
+def test_a_resumed_search_finds_what_one_run_finds(source: Source, tmp_path: Path) -> None:
     def wanted(name: str, trials: int) -> Search:
         return Search(TASKS["xor"], "clean", source, trials, f"sqlite:///{tmp_path / name}", "s", n_workers=1)
 

@@ -1,4 +1,4 @@
-"""Folds under both protocols, and that no concept comes from an encoder that saw its row."""
+"""Folds under both protocols. No concept comes from an encoder that saw its row."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ def encoding(task: str, protocol: str, cache: Path) -> Encoding:
 
 
 @pytest.mark.parametrize("task", ["vdem", "vdem-countries"])
-def test_clean_concepts_come_from_encoders_that_did_not_see_the_row(
-    problem: Dataset, tmp_path: Path, task: str
-) -> None:
+def test_clean_concepts_come_from_encoders_blind_to_the_row(problem: Dataset, tmp_path: Path, task: str) -> None:
     for rows in folds_of(TASKS[task], problem, "clean", 5, 42):
         asked = np.zeros(N, dtype=int)
         for part in concept_parts(encoding(task, "clean", tmp_path), problem, rows):
@@ -63,7 +61,7 @@ def test_the_scripts_have_stratified_folds_and_a_plain_inner_split(problem: Data
         assert len(rows.validation) == round(0.2 * len(rest))
 
 
-def test_the_scripts_of_images_have_one_split_in_which_copies_stand_on_both_sides(problem: Dataset) -> None:
+def test_the_scripts_split_of_images_has_copies_on_both_sides(problem: Dataset) -> None:
     first, *others = folds_of(TASKS["mnist"], problem, "paper", 5, 42)
     assert all((other.test == first.test).all() for other in others)
     sizes = [len(first.train), len(first.validation), len(first.test)]
@@ -73,7 +71,7 @@ def test_the_scripts_of_images_have_one_split_in_which_copies_stand_on_both_side
     assert set(first.test) & set(first.train)
 
 
-def test_the_scripts_encoder_of_images_saw_four_fifths_of_them_or_all(problem: Dataset, tmp_path: Path) -> None:
+def test_the_scripts_image_encoder_saw_four_fifths_or_all(problem: Dataset, tmp_path: Path) -> None:
     """CUB's was trained on a part that is not that of the test rows, MNIST's on every image."""
     for task, n_seen in (("cub", 240), ("mnist", 300)):
         rows = folds_of(TASKS[task], problem, "paper", 5, 42)[0]
@@ -142,7 +140,7 @@ def test_classes_are_predicted_straight_and_the_last_test_needs_rows(problem: Da
         final_concepts(how, problem, rows)
 
 
-def test_the_last_test_is_seen_by_the_encoder_of_the_test_rows(problem: Dataset, tmp_path: Path, monkeypatch) -> None:
+def test_the_encoder_of_the_rows_has_seen_the_last_test(problem: Dataset, tmp_path: Path, monkeypatch) -> None:
     asked_of: list[int] = []
 
     def said(_how: Encoding, dataset: Dataset, part: fold_data_module.Part, _what: str) -> fold_data_module.Said:

@@ -1,4 +1,4 @@
-"""torch_explain 1.5.1 in its own interpreter: its formulas against ours by meaning, its outputs against our layer."""
+"""torch_explain 1.5.1 in its own interpreter: its formulas and outputs compared with ours."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_settings_and_rows_that_make_no_sense_are_refused():
         TorchExplain().given(TABLE.per_class(), n_train=1, seed=0)
 
 
-def test_a_failure_over_there_is_an_error_with_its_last_line(tmp_path):
+def test_a_failure_of_the_other_interpreter_shows_its_last_line(tmp_path):
     with pytest.raises(LogicLensError, match=r"failed with status 1: KeyError: 'weight of class 3'$"):
         run_peer([sys.executable, "-c", "print('fine'); raise KeyError('weight of class 3')"], tmp_path)
     with pytest.raises(LogicLensError, match=r"failed with status 3: it said nothing\."):

@@ -1,4 +1,4 @@
-"""The ablation of the defaults: its variants, its figures from lines made by hand, and the published page."""
+"""The ablation of the defaults: its variants, its figures on hand-made lines, and the published page."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_variant_changes_one_part():
         assert name == "default" or variant.part in ablation_page.PARTS
 
 
-def test_the_page_compares_by_table_and_leaves_out_what_did_not_run_everywhere():
+def test_the_page_compares_only_tables_that_ran_everywhere():
     lines = [line("t", fold, "default", score) for fold, score in enumerate((0.5, 0.7))]
     lines += [line("t", fold, "share 1", score, concepts=[["a"], ["b"]]) for fold, score in enumerate((0.6, 0.8))]
     lines += [line("u", 0, "default", 0.9, planted=True, exact=True), line("u", 0, "share 1", 0.9, planted=True,

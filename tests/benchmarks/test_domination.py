@@ -1,4 +1,4 @@
-"""Which peer dominates our rules: the verdict on figures made by hand, and the peers on raw tables."""
+"""Which peers dominate our rules: the verdict on hand-made figures, and the peers on raw tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def dominating(**methods: tuple[list[float | None], float]) -> list[str]:
     return domination.report("t", figures(**methods))
 
 
-def test_a_peer_dominates_with_no_more_literals_and_more_than_one_standard_error():
+def test_domination_needs_no_more_literals_and_one_standard_error():
     ours = ([0.7, 0.8, 0.9, 0.8], 3.0)
     # Differences of 0.01, 0.02, 0.03 and 0.02: a mean of 0.02, a standard error of 0.0041.
     better = [0.71, 0.82, 0.93, 0.82]
@@ -50,7 +50,7 @@ def test_the_error_is_that_of_the_paired_difference():
     assert found.dominates(2.0)
 
 
-def test_a_peer_without_a_result_on_some_fold_is_left_out(capsys):
+def test_a_peer_without_a_result_on_a_fold_is_excluded(capsys):
     assert dominating(ours=([0.5, 0.5], 9.0), peer=([0.9, None], 1.0), other=([None, None], 1.0)) == []
     said = capsys.readouterr().out
     assert "1 folds without a result" in said
@@ -107,7 +107,7 @@ def test_every_peer_learns_from_a_table_of_numbers_and_categories(method):
     assert line["literals"] >= 1
 
 
-def test_the_literals_of_a_tree_are_those_of_its_shorter_class():
+def test_a_tree_has_the_literals_of_its_shorter_class():
     split = mixed_split()
     wide = peers._wide(split.train, split.train)
     tree = DecisionTreeClassifier(max_leaf_nodes=5, random_state=0).fit(wide.to_numpy(), split.train_labels)

@@ -1,4 +1,4 @@
-"""The planted suite: what its generators promise, and its judge of exactness against brute force."""
+"""The planted suite: its generators, and its judge of exactness compared with brute force."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
+from tests.examples import examples
 from tests.scripts import benchmark_script
 
 planted = benchmark_script("planted")
@@ -37,7 +38,7 @@ def exact(formula: DNF, predicates, problem, **more) -> bool:
 
 @pytest.mark.parametrize(("n_cubes", "width", "n_rows", "n_columns"), planted.SIZES)
 @pytest.mark.parametrize("seed", [0, 1, 100])
-def test_each_cube_alone_is_true_on_two_per_cent_of_the_rows(n_cubes, width, n_rows, n_columns, seed):
+def test_each_cube_alone_covers_two_percent_of_the_rows(n_cubes, width, n_rows, n_columns, seed):
     problem = planted.dnf_problem(n_cubes, width, n_rows, n_columns, 0.0, seed)
     assert problem.frame.shape == (n_rows, n_columns)
     assert [len(cube) for cube in problem.truth.cubes] == [width] * n_cubes
@@ -104,7 +105,7 @@ def test_the_rare_class_is_rare():
     assert (planted.holds(problem.truth, problem.predicates, problem.frame) == problem.labels).all()
 
 
-def test_a_split_keeps_the_shares_of_the_classes_and_no_row_twice():
+def test_a_split_is_stratified_and_repeats_no_row():
     problem = planted.rare_class_problem(8000, 1)
     split = problem.split(3)
     assert len(split.test) == pytest.approx(8000 / 3, abs=1)
@@ -161,7 +162,7 @@ def by_hand(formula: DNF) -> np.ndarray:
 
 
 @given(formulas, formulas)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_the_judge_agrees_with_brute_force(found, truth):
     problem = small_problem(truth)
     same, opposite = (by_hand(found) == by_hand(truth)).all(), (by_hand(found) != by_hand(truth)).all()
@@ -172,7 +173,7 @@ def test_the_judge_agrees_with_brute_force(found, truth):
 
 
 @given(formulas)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_other_words_for_the_truth_are_the_truth(truth):
     """The truth as one cube for each row on which it holds."""
     spelled = []
@@ -197,7 +198,7 @@ def test_categories_exclude_each_other_and_one_of_them_holds():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_judge_says_no_to_near_misses_of_a_long_formula(seed):
+def test_the_judge_rejects_near_misses_of_a_long_formula(seed):
     problem = planted.dnf_problem(8, 5, 5000, 25, 0.0, seed)
     assert exact(problem.truth, {}, problem)
     assert exact(DNF(reversed(problem.truth.cubes)), {}, problem)
@@ -211,7 +212,7 @@ def test_the_judge_says_no_to_near_misses_of_a_long_formula(seed):
     assert not exact(DNF([split[0], *rest]), {}, problem)
 
 
-def test_the_negation_of_the_truth_may_be_stated_for_the_other_class():
+def test_the_other_class_may_state_the_negated_truth():
     problem = planted.dnf_problem(3, 4, 2000, 30, 0.0, 0)
     negation = ~problem.truth
     assert exact(negation, {}, problem, label=0)
@@ -238,7 +239,7 @@ def test_thresholds_are_equal_where_no_training_value_lies_between_them():
     assert planted.judge(rules_of(*turned), problem, problem.frame).strict
 
 
-def test_a_threshold_that_no_training_row_tells_apart_is_exact_but_not_strict():
+def test_an_equivalent_threshold_is_exact_but_not_strict():
     problem = float_problem()
     # Rows with x = 2 and 3 have a low y, so that their labels say nothing about the threshold on x.
     blind = found_box(Predicate("x", ">=", 1.5), Predicate("y", ">=", 6.0))
@@ -334,7 +335,7 @@ def test_raw_columns_are_for_tables_that_are_not_boolean():
     assert planted._with_raw(["ours", "ripper"], mixed) == ["ours", "ripper", "ripper-raw"]
 
 
-def test_a_formula_that_the_folds_found_is_found_on_all_rows_at_a_lower_price():
+def test_a_formula_of_the_folds_is_found_at_lower_price():
     """In every fold the highest price gives the truth, on all rows a single literal."""
     problem = planted.dnf_problem(2, 2, 1500, 15, 0.05, seed=40)
     rules = planted.METHODS["ours"](problem.split(40)).rules

@@ -1,4 +1,4 @@
-"""What is published is what the table of results says: the report, the page in plain words, and the reasons."""
+"""Published results agree with the table of results: the report, the page, and the reasons."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def script() -> ModuleType:
     return benchmark_script("results_page")
 
 
+@pytest.mark.slow
 def test_the_report_is_made_from_the_table_beside_it(bench: Bench) -> None:
     document = bench_document(bench)
     assert (RESULTS / "report" / "report.md").read_text(encoding="utf-8") == render(document, "md")

@@ -1,4 +1,4 @@
-"""What is published of speed is what the run wrote down: the tables and the comparison."""
+"""Published speeds agree with the recorded run: the tables, and those of the README."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real Chromium for the tests of pages; without one, they are skipped and say so."""
+"""Start a real Chromium for the tests of pages; skip them if there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report page in a real browser: what it answers, that it harms nobody, and that everyone can use it."""
+"""The report page in a real browser: its answers, its safety, and its accessibility."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def test_every_row_gets_the_answer_that_the_rules_gave_it(opened):
         assert [text.replace(" and ", ", ") for text in said] == [row["rules"] for row in here.result["rows"]]
 
 
-def test_rows_can_be_narrowed_down_and_come_back_after_a_change(opened):
+def test_rows_can_be_filtered_and_return_after_a_change(opened):
     here = opened("patients")
     page, rows = here.page, here.result["rows"]
 
@@ -384,7 +384,7 @@ def test_a_phone_needs_no_sideways_scrolling(opened, name):
     assert all(wide == reached for wide, reached in boxes)
 
 
-def test_on_a_phone_the_answer_stays_in_sight_and_hides_no_focus(opened):
+def test_on_a_phone_the_answer_stays_visible_beside_the_focus(opened):
     page = opened("patients", viewport={"width": 360, "height": 740}).page
     boxes = page.locator("input[data-concept]")
     for i in range(1, boxes.count()):

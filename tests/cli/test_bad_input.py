@@ -1,4 +1,4 @@
-"""Tables that cannot be used, or not as they are: told in one sentence through the real command line, never guessed."""
+"""Tables that cannot be used as they are: the command line refuses each in one sentence."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_file_that_cannot_be_read(name, message, tmp_path):
     assert refused("explain", name, "--target", "died", cwd=tmp_path).startswith(message)
 
 
-def test_keys_and_many_categories_are_left_out_or_cut_down_with_a_note_and_gaps_in_truth_values_are_no_class(tmp_path):
+def test_keys_categories_and_gaps_are_reduced_with_a_note(tmp_path):
     rng = np.random.default_rng(0)
     n = 12_000
     frame = pd.DataFrame({"key": np.arange(n), "city": [f"c{i}" for i in rng.integers(0, 10_000, n)]})
@@ -113,7 +113,7 @@ def test_keys_and_many_categories_are_left_out_or_cut_down_with_a_note_and_gaps_
     assert told["command"] == "logiclens explain cities.csv --target well --drop far --missing none"
 
 
-def test_the_column_that_stands_in_the_way_is_named_until_none_does(tmp_path):
+def test_each_unusable_column_is_named_until_none_is_left(tmp_path):
     frame = patients(80)
     frame["age"] = frame["age"].map(lambda age: "?" if np.isnan(age) else f"{age:g}")
     frame["bmi"] = ["a lot" if i % 9 == 0 else str(i % 30) for i in range(80)]
@@ -144,7 +144,7 @@ def test_a_column_that_is_missing_is_named_with_the_nearest():
 
 
 @pytest.mark.parametrize("made", [exact, soft], ids=["exact", "soft"])
-def test_a_column_of_another_kind_is_refused_and_not_silently_false(made):
+def test_a_column_of_another_kind_is_refused(made):
     frame = patients(30, seed=1)
     frame["unit"] = frame["unit"].map({"CCU": 1, "MICU": 2, "SICU": 3})
     message = refused("predict", made().folder, "-", stdin=table(frame))
@@ -165,7 +165,7 @@ def test_a_column_of_another_kind_is_refused_and_not_silently_false(made):
     assert message.startswith("the column 'age' is infinite (inf) in row 4: ")
 
 
-def test_new_categories_and_new_gaps_are_answered_as_the_help_says():
+def test_new_categories_and_gaps_are_answered_as_documented():
     # A category that was not seen is none of those known, and a missing value is above no cut.
     frame = pd.DataFrame({"age": [90.0, None, 90.0, None], "unit": ["ER", "MICU", None, None]})
     run = logiclens("predict", exact().folder, "-", stdin=table(frame))

@@ -1,4 +1,4 @@
-"""`logiclens explain`, `score` and `predict` on tables that an engine counts, beside the same rows in one file."""
+"""`explain`, `score` and `predict` on tables that an engine counts, compared with one file of the same rows."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def same(there, here):
     assert there == here
 
 
-def test_a_score_is_that_of_the_same_rows_in_a_file(model, new):
+def test_a_score_equals_that_of_the_rows_in_one_file(model, new):
     there, here = told("score", model, "lake", cwd=new), told("score", model, "whole.parquet", cwd=new)
     assert there["rows"] == 882
     assert there["left_out"] == 18
@@ -219,7 +219,7 @@ def test_columns_to_keep_stand_beside_the_answers_of_an_engine(model, new, tmp_p
     (["predict", "lake", "-o", "nowhere/a.parquet"], "cannot write nowhere/a.parquet: there is no folder"),
     (["predict", "part*.parquet", "-o", "a.parquet"], "part*.parquet names no file."),
 ])  # fmt: skip
-def test_what_a_saved_model_cannot_do_is_told_in_a_sentence(lake, new, arguments, message):
+def test_what_a_saved_model_cannot_do_is_one_sentence(lake, new, arguments, message):
     if not (lake / "soft").is_dir():
         logiclens("explain", "part*.parquet", "--target", "y", "--drop", "nothing", "--save", "soft", "-q", cwd=lake)
     (new / "empty").mkdir(exist_ok=True)
@@ -247,7 +247,7 @@ def test_a_comparison_reads_one_file(model, new):
     )
 
 
-def test_models_of_lakes_and_of_files_take_each_other_s_rows(lake, new, tmp_path):
+def test_models_of_lakes_and_files_accept_each_others_rows(lake, new, tmp_path):
     rows = frame(900, seed=1)
     (tmp_path / "csv").mkdir()
     for k in range(3):

@@ -1,4 +1,4 @@
-"""The real command line, as a user starts it: help, usage, exit codes, terminals, pipes and Ctrl-C."""
+"""The real command line: help, usage, exit codes, terminals, pipes and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -154,8 +154,15 @@ def test_columns_that_cannot_be_what_they_are_asked_to_be(options, told, tmp_pat
 # The bundled example and the toy ----------------------------------------------------------------------------------
 
 
-def test_the_bundled_example_prints_the_six_metrics_and_the_sheet(tmp_path):
-    run = logiclens("explain", "--folds", "2", "--json", tmp_path / "result.json")
+@pytest.mark.parametrize(
+    ("bundled", "target", "classes"),
+    [(False, "died", ("no", "yes")), pytest.param(True, "diagnosis", ("benign", "malignant"), marks=pytest.mark.slow)],
+    ids=["own", "bundled"],
+)
+def test_folds_print_the_six_metrics_and_the_sheet(bundled, target, classes, tmp_path):
+    patients().to_csv(tmp_path / "p.csv", index=False)
+    data = () if bundled else ("p.csv", "--target", target)
+    run = logiclens("explain", *data, "--folds", "2", "--json", "result.json", cwd=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
     told = json.loads((tmp_path / "result.json").read_text())
     names = (
@@ -166,8 +173,8 @@ def test_the_bundled_example_prints_the_six_metrics_and_the_sheet(tmp_path):
     for metric in told["cross_validation"]:
         line = re.search(rf"^  {metric['name']} +([\d.]+)", run.stdout, flags=re.MULTILINE)
         assert float(line[1]) == pytest.approx(metric["mean"], abs=0.005), metric
-    for name in ("benign", "malignant"):
-        assert re.search(rf"\n\ndiagnosis is {name}\n  diagnosis is {name} (if|otherwise, that is unless) ", run.stdout)
+    for name in classes:
+        assert re.search(rf"\n\n{target} is {name}\n  {target} is {name} (if|otherwise, that is unless) ", run.stdout)
     # One formula, and the other class is the rest.
     assert run.stdout.count("   (otherwise)\n") == 1
     assert {metric["name"]: metric["value"] for metric in told["metrics"]}["model accuracy"] > 85
@@ -215,7 +222,7 @@ def test_a_terminal_shows_progress_and_lines_that_fit():
         assert " ".join(entry["formula"].split()) in flat
 
 
-def test_ctrl_c_on_a_terminal_during_training_leaves_everything_as_it_was(table):
+def test_ctrl_c_during_training_leaves_all_files_as_they_were(table):
     (table / "out.html").write_text("older")
     before = sorted(os.listdir(table))
     terminal = Terminal(
@@ -230,7 +237,7 @@ def test_ctrl_c_on_a_terminal_during_training_leaves_everything_as_it_was(table)
     assert (table / "out.html").read_text() == "older"
 
 
-def test_quiet_on_a_terminal_is_silent_and_the_same_command_gives_the_same_bytes(tmp_path):
+def test_quiet_is_silent_on_a_terminal_and_output_reproducible(tmp_path):
     first = soft()
     shutil.copy(first.data, tmp_path / "data.csv")
     outputs = ("--save", "m", "--report", "m.html", "--json", "m.json", "--quiet")
@@ -269,7 +276,7 @@ def interrupted(seconds: float, number: int, *arguments: object, cwd: Path) -> t
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_while_a_file_is_written_leaves_the_older_one(number, code, tmp_path):
+def test_a_signal_during_a_write_keeps_the_older_file(number, code, tmp_path):
     (tmp_path / "out.csv").write_text("older")
     found = interrupted(60, number, "predict", exact().folder, exact().data, "-o", "out.csv", cwd=tmp_path)
     told = "logiclens: stopped; nothing is half-written.\n" if number == signal.SIGINT else ""
@@ -278,7 +285,7 @@ def test_a_signal_while_a_file_is_written_leaves_the_older_one(number, code, tmp
     assert (tmp_path / "out.csv").read_text() == "older"
 
 
-def test_ctrl_c_while_a_text_is_written_leaves_the_older_one(tmp_path):
+def test_ctrl_c_while_writing_text_keeps_the_older_file(tmp_path):
     (tmp_path / "rules.sql").write_text("older")
     found = interrupted(60, signal.SIGINT, "export", exact().folder, "-o", "rules.sql", cwd=tmp_path)
     assert found == (130, "logiclens: stopped; nothing is half-written.\n")
@@ -286,7 +293,7 @@ def test_ctrl_c_while_a_text_is_written_leaves_the_older_one(tmp_path):
     assert (tmp_path / "rules.sql").read_text() == "older"
 
 
-def test_ctrl_c_while_a_model_takes_its_place_waits_for_it(table):
+def test_ctrl_c_waits_while_a_model_folder_is_replaced(table):
     # Between moving the older folder away and moving the new one in there must be no gap.
     arguments = ("explain", "p.csv", "--target", "died", "--save", "m", "--json", "out.json")
     code, errors = interrupted(0.5, signal.SIGINT, *arguments, cwd=table)
@@ -295,7 +302,7 @@ def test_ctrl_c_while_a_model_takes_its_place_waits_for_it(table):
     assert {path.name for path in (table / "m").iterdir()} == {"model.json", "result.json", "weights.safetensors"}
 
 
-def test_who_has_read_enough_of_a_pipe_is_not_told_so(tmp_path):
+def test_a_reader_that_closes_the_pipe_causes_no_error(tmp_path):
     big = patients(20_000)
     big.to_csv(tmp_path / "big.csv", index=False)
     shell = f"set -o pipefail; {COMMAND} predict {exact().folder} big.csv | head -2"

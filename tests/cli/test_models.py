@@ -1,4 +1,4 @@
-"""Saved models on the real command line, judged by pandas, scikit-learn, DuckDB, sympy and the library itself."""
+"""Saved models on the real command line, checked with pandas, scikit-learn, DuckDB, sympy and the library."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def new(tmp_path_factory) -> Path:
 # predict ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_exact_model_predicts_as_its_rules_do_and_as_sql_does(new):
+def test_an_exact_model_predicts_as_its_rules_and_as_sql(new):
     answers = predicted(logiclens("predict", exact().folder, new))
     by_rules = RuleSet.load(exact().folder).predict(pd.read_csv(new))
     assert answers == by_rules.tolist()
@@ -215,7 +215,7 @@ def test_score_is_what_scikit_learn_finds(made, target, tmp_path):
         assert f"where sex is {group['name']}" in run.stdout
 
 
-def test_score_leaves_out_rows_without_a_class_and_names_one_that_it_does_not_know(tmp_path):
+def test_score_skips_rows_without_a_class_and_refuses_unknown_ones(tmp_path):
     frame = patients(60, seed=3)
     frame.loc[:9, "died"] = None
     frame.to_csv(tmp_path / "gaps.csv", index=False)
@@ -290,7 +290,7 @@ def test_english_says_who_decides_as_the_rules_do():
     assert rules.predict(rows).tolist() == decided
 
 
-def test_rules_that_are_not_the_model_are_exported_with_a_note_that_quiet_leaves_out():
+def test_exporting_rules_that_differ_from_the_model_gives_a_note():
     run = logiclens("export", soft().folder, "--to", "json")
     assert run.stderr == "note: these rules are about the model, they are not the model: it was not made exact.\n"
     assert json.loads(run.stdout) == to_dict(RuleSet.load(soft().folder))
@@ -372,7 +372,7 @@ def test_a_model_does_not_differ_from_itself():
     assert run.stdout == "no\n  the same formula\nyes\n  the same formula\n"
 
 
-def test_a_cut_that_moved_is_told_with_the_rows_it_moves(new, tmp_path):
+def test_a_moved_cut_is_shown_with_the_rows_it_moves(new, tmp_path):
     rules = RuleSet.load(exact().folder)
     (cut,) = [p.value for p in rules.predicates.values() if (p.column, p.operator) == ("age", ">=")]
 
@@ -397,7 +397,7 @@ def test_a_cut_that_moved_is_told_with_the_rows_it_moves(new, tmp_path):
     assert (entry["gained"], entry["equivalent"]) == ("⊥", False)
 
 
-def test_what_is_written_differently_and_means_the_same_has_not_changed(tmp_path):
+def test_equivalent_rules_written_differently_have_not_changed(tmp_path):
     rules = RuleSet.load(exact().folder)
 
     def split(content: dict) -> None:
@@ -479,7 +479,7 @@ def test_models_without_a_class_in_common_are_not_compared():
 # explain and report -----------------------------------------------------------------------------------------------
 
 
-def test_the_sheet_tells_every_class_and_where_its_numbers_come_from():
+def test_the_sheet_shows_every_class_and_its_rows():
     sheet, told = exact().run.stdout, json.loads(exact().json.read_text())
     assert sheet.startswith("data.csv: 160 rows, 6 columns; target 'died'\n")
     assert "note: the column 'id' is left out: every row has another value, as an identifier has.\n" in sheet
@@ -495,7 +495,7 @@ def test_the_sheet_tells_every_class_and_where_its_numbers_come_from():
     assert sheet.count("(otherwise)\n") == 1
 
 
-def test_the_sheet_says_how_often_each_rule_recurs_on_the_bags_of_the_committee():
+def test_the_sheet_shows_how_often_rules_recur_on_bags():
     sheet, told = exact().run.stdout, json.loads(exact().json.read_text())
     found = told["stability"]
     assert (found["resamples"], found["drawn"]) == (10, "bags")
@@ -523,7 +523,7 @@ def test_the_json_is_the_saved_result_and_the_seconds():
     assert kept["command"] == "logiclens explain data.csv --target died --exact"
 
 
-def test_the_report_of_a_folder_is_the_page_byte_for_byte(tmp_path):
+def test_the_report_of_a_folder_equals_the_page(tmp_path):
     page = tmp_path / "page.html"
     run = logiclens("report", soft().folder, "-o", page, "--json", "-")
     assert (run.returncode, run.stderr) == (0, f"The report is in {page}.\n")
@@ -532,7 +532,7 @@ def test_the_report_of_a_folder_is_the_page_byte_for_byte(tmp_path):
     assert json.loads(run.stdout) == {"model": str(soft().folder), "report": str(page), "sha256": digest}
 
 
-def test_a_table_from_standard_input_with_cr_and_bom_gives_the_same_rules():
+def test_a_table_with_cr_and_bom_gives_the_same_rules():
     text = b"\xef\xbb\xbf" + exact().data.read_bytes().replace(b"\n", b"\r")
     run = logiclens("explain", "-", "--target", "died", "--exact", "--json", "-", stdin=text)
     told, kept = json.loads(run.stdout), json.loads(exact().json.read_text())
@@ -542,7 +542,7 @@ def test_a_table_from_standard_input_with_cr_and_bom_gives_the_same_rules():
         assert told[part] == kept[part], part
 
 
-def test_a_target_of_numbers_with_gaps_has_whole_classes_and_subgroups():
+def test_a_numeric_target_with_gaps_has_integer_classes_and_subgroups():
     sheet, told = soft().run.stdout, json.loads(soft().json.read_text())
     assert "note: 4 of 160 rows have no value of 'died' and are left out.\n" in sheet
     assert [entry["name"] for entry in told["classes"]] == ["0", "1"]
@@ -655,7 +655,7 @@ def test_weights_and_balance_reach_the_model(tmp_path):
     assert json.loads((tmp_path / "m" / "model.json").read_text())["settings"]["class_weight"] == "balanced"
 
 
-def test_rows_are_numbered_as_in_the_file_though_some_have_no_target(tmp_path):
+def test_rows_are_numbered_as_in_the_file_despite_gaps(tmp_path):
     rows = pd.read_csv(exact().data)
     rows["died"] = rows["died"].astype(object)
     rows.loc[:30, "died"] = None
@@ -676,7 +676,7 @@ def test_what_is_saved_of_stable_rules_is_what_was_printed(tmp_path):
     assert to_dict(RuleSet.load(tmp_path / "m")) == told
 
 
-def test_a_category_that_looks_like_a_number_is_read_as_in_training(tmp_path):
+def test_a_category_that_looks_numeric_is_read_as_in_training(tmp_path):
     ward = np.array(["1", "2", "A", "B"])[np.arange(80) % 4]
     table = pd.DataFrame({"ward": ward, "x": np.arange(80) % 7, "y": np.where((ward == "1") | (ward == "A"), "p", "q")})
     table.to_csv(tmp_path / "t.csv", index=False)

@@ -1,4 +1,4 @@
-"""The table of `logiclens explain` and of `predict`: what becomes of its columns, judged by pandas."""
+"""The input table of `explain` and `predict`: how its columns are read, checked with pandas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def problem(content: str, tmp_path, missing=(), **options):
     return read_problem(Reading(str(tmp_path / "t.csv"), missing=missing), Asked("y", **options))
 
 
-def test_rows_without_a_target_are_left_out_and_the_rest_stays_as_it_was(tmp_path):
+def test_rows_without_a_target_are_dropped_and_the_rest_kept(tmp_path):
     content = "x,y\n1,a\n2,\n3,b\n4,a\n"
     found = problem(content, tmp_path)
     expected = pd.read_csv(io.StringIO(content)).dropna(subset="y")
@@ -77,7 +77,7 @@ def test_columns_that_are_dropped_are_not_looked_at(tmp_path):
     assert problem(content, tmp_path, missing=("two",)).frame["z"].isna().tolist() == [False, True, False]
 
 
-def test_rows_are_counted_as_in_the_file_though_some_are_left_out(tmp_path):
+def test_rows_are_counted_as_in_the_file_despite_gaps(tmp_path):
     with pytest.raises(LogicLensError, match=r"\('two' in row 3\)"):
         problem("x,y\n1,\n2,a\ntwo,b\n4,a\n5,b\n", tmp_path)
     with pytest.raises(LogicLensError, match=r"infinite \(inf\) in row 3"):

@@ -1,4 +1,4 @@
-"""Parts: distinct rows in an order of their own, and shares of every class set apart."""
+"""Counted splits: distinct rows in a reproducible order, and stratified held-out parts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def keys_of(frame: pd.DataFrame, classes: np.ndarray) -> list[tuple]:
 
 
 @given(seeds)
-def test_distinct_rows_are_those_of_a_dictionary_with_all_their_weight(seed):
+def test_distinct_rows_and_their_weights_equal_a_dictionary(seed):
     rng = np.random.default_rng(seed)
     n_rows = int(rng.integers(1, 80))
     frame, classes = random_frame(rng, n_rows), rng.integers(0, 2, n_rows)
@@ -72,7 +72,7 @@ def test_neither_order_nor_repetition_changes_the_distinct_rows(seed):
     np.testing.assert_array_equal(weighed.weight, repeated.weight)
 
 
-def test_the_seed_shuffles_and_nothing_of_the_order_of_values_is_left():
+def test_the_seed_shuffles_away_the_order_of_values():
     frame = pd.DataFrame({"v": np.arange(2000.0)})
     classes = np.zeros((2000, 1), dtype=int)
     first, again, other = (distinct_rows(columns_of(frame), classes, np.ones(2000), seed=s).first for s in (0, 0, 1))
@@ -82,7 +82,7 @@ def test_the_seed_shuffles_and_nothing_of_the_order_of_values_is_left():
     assert abs(np.corrcoef(first, other)[0, 1]) < 0.1
 
 
-def test_a_hash_knows_columns_apart_and_not_which_other_rows_there_are():
+def test_a_hash_depends_on_columns_and_not_on_other_rows():
     one = row_hashes(columns_of(pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0], "t": ["x", "y"]})))
     assert len(set(one.tolist())) == 2
     alone = row_hashes(columns_of(pd.DataFrame({"a": [2.0], "b": [1.0], "t": ["y"]})))
@@ -102,7 +102,7 @@ shares = st.floats(0, 0.99)
 
 
 @given(weights, shares)
-def test_a_part_has_its_share_of_every_class_and_leaves_something(rows, share):
+def test_a_part_has_its_share_of_every_class(rows, share):
     classes, weight = (np.array(part) for part in zip(*rows, strict=True))
     taken = set_apart(classes, weight.astype(float), share)
     assert ((taken >= 0) & (taken <= weight)).all()

@@ -1,4 +1,4 @@
-"""Where columns are cut: the few places that matter for the target, named as a person would write them."""
+"""Cuts of columns: the few thresholds that matter for the target, in readable numbers."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_supervised_cuts_are_those_of_the_description_length(counts, most):
         assert found == quantile_cuts(histogram_of(counts), 1)
 
 
-def test_the_brute_force_is_known_to_cut_and_not_to_cut():
+def test_the_brute_force_judge_both_cuts_and_refuses():
     clear = [[[10, 0]], [[10, 0]], [[0, 10]], [[0, 10]]]
     assert by_brute_force(clear, 3) == [2]
     assert by_brute_force([[[5, 5]], [[5, 5]], [[5, 5]]], 3) == []
@@ -136,7 +136,7 @@ def test_weights_are_repetitions_and_order_does_not_matter(seed):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["supervised", "quantile", "uniform"]), st.booleans())
-def test_a_rounded_cut_has_every_row_on_the_side_of_the_cut_itself(seed, how, dates):
+def test_rounding_a_cut_moves_no_row_across_it(seed, how, dates):
     rng = np.random.default_rng(seed)
     n_rows = 60
     values = np.round(rng.normal(20, rng.choice([0.01, 1, 1e4]), n_rows), int(rng.integers(0, 8)))
@@ -165,7 +165,7 @@ def test_a_rounded_cut_has_every_row_on_the_side_of_the_cut_itself(seed, how, da
 
 
 @pytest.mark.parametrize("planted", [0.1, 0.5, 0.9])
-def test_many_values_are_merged_and_the_planted_cut_is_still_found(planted):
+def test_many_values_are_merged_and_planted_cuts_still_found(planted):
     rng = np.random.default_rng(1)
     values = rng.random(50_000)
     target = ((values >= planted) ^ (rng.random(50_000) < 0.1)).astype(int)
@@ -185,7 +185,7 @@ def test_many_values_are_merged_and_the_planted_cut_is_still_found(planted):
     assert abs(low - planted) < 2 / MOST_BINS
 
 
-def test_one_heavy_value_among_many_has_a_part_of_its_own():
+def test_a_heavy_value_among_many_has_its_own_bin():
     values = np.concatenate([np.arange(3000.0), np.full(3000, 1500.0)])
     histogram = Histogram.of(values, np.ones(len(values)), np.zeros((len(values), 1), dtype=int), 1)
     assert len(histogram) <= MOST_BINS
@@ -241,7 +241,7 @@ def test_what_a_category_tells_is_its_mutual_information(counts):
 
 
 @given(st.lists(st.floats(0.01, 10), min_size=1, max_size=20))
-def test_weights_that_are_no_counts_are_worth_as_many_rows_as_kish_says(weights):
+def test_fractional_weights_are_worth_kishs_number_of_rows(weights):
     array = np.array([*weights, 0.5])
     scaled = counting_weight(array)
     assert scaled.sum() == pytest.approx(array.sum() ** 2 / (array**2).sum())

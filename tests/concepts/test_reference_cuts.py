@@ -1,4 +1,4 @@
-"""Reference cuts: cuts that matter together with other columns, and groups of categories."""
+"""Reference cuts: thresholds that matter together with other columns, and groups of categories."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_scores_follow_the_trees_and_learn_the_classes(n_classes):
             assert scores[output, row] == pytest.approx(total)
 
 
-def test_a_split_lies_between_neighbours_and_has_rows_on_both_sides():
+def test_a_split_lies_between_neighbours_with_rows_on_both_sides():
     rng = np.random.default_rng(1)
     x = rng.random((900, 3))
     classes = ((x[:, 0] > 0.5) ^ (rng.random(900) < 0.2)).astype(np.intp)[:, None]
@@ -72,7 +72,7 @@ def test_a_split_lies_between_neighbours_and_has_rows_on_both_sides():
 
 @pytest.mark.parametrize("decimals", [None, 2])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_sides_of_planted_boxes_are_cuts_with_no_row_between(seed, decimals):
+def test_the_sides_of_planted_boxes_are_found_as_cuts(seed, decimals):
     x, classes = boxes(seed, decimals=decimals)
     found = reference_numbers(x, classes)
     for column, truth in ((0, 0.3), (0, 0.7), (1, 0.4), (2, 0.8), (3, 0.5)):
@@ -82,7 +82,7 @@ def test_the_sides_of_planted_boxes_are_cuts_with_no_row_between(seed, decimals)
     assert all(len(found.get(f"x{column}", ())) == 0 for column in range(4, 8))
 
 
-def test_a_boundary_that_one_column_alone_does_not_show_is_found():
+def test_a_boundary_invisible_in_one_column_is_found():
     rng = np.random.default_rng(5)
     x = rng.random((3_000, 5)).round(2)
     classes = ((x[:, 0] >= 0.3) ^ (x[:, 1] >= 0.6)).astype(np.intp)[:, None]
@@ -97,7 +97,7 @@ def test_noise_is_not_cut():
     assert sum(map(len, found.values())) <= 2
 
 
-def test_neither_the_order_of_rows_nor_copies_as_weights_change_anything():
+def test_row_order_and_copies_as_weights_change_no_cut():
     x, classes = boxes(3, decimals=2, n_rows=800)
     order = np.random.default_rng(0).permutation(800)
     assert reference_numbers(x, classes) == reference_numbers(x[order], classes[order])
@@ -129,7 +129,7 @@ def fitted_on(frame: pd.DataFrame, label: np.ndarray, weight=None) -> Booleanise
         return Booleaniser().fit(frame, label, weight)
 
 
-def test_categories_that_go_with_a_class_are_a_group_that_no_rule_names():
+def test_categories_of_one_class_form_a_group_without_rules():
     frame, label = job_titles(0)
     made = fitted_on(frame, label)
     groups = made.cutting_.memberships
@@ -165,7 +165,7 @@ def test_categories_that_say_nothing_are_not_grouped():
     assert not made.cutting_.memberships
 
 
-def test_groups_do_not_depend_on_the_order_of_rows_or_on_copies():
+def test_groups_are_independent_of_row_order_and_copies():
     frame, label = job_titles(1, 1_200)
     weight = np.random.default_rng(0).integers(1, 3, len(frame))
     rows = np.random.default_rng(1).permutation(np.repeat(np.arange(len(frame)), weight))

@@ -1,4 +1,4 @@
-"""Splits: facts about row numbers, checked by counting."""
+"""Splits: properties of row numbers, checked by counting."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.concepts.splits import Fold, folds, split
 from logiclens.errors import LogicLensError
+from tests.examples import examples
 
 
 def assert_parts(n_rows: int, *parts: np.ndarray) -> None:
@@ -23,7 +24,7 @@ def assert_parts(n_rows: int, *parts: np.ndarray) -> None:
 label_lists = st.integers(2, 4).flatmap(lambda k: st.lists(st.integers(0, k - 1), min_size=12, max_size=60))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(label_lists, st.integers(2, 5), st.integers(0, 100))
 def test_folds_cover_every_row_once(labels, n_folds, seed):
     made = list(folds(labels, n_folds, seed=seed))
@@ -46,7 +47,7 @@ def test_folds_keep_the_shares_of_the_classes():
         assert [held[c] for c in range(3)] == pytest.approx([9.6, 4.8, 1.6], abs=1)
 
 
-def test_a_rare_class_does_not_spoil_the_shares_of_the_others():
+def test_a_rare_class_keeps_the_shares_of_the_others():
     # Two rows cannot stand in five folds; the other classes still can.
     labels = np.repeat([0, 1, 2], [60, 38, 2])
     for fold in folds(labels, 5):
@@ -89,7 +90,7 @@ def test_rows_with_several_labels_are_split_too():
 # ----------------------------------------------------------------------------------------------------------- groups
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 1000), st.integers(2, 4))
 def test_a_group_is_never_split(seed, n_folds):
     rng = np.random.default_rng(seed)
@@ -127,7 +128,7 @@ def test_fewer_groups_than_folds_are_refused():
         list(folds(np.zeros(6), 3, groups=[0, 0, 0, 1, 1, 1]))
 
 
-def test_too_few_groups_for_a_validation_part_are_refused_in_our_words():
+def test_too_few_groups_for_validation_are_refused_in_our_words():
     # Two folds of two groups leave one group to train on: nothing can be set aside from it.
     with pytest.raises(LogicLensError, match="group"):
         list(folds([0, 1, 0, 1], 2, groups=[0, 0, 1, 1]))
@@ -143,7 +144,7 @@ def test_groups_must_have_one_entry_for_each_row():
 # ------------------------------------------------------------------------------------------------------------ split
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(label_lists, st.floats(0.1, 0.5), st.integers(0, 100))
 def test_a_split_has_two_parts(labels, validation, seed):
     made = split(labels, validation, seed=seed)

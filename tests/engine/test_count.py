@@ -1,9 +1,10 @@
-"""Counting in an engine: the cuts, counts and formulas that the same rows give in memory."""
+"""Counting in an engine gives the cuts, counts and formulas of the same rows in memory."""
 
 from __future__ import annotations
 
 import re
 import sqlite3
+from contextlib import nullcontext
 from pathlib import Path
 
 import ibis
@@ -12,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens import EntropyClassifier
@@ -25,6 +26,7 @@ from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.formula.counted_rows import CountedRows
 from logiclens.tables.formats import is_lake
 from logiclens.tables.frames import columns_of
+from tests.examples import examples
 
 
 def frame(n: int = 400, seed: int = 0) -> pd.DataFrame:
@@ -68,7 +70,7 @@ def both(table: pd.DataFrame, cuts: Booleaniser | None = None) -> tuple[Booleani
     return Booleaniser(**cuts.get_params()).fit_tallies(here), found
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.integers(0, 10_000), st.sampled_from(["supervised", "quantile", "uniform"]), st.integers(30, 300))
 def test_cuts_and_counts_are_those_of_memory(seed, how, n):
     here, there = both(frame(n, seed), Booleaniser(how))
@@ -124,7 +126,7 @@ def model(tmp_path_factory):
     return EntropyClassifier(epochs=60, set_aside=0.2).fit(f"{folder}/*.parquet", target="y")
 
 
-def test_a_model_of_a_lake_is_the_model_of_its_rows(lake, model):
+def test_a_lakes_model_equals_the_model_of_its_rows(lake, model):
     table = frame(2_000)
     twin = EntropyClassifier(epochs=60, set_aside=0.2, cuts_on="all").fit(table.drop(columns="y"), table.y)
     assert model.table_.counted() == twin.table_.counted()
@@ -155,7 +157,10 @@ def test_any_source_gives_the_same_rules(lake, model, kind, tmp_path):
         with sqlite3.connect(tmp_path / "rows.db") as database:
             table.drop(columns="since").to_sql("rows", database, index=False)
         source = in_engine(tmp_path / "rows.db")
-    twin = EntropyClassifier(epochs=60, set_aside=0.2).fit(source, target="y")
+    # JSON has no dates: they are texts there, too many and too rare to be of use.
+    texts = pytest.warns(LogicLensWarning, match="categories|constant") if kind == "json" else nullcontext()
+    with texts:
+        twin = EntropyClassifier(epochs=60, set_aside=0.2).fit(source, target="y")
     if kind in ("folder", "ibis"):
         assert twin.table_.counted() == model.table_.counted()
     assert twin.n_rows_ == 2_000
@@ -293,7 +298,7 @@ def test_parquet_files_of_nulls_fit_any_type(lake):
     assert fitted.n_rows_ == 2_000
 
 
-def test_beyond_the_budget_concepts_are_chosen_on_a_sample_and_all_rows_are_counted(monkeypatch):
+def test_beyond_the_budget_a_sample_chooses_and_all_rows_count(monkeypatch):
     monkeypatch.setattr("logiclens.estimator.counting.SAMPLE", 1_000)
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({f"x{j:02}": rng.random(4_000) < 0.5 for j in range(16)})

@@ -1,4 +1,4 @@
-"""What goes wrong for real: disks that are full, runs that are killed, files that are damaged, packages that lack."""
+"""Real failures: full disks, killed runs, damaged files and missing packages."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ def write_lake(folder: Path, kind: str = "parquet", n: int = 90_000, **options: 
     return files
 
 
+SLOW = pytest.mark.slow
 DAMAGES: list[tuple[str, str, dict[str, Any]]] = [
     ("parquet", "page", {"compression": "snappy"}),
     ("parquet", "page", {"compression": "none"}),
@@ -162,7 +163,7 @@ def counted_by_value(table: Any) -> dict[str, list[Any]]:
     return fetched(values.group_by("n").agg(m=values.count())).to_pydict()
 
 
-def test_what_does_not_fit_into_memory_goes_among_temporary_files_and_away(numbers, tmp_path, monkeypatch):
+def test_data_beyond_memory_goes_to_temporary_files_that_vanish(numbers, tmp_path, monkeypatch):
     place, here = tmp_path / "temporary", tmp_path / "here"
     for folder in (place, here):
         folder.mkdir()
@@ -244,7 +245,7 @@ def explained(large: Path, temporary: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_run_that_is_stopped_while_it_counts_leaves_nothing_and_can_be_started_again(
+def test_a_run_stopped_while_counting_leaves_nothing_and_restarts(
     large, undisturbed, tmp_path, monkeypatch, sent, code
 ):
     temporary, here = tmp_path / "temporary", tmp_path / "here"
@@ -268,7 +269,11 @@ def test_a_run_that_is_stopped_while_it_counts_leaves_nothing_and_can_be_started
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize(("kind", "how", "options"), DAMAGES)
+@pytest.mark.parametrize(
+    ("kind", "how", "options"),
+    # One damage of each kind of file; the slow tests see the others.
+    [pytest.param(*one, marks=[SLOW] if place in (1, 3, 5, 7) else []) for place, one in enumerate(DAMAGES)],
+)
 def test_a_file_that_is_damaged_in_the_middle_is_named(tmp_path, kind, how, options):
     files = write_lake(tmp_path / "lake", kind, **options)
     damage(files[1], how)
@@ -318,8 +323,8 @@ raise ModuleNotFoundError("No module named " + repr(__name__), name=__name__)
 
 @pytest.mark.parametrize(("engine", "lacks", "message"), [
     ("duckdb", "duckdb", "counting in DuckDB needs duckdb: pip install 'logiclens[scale]'."),
-    ("duckdb", "ibis", "counting in DuckDB needs ibis: pip install 'logiclens[scale]'."),
-    ("spark", "ibis", "counting in Spark needs ibis: pip install 'logiclens[spark]'."),
+    pytest.param("duckdb", "ibis", "counting in DuckDB needs ibis: pip install 'logiclens[scale]'.", marks=SLOW),
+    pytest.param("spark", "ibis", "counting in Spark needs ibis: pip install 'logiclens[spark]'.", marks=SLOW),
     ("spark", "pyspark", "counting in Spark needs pyspark: pip install 'logiclens[spark]'."),
 ])  # fmt: skip
 def test_a_package_that_lacks_is_named(tmp_path, monkeypatch, engine, lacks, message):

@@ -1,4 +1,4 @@
-"""Bins of columns with very many values: by counting parts of parts, those of all values in order."""
+"""Histograms of columns with very many values: counting by refinement equals sorting all values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.concepts.booleaniser import Booleaniser
@@ -17,6 +17,7 @@ from logiclens.engine import histogram as refining
 from logiclens.engine.count import classes_of
 from logiclens.engine.histogram import tallies
 from logiclens.tables.frames import columns_of
+from tests.examples import examples
 
 RNG = np.random.default_rng(0)
 N = 6_000
@@ -92,7 +93,7 @@ def test_however_many_looks_are_needed(few_parts, monkeypatch, shape):
         check(here, there)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=400), st.integers(1, 40))
 def test_any_numbers_are_told_apart(values, copies):
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Files of a lake: what they hold is told file by file, and is of the kinds that it is of in memory."""
+"""Files of a lake: their columns file by file, with the kinds that they have in memory."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_too_many_files_are_no_subgroups(model, tmp_path, monkeypatch):
         model.statistics(tmp_path, "y", per_file=True)
 
 
-def test_text_columns_are_of_the_kinds_that_they_are_in_memory(tmp_path):
+def test_text_columns_have_the_kinds_they_have_in_memory(tmp_path):
     text = (
         "answer,truth,loud,hour,gaps\nyes,true,TRUE,12:30,True\nno,false,FALSE,13:00,NA\nno,false,FALSE,13:15,False\n"
     )

@@ -1,4 +1,4 @@
-"""Where rows repeat, each is looked at once: with the cuts, counts and formulas of looking at all of them."""
+"""Repeated rows are queried once, with the same cuts, counts and formulas as all rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_tallies_and_counts_are_those_of_all_rows(table):
                     assert np.array_equal(getattr(one.histogram, part), getattr(other.histogram, part))
 
 
-def test_a_model_of_rows_that_repeat_is_the_model_of_all_of_them(table, rows):
+def test_a_model_of_repeated_rows_equals_that_of_all_rows(table, rows):
     model = EntropyClassifier(epochs=60, set_aside=0.2).fit(table, target="y")
     twin = EntropyClassifier(epochs=60, set_aside=0.2, cuts_on="all").fit(rows.drop(columns="y"), rows.y)
     assert model.table_.counted() == twin.table_.counted()
@@ -72,7 +72,7 @@ def test_nothing_is_left_in_the_engine(table):
     assert table.get_backend().list_tables() == before
 
 
-def test_where_no_table_may_be_made_all_rows_are_looked_at(table, monkeypatch):
+def test_without_permission_for_a_table_all_rows_are_queried(table, monkeypatch):
     def refuse(self):
         raise PermissionError("you may not")
 

@@ -1,4 +1,4 @@
-"""Spark counts what DuckDB counts, and a worker that is killed in the middle of it changes nothing."""
+"""Spark counts what DuckDB counts, even if a worker is killed meanwhile."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_spark_keeps_rows_that_repeat_while_they_are_looked_at(tmp_path, local):
 
 
 @pytest.mark.parametrize(("kind", "how", "options"), DAMAGES)
-def test_a_file_that_is_damaged_in_the_middle_is_named_by_spark_too(tmp_path, local, kind, how, options):
+def test_spark_too_names_a_file_damaged_in_the_middle(tmp_path, local, kind, how, options):
     files = write_lake(tmp_path / "lake", kind, **options)
     damage(files[1], how)
     with pytest.raises(LogicLensError) as told:

@@ -1,4 +1,4 @@
-"""Spark as users run it: a standalone cluster whose worker is killed, a server of Spark Connect, spark-submit."""
+"""Spark as users run it: a standalone cluster with a killed worker, Spark Connect, and spark-submit."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def standalone(tmp_path: Path) -> Iterator[tuple[Any, list[subprocess.Popen[byte
             spark.stop()
 
 
-def test_a_standalone_worker_that_is_killed_while_it_counts_changes_nothing(tmp_path, standalone):
+def test_killing_a_standalone_worker_while_counting_changes_nothing(tmp_path, standalone):
     spark, workers = standalone
     rng = np.random.default_rng(0)
     (tmp_path / "lake").mkdir()

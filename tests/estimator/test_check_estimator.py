@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of both estimators, and the ways in which its users put them together."""
+"""scikit-learn's own checks of both estimators, and their use with its other tools."""
 
 from __future__ import annotations
 
@@ -22,9 +22,16 @@ from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
 
 
-@parametrize_with_checks([EntropyClassifier(epochs=50), Booleaniser(), Booleaniser("quantile")])
+@parametrize_with_checks([EntropyClassifier(epochs=100, committee=1), Booleaniser(), Booleaniser("quantile")])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([EntropyClassifier(epochs=50)])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks_of_a_committee(estimator, check):
     check(estimator)
 
 
@@ -49,6 +56,8 @@ def patients(n_rows: int = 240, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray
 
 def test_settings_are_searched():
     frame, label = patients()
+    # Without gaps: in some folds no row would have one, and the classifier would warn.
+    frame["crp"] = frame["crp"].fillna(0.0)
     grid = {"booleanise": ["supervised", "quantile", Booleaniser(n_cuts=1)], "temperature": [0.6, 1.0]}
     search = GridSearchCV(EntropyClassifier(epochs=60, committee=3), grid, cv=2).fit(frame, label)
     assert len(search.cv_results_["params"]) == 6
@@ -73,7 +82,7 @@ def test_cross_validation_scores_unseen_rows():
     assert result["test_roc_auc"].mean() > 0.95
 
 
-def test_a_pipeline_may_stand_before_it_and_raw_columns_keep_their_names():
+def test_a_pipeline_before_it_keeps_the_names_of_columns():
     frame, label = patients()
     fill = ColumnTransformer(
         [("fill", SimpleImputer(), ["crp"])], remainder="passthrough", verbose_feature_names_out=False
@@ -181,7 +190,7 @@ def test_columns_are_strict_as_those_of_scikit_learn():
 
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("booleanise", ["supervised", "quantile", "soft", None])
-def test_a_row_that_weighs_two_is_a_row_that_is_there_twice(booleanise, exact):
+def test_a_weight_of_two_equals_a_repeated_row(booleanise, exact):
     frame, label = patients(120)
     rng = np.random.default_rng(1)
     if booleanise is None:

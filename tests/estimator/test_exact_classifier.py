@@ -1,4 +1,4 @@
-"""The exact classifier: it predicts by its rules, and head, rules and explanation say the same."""
+"""The exact classifier predicts by its rules: head, rules and explanation agree."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_formula_and_network_agree_on_unseen_rows_too(model):
     assert "≈" not in str(explanation)
 
 
-def test_the_relevant_concepts_of_an_exact_head_are_those_it_keeps_whatever_their_relevance(model):
+def test_an_exact_heads_relevant_concepts_are_those_it_keeps(model):
     with torch.no_grad():
         # One concept far weaker than the others, still kept.
         weak = copy.deepcopy(model)
@@ -178,7 +178,7 @@ def test_rules_and_head_read_scores_in_a_boolean_column_alike():
     np.testing.assert_array_equal(model.explain(scores).fires(scores), model.read(scores).yes)
 
 
-def test_a_raw_column_with_the_name_of_a_concept_is_not_taken_for_it():
+def test_a_raw_column_named_like_a_concept_stays_raw():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": np.tile([50.0, 70.0], 100), "age >= 60": rng.integers(0, 2, 200).astype(float)})
     labels = np.where(frame["age"] >= 60, "old", "young")
@@ -188,7 +188,7 @@ def test_a_raw_column_with_the_name_of_a_concept_is_not_taken_for_it():
     np.testing.assert_array_equal(model.rules_.predict(frame), labels)
 
 
-def test_the_gap_of_an_exact_model_starts_from_the_soft_network_on_soft_rows():
+def test_an_exact_models_gap_starts_from_the_soft_network():
     rng = np.random.default_rng(0)
     soft = rng.random((200, 3))
     labels = (soft[:, 0] + soft[:, 1] >= 1).astype(int)
@@ -263,11 +263,14 @@ def test_an_exact_model_that_is_not_fitted_says_so():
         EntropyClassifier(None, exact="no").fit([[0, 1], [1, 0]] * 4, [0, 1] * 4)
 
 
-def test_a_model_of_raw_columns_takes_a_matrix_of_them_in_their_order(model, patients):
+def test_a_model_of_raw_columns_accepts_a_matrix_in_order(model, patients):
     frame, _ = patients
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         np.testing.assert_array_equal(model.predict(frame.to_numpy()), model.predict(frame))
-    with pytest.raises(ValueError, match="X has 7 features, but EntropyClassifier is expecting 3 features"):
+    with (
+        pytest.warns(UserWarning, match="X does not have valid feature names"),
+        pytest.raises(ValueError, match="X has 7 features, but EntropyClassifier is expecting 3 features"),
+    ):
         model.predict(np.zeros((2, len(model.concept_names_))))
     with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
         model.predict(frame[["crp", "age", "sex"]])

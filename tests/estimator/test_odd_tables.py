@@ -1,4 +1,4 @@
-"""Tables at the edge: labels that never vary, folds without a cut, weights of any scale, copies with other teachers."""
+"""Unusual tables: constant labels, folds without a cut, weights of any scale, copies with different teachers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from logiclens import EntropyClassifier
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimator.inputs import RecordedAnswers
 
 
@@ -22,7 +22,8 @@ def test_labels_that_all_rows_have_or_none(exact):
     both = (frame["a"] & frame["b"]).to_numpy()
     often = (np.random.default_rng(1).random(len(frame)) < 0.8).astype(int)
     labels = np.column_stack([both, np.ones_like(both), np.zeros_like(both), often])
-    model = EntropyClassifier(epochs=20, exact=exact).fit(frame, labels)
+    with pytest.warns(LogicLensWarning, match="'2' is without training rows"):
+        model = EntropyClassifier(epochs=20, exact=exact).fit(frame, labels)
     said = model.rules_.predict(frame)
     np.testing.assert_array_equal(said[:, :3], labels[:, :3])
     # A label that most rows have is not answered worse than by always saying yes.
@@ -32,7 +33,8 @@ def test_labels_that_all_rows_have_or_none(exact):
 def test_a_fold_in_which_no_column_varies_has_no_rule():
     frame = pd.DataFrame({"flag": [1] + [0] * 99})
     labels = np.array([1] * 20 + [0] * 80)
-    model = EntropyClassifier(epochs=5).fit(frame, labels)
+    with pytest.warns(LogicLensWarning, match="'flag is 1' is constant on the training rows"):
+        model = EntropyClassifier(epochs=5).fit(frame, labels)
     assert model.predict(frame).shape == (100,)
 
 

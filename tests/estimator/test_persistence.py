@@ -1,4 +1,4 @@
-"""The model folder: what is saved is what is loaded, and what was changed, cut short or mixed up is refused."""
+"""The model folder: loading returns what was saved, and refuses changed, cut or mixed files."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_saving_replaces_a_model_and_nothing_else(exact, folder, tmp_path):
         exact.save(tmp_path / "file")
 
 
-def test_a_save_that_fails_leaves_the_old_model_and_no_remains(exact, folder, tmp_path, monkeypatch):
+def test_a_failed_save_keeps_the_old_model_and_no_remains(exact, folder, tmp_path, monkeypatch):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
 
     def fail(*_: object, **__: object) -> None:
@@ -235,7 +235,7 @@ def test_folders_of_schema_1_still_predict_and_verify():
 # What is refused --------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_that_is_not_there_or_not_a_model_is_named(tmp_path):
+def test_a_missing_folder_or_one_without_model_is_named(tmp_path):
     with pytest.raises(LogicLensError, match="there is no folder"):
         EntropyClassifier.load(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
@@ -306,7 +306,7 @@ def test_a_certificate_that_was_changed_is_refused(folder, change):
         EntropyClassifier.load(folder)
 
 
-def test_a_place_that_cannot_be_written_is_named_before_the_work(exact, tmp_path):
+def test_an_unwritable_place_is_named_before_the_work(exact, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(LogicLensError, match=r"cannot be made: .*file is not a folder that can be written to"):
         check_model_target(tmp_path / "file" / "model")
@@ -381,7 +381,7 @@ def test_any_change_fails_by_its_hash(folder, tamper):
 
 
 @pytest.mark.parametrize("tamper", [tamper_literal, tamper_rule, tamper_name])
-def test_a_changed_literal_or_name_fails_also_where_the_hashes_were_recomputed(folder, tamper):
+def test_changed_literals_or_names_fail_despite_recomputed_hashes(folder, tamper):
     tamper(folder)
     reseal(folder)
     with pytest.raises((Refuted, Unusable)) as failed:
@@ -414,7 +414,7 @@ def tamper_multilabel(model: dict) -> None:
         (tamper_multilabel, "differ in whether a row may have several labels"),
     ],
 )
-def test_a_model_that_contradicts_itself_fails_also_where_the_hashes_were_recomputed(folder, tamper, said):
+def test_a_contradictory_model_fails_despite_recomputed_hashes(folder, tamper, said):
     model = read(folder)
     tamper(model)
     write(folder, "model.json", model)
@@ -423,7 +423,7 @@ def test_a_model_that_contradicts_itself_fails_also_where_the_hashes_were_recomp
         verify(folder)
 
 
-def test_a_group_that_its_cuts_contradict_fails_also_where_the_hashes_were_recomputed(folder):
+def test_a_group_contradicted_by_its_cuts_fails_despite_recomputed_hashes(folder):
     model = read(folder)
     # Of a high age both cuts are true.
     model["exclusive"] = [[name for name in model["concepts"] if name.startswith("age")]]
@@ -443,7 +443,7 @@ def test_a_refit_without_its_accuracies_is_refused(folder, refit):
         verify(folder)
 
 
-def test_a_weight_that_flips_a_row_fails_also_where_the_hashes_were_recomputed(folder):
+def test_a_weight_that_flips_a_row_fails_despite_recomputed_hashes(folder):
     weights = load_file(folder / "weights.safetensors")
     weights["tail.1.bias"] -= 1_000
     save_file(weights, folder / "weights.safetensors")

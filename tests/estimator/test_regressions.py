@@ -1,4 +1,4 @@
-"""What went wrong once: rows that repeat or lack a target, rules that were saved, groups through a concept left out."""
+"""Regressions: repeated rows, rows without a target, saved rules, groups through a left-out concept."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_a_subgroup_called_missing_does_not_swallow_the_gaps():
     }  # fmt: skip
 
 
-def test_a_condition_with_a_switch_for_gaps_is_not_told_with_them():
+def test_a_condition_with_a_gap_flag_is_told_without_it():
     rows = pd.DataFrame({"a": np.where(RNG.random(400) < 0.2, np.nan, RNG.normal(50, 20, 400))})
     labels = np.where(rows["a"].isna() | (rows["a"] >= 60), "p", "q")
     with warnings.catch_warnings():
@@ -207,7 +207,7 @@ def test_subgroups_by_a_column_that_the_model_does_not_know(repeated):
         repeated.statistics(by=sex[:10])
 
 
-def test_large_tables_are_learned_in_mini_batches_and_a_weight_is_still_a_copy(monkeypatch):
+def test_large_tables_train_in_mini_batches_and_weights_are_copies(monkeypatch):
     frame, label = pd.DataFrame(RNG.normal(size=(300, 8)).round(3)).add_prefix("v"), RNG.integers(0, 2, 300)
     # Nothing is to be learned: a search at one price by labels alone is enough.
     settings = {"booleanise": "quantile", "epochs": 6, "committee": 3, "score_against": "labels", "price": 0.04}

@@ -1,4 +1,4 @@
-"""Statistics of a fitted classifier: on rows that neither trained it nor chose a rule, judged by pandas."""
+"""Statistics of a fitted classifier on rows that neither trained it nor chose a rule, checked with pandas."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def model(request) -> EntropyClassifier:
     return EntropyClassifier(exact=request.param, epochs=30, set_aside=0.25).fit(FRAME, LABELS)
 
 
-def test_a_share_of_every_class_is_set_aside_and_neither_trains_nor_chooses(model):
+def test_a_stratified_share_is_held_out_from_training_and_choice(model):
     aside = model.set_aside_
     counts = pd.Series(LABELS[aside.places]).value_counts()
     for label, count in pd.Series(LABELS).value_counts().items():
@@ -137,7 +137,7 @@ def test_relevance_is_a_frame_of_classes_and_concepts(model):
     assert np.allclose(relevance.to_numpy(), own / own.max(axis=1, keepdims=True))
 
 
-def test_rules_are_there_for_every_model_and_predict_from_the_raw_table(model):
+def test_every_model_has_rules_that_predict_from_the_raw_table(model):
     rules = model.rules_
     if model.exact:
         assert (rules.predict(FRAME) == model.predict(FRAME)).all()

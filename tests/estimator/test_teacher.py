@@ -1,4 +1,4 @@
-"""Any teacher: the rules explain another model, faithfully, and what it answers is checked."""
+"""Teachers: the rules explain another model faithfully, and its answers are validated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_rules_state_the_teacher_and_not_the_labels(table):
     assert "the rules explain Rule: they decide as it does on 100.0% of the rows set aside." in model.explain().notes
 
 
-def test_a_soft_model_answers_as_its_network_and_its_rules_as_the_teacher(table):
+def test_a_soft_model_follows_its_network_and_rules_the_teacher(table):
     frame, labels = table
     model = EntropyClassifier(teacher=Rule(), epochs=60).fit(frame, labels)
     assert model.score(frame, labels) > 0.95

@@ -1,3 +1,5 @@
+"""Explanations of a class: reading a network, the formula, its reasons, notes and warnings."""
+
 from __future__ import annotations
 
 import jaxtyping
@@ -5,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 from torch import nn
@@ -17,6 +19,7 @@ from logiclens.formula import DNF, TruthTable, parse
 from logiclens.formula.dnf import Complement, written
 from logiclens.nn import EntropyLogicLayer, EntropyNet, LinearIndependent
 from logiclens.train import TrainConfig, fit
+from tests.examples import examples
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net, yes_no
 
 
@@ -103,7 +106,7 @@ def test_contradictions_are_listed_and_the_right_split_is_suggested():
     assert "split 'a' at" in str(best)
 
 
-def test_a_concept_that_is_not_relevant_but_decides_is_suggested_as_it_is():
+def test_an_irrelevant_concept_that_decides_is_suggested_as_is():
     network = Rigged(4, [[0], [0]], boolean(lambda a, b, c, d: a ^ b))
     best = explain_class(network, ConceptTable(GRID, NAMES), target=1).suggest_splits()[0]
     assert (best.concept, best.cut) == ("b", None)
@@ -115,7 +118,7 @@ def test_no_contradictions_no_suggestions():
     assert explain_class(xor_net(), ConceptTable(GRID, NAMES), target=1).suggest_splits() == ()
 
 
-def test_class_never_predicted_is_false_with_a_reason_and_a_warning():
+def test_a_class_never_predicted_is_false_with_reason_and_warning():
     network = Rigged(4, [[0], [0]], boolean(lambda a, b, c, d: a & ~a))
     table = ConceptTable(GRID, NAMES, class_names=["common", "rare"])
     with pytest.warns(LogicLensWarning, match="never predicts 'rare' on these 16 rows"):
@@ -127,7 +130,7 @@ def test_class_never_predicted_is_false_with_a_reason_and_a_warning():
         assert explain_class(network, table, target="common").formula == DNF.true
 
 
-def test_a_head_that_says_nothing_is_the_complement_of_the_one_that_decides():
+def test_a_silent_head_is_the_complement_of_the_deciding_one():
     # Head 0 gives a constant; head 1 alone decides between the classes.
     def logits(x):
         yes = (x[:, 0] >= 0.5) ^ (x[:, 1] >= 0.5)
@@ -154,7 +157,7 @@ def half_each(x):
     return torch.stack([1 - x[:, 0], x[:, 1] - 0.5], dim=-1)
 
 
-def test_an_answer_is_explained_by_the_concepts_of_all_heads_that_make_it():
+def test_an_answer_is_explained_by_the_concepts_of_its_heads():
     network = Rigged(4, [[0], [1]], half_each)
     explanation = explain_all(network, ConceptTable(GRID, NAMES))
     assert explanation[1].formula == parse("a & b")
@@ -167,13 +170,13 @@ def test_an_answer_is_explained_by_the_concepts_of_all_heads_that_make_it():
     assert len(paper.contradictions) == 1
 
 
-def test_a_head_that_answers_for_itself_is_explained_by_its_own_concepts():
+def test_an_independent_head_is_explained_by_its_own_concepts():
     table = ConceptTable(np.repeat(GRID, 10, axis=0), NAMES)
     explained = explain_class(Rigged(4, [[0], [1]], half_each), table, target=1, answer="threshold")
     assert explained.formula == parse("b")
 
 
-def test_a_class_without_a_majority_row_still_gets_a_short_cube_that_says_something():
+def test_a_class_without_majority_rows_gets_a_short_cube():
     # On a-rows the network says yes in 2 of 5, elsewhere never: no Boolean row has a majority of yes.
     values = np.array([[0.9], [0.9], [0.6], [0.6], [0.6], [0.1], [0.1], [0.2], [0.2], [0.3]] * 20)
     network = Rigged(1, [[0], [0]], yes_no(lambda x: x[:, 0] >= 0.8))
@@ -184,7 +187,7 @@ def test_a_class_without_a_majority_row_still_gets_a_short_cube_that_says_someth
     assert not explanation[1].proved_minimal
 
 
-def test_rows_of_no_gain_are_not_kept_by_the_paper_method_and_the_trace_goes_by_support():
+def test_the_paper_method_drops_useless_rows_and_traces_by_support():
     # The validation rows have no row with b, so OR-ing it in changes nothing.
     network = Rigged(2, [[0, 1], [0, 1]], yes_no(lambda x: x.sum(dim=1) >= 0.5))
     rows = ConceptTable([[1, 0], [0, 1], [0, 1], [1, 0], [1, 0], [0, 0]], ["a", "b"])
@@ -195,7 +198,7 @@ def test_rows_of_no_gain_are_not_kept_by_the_paper_method_and_the_trace_goes_by_
     assert explained.formula == parse("a & ~b")
 
 
-def test_soft_tables_fire_where_their_concepts_are_at_least_one_half():
+def test_soft_tables_fire_where_their_concepts_reach_one_half():
     explanation = explain_all(xor_net(), ConceptTable(GRID, NAMES))
     soft = pd.DataFrame([[0.7, 0.2, 0.1, 0.9], [0.5, 0.5, 0.0, 0.0]], columns=list(NAMES))
     assert explanation.fires(soft)[:, 1].tolist() == [True, False]
@@ -209,7 +212,7 @@ def test_traces_contradictions_and_explanations_read_as_text():
     assert str(kept).startswith("+ ")
 
 
-def test_rows_that_break_an_exclusive_group_are_warned_of_and_never_printed_as_exclusive():
+def test_rows_breaking_an_exclusive_group_are_warned_of():
     network = Rigged(4, [[0, 1], [0, 1]], boolean(lambda a, b, c, d: a | b))
     with pytest.warns(LogicLensWarning, match="4 rows break the exclusive group 'a', 'b'"):
         explained = explain_class(network, ConceptTable(GRID, NAMES, exclusive=[["a", "b"]]), target=1)
@@ -242,7 +245,7 @@ def test_rows_that_something_changes_before_the_entropy_layer_are_refused():
         explain_all(network, GRID)
 
 
-def test_of_several_entropy_layers_the_one_that_the_concepts_enter_is_read():
+def test_among_entropy_layers_the_one_with_concepts_is_read():
     class Two(nn.Module):
         def __init__(self):
             super().__init__()
@@ -257,6 +260,8 @@ def test_of_several_entropy_layers_the_one_that_the_concepts_enter_is_read():
     assert reading.relevance == pytest.approx(network.first.relevance().detach().numpy())
 
 
+# The network is not trained: it may answer every row alike.
+@pytest.mark.filterwarnings("ignore:the network (never|always) predicts")
 def test_a_compiled_network_is_explained(monkeypatch):
     # The compiler cannot look into run-time shape checks, where a test run has them on.
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
@@ -319,7 +324,7 @@ def test_paper_method_is_the_papers_loop(answers, support, labels):
     price=st.none() | st.sampled_from([0.0, 0.005, 0.05, 0.7]),
     copies=st.sampled_from([1, 8]),
 )
-@settings(max_examples=40)
+@examples(40)
 def test_limits_are_kept_and_the_score_is_scikit_learns(answers, max_cubes, max_literals, price, copies):
     rows, yes = np.tile(GRID, (copies, 1)), np.tile(answers, copies)
     if yes.all() or not yes.any():
@@ -352,7 +357,7 @@ def test_rows_that_came_in_another_order_give_the_same_formula():
     assert explain_all(network, ConceptTable(counted, names, weight=copies)).formulas == first
 
 
-def test_the_length_is_chosen_by_cross_validation_and_the_path_has_its_scores():
+def test_cross_validation_chooses_the_length_and_scores_the_path():
     """Answers that are noise beyond one concept: more cubes than that do not hold on other rows."""
     rng = np.random.default_rng(5)
     rows = np.unique((rng.random((400, 9)) < 0.5).astype(int), axis=0)
@@ -375,7 +380,7 @@ def test_validation_rows_choose_too():
     assert explain_all(network, rows, further)[1].formula.equivalent(parse("x0"))
 
 
-def test_too_few_rows_of_a_class_for_cross_validation_are_said_so():
+def test_too_few_rows_for_cross_validation_are_reported():
     rows = np.concatenate([np.repeat(GRID[:8], 5, axis=0), GRID[15:]])
     network = Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a & b & c & d))
     explanation = explain_all(network, ConceptTable(rows, NAMES))
@@ -384,7 +389,7 @@ def test_too_few_rows_of_a_class_for_cross_validation_are_said_so():
         explain_class(network, ConceptTable(rows, NAMES), target=1)
 
 
-def test_a_few_rows_get_the_shortest_formula_with_the_same_answers_and_a_note():
+def test_a_few_rows_get_the_shortest_equivalent_formula_and_note():
     # A row that nobody has is a don't-care: without the rows of c, a alone tells the answers.
     rows = ConceptTable(GRID[[0, 1, 4, 5, 8, 9, 12, 13]], NAMES)
     explanation = explain_all(Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a & ~c)), rows)
@@ -402,7 +407,7 @@ def _memory(rows, yes):
     return yes_no(lambda x: torch.tensor([codes[tuple(r)] for r in x.int().tolist()]))
 
 
-def test_parity_of_exclusive_digits_has_five_literals_and_reads_as_xor():
+def test_parity_of_exclusive_digits_has_five_literals_as_xor():
     digits = np.repeat(np.eye(10), 20, axis=0)
     names = [f"d{i}" for i in range(10)]
     network = Rigged(10, [range(10)], lambda x: x[:, 1::2].sum(dim=1, keepdim=True) - 0.5)
@@ -418,7 +423,7 @@ def test_parity_of_exclusive_digits_has_five_literals_and_reads_as_xor():
     assert not full.formula.evaluate(np.ones((1, 10), dtype=bool), names)[0]
 
 
-def test_proved_minimal_is_not_claimed_for_a_formula_that_differs_from_the_table():
+def test_a_formula_that_differs_from_the_table_is_not_proved():
     network = Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a | (b & c & d)))
     table = ConceptTable(np.repeat(GRID, 5, axis=0), NAMES)
     explained = explain_class(network, table, target=1, limits=FormulaLimits(price=0.2))
@@ -427,7 +432,7 @@ def test_proved_minimal_is_not_claimed_for_a_formula_that_differs_from_the_table
     assert not explained.equals_network
 
 
-def test_several_labels_are_read_by_threshold_and_one_head_by_its_sign():
+def test_several_labels_are_read_by_threshold_or_sign():
     def logits(x):
         return torch.stack([x[:, 0] - 0.5, x[:, 1] - 0.5], dim=-1)
 
@@ -445,7 +450,7 @@ def test_threshold_keeps_a_probability_of_exactly_one_half():
     assert reading.yes.ravel().tolist() == [False, True]
 
 
-def test_explanation_is_found_by_name_and_position_and_fires_on_rows():
+def test_an_explanation_is_found_by_name_and_position():
     explanation = explain_all(xor_net(), ConceptTable(GRID, NAMES, class_names=["same", "other"]))
     assert explanation["other"] is explanation[1]
     assert len(explanation) == 2
@@ -503,12 +508,12 @@ def test_bad_calls_say_what_is_wrong(call, message):
         call()
 
 
-def test_a_model_without_entropy_layer_has_an_error_of_its_own():
+def test_a_model_without_entropy_layer_has_its_own_error():
     with pytest.raises(NoEntropyLayer, match="EntropyNet"):
         explain_all(nn.Linear(4, 2), GRID)
 
 
-def test_truth_table_of_a_reading_is_counted_on_relevant_concepts_only():
+def test_a_readings_truth_table_counts_relevant_concepts_only():
     reading = read(Rigged(4, [[0], [1, 2]], boolean(lambda a, b, c, d: b & c)), ConceptTable(GRID, NAMES))
     table = reading.truth_table(1)
     assert isinstance(table, TruthTable)
@@ -524,7 +529,7 @@ def test_networks_on_cuda_are_explained_alike():
     assert explain_all(network.cuda(), ConceptTable(torch.tensor(GRID).cuda(), NAMES)).formulas == expected
 
 
-def test_many_heads_are_explained_side_by_side_as_one_after_another(monkeypatch):
+def test_heads_explained_together_equal_those_explained_in_turn(monkeypatch):
     """Twelve classes on two threads and on one: the same formulas, in the same order."""
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2, (600, 6))

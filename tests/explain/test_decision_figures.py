@@ -1,4 +1,4 @@
-"""Rules that predict: the confidence of each cube, and the class of rows on which nothing fires."""
+"""Rules that predict: the confidence of each cube, and the class of rows without a rule."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError, UnknownConcept
+from logiclens.errors import LogicLensError, LogicLensWarning, UnknownConcept
 from logiclens.explain import explain_all
 from logiclens.explain.decision import rule_set
 from logiclens.explain.result import pareto
@@ -34,7 +34,7 @@ def test_wilson_is_scipys_interval(counts):
     assert (low, high) == pytest.approx((judged.low, judged.high), abs=1e-12)
 
 
-def test_the_confidence_of_a_cube_is_the_lower_end_of_its_precision_on_weighed_rows():
+def test_a_cubes_confidence_is_the_lower_end_of_its_precision():
     weight = np.arange(1.0, 17.0)
     truth = np.column_stack([GRID[:, 0] & GRID[:, 1], 1 - (GRID[:, 0] & GRID[:, 1])]).astype(float)
     rules = rule_set([parse("a | b"), parse("~a")], ["x", "y"], ROWS, truth, weight)
@@ -69,7 +69,7 @@ def test_only_what_the_formulas_use_travels_with_the_rules():
 # Through an explanation ------------------------------------------------------------------------------------------
 
 
-def test_an_explanation_predicts_what_its_network_does_where_formulas_are_exact():
+def test_exact_formulas_predict_what_their_network_does():
     explanation = explain_all(xor_net(), ConceptTable(GRID, NAMES, class_names=["same", "other"]))
     np.testing.assert_array_equal(
         explanation.rules.predict(GRID, NAMES), np.where(GRID[:, 0] ^ GRID[:, 1], "other", "same")
@@ -90,7 +90,8 @@ def test_a_single_head_names_the_class_it_refuses():
 
 def test_rows_that_fire_several_formulas_or_none_are_counted():
     network = Rigged(4, [[0], [1]], boolean(lambda a, b, c, d: a & b))
-    explanation = explain_all(network, ConceptTable(GRID, NAMES), answer="threshold")
+    with pytest.warns(LogicLensWarning, match="always predicts"):
+        explanation = explain_all(network, ConceptTable(GRID, NAMES), answer="threshold")
     fired = explanation.fires(GRID, NAMES).sum(axis=1)
     firing = explanation.firing()
     assert [firing.none, firing.one, firing.several] == [(fired == 0).sum(), (fired == 1).sum(), (fired > 1).sum()]
@@ -124,7 +125,7 @@ def test_the_curve_leaves_out_what_a_shorter_formula_beats():
         assert point.f1 == pytest.approx(macro_f1(truth, fires))
 
 
-def test_the_curve_of_a_soft_network_goes_from_one_literal_to_the_whole_formula():
+def test_the_curve_goes_from_one_literal_to_the_formula():
     network = Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a | (b & c & d)))
     rows = np.repeat(GRID, 10, axis=0)
     labels = parse("a | (b & c & d)").evaluate(rows, NAMES).astype(int)

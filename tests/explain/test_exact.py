@@ -1,4 +1,4 @@
-"""Compiled heads: they are their formulas on every Boolean row, without rounding and with relevance exactly 1."""
+"""Compiled heads equal their formulas on every Boolean row, without rounding and with relevance exactly 1."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.concepts.concept_table import ConceptTable
@@ -20,6 +20,7 @@ from logiclens.formula import DNF, parse
 from logiclens.formula.dnf import Complement, Cube, Literal
 from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.nn import EntropyNet
+from tests.examples import examples
 from tests.oracles.rounding import PlainHead, worst_logit
 
 
@@ -66,7 +67,7 @@ def assert_relevance(network: EntropyNet, head: int, formula: DNF | Complement, 
     assert network.entropy.keep[head].tolist() == [bool(value) for value in expected]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 16), st.integers(1, 12), st.sampled_from([0.05, 0.6, 1.0, 20.0]))
 def test_heads_are_their_formulas_on_every_row(seed, m, n_cubes, temperature):
     rng = np.random.default_rng(seed)
@@ -82,7 +83,7 @@ def test_heads_are_their_formulas_on_every_row(seed, m, n_cubes, temperature):
 
 
 @pytest.mark.parametrize(("m", "n_cubes", "longest"), [(60, 40, 8), (60, 40, 60), (100, 40, 100), (100, 200, 5)])
-def test_wide_heads_are_their_formulas_on_random_rows_and_near_every_cube(m, n_cubes, longest):
+def test_wide_heads_equal_their_formulas_on_random_and_near_rows(m, n_cubes, longest):
     rng = np.random.default_rng(m + n_cubes)
     names = [f"c{j}" for j in range(m)]
     formula = random_formula(rng, names, n_cubes, longest)
@@ -103,7 +104,7 @@ def near(cube: Cube, names: list[str], rng: np.random.Generator) -> np.ndarray:
     return rows
 
 
-def test_one_concept_in_all_cubes_and_the_others_in_one_each():
+def test_one_concept_shared_by_all_cubes_is_compiled_exactly():
     """The most uneven weights: 1/40 beside 1."""
     names = ["often", *(f"c{j}" for j in range(80))]
     formula = DNF(Cube([Literal("often"), Literal(f"c{2 * k}"), Literal(f"c{2 * k + 1}", False)]) for k in range(40))
@@ -132,7 +133,7 @@ def test_an_empty_cube_beside_others_is_always_true():
     assert_relevance(network, 0, formula, ["a", "b"])
 
 
-def test_weights_of_a_concept_are_even_and_sum_to_1_exactly():
+def test_weights_of_a_concept_are_even_and_sum_to_one():
     formula = parse("(a & b) | (a & c) | (a & ~d) | b & ~c")
     weight = compile_formulas([formula], list("abcd")).entropy.weight[0].detach().double().numpy()
     assert np.abs(weight).sum(axis=0).tolist() == [1.0] * 4
@@ -191,7 +192,7 @@ def test_roundings_that_all_go_wrong_stay_within_the_bound(m, n_cubes, longest):
     np.testing.assert_array_equal(logits(network, rows) >= 0, np.column_stack([fires, ~fires]))
 
 
-def test_the_bound_of_a_compiled_head_does_not_grow_with_the_number_of_cubes():
+def test_a_compiled_heads_bound_does_not_grow_with_its_cubes():
     names = [f"c{j}" for j in range(20)]
     rng = np.random.default_rng(0)
     few, many = (
@@ -221,7 +222,7 @@ def table_of(names, class_names=("no", "yes"), n_rows: int = 400, seed: int = 0,
     return ConceptTable(rows, names, rng.integers(0, len(class_names), n_rows), list(class_names), **groups)
 
 
-def test_the_certificate_says_that_heads_were_compiled_and_how_far_the_rules_agree_with_the_committee():
+def test_the_certificate_states_compiled_heads_and_agreement_with_the_committee():
     formula = parse("(a & ~b) | c")
     made = compiled_network([Complement(formula), formula], table_of("abcd"), agreement=0.875)
     no, yes = made.heads
@@ -254,7 +255,7 @@ def test_the_certificate_can_be_written_and_read():
     assert Certificate.from_dict(json.loads(json.dumps(content))) == made.certificate
 
 
-def test_an_entry_of_schema_1_is_read_as_a_trained_head():
+def test_an_entry_of_schema_1_is_a_trained_head():
     entry = {
         "class": "x", "head": 0, "concepts": ["a"], "formula": [{"a": True}], "domain": {"rows": "all"},
         "rows_checked": 2, "smallest_logit": 1.0, "rounding_bound": 1e-6, "refit_to_formula": None,
@@ -266,7 +267,7 @@ def test_an_entry_of_schema_1_is_read_as_a_trained_head():
     assert head.complement_of is None
 
 
-def test_a_head_of_many_concepts_is_certified_without_going_through_rows():
+def test_a_head_of_many_concepts_is_certified_without_rows():
     names = [f"c{j}" for j in range(60)]
     formula = random_formula(np.random.default_rng(0), names, 40, 8)
     start = time.process_time()
@@ -285,7 +286,7 @@ def test_a_head_of_many_concepts_is_certified_without_going_through_rows():
         assert explained.table.names == tuple(name for name in names if name in formula.concepts)
 
 
-def test_shortness_is_proved_up_to_12_concepts_and_of_the_rows_that_groups_allow():
+def test_shortness_is_proved_up_to_12_concepts_within_groups():
     def proved(text: str, table: ConceptTable) -> bool:
         formula = parse(text)
         made = compiled_network([Complement(formula), formula], table, agreement=1.0)

@@ -1,4 +1,4 @@
-"""Where network and formula disagree: every row is counted once, at the last step that changed its answer."""
+"""Where network and formula disagree: each row counts once, at the last step that changed its answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.concepts.concept_table import ConceptTable
@@ -15,6 +15,7 @@ from logiclens.explain import explain_all
 from logiclens.explain.gap import STEPS
 from logiclens.explain.own_teacher import FormulaLimits
 from logiclens.nn import EntropyNet
+from tests.examples import examples
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net
 
 pytestmark = pytest.mark.filterwarnings("ignore::logiclens.errors.LogicLensWarning")
@@ -64,7 +65,7 @@ def naive(explanation, network: EntropyNet, rows: np.ndarray, head: int, answer:
     answer=st.sampled_from(["argmax", "threshold"]),
     temperature=st.sampled_from([0.1, 1.0]),
 )
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_gap_is_what_following_each_row_by_hand_gives(seed, answer, temperature):
     rng = np.random.default_rng(seed)
     network = EntropyNet(4, 2, (5,), temperature=temperature, generator=torch.Generator().manual_seed(seed))

@@ -10,6 +10,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from logiclens import EntropyClassifier
+from logiclens.errors import LogicLensWarning
 from logiclens.explain import choice as choice_module
 from logiclens.explain.choice import Choice, _is_better, _most_frequent, recurring
 from logiclens.explain.length import ERRORS, Judge, SearchConfig, Trial, eligible
@@ -89,7 +90,7 @@ def test_an_unstable_best_must_be_better_by_more(labels):
             assert (short in eligible([best, short], judge)) is within
 
 
-def test_of_equally_good_trials_for_a_fold_the_usual_answers_count(labels):
+def test_ties_between_trials_for_a_fold_use_the_usual_answers(labels):
     """Two of three trials that are perfect elsewhere are perfect in the last fold too."""
     judge = judge_of(labels)
     here = judge.fold == 4
@@ -98,7 +99,7 @@ def test_of_equally_good_trials_for_a_fold_the_usual_answers_count(labels):
     assert judge.honest_best(trials).score == 1.0
 
 
-def test_a_trial_without_an_error_on_unseen_rows_is_the_honest_best(labels):
+def test_a_trial_without_errors_on_unseen_rows_is_best(labels):
     """Others are as good on all folds but one, and most of them are wrong there."""
     judge = judge_of(labels)
     wrong = [labels ^ ((judge.fold == fold) & (np.arange(len(labels)) % 20 == fold)) for fold in range(5)]
@@ -107,7 +108,7 @@ def test_a_trial_without_an_error_on_unseen_rows_is_the_honest_best(labels):
     assert judge.honest_best(trials[:-1]).score < 1.0
 
 
-def test_the_best_of_many_that_differ_by_chance_is_not_flattered(labels):
+def test_the_best_of_many_chance_trials_is_not_flattered(labels):
     judge = judge_of(labels)
     trials = [trial(judge, flipped(labels, 0.4, seed), 5) for seed in range(40)]
     assert judge.honest_best(trials).score < max(one.score for one in trials)
@@ -171,7 +172,7 @@ def test_pure_noise_gets_a_short_formula_or_none():
     assert model.learned_.choices[0].n_literals <= 3
 
 
-def test_the_error_of_several_classes_together_is_that_of_a_bootstrap():
+def test_the_joint_error_of_classes_is_that_of_a_bootstrap():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 4, 800)
     yes = (labels == np.arange(4)[:, None]).astype(float)
@@ -204,7 +205,7 @@ def many_classes(n_classes: int = 30, n_each: int = 40) -> tuple[pd.DataFrame, n
     return pd.DataFrame(bits, columns=[f"c{j}" for j in range(12)]), labels
 
 
-def test_many_classes_share_one_price_and_one_share_of_the_teacher():
+def test_many_classes_share_one_price_and_teacher_share():
     rows, labels = many_classes()
     model = EntropyClassifier(exact=True, epochs=60, random_state=0).fit(rows, labels)
     choices = model.learned_.choices
@@ -215,14 +216,15 @@ def test_many_classes_share_one_price_and_one_share_of_the_teacher():
     assert [str(model.rules_.formulas[k]) for k in (0, 29)] == ['"c0 is 1" & "c1 is 1"', '"c1 is 1" & "c8 is 1"']
 
 
-def test_of_many_classes_one_with_a_single_row_does_not_decide_how_many_folds_there_are():
+def test_a_class_of_one_row_does_not_set_the_folds():
     rows, labels = many_classes(13, 20)
     labels[0] = 99
-    model = EntropyClassifier(epochs=20, random_state=0).fit(rows, labels)
+    with pytest.warns(LogicLensWarning, match="'99' is without training rows"):
+        model = EntropyClassifier(epochs=20, random_state=0).fit(rows, labels)
     assert all(len(choice.bags) == 5 and choice.note is None for choice in model.learned_.choices)
 
 
-def test_rows_far_from_a_class_are_thinned_and_weigh_as_much_as_all():
+def test_thinned_distant_rows_keep_their_total_weight():
     rng = np.random.default_rng(2)
     bits = np.unique(rng.random((3000, 14)) < 0.5, axis=0)
     labels = np.eye(2)[(bits[:, 0] & bits[:, 1] & bits[:, 2]).astype(int)]
@@ -264,7 +266,7 @@ def test_a_formula_is_better_only_beyond_its_error():
     assert not _is_better(table, good, (0, ((1,),)))
 
 
-def test_the_formula_of_half_of_the_bags_takes_the_place_of_one_that_is_no_better():
+def test_the_recurring_formula_replaces_one_that_is_no_better():
     bits = np.random.default_rng(4).random((400, 3)) < 0.5
     bits[:, 1] = bits[:, 0]
     table = search_table(bits, bits[:, 0].copy())
@@ -302,7 +304,7 @@ def test_prices_go_down_to_half_a_row():
     assert SearchConfig(price=0.003).prices(288)[-1] == 0.003
 
 
-def test_a_threshold_recurs_where_the_next_one_of_its_column_is_used():
+def test_a_threshold_recurs_where_its_neighbour_is_used():
     names = ("age 1", "age 2", "age 3", "age 4", "sex", "unit")
     about = {name: name.split()[0] for name in names}
     used = ["age 1", "age 2", "age 3", "age 3", "sex", "sex", "sex", "sex", "unit", "unit"]
@@ -315,7 +317,7 @@ def test_a_threshold_recurs_where_the_next_one_of_its_column_is_used():
     assert recurring([more], about) == ("age 2", "sex")
 
 
-def test_a_class_whose_formula_is_missed_on_all_rows_does_not_state_the_other(monkeypatch):
+def test_a_class_missed_on_all_rows_does_not_state_another(monkeypatch):
     """The folds find a formula of either class; on all rows the search for the first one stops at a literal."""
     rng = np.random.default_rng(5)
     rows = pd.DataFrame(rng.random((600, 6)) < 0.5, columns=list("abcdef")).astype(float)

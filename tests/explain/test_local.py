@@ -1,4 +1,4 @@
-"""Why one row got its class."""
+"""Explanations of single rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from logiclens.formula.dnf import implied_by
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net
 
 
-def test_local_explanation_is_the_rows_cube_reduced_to_a_shortest_reason():
+def test_a_local_explanation_is_the_rows_shortest_reduced_cube():
     network = Rigged(4, [range(3), range(3)], boolean(lambda a, b, c, d: a | (b & c)))
     explanation = explain_all(network, ConceptTable(GRID, NAMES))
     local = explain_local(network, [1, 0, 1, 1], explanation=explain_all(network, GRID))

@@ -1,4 +1,4 @@
-"""How often each cube recurs: counted at fit, kept in JSON and folders, said in every output, marked below half."""
+"""How often each cube recurs: counted when fitting, saved, shown in every output, and marked below half."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def without_counts(rules: RuleSet) -> RuleSet:
 # Reasons and differences ------------------------------------------------------------------------------------------
 
 
-def test_the_reasons_of_a_row_say_how_often_a_cube_recurs():
+def test_the_reasons_of_a_row_show_how_often_cubes_recur():
     why = RULES.why({"age": 80, "smoker": 0, "unit": "SICU", "flag": 0})
     assert why.because == f"ill, because: age is at least 72.5 and smoker is not true (confidence 0.90, {SELDOM})"
     assert [cube.recurrence for cube in why["ill"].cubes] == [SELDOM, HALF, ALWAYS]
@@ -123,7 +123,7 @@ def test_counts_that_cannot_be_are_refused():
         RuleSet((Rule("a", a, (0.9,), counts_of(a, 1), 3), Rule("b", b, (0.9,), counts_of(b, 1), 4)))
 
 
-def test_an_edited_rule_says_nothing_of_cubes_that_were_not_counted():
+def test_an_edited_rule_is_silent_on_uncounted_cubes():
     edited = replace(RULES.rules[0], formula=parse("(old & smoker) | in | flag"))
     assert (edited.counts, edited.recurrence) == ((None, 5, 10), ("", HALF, ALWAYS))
     assert edited.recurrence_line == f"not counted; {HALF}; {ALWAYS}"
@@ -135,7 +135,7 @@ def test_an_edited_rule_says_nothing_of_cubes_that_were_not_counted():
     assert replace(RULES.rules[0], formula=DNF.false, confidence=()).recurrence == ()
 
 
-def test_a_cube_that_is_in_no_counted_formula_gets_no_count():
+def test_a_cube_in_no_counted_formula_gets_no_count():
     rules = RuleSet((Rule("a", parse("x | y"), (0.9, 0.8)), Rule("b", parse("z"), (0.7,))))
     runs = [[parse("x"), parse("z")], [parse("x"), parse("w")], [parse("x"), DNF.false]]
     counted = with_recurrence(rules, selection_frequencies(["a", "b"], runs, drawn="bags"))

@@ -1,4 +1,4 @@
-"""The search for formulas: against brute force on small tables, and planted truths, support and limits."""
+"""The search for formulas: compared with brute force and planted truths; support and limits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import f1_score
@@ -18,6 +18,7 @@ from logiclens.explain.search_table import SearchTable
 from logiclens.formula import DNF, parse
 from logiclens.metrics.rule_statistics import wilson_interval
 from logiclens.train.committee import Taught
+from tests.examples import examples
 
 PRICES = [0.04 / 2**k for k in range(8)]
 NO_SUPPORT = Support(0.0, 0.0)
@@ -38,7 +39,7 @@ def search_of(rows: SearchRows, limits: Limits | None = None, support: Support =
     return FormulaSearch(rows, support, limits or Limits())
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(arrays(np.bool_, 8), st.integers(1, 3))
 def test_no_formula_with_few_literals_beats_what_is_found(labels, most):
     """Brute force over all formulas of at most three literals on three concepts."""
@@ -58,9 +59,9 @@ def test_no_formula_with_few_literals_beats_what_is_found(labels, most):
     assert found.score == pytest.approx(best, abs=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(arrays(np.bool_, 16))
-def test_what_is_found_at_the_lowest_price_is_the_function_itself(labels):
+def test_the_lowest_price_finds_the_function_itself(labels):
     if labels.all() or not labels.any():
         return
     bits = all_rows(4)
@@ -141,7 +142,7 @@ def test_of_equally_good_cubes_the_one_without_negations_is_taken():
     assert point.cubes == ((0,),)
 
 
-def test_a_negation_gives_way_to_a_plainer_cube_that_is_as_good():
+def test_a_plainer_cube_of_equal_quality_replaces_a_negation():
     """On these rows the last two columns are the first two negated."""
     rng = np.random.default_rng(5)
     x = rng.random((200, 2)) < 0.5
@@ -170,9 +171,9 @@ def test_the_vectorised_wilson_bound_is_that_of_the_metrics():
     np.testing.assert_allclose(wilson_lower(hits, total), expected, atol=1e-12)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(st.sets(st.integers(0, 11), min_size=1, max_size=5), min_size=1, max_size=3))
-def test_literals_that_others_imply_are_dropped_and_the_meaning_is_kept(drawn):
+def test_implied_literals_are_dropped_and_the_meaning_stays(drawn):
     """Judged by every possible row of two chains, an exclusive group, and a concept in both."""
     cubes = [tuple(sorted({code >> 1: code for code in cube}.values())) for cube in drawn]
     names = ["a >= 1", "a >= 2", "a >= 3", "a is missing", "u is x", "u is y"]

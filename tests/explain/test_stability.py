@@ -1,4 +1,4 @@
-"""What recurs over bags and resamples: frequencies counted by hand, and formulas made of what recurs."""
+"""Recurrence over bags and resamples: frequencies counted by hand, and formulas of recurring concepts."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_what_recurs_is_marked_in_words():
     ]  # fmt: skip
 
 
-def test_a_planted_rule_recurs_on_the_bags_and_noise_does_not(model):
+def test_planted_rules_recur_on_bags_and_noise_does_not(model):
     stability = model.explain().stability
     assert (stability.n_resamples, stability.drawn) == (10, "bags")
     assert [counted.name for counted in stability.classes] == ["ill", "well"]
@@ -168,7 +168,7 @@ def test_stable_rules_use_only_what_recurs(exact):
     assert not exact or [head.formula for head in stable.certificate_.heads] == list(stable.explain().formulas)
 
 
-def test_where_nothing_recurs_there_is_no_stable_formula_and_that_is_said():
+def test_without_recurrence_there_is_no_stable_formula_but_a_note():
     rows, labels = noisy(1)
     settings = {"epochs": 20, "committee": 3, "price": 0.002}
     loose = EntropyClassifier(None, **settings).fit(rows, labels)
@@ -185,7 +185,7 @@ def test_too_few_rows_to_choose_a_length_are_told_of():
     assert any(note.startswith("rare: too few rows of this class to choose a length") for note in explanation.notes)
 
 
-def test_the_same_seed_gives_the_same_frequencies_and_leaves_the_model_alone(model):
+def test_equal_seeds_give_equal_frequencies_and_change_no_model(model):
     before = model.predict_proba(FRAME)
     first, second = model.explain(stability=2), model.explain(stability=2)
     assert first.stability == second.stability

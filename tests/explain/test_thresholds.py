@@ -1,4 +1,4 @@
-"""Sharper cuts: thresholds moved to where a formula makes the fewest errors, and only where that tells enough."""
+"""Sharper cuts: thresholds move to where a formula errs least, if that is significant."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_with_many_classes_nothing_is_searched(monkeypatch):
     assert sharper_cuts(booleaniser, *arguments) == {}
 
 
-def test_labels_of_a_test_fold_move_no_cut_of_that_fold():
+def test_labels_of_a_fold_move_none_of_its_cuts():
     frame, labels = two_near_thresholds(1_200, seed=3)
     codes, weight = labels.astype(int), np.ones(len(labels))
     groups = np.stack([(np.arange(len(labels)) % 3 == group).astype(float) for group in range(3)])
@@ -179,7 +179,7 @@ def test_cuts_that_were_asked_for_stay(settings):
     assert booleaniser.sharpened({}, *arguments) is booleaniser
 
 
-def test_a_row_that_weighs_two_is_a_row_that_is_there_twice():
+def test_a_weight_of_two_equals_a_repeated_row():
     frame, labels = two_near_thresholds(800)
     times = np.random.default_rng(2).integers(1, 3, len(labels))
     weighed = sharper_cuts(*_flat(fitted(frame, labels, times.astype(float))))

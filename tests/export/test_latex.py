@@ -1,4 +1,4 @@
-"""LaTeX: how the block of all classes reads."""
+"""LaTeX: the text of a block with all classes."""
 
 from __future__ import annotations
 

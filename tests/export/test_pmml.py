@@ -1,4 +1,4 @@
-"""PMML: the document is read by an engine of others, which says of each row what the rules say."""
+"""PMML: another engine reads the document and predicts what the rules predict."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from logiclens.errors import LogicLensError
 from logiclens.export import to_pmml
 from logiclens.formula import DNF, Literal, parse
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
+from tests.examples import examples
 from tests.export_cases import CUTS, NASTY, PREDICATES, around, expected_classes, rows_of, rule_sets, table
 from tests.strategies import AWKWARD_NAMES
 
@@ -49,7 +50,7 @@ def written(label: Any, rules: RuleSet) -> Any:
     return str(label).lower() if isinstance(label, bool) else str(label)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rule_sets(multilabel=False))
 def test_the_class_of_every_row(load: Any, rules: RuleSet) -> None:
     predict = load(to_pmml(rules))

@@ -1,4 +1,4 @@
-"""Python: the source runs with a few of Python's own functions, and answers as the rules do on every row."""
+"""Python: the source uses builtins only and predicts what the rules predict on every row."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ NO_TIMES = [None, math.nan, pd.NaT, pd.NA, np.datetime64("NaT"), np.float64("nan
 
 @pytest.mark.parametrize("operator", [">=", ">", "<=", "<"])
 @pytest.mark.parametrize("value", ["2021-03-01", "2021-03-01T12:30", "2021-03-28 01:30:00"])
-def test_dates_of_every_kind_are_compared_as_the_rules_compare_them(operator: Any, value: str) -> None:
+def test_dates_of_every_kind_compare_as_in_the_rules(operator: Any, value: str) -> None:
     for formula in ("c", "~c"):
         rules = RuleSet((Rule("yes", parse(formula), (0.9,)),), {"c": Predicate("on", operator, value)})
         predict = run(to_python(rules))
@@ -103,7 +103,7 @@ def test_a_missing_value_is_found_among_cells_of_every_kind(cell: Any) -> None:
 
 
 @pytest.mark.parametrize("cell", ["yesterday", "01/03/2021", "2021-03-1", 20210301, True])
-def test_what_is_no_date_is_an_error_as_it_is_by_the_rules(cell: Any) -> None:
+def test_values_that_are_no_dates_are_errors_as_in_rules(cell: Any) -> None:
     rules = RuleSet((Rule("yes", parse("c"), (0.9,)),), {"c": Predicate("on", "<", "2021-03-01")})
     with pytest.raises(LogicLensError, match=r"the column 'on' holds .* where a date such as '2021-03-01'"):
         rules.predict({"on": [cell]})

@@ -1,4 +1,4 @@
-"""What an export takes: rules, or something that has them."""
+"""Exports accept rules, or an object that has rules."""
 
 from __future__ import annotations
 

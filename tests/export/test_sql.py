@@ -1,4 +1,4 @@
-"""SQL: every query is run on SQLite, DuckDB and PostgreSQL, and says of each row what the rules say."""
+"""SQL: SQLite, DuckDB and PostgreSQL run every query and predict what the rules predict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError
@@ -22,6 +22,7 @@ from logiclens.formula import DNF, Complement, Cube, Literal, parse
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
 from tests import postgres
+from tests.examples import examples
 from tests.export_cases import CUTS, NASTY, NASTY_TEXT, PREDICATES, around, expected_classes, rule_sets, table
 from tests.strategies import AWKWARD_NAMES
 
@@ -30,7 +31,7 @@ TABLE = table(300)
 TYPES = {
     "count": "INTEGER", "flag": "BOOLEAN", "unit": "TEXT", "admitted": "TIMESTAMP", "born": "DATE", "note": "TEXT",
 }  # fmt: skip
-once_for_all_examples = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+once_for_all_examples = examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @dataclass
@@ -247,7 +248,7 @@ def test_durations_are_compared_as_the_rules_compare_them(engine: Engine, operat
         ("TIMESTAMP", ["2021-03-01 12:30:00", None]),
     ],
 )
-def test_a_missing_value_is_found_in_a_column_of_any_type(engine: Engine, kind: str, cells: list[Any]) -> None:
+def test_missing_values_are_found_in_columns_of_any_type(engine: Engine, kind: str, cells: list[Any]) -> None:
     """Nothing but `missing` is asked of it, so that no other predicate tells what it holds."""
     given = [float(cell) if isinstance(cell, Decimal) and engine.dialect == "sqlite" else cell for cell in cells]
     engine.load(f"any {kind}", {"x": given}, {"x": kind})
@@ -304,7 +305,7 @@ def test_boolean_columns(engine: Engine, operator: Any, value: Any) -> None:
             assert engine.answers(f'SELECT id, {condition} FROM "told"') == wanted
 
 
-def test_a_comparison_with_true_takes_0_and_1_by_default_where_the_engine_can(engine: Engine) -> None:
+def test_comparisons_with_true_accept_0_and_1_where_possible(engine: Engine) -> None:
     engine.load("told", BOOLEAN, {"told": "BOOLEAN", "number": "INTEGER"})
     columns = ("told",) if engine.dialect == "postgres" else ("told", "number")
     for column in columns:

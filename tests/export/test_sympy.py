@@ -43,7 +43,7 @@ def test_without_sympy_the_message_says_what_to_install(monkeypatch: pytest.Monk
         to_sympy(DNF.true)
 
 
-def test_a_predicate_that_is_printed_as_a_sentence_is_one_symbol() -> None:
+def test_a_predicate_printed_as_a_sentence_is_one_symbol() -> None:
     names = [str(p) for p in (Predicate("bmi", "missing"), Predicate("admitted", ">=", "2021-03-01T12:30"))]
     assert to_sympy(Literal(names[0]) & ~Literal(names[1])) == sympy.Symbol("bmi is missing") & ~sympy.Symbol(
         "admitted >= 2021-03-01T12:30"

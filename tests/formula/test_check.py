@@ -1,4 +1,4 @@
-"""Properties with their counterexamples: judged by going through every possible row."""
+"""Properties of formulas and their counterexamples, compared with a check of every possible row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from logiclens.errors import FormulaSyntaxError, LogicLensError
@@ -16,6 +16,7 @@ from logiclens.formula.check import Implies, Monotone, NeverUses, implies, monot
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
+from tests.examples import examples
 from tests.oracles.brute_force import holds
 from tests.rulesets import BARE, VALUES, Row, broken, concepts_of, every_raw_row, may_be_missing, rule_sets
 from tests.strategies import CONCEPTS, cubes, dnfs
@@ -45,7 +46,7 @@ def pairs(rows: list[tuple[Row, Made]], column: str, *, missing: bool = False) -
             yield from ((none, some) for place, none in order if place is None for _, some in known)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(rule_sets(), st.sampled_from(["dose", "admitted", "flag", *BARE]), st.booleans())
 def test_monotone_is_what_every_pair_of_rows_says(rules: RuleSet, column: str, increasing: bool) -> None:
     rows = possible_rows(rules)
@@ -76,7 +77,7 @@ def assert_shown(formula: DNF | Complement, shown: tuple[Made, ...], pairs_there
     assert [holds(formula, row) for row in shown] == [True, False]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(rule_sets(), st.sampled_from(list(VALUES)))
 def test_a_column_is_used_where_a_cube_mentions_it(rules: RuleSet, column: str) -> None:
     rows = possible_rows(rules)
@@ -99,7 +100,7 @@ def test_a_column_is_used_where_a_cube_mentions_it(rules: RuleSet, column: str) 
             assert_shown(rule.formula, shown.rows, there + [pair[::-1] for pair in there])
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(rule_sets(), st.data())
 def test_implication_is_what_every_row_says(rules: RuleSet, data: st.DataObject) -> None:
     rows = possible_rows(rules)
@@ -114,7 +115,7 @@ def test_implication_is_what_every_row_says(rules: RuleSet, data: st.DataObject)
             assert set(part.counterexample.cubes) == {cube for cube in rule.cubes if holds(DNF([cube]), shown)}
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(rule_sets(), st.data())
 def test_a_single_concept_of_a_column_can_be_asked_about(rules: RuleSet, data: st.DataObject) -> None:
     rows = possible_rows(rules)
@@ -133,7 +134,7 @@ def test_a_single_concept_of_a_column_can_be_asked_about(rules: RuleSet, data: s
     assert [part.holds for part in rules.check(never_uses(concept)).classes] == [not used for used in mentioned]
 
 
-def test_rows_that_show_the_use_of_a_concept_differ_in_it() -> None:
+def test_rows_that_show_a_use_differ_in_that_concept() -> None:
     rules = RuleSet(
         (Rule("yes", parse("~five | nine"), (0.5, 0.5)),),
         {"five": Predicate("x", ">=", 5), "nine": Predicate("x", ">=", 9)},
@@ -158,7 +159,7 @@ def test_a_formula_by_itself_is_checked_over_its_concepts(formula: DNF, concept:
 
 
 @given(dnfs(), st.dictionaries(st.sampled_from(CONCEPTS), st.booleans()))
-def test_given_is_the_formula_on_the_rows_where_it_is_given(formula: DNF, known: dict[str, bool]) -> None:
+def test_given_restricts_the_formula_to_the_given_rows(formula: DNF, known: dict[str, bool]) -> None:
     left = formula.given(known)
     assert not set(known) & set(left.concepts)
     for cells in product((False, True), repeat=len(CONCEPTS)):
@@ -176,7 +177,7 @@ def test_groups_take_rows_away_from_a_formula() -> None:
     assert "'b' is in (a & ~b), but never matters" in result.reason
 
 
-def test_a_chain_binds_the_rows_on_both_sides_of_a_step() -> None:
+def test_a_chain_binds_rows_on_both_sides_of_a_step() -> None:
     formula = parse("~a & ~b")
     assert not formula.check("increasing in 'b'").holds
     # b asks for a, and without a the row before the step is all there is.
@@ -202,7 +203,7 @@ def test_a_group_binds_the_other_cuts_of_a_column_too() -> None:
     assert never.check("implies False").holds
 
 
-def test_a_group_can_bar_a_step_and_allow_a_longer_one() -> None:
+def test_a_group_can_bar_one_step_but_allow_two() -> None:
     meaning = {"low": Predicate("x", "<", 2), "two": Predicate("x", "==", 2)}
     # With b, x cannot be 2, but it can pass from below to above.
     rules = RuleSet((Rule("yes", parse("b & low"), (0.5,)),), meaning, Groups([["two", "b"]]))
@@ -308,7 +309,7 @@ def test_a_missing_value_shows_the_use_of_a_column() -> None:
     assert dated("bare & new").check("increasing in 'bare'").holds
 
 
-def test_what_is_told_of_another_column_is_that_it_is_missing() -> None:
+def test_a_missing_other_column_is_said_to_be_missing() -> None:
     """No value of it makes the row: the flag asks that there be none, though no formula looks at that."""
     rules = dated("new & ~heavy & flag", Groups(implied=[["bare", "flag"]]))
     assert rules.check("decreasing in 'new'").classes[0].reason == (
@@ -335,7 +336,7 @@ def test_texts_and_dates_of_one_column_have_no_order() -> None:
     assert RuleSet((Rule("yes", parse("text"), (0.9,)),), meaning).check("implies new").holds
 
 
-def test_a_value_that_is_asked_for_twice_is_a_step_up_and_down() -> None:
+def test_a_value_asked_for_twice_is_a_step_each_way() -> None:
     rules = RuleSet((Rule("yes", parse("five"), (0.9,)),), {"five": Predicate("dose", "==", 5)})
     assert not rules.check("increasing in 'dose'").holds
     assert not rules.check("decreasing in 'dose'").holds
@@ -382,7 +383,7 @@ def test_what_is_no_property_is_refused() -> None:
 
 
 @given(st.lists(cubes([f"c{j}" for j in range(40)]).filter(len), min_size=30, max_size=30))
-@settings(max_examples=5)
+@examples(5)
 def test_hundreds_of_literals_are_decided(drawn: list[Cube]) -> None:
     long = DNF([*drawn, *(Cube([Literal(f"c{j}"), Literal(f"c{j + 1}", False)]) for j in range(0, 40, 2))])
     result = long.check("increasing in 'c1'")

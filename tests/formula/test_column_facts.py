@@ -57,7 +57,7 @@ def test_declared_groups_count_too():
     assert impossible([rules, grouped])(cube)
 
 
-def test_a_column_that_is_dates_in_one_and_numbers_in_the_other_rules_nothing_out():
+def test_a_column_of_dates_and_of_numbers_excludes_nothing():
     never = impossible([named([Predicate("when", ">=", "2021-01-01")]), named([Predicate("when", ">=", 3)])])
     for signs in product([True, False], repeat=2):
         names = ("when >= 2021-01-01", "when >= 3")
@@ -65,7 +65,7 @@ def test_a_column_that_is_dates_in_one_and_numbers_in_the_other_rules_nothing_ou
 
 
 @given(st.permutations(["a", "b", "c", "d"]), st.lists(st.sampled_from(PREDICATES[:6]), min_size=4, max_size=4))
-def test_in_one_language_rules_mean_what_they_meant_and_names_mean_one_thing(names, meant):
+def test_a_common_language_keeps_meanings_and_makes_names_unique(names, meant):
     first = RuleSet((Rule("x", parse("a | (b & ~c)"), (0.5, 0.6)),), dict(zip("abc", PREDICATES[:3], strict=True)))
     second = RuleSet((Rule("x", parse("(a & ~b) | c | d"), (0.5, 0.6, 0.7)),), dict(zip(names, meant, strict=True)))
     old, new = in_one_language(first, second)
@@ -79,7 +79,7 @@ def test_in_one_language_rules_mean_what_they_meant_and_names_mean_one_thing(nam
         assert {c for c in old.concepts if old.predicate(c) == predicate} & set(new.concepts)
 
 
-def test_a_name_that_means_something_else_gives_way_to_what_it_means():
+def test_a_name_with_another_meaning_is_replaced_by_its_meaning():
     first, second = (
         RuleSet((Rule("x", parse("old"), (0.5,)),), {"old": Predicate("age", ">=", cut)}) for cut in (60, 70)
     )

@@ -1,4 +1,4 @@
-"""Two classes with one formula, and classes in an order: every question and export, judged by brute force."""
+"""Complements and ordered classes: every question and export, compared with brute force."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_models_differ_in_order_in_otherwise_and_in_kind() -> None:
 # Analysis and explanations --------------------------------------------------------------------------------------
 
 
-def test_an_analysis_of_a_complement_counts_where_the_formula_does_not_fire() -> None:
+def test_analysing_a_complement_counts_where_the_formula_is_silent() -> None:
     rows = {"old": [1, 1, 0, 0], "smoker": [0, 1, 0, 1], "sepsis": [0, 0, 1, 0]}
     labels = ["ill", "well", "ill", "ill"]
     found = qca(replace(RULES, predicates={}), rows, labels, of="well")

@@ -1,4 +1,4 @@
-"""Counted rows: against plain dictionaries, and the algebra of counting in parts."""
+"""Counted rows, compared with plain dictionaries; counting in parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two versions of a formula: judged on the whole truth table."""
+"""Differences between two versions of a formula, compared with the whole truth table."""
 
 from __future__ import annotations
 

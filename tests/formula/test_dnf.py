@@ -1,4 +1,4 @@
-"""Formulas as values: the algebra against brute force over all rows, equality by value and by meaning, evaluation."""
+"""Formulas as values: algebra compared with brute force, equality by value and by meaning, evaluation."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import FormulaTooLarge, LogicLensError, UnknownConcept
 from logiclens.formula import DNF, CountedRows, Cube, Literal, PackedRows
+from tests.examples import examples
 from tests.oracles.brute_force import answers, cube_holds, every_row, meaning
 from tests.strategies import CONCEPTS, boolean_rows, cubes, dnfs, literals
 
@@ -121,7 +122,7 @@ def test_negation_of_a_long_disjunction_is_one_cube():
     assert ~DNF(Cube([literal]) for literal in literals) == DNF([Cube(literal.negated for literal in literals)])
 
 
-def test_negation_is_not_stopped_by_the_depth_of_the_interpreters_stack():
+def test_negation_is_not_limited_by_the_recursion_depth():
     # ~((rest & a) | (rest & b)) = one literal of the rest fails, or both a and b do.
     rest = [Literal(f"x{i}") for i in range(1200)]
     negation = ~DNF([Cube([*rest, A]), Cube([*rest, B])])
@@ -250,7 +251,7 @@ def test_implication_on_eleven_concepts_agrees_with_brute_force():
     assert seen == {True, False}
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(st.integers(0, 1000), st.randoms())
 def test_splitting_cubes_of_a_wide_formula_keeps_its_meaning(seed, random):
     # 50 cubes, each split on one more concept: 100 cubes over about 200 concepts, out of reach for 2^n rows.

@@ -1,4 +1,4 @@
-"""English: how formulas read, negations and missing values included."""
+"""English: the text of formulas, negations and missing values."""
 
 from __future__ import annotations
 

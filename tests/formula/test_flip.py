@@ -1,4 +1,4 @@
-"""The smallest change: judged by trying every value of every column."""
+"""The smallest change of a prediction, compared with trying every value of every column."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError, UnknownConcept
@@ -17,6 +17,7 @@ from logiclens.formula.flip import Flip
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
+from tests.examples import examples
 from tests.oracles.brute_force import holds
 from tests.rulesets import BARE, VALUES, Asked, Row, answer, asked, broken, concepts_of, every_raw_row, rule_sets
 
@@ -77,7 +78,7 @@ def names_to_freeze(rules: RuleSet) -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from([*VALUES, *rules.predicates]), max_size=2, unique=True)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(asked(), st.data())
 def test_no_smaller_change_of_columns_changes_the_answer(case: Asked, data: st.DataObject) -> None:
     frozen = data.draw(names_to_freeze(case.rules))
@@ -89,7 +90,7 @@ def test_no_smaller_change_of_columns_changes_the_answer(case: Asked, data: st.D
         assert flip.after == answer(case.rules, {**concepts_of(case.rules, case.row), **flip.row_after})
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(asked(), st.data())
 def test_no_smaller_change_of_columns_gives_the_class_asked_for(case: Asked, data: st.DataObject) -> None:
     to = data.draw(st.sampled_from(case.rules.names))
@@ -102,7 +103,7 @@ def test_no_smaller_change_of_columns_gives_the_class_asked_for(case: Asked, dat
     check_against(flip, case, [], lambda after: answer(case.rules, after) == to)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rule_sets(multilabel=True), st.data())
 def test_no_smaller_change_of_columns_turns_one_formula(rules: RuleSet, data: st.DataObject) -> None:
     case = data.draw(asked().map(lambda other: Asked(rules, other.row)))
@@ -113,7 +114,7 @@ def test_no_smaller_change_of_columns_turns_one_formula(rules: RuleSet, data: st
     check_against(flip, case, [], lambda after: holds(rule.formula, after) != now)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(asked(with_groups=False))
 def test_the_fewest_concepts_change_among_the_fewest_columns(case: Asked) -> None:
     rules, before = case.rules, concepts_of(case.rules, case.row)
@@ -129,7 +130,7 @@ def test_the_fewest_concepts_change_among_the_fewest_columns(case: Asked) -> Non
     assert sum(len(change.concepts) for change in flip.changes) == min(counts)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(asked())
 def test_the_same_question_gets_the_same_answer(case: Asked) -> None:
     assert case.rules.flip(case.row) == case.rules.flip(dict(reversed(case.row.items())))
@@ -193,7 +194,7 @@ def test_concepts_that_exclude_each_other_are_one_change() -> None:
     assert flip.row_after == {"one": False, "two": True, "three": False, "smoker": True}
 
 
-def test_a_concept_that_no_formula_uses_gives_way_to_one_that_excludes_it() -> None:
+def test_an_unused_concept_gives_way_to_one_excluding_it() -> None:
     rules = rules_of("two", predicates={}, groups=Groups([["two", "three"]]))
     flip = rules.flip({"two": 0, "three": 1})
     assert flip.row_after == {"two": True, "three": False}
@@ -326,7 +327,7 @@ def test_a_column_of_dates_and_of_numbers_is_none() -> None:
         rules.flip({"on": None})
 
 
-def test_concepts_that_exclude_each_other_are_one_change_also_where_one_is_asked_to_be_there() -> None:
+def test_exclusive_concepts_are_one_change_where_one_is_required() -> None:
     rules = rules_of("one & ~unknown", "two", predicates={"unknown": Predicate("one", "missing")},
                      groups=Groups([["one", "two"]]))  # fmt: skip
     flip = rules.flip({"one": 1, "two": 0}, to="c1")
@@ -365,7 +366,7 @@ def test_constant_formulas_cannot_be_flipped() -> None:
     assert "makes the formula fire" in never.flip({"a": 1}, of="none").reason
 
 
-def test_several_labels_a_row_need_to_be_asked_one_by_one() -> None:
+def test_several_labels_must_be_asked_one_by_one() -> None:
     rules = rules_of("a", "b", predicates={}, multilabel=True)
     with pytest.raises(LogicLensError, match=r"each formula answers for itself: pass of=\.\.\., one of them"):
         rules.flip({"a": 1, "b": 0})
@@ -374,7 +375,7 @@ def test_several_labels_a_row_need_to_be_asked_one_by_one() -> None:
         rules.flip({"a": 1, "b": 0}, of="c1", to="c0")
 
 
-def test_a_name_that_is_not_there_is_an_error_with_the_nearest() -> None:
+def test_an_unknown_name_is_an_error_with_the_nearest() -> None:
     rules = rules_of("very_old & smoker", "~old")
     row = {"age": 80, "smoker": 1, "gender": "f"}
     assert rules.flip(row, frozen=["gender"]).possible

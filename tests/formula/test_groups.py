@@ -1,4 +1,4 @@
-"""Which rows are possible: judged by going through all of them."""
+"""Groups: which rows are possible, compared with a check of all rows."""
 
 from __future__ import annotations
 

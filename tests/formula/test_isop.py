@@ -1,10 +1,10 @@
-"""Irredundant sums of products, and the minimiser of complete tables built on them, judged row by row."""
+"""Irredundant sums of products, and the minimiser of complete tables, checked row by row."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import FormulaTooLarge, LogicLensError
@@ -19,6 +19,7 @@ from logiclens.formula.minimisation import (
     sum_cover,
     sums_of_products,
 )
+from tests.examples import examples
 from tests.oracles.brute_force import every_row, meaning
 
 NAMES = [f"c{j}" for j in range(20)]
@@ -43,7 +44,7 @@ def rows_of_cube(cube: tuple[int, int], n: int) -> set[int]:
 
 
 @given(intervals())
-def test_sum_of_products_lies_between_the_lower_and_the_upper_function(interval):
+def test_a_sum_of_products_lies_between_both_functions(interval):
     lower, upper, n = interval
     covered = set().union(*(rows_of_cube(cube, n) for cube in isop(lower, upper, n)))
     assert rows_in(lower, n) <= covered <= rows_in(upper, n)
@@ -77,7 +78,7 @@ def test_more_cubes_than_the_limit_are_refused():
 
 
 @given(st.integers(1, 5), st.data())
-def test_every_order_of_the_concepts_gives_a_sum_of_the_table(n, data):
+def test_every_order_of_concepts_gives_a_sum_of_products(n, data):
     answer = st.sampled_from(["yes", "no", "free"])
     drawn = np.array(data.draw(st.lists(answer, min_size=2**n, max_size=2**n)))
     yes, free = drawn == "yes", drawn == "free"
@@ -145,7 +146,7 @@ def test_planted_formula_is_found_in_a_complete_table(n):
     assert found == hidden
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(st.integers(0, 1000), st.integers(1, 12), st.integers(2, 9))
 def test_large_complete_tables_with_free_rows_are_answered_right(seed, n_cubes, length):
     rng = np.random.default_rng(seed)

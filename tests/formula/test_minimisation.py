@@ -1,6 +1,6 @@
-"""Minimisation: never wrong on a cared row, nothing to spare, as short as sympy's and espresso's, proved minimal.
+"""Minimisation: right on every cared row, irredundant, as short as the results of sympy and espresso.
 
-Every minimiser runs under the same properties, judged row by row and by an exhaustive search.
+All minimisers are tested for the same properties, checked row by row and with an exhaustive search.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import milp
 from sympy.logic import SOPform
@@ -30,6 +30,7 @@ from logiclens.formula.minimisation import (
 )
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.primes import all_primes, expanded_primes, packed
+from tests.examples import examples
 from tests.oracles.brute_force import answers, cheapest, cube_holds, every_row, meaning
 from tests.strategies import Answered, answered_rows, bits_of, dnfs, truth_tables
 
@@ -145,9 +146,9 @@ def test_every_minimiser_leaves_no_cube_to_spare(minimiser, table, positive):
 
 
 @pytest.mark.parametrize("name", MINIMISERS)
-@settings(max_examples=60)
+@examples(60)
 @given(table=mixed_tables(max_concepts=4))
-def test_no_minimiser_beats_the_exhaustive_search_and_the_proving_ones_reach_it(name, table):
+def test_no_minimiser_beats_exhaustive_search_and_proving_ones_reach_it(name, table):
     found = MINIMISERS[name](table, False)
     best = cheapest(rows_of(table.on), rows_of(table.off), len(table.names))
     assert (found.formula.n_literals, len(found.formula)) >= best
@@ -167,7 +168,7 @@ def espresso_literals(on: np.ndarray, off: np.ndarray) -> int:
     return sum(value != 3 for cube, out in cover if out[0] for value in cube)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(table=mixed_tables(max_concepts=6))
 def test_no_longer_than_espresso(table):
     assert minimise(table).formula.n_literals <= espresso_literals(table.on, table.off)
@@ -184,7 +185,7 @@ def test_no_longer_than_espresso_on_random_functions(n_concepts, share_known):
 
 
 @pytest.mark.parametrize("n_concepts", [13, pytest.param(14, marks=pytest.mark.slow)])
-def test_no_longer_than_espresso_on_the_whole_where_nothing_is_proved(n_concepts):
+def test_without_proof_it_is_no_longer_than_espresso(n_concepts):
     # A single table may go either way: measured from 15 per cent shorter to 4 per cent longer.
     tables = [random_function(seed, n_concepts, 0.02) for seed in range(3)]
     lengths = [minimise(table).formula.n_literals for table in tables]
@@ -216,7 +217,7 @@ def test_large_tables_are_right_on_every_cared_row(n_concepts, flip):
         assert not (found.proved and n_concepts > 12)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.sampled_from([13, 16, 61, 65]), st.data())
 def test_wide_tables_are_right_on_every_cared_row(width, data):
     # Rows that differ in a few places only: the hardest to tell apart.
@@ -239,7 +240,7 @@ def test_many_rows_at_random_are_all_covered(monkeypatch):
 # Shortest
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(truth_tables(max_concepts=5))
 def test_no_longer_than_sympy(table):
     found = minimise(table)
@@ -322,7 +323,7 @@ def test_positive_means_the_fewest_negations_among_the_shortest(table):
     assert (found.formula.n_literals, negations, len(found.formula)) == best
 
 
-def test_positive_reads_as_a_list_where_a_list_of_negations_is_as_long():
+def test_positive_lists_win_ties_against_lists_of_negations():
     names = ["one", "two", "three", "four", "five", "six"]
     digits = np.eye(6, dtype=bool)
     odd = [True, False] * 3
@@ -464,7 +465,7 @@ def test_joined_cube_arrays_do_not_repeat(left, right):
 
 
 @pytest.mark.parametrize("limits", [{"PROVABLE_CELLS": 0, "PROVABLE_MARKS": 0}, {"NODE_LIMIT": 0}, {"TIME_LIMIT": 0.0}])
-def test_cover_that_the_solver_does_not_finish_is_not_called_proved(monkeypatch, limits):
+def test_an_unfinished_cover_is_not_called_proved(monkeypatch, limits):
     for name, value in limits.items():
         monkeypatch.setattr(minimisation, name, value)
     table = random_function(0, 8, 1.0)
@@ -478,7 +479,7 @@ def test_cover_that_the_solver_does_not_finish_is_not_called_proved(monkeypatch,
         assert not covers[:, rest].any(axis=1).all()
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data())
 def test_what_rows_share_never_proves_too_much(data):
     n_rows, n_cubes = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 7))
@@ -518,7 +519,7 @@ def test_only_a_solver_that_ended_proves(monkeypatch, status, proved):
     assert not cheapest_cover(primes, packed(table.on), provable=False, polish=True)[1]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 10_000), st.integers(1, 90), st.integers(1, 12))
 def test_greedy_cover_takes_the_most_rows_for_its_literals(seed, n_rows, n_concepts):
     # The plain way: count what every cube adds, in each step anew.
@@ -550,7 +551,7 @@ def test_rows_covered_alone_are_those_of_one_cube_only(seed, n_cubes, n_rows):
         assert packed(rows).unpack(found[p]).tolist() == alone.tolist()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(dnfs(max_cubes=6), st.integers(1, 200), st.integers(0, 1000))
 def test_packed_covers_are_the_covers(formula, n_rows, seed):
     names = list("abcde")
@@ -573,7 +574,7 @@ def test_many_rows_are_covered_in_blocks():
 # Effort
 
 
-def test_a_cover_too_large_for_a_single_branch_is_not_proved(monkeypatch):
+def test_a_cover_too_large_for_one_branch_is_unproved(monkeypatch):
     monkeypatch.setattr(minimisation, "NODE_MARKS", 1)
     table = random_function(0, 12, 0.1)
     found = minimise(table)
@@ -581,7 +582,7 @@ def test_a_cover_too_large_for_a_single_branch_is_not_proved(monkeypatch):
     assert right_on_every_cared_row(found.formula, table)
 
 
-def test_a_row_on_both_sides_is_a_defect_and_does_not_run_for_ever():
+def test_a_row_on_both_sides_is_a_defect_that_terminates():
     rows = np.array([[True, False], [False, True]])
     with pytest.raises(RuntimeError, match="defect of logiclens"):
         expanded_primes(rows, rows, np.ones(2))
@@ -626,7 +627,7 @@ def test_noise_of_a_hundred_thousand_rows_ends():
 
 
 @pytest.mark.parametrize(("n_concepts", "n_rows", "n_cubes", "length"), [(200, 10_000, 20, 5), (300, 60_000, 50, 7)])
-def test_planted_formula_of_many_cubes_is_found_among_hundreds_of_concepts(n_concepts, n_rows, n_cubes, length):
+def test_planted_cubes_are_found_among_hundreds_of_concepts(n_concepts, n_rows, n_cubes, length):
     hidden = DNF(planted(0, n_concepts, n_cubes, length))
     names = [f"c{j}" for j in range(n_concepts)]
     rows = np.random.default_rng(1).random((n_rows, n_concepts)) < 0.5
@@ -667,7 +668,7 @@ def test_only_groups_that_the_formula_mentions_are_spelled_out():
     assert spelled == DNF([Cube([Literal("red"), Literal("green", False)])])
 
 
-def test_a_group_of_which_the_table_has_one_concept_is_not_spelled_out():
+def test_a_group_with_one_concept_in_the_table_stays_implicit():
     rows, decided = every_row(2), [False, True, True, True]
     table = TruthTable.of(rows, ["a", "b"], decided, exclusive=[["a", "not in the table"]])
     assert minimise(table, exclusive=False).formula == DNF([Cube([Literal("a")]), Cube([Literal("b")])])
@@ -704,7 +705,7 @@ def test_simplified_is_the_shortest_of_its_meaning(formula):
     assert (found.n_literals, len(found)) == cheapest(on, off, 4)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(dnfs([f"c{j:02}" for j in range(14)], max_cubes=6), st.integers(0, 2**13))
 def test_simplify_beyond_the_exact_size_keeps_the_meaning(formula, seed):
     # 14 and more concepts, on rows near the formula's own edges: each cube's rows with one concept turned.
@@ -735,7 +736,7 @@ def test_simplify_beyond_the_exact_size_leaves_nothing_to_spare():
     assert simplify(formula).formula == DNF(Cube([part, x]) for part in parts)
 
 
-def test_simplify_beyond_the_exact_size_drops_a_cube_the_others_cover():
+def test_simplify_drops_covered_cubes_beyond_the_exact_size():
     # Where b and c hold, one of the first two cubes does, whatever a is: no literal is to spare, a cube is.
     a, b, c = Literal("a"), Literal("b"), Literal("c")
     needed = [Cube([a, b]), Cube([a.negated, c])]

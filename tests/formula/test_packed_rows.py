@@ -1,4 +1,4 @@
-"""Packed rows: 64 to a word, judged by Python's integers."""
+"""Packed rows, 64 to a word, compared with Python's integers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_nothing_is_set_behind_the_last_row(n_rows):
     boolean_rows(width=4, max_rows=130),
     st.lists(st.dictionaries(st.sampled_from("abcd"), st.booleans(), min_size=1), max_size=4),
 )
-def test_any_of_is_true_where_every_polarity_of_one_cube_fits(rows, cubes):
+def test_any_of_holds_where_all_literals_of_a_cube_do(rows, cubes):
     packed = PackedRows.of(rows, list("abcd"))
     expected = [
         any(all(row["abcd".index(name)] == value for name, value in cube.items()) for cube in cubes) for row in rows

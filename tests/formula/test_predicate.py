@@ -1,4 +1,4 @@
-"""What a concept means on a raw column: judged value by value with Python's own comparisons."""
+"""Predicates on raw columns, compared value by value with Python's comparisons."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ anything = st.one_of(
 
 
 @given(anything, anything)
-def test_two_predicates_are_printed_alike_only_if_they_ask_the_same(one: Predicate, other: Predicate) -> None:
+def test_predicates_print_alike_only_if_they_are_equal(one: Predicate, other: Predicate) -> None:
     """A concept is called as its predicate is printed."""
     if str(one) == str(other):
         assert (one.operator, one.value) == (other.operator, other.value)
@@ -294,7 +294,7 @@ def test_a_column_of_nothing_has_no_dates() -> None:
     assert Predicate("on", "<", "2021-03-01").holds([]).tolist() == []
 
 
-def test_a_day_that_is_asked_for_by_equality_is_a_text() -> None:
+def test_a_day_compared_by_equality_is_a_text() -> None:
     predicate = Predicate("on", "==", "2021-03-01")
     assert not predicate.has_text_form
     assert predicate.holds(["2021-03-01", "2021-03-01T00:00", datetime.date(2021, 3, 1)]).tolist() == [

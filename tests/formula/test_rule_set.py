@@ -1,4 +1,4 @@
-"""Predicting from formulas alone: judged row by row in plain Python."""
+"""Rule sets: predictions from formulas, checked row by row in plain Python."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_labels_keep_their_kind(labels: tuple[Any, Any], dtype: str) -> None:
     assert [type(label) for label in predicted.tolist()] == [type(label) for label in labels]
 
 
-def test_a_concept_without_a_predicate_is_a_column_from_a_half_on() -> None:
+def test_a_concept_without_predicate_is_a_column_above_half() -> None:
     rules = RuleSet((Rule("yes", parse("a"), (0.5,)),))
     values = [0, 0.49999, 0.5, 1, None, float("nan")]
     assert rules.fires({"a": values})[:, 0].tolist() == [False, False, True, True, False, False]
@@ -259,7 +259,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(build: Any, message: str) -> No
         build()
 
 
-def test_a_concept_that_is_not_there_is_an_error_with_the_nearest() -> None:
+def test_an_unknown_concept_is_an_error_with_the_nearest() -> None:
     rules = RuleSet((Rule("x", parse("smoker"), (0.5,)),))
     with pytest.raises(UnknownConcept, match=r"there is no concept 'smoker'\. Did you mean 'smokr'\?"):
         rules.predict({"smokr": [1]})
@@ -267,7 +267,7 @@ def test_a_concept_that_is_not_there_is_an_error_with_the_nearest() -> None:
         rules.predict(PackedRows.of([[1]], ["a"]))
 
 
-def test_confidence_is_that_of_the_cube_that_decides_and_sums_to_1():
+def test_confidence_is_the_deciding_cubes_and_sums_to_1():
     lines = (Rule("x", parse("a | b"), (0.9, 0.6)), Rule("y", parse("c"), (0.7,)), Rule("z", parse("d"), (0.0,)))
     rules = RuleSet(lines, otherwise=1)
     rows = [[1, 1, 1, 0], [0, 1, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]

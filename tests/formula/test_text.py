@@ -1,4 +1,4 @@
-"""Reading and printing: what is written is read again, and texts mean what their operators say."""
+"""Parsing and printing: printed formulas parse to themselves, and operators mean what they say."""
 
 from __future__ import annotations
 

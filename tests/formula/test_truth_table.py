@@ -1,4 +1,4 @@
-"""Truth tables: support, majority, contradictions and don't-cares, against plain counting."""
+"""Truth tables: support, majority, contradictions and don't-cares, compared with plain counting."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Weights as bit planes, counting without comparing rows, and what a class takes in: each against the plain way."""
+"""Weights as bit planes, counting without comparing rows, and prime cubes, compared with plain code."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.concepts.concept_table import ConceptTable
@@ -14,6 +14,7 @@ from logiclens.formula.counted_rows import CountedRows, distinct
 from logiclens.formula.cube_array import CubeArray
 from logiclens.formula.packed_rows import MAX_PLANES, PackedWeights, pack_columns
 from logiclens.formula.primes import all_primes, packed
+from tests.examples import examples
 from tests.rigged import GRID, NAMES, xor_net
 
 weights = st.one_of(
@@ -21,7 +22,7 @@ weights = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(weights, min_size=1, max_size=200), st.integers(0, 2**32 - 1), st.integers(1, 40))
 def test_sums_are_those_of_a_matrix_product(weight, seed, n_formulas):
     rng = np.random.default_rng(seed)
@@ -45,7 +46,7 @@ def plainly_distinct(matrix):
     return [rows.index(row) for row in ordered], [ordered.index(row) for row in rows]
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(st.integers(0, 130), st.integers(1, 60), st.integers(0, 2**32 - 1), st.sampled_from([0, 24]))
 def test_rows_are_grouped_as_tuples_are(n_concepts, n_rows, seed, dense):
     rng = np.random.default_rng(seed)
@@ -77,7 +78,7 @@ def test_many_classes_are_counted_cell_by_cell():
     assert table.counted() is table.counted()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(1, 9), st.integers(1, 150), st.integers(0, 2**32 - 1))
 def test_cubes_fire_packed_as_they_do_plainly(n_concepts, n_rows, seed):
     rng = np.random.default_rng(seed)
@@ -88,9 +89,9 @@ def test_cubes_fire_packed_as_they_do_plainly(n_concepts, n_rows, seed):
     assert (np.stack([found.unpack(row) for row in cubes.covers_packed(found)], axis=1) == fires).all()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(1, 5), st.integers(0, 2**32 - 1))
-def test_prime_cubes_are_those_that_a_search_of_all_cubes_finds(n, seed):
+def test_prime_cubes_equal_those_of_an_exhaustive_search(n, seed):
     rng = np.random.default_rng(seed)
     grid = np.array([[(r >> j) & 1 for j in range(n)] for r in range(2**n)], dtype=bool)
     kind = rng.integers(0, 3, len(grid))

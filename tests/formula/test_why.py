@@ -1,4 +1,4 @@
-"""Why a row is answered as it is: judged by evaluating each literal of each cube in plain Python."""
+"""Reasons of a prediction, compared with evaluating each literal of each cube in plain Python."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_cube_that_decided_is_one_that_could(case: Asked) -> None:
     assert why.decided.confidence == most
 
 
-def test_of_several_cubes_of_the_class_the_one_trusted_most_decided() -> None:
+def test_the_most_trusted_cube_of_the_class_decided() -> None:
     rules = RuleSet((Rule("x", parse("a | b | c"), (0.2, 0.9, 0.9)), Rule("y", parse("a"), (0.5,))))
     why = rules.why({"a": 1, "b": 1, "c": 1})
     assert why.decided is why["x"].cubes[1]
@@ -114,7 +114,7 @@ def test_the_whole_reads_like_this() -> None:
     )
 
 
-def test_a_complement_says_what_each_cube_of_the_other_class_lacks() -> None:
+def test_a_complement_shows_what_each_other_cube_lacks() -> None:
     ill = RULES.rules[0].formula
     rules = RuleSet((RULES.rules[0], Rule("well", Complement(ill), (0.8,))), RULES.predicates, otherwise=1)
     assert str(rules.why(ROW)) == (
@@ -306,7 +306,7 @@ def test_reasons_are_found_by_class() -> None:
 
 
 @given(st.sampled_from([{}, {"age": 60}, {"age": 60, "unit": "CCU"}]))
-def test_a_row_without_a_column_that_is_looked_at_is_an_error(row: dict[str, Any]) -> None:
+def test_a_row_without_a_needed_column_is_an_error(row: dict[str, Any]) -> None:
     with pytest.raises(LogicLensError, match=r"the table lacks the column|there is no concept 'smoker'"):
         RULES.why(row)
 
@@ -323,7 +323,7 @@ def test_what_is_not_one_row_is_refused() -> None:
         RULES.why({**ROW, "age": "old"})
 
 
-def test_a_long_number_is_told_short_unless_that_would_cross_the_cut():
+def test_a_long_number_is_shortened_without_crossing_the_cut():
     rules = RuleSet((Rule("ill", parse("old"), (0.9,)),), {"old": Predicate("age", ">=", 72.5)})
     assert "(it is 52.5146)" in str(rules.why({"age": 52.514604421867865}))
     assert "(it is 72.4999999)" in str(rules.why({"age": 72.4999999}))

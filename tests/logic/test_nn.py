@@ -1,4 +1,4 @@
-"""The listing of the paper's appendix runs; only its import lines are changed and the two missing ones added."""
+"""The listing of the paper's appendix runs, with its imports adapted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What is printed is what is decided: on ten tables the figures of a class equal those of every way to apply the rules.
+"""Printed figures are those of the decisions: on ten tables they equal those of every way to apply the rules.
 
-The judge is scikit-learn on the answers of `logiclens predict --rules`, of the exported SQL in DuckDB, of the exported
-Python and of the exported PMML, all on rows that chose nothing.
+scikit-learn computes them from the answers of `logiclens predict --rules`, the exported SQL in DuckDB, the exported
+Python and the exported PMML, all on rows that the model has not seen.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def printed(text: str) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_figures_are_those_of_every_way_to_apply_the_rules(name: str, pmml: Any, capsys: Any) -> None:
+def test_figures_equal_those_of_every_way_to_apply_rules(name: str, pmml: Any, capsys: Any) -> None:
     case = made(name)
     ways = {"predict --rules": by_command, "SQL": by_sql, "Python": by_python, "PMML": pmml}
     answers = {way: list(map(str, apply(case))) for way, apply in ways.items()}

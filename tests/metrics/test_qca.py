@@ -1,4 +1,4 @@
-"""Rules in the words of qualitative comparative analysis: worked by hand, and against brute force and pandas."""
+"""Rules in the terms of qualitative comparative analysis: worked by hand, brute force and pandas."""
 
 from __future__ import annotations
 

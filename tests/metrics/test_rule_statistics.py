@@ -1,4 +1,4 @@
-"""Rule statistics, judged by pandas, scikit-learn, plain Python and the equation behind the Wilson interval."""
+"""Rule statistics, checked with pandas, scikit-learn, plain Python and the equation of the Wilson interval."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def assert_counted(classes, frame, formulas):
 
 
 @given(counted_cases())
-def test_every_number_is_that_of_pandas_on_all_rows_and_on_each_subgroup(case):
+def test_every_number_equals_pandas_overall_and_per_subgroup(case):
     # Whole weights count rows; the strategy draws quarters.
     formulas, frame = case
     frame = frame.assign(weight=4 * frame["weight"])

@@ -1,4 +1,4 @@
-"""The six metrics: scikit-learn and scipy as judges, and numbers worked out by hand."""
+"""The six metrics, checked with scikit-learn, scipy and numbers worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoders: blocks judged by a twin in plain sums, images by NumPy, resumed training by the uninterrupted one."""
+"""Encoders: blocks compared with plain sums, images with NumPy, resumed training with uninterrupted training."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def rolled(image: Tensor, down: int, right: int) -> Tensor:
     return out
 
 
-def test_cropped_images_are_parts_at_full_size_mirrored_half_the_time():
+def test_cropped_images_are_full_size_parts_often_mirrored():
     ramp = torch.linspace(0, 255, 64).round().to(torch.uint8)
     across = ramp.view(1, 1, 1, -1).expand(200, 1, 64, 64).contiguous()
     down = ramp.view(1, 1, -1, 1).expand(200, 1, 64, 64).contiguous()
@@ -241,7 +241,7 @@ def test_cropped_images_are_parts_at_full_size_mirrored_half_the_time():
     assert float(both.amax(dim=(1, 2, 3)).min()) < 0.72
 
 
-def test_an_epoch_takes_every_row_once_in_parts_of_one_size():
+def test_an_epoch_takes_every_row_once_in_equal_batches():
     feed = Feed.of(torch.arange(257.0).view(-1, 1), dataclasses.replace(QUICK, batch_size=256), torch.device("cpu"), 0)
     parts = list(feed.batches())
     assert [len(index) for index, _ in parts] == [129, 128]
@@ -298,7 +298,7 @@ def test_encode_is_the_softmax_or_sigmoid_of_evaluation_mode():
     assert all(torch.equal(v, before[k]) for k, v in encoder.state_dict().items())
 
 
-def test_scaling_is_learned_from_the_training_images_and_travels_with_the_weights():
+def test_scaling_is_learned_in_training_and_saved_with_weights():
     images, which = quadrants(64)
     encoder = tiny()
     fit_encoder(encoder, images, which, dataclasses.replace(QUICK, epochs=1), seed=0)
@@ -346,7 +346,7 @@ def test_same_seed_same_weights():
     assert not same_weights(runs[0], runs[2])
 
 
-def test_learning_rate_rises_on_a_line_and_falls_on_a_cosine():
+def test_the_learning_rate_rises_linearly_and_falls_by_cosine():
     weights = [nn.Parameter(torch.zeros(1)) for _ in range(2)]
     optimizer = torch.optim.AdamW([{"params": [w], "peak": p} for w, p in zip(weights, (1.0, 3.0), strict=True)])
     rates = []
@@ -400,7 +400,7 @@ def killed_after(monkeypatch, epochs: int) -> None:
 
 
 @pytest.mark.parametrize("augment", ["shift", "crop_flip"])
-def test_a_killed_run_ends_in_the_weights_of_an_uninterrupted_one(tmp_path, monkeypatch, augment):
+def test_a_killed_run_ends_in_the_uninterrupted_weights(tmp_path, monkeypatch, augment):
     images, which = quadrants(96)
     config = dataclasses.replace(QUICK, epochs=4, augment=augment)
     whole = tiny()
@@ -470,7 +470,7 @@ def _spring() -> int:
 
 
 @pytest.mark.parametrize("content", [b"", b"not a checkpoint", "trap", "empty"])
-def test_a_file_that_is_no_checkpoint_is_refused_and_runs_nothing(tmp_path, content):
+def test_a_file_that_is_no_checkpoint_is_refused_unexecuted(tmp_path, content):
     path = tmp_path / "state.pt"
     if isinstance(content, bytes):
         path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""The equations, judged by a slow paper-exact twin, by finite differences and by their limits."""
+"""The equations, compared with a slow paper-exact twin, finite differences and limits."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_any_number_of_batch_axes_passes_through(batch):
 @pytest.mark.parametrize("ratio", [0.0, 1.0, 88.0, 89.0, 710.0, 1e4])
 @pytest.mark.parametrize("pattern", ["one concept", "identical", "one stands out", "spread"])
 @pytest.mark.parametrize("masked", [False, True])
-def test_values_and_gradients_are_finite_up_to_a_ratio_of_ten_thousand(device, dtype, ratio, pattern, masked):
+def test_values_and_gradients_stay_finite_up_to_large_ratios(device, dtype, ratio, pattern, masked):
     # exp(89) is infinite in float32, exp(710) in float64: where the plain softmax gives NaN.
     rows = {
         "one concept": [[1.0]],
@@ -217,7 +217,7 @@ def test_a_concept_not_kept_has_no_gradient():
         assert grad[0, 1] == 0
 
 
-def test_a_head_that_keeps_nothing_has_no_relevance_and_no_entropy():
+def test_a_head_without_concepts_has_neither_relevance_nor_entropy():
     gamma = torch.tensor([[1.0, 2.0], [1.0, 2.0]], requires_grad=True)
     keep = torch.tensor([[False, False], [True, True]])
     alpha, tilde = functional.attention(gamma, TAU, keep), functional.relevance(gamma, TAU, keep)

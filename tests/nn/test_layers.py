@@ -1,4 +1,4 @@
-"""Layers and networks: judged by the paper-exact twin, by torch.nn.Linear class by class, and by torch's own tools."""
+"""Layers and networks, compared with the paper-exact twin, torch.nn.Linear and torch's own tools."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_generator_alone_decides_the_weights(build):
 
 
 @pytest.mark.parametrize("tau", [1e-4, 0.6])
-def test_a_training_step_is_finite_at_a_ratio_of_ten_thousand(tau):
+def test_a_training_step_stays_finite_at_a_large_ratio(tau):
     net = EntropyNet(6, 3, (5,), temperature=tau, generator=seeded())
     with torch.no_grad():
         layer = net.entropy
@@ -216,7 +216,7 @@ def networks() -> list[EntropyNet]:
 
 
 @pytest.mark.parametrize("net", networks(), ids=["own tail", "shared tail"])
-def test_a_copy_after_a_forward_pass_is_a_network_of_its_own(net):
+def test_a_copy_after_a_forward_pass_is_independent(net):
     # A layer that stores a tensor of the graph on itself cannot be copied after a forward pass.
     concepts = uniform(6, 5)
     out = net(concepts)

@@ -1,4 +1,4 @@
-"""Formulas by brute force: row by row in plain Python, with nothing of the library but the formula's own literals."""
+"""Evaluate formulas row by row in plain Python; only their literals come from the library."""
 
 from __future__ import annotations
 

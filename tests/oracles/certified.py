@@ -1,7 +1,7 @@
-"""A saved model and its certificate, made by hand: torch in float64, every row, the library's minimiser.
+"""A hand-made saved model and its certificate: torch in float64, every row, the library's minimiser.
 
-Nothing of the checker is used, so that what it accepts and refuses is judged from outside. Tests change what the three
-files say and write them with right hashes or stale ones.
+It uses nothing of the checker, so it is an independent judge. Tests change the three files and write them with right or
+stale hashes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A saved model whose heads were compiled, and its certificate, written by hand in the format of schema 2."""
+"""A hand-made saved model with compiled heads and its certificate, in the format of schema 2."""
 
 from __future__ import annotations
 

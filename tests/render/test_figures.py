@@ -1,3 +1,5 @@
+"""Figures: relevance bars and curves of a model, on screen and in notebooks."""
+
 from __future__ import annotations
 
 import itertools
@@ -130,7 +132,7 @@ def test_relevance_is_drawn_class_under_class_the_most_relevant_first():
     assert hatched.get_hatch()
 
 
-def test_at_most_fifteen_concepts_of_a_class_and_all_that_the_formula_uses():
+def test_a_class_shows_fifteen_concepts_and_all_used_ones():
     shares = {f"c{i}": 1 - i / 100 for i in range(40)}
     drawn = bars(plot_relevance({"k": shares}, {"k": ["c39", "c20"]}))
     assert [concept for _, concept, _, full in drawn if full] == ["c20", "c39"]
@@ -138,7 +140,7 @@ def test_at_most_fifteen_concepts_of_a_class_and_all_that_the_formula_uses():
     assert [length for _, _, length, _ in drawn] == sorted((length for _, _, length, _ in drawn), reverse=True)
 
 
-def test_a_concept_without_relevance_is_drawn_only_where_the_formula_uses_it():
+def test_irrelevant_concepts_are_drawn_only_where_formulas_use_them():
     drawn = bars(plot_relevance({"k": {"a": 1.0, "b": 0.0, "c": 0.001}}, {"k": ["b", "elsewhere"]}))
     assert {concept for _, concept, _, _ in drawn} == {"a", "b", "elsewhere"}
     axes = plot_relevance({"k": {"a": 0.0}}, {"k": []})
@@ -221,7 +223,7 @@ def test_the_curve_is_drawn_with_what_was_chosen_ringed():
     assert plot_pareto({"k": [(1, 1.0)]}, {"k": (1, 1.0)}, "F1").get_xlim()[1] > 9
 
 
-def test_a_notebook_gets_the_picture_and_pyplot_knows_nothing_of_it():
+def test_a_notebook_gets_the_picture_without_pyplot():
     axes = plot_relevance({"k": {"a": 1.0}}, {"k": []})
     picture, size = axes._repr_png_()
     assert picture.startswith(b"\x89PNG")
@@ -265,7 +267,7 @@ def test_the_relevance_of_a_model_is_drawn(model):
         assert bars(model.plot_relevance(target)) == bars(explanation.plot_relevance(target)) == only
 
 
-def test_the_curves_of_a_model_are_scored_as_scikit_learn_does(model, table):
+def test_the_curves_of_a_model_are_scored_by_scikit_learn(model, table):
     explanation = model.explain()
     names = ("10", "20", "30")
     for score, judge in (("f1", lambda t, p: f1_score(t, p, average="macro")), ("accuracy", accuracy_score)):

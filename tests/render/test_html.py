@@ -1,4 +1,4 @@
-"""What a notebook shows: well-formed HTML that says what the values say, and nothing that could run."""
+"""Notebook output: well-formed HTML that states the values and contains no active content."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_what_concepts_mean_is_said_where_it_is_known():
     assert "age is at least 60" in read(shown(explanation)["text/html"]).all("summary")[1].text
 
 
-def test_bars_are_as_long_as_the_relevance_and_full_where_the_formula_uses_the_concept():
+def test_bars_show_relevance_and_are_full_for_used_concepts():
     explained = replace(xor_explanation()["other"], relevance={"a": 1.0, "d": 0.25, "b": 0.5})
     rows = read(explained._repr_html_()).all("tr")
     assert [row.children[0].text for row in rows] == ["a", "b", "d"]
@@ -391,7 +391,7 @@ def test_the_accuracy_is_that_on_the_rows_set_aside(models, which):
     assert f"On the {len(places)} rows set aside before training: {told}" in read(model._repr_html_()).text
 
 
-def test_the_accuracy_of_the_network_is_not_that_of_its_rules():
+def test_the_networks_accuracy_is_not_that_of_its_rules():
     rows = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (400, 3)), columns=["a", "b", "c"])
     labels = np.where(rows.sum(axis=1) >= 2, "many", "few")
     model = EntropyClassifier(None, epochs=200, set_aside=0.25, max_literals=1).fit(rows, labels)
@@ -403,7 +403,7 @@ def test_the_accuracy_of_the_network_is_not_that_of_its_rules():
     assert f"accuracy 100.0%, of the rules alone {100 * judged:.1f}%." in told
 
 
-def test_a_look_does_not_warn_and_leaves_the_warning_to_who_asks(monkeypatch):
+def test_rendering_does_not_warn_but_explaining_later_does(monkeypatch):
     explain = explaining_module.explain_all
     model = EntropyClassifier(method="paper", epochs=5).fit(TABLE, LABELS)
 
@@ -444,7 +444,7 @@ def test_who_wants_text_gets_no_html(models, which):
     assert "text/html" in shown(model)
 
 
-def test_a_model_whose_settings_were_changed_says_why_there_are_no_rules():
+def test_a_model_with_changed_settings_says_why_rules_are_missing():
     model = EntropyClassifier(epochs=5).fit(TABLE, LABELS)
     before = cells(shown(model)["text/html"])
     # Rules are found by fit: what only the search asks for changes nothing afterwards.

@@ -1,4 +1,4 @@
-"""The report page as text: a pure function of the result, whose numbers can be counted again from the table."""
+"""The report page as text: a pure function of the result, with numbers recounted from the table."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_rendering_leaves_result_and_matplotlib_as_they_were(result):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_page_loads_nothing_and_runs_only_the_script_whose_hash_it_names(name):
+def test_the_page_loads_nothing_and_runs_only_its_script(name):
     reader = Reader(page_of(saved(CASES[name]())))
     assert reader.handlers == []
     assert all(value.startswith("#") for _, value in reader.links)
@@ -214,7 +214,7 @@ def test_the_first_sentence_and_the_confusion_are_scikit_learns(result, page):
         assert f"{name} {line[0]} {line[1]}" in plain(page[page.index('id="measured"') :])
 
 
-def test_rules_are_said_in_plain_words_before_they_are_written_formally(result, page):
+def test_rules_are_in_plain_words_before_formal_notation(result, page):
     text = plain(page)
     said = text.index("died if age is at least 78, or if age is at least 66 and sepsis is true, or if bmi")
     assert said < text.index(" ".join(result["classes"][0]["formula"].split()))
@@ -230,7 +230,7 @@ def test_only_so_many_rows_are_listed():
     assert total == 200 + more
 
 
-def test_what_the_result_does_not_hold_is_not_on_the_page():
+def test_the_page_shows_only_what_the_result_holds():
     text = plain(page_of(saved(CASES["bare"]())))
     for absent in ("Try it", "Subgroups", "Training", "To repeat it", "None", "nan"):
         assert absent not in text
@@ -286,7 +286,7 @@ def test_otherwise_and_the_order_are_told():
     )
 
 
-def test_the_matrix_of_the_rules_stands_beside_that_of_the_network(result):
+def test_the_matrices_of_rules_and_network_are_side_by_side(result):
     network = {**result["confusion"], "of": "the network"}
     text = plain(page_of({**result, "confusion": network}))
     assert text.index("What the network said of which rows") < text.index("What the rules said of which rows")
@@ -376,7 +376,7 @@ def bars(svg: str) -> list[tuple[float, bool]]:
 
 
 @given(st.lists(st.tuples(st.floats(0.05, 1), st.booleans()), min_size=1, max_size=15))
-def test_bars_are_as_long_as_the_relevance_and_full_where_used(entries):
+def test_bars_show_relevance_and_are_full_where_used(entries):
     relevance = [Relevance(f"c{i}", r, u) for i, (r, u) in enumerate(entries)]
     drawn = bars(relevance_chart(relevance, key="k", label="relevance"))
     wanted = sorted(entries, key=lambda entry: -entry[0])[:MOST_BARS]
@@ -385,7 +385,7 @@ def test_bars_are_as_long_as_the_relevance_and_full_where_used(entries):
     assert lengths / lengths[0] == pytest.approx([r / wanted[0][0] for r, _ in wanted], abs=1e-4)
 
 
-def test_charts_take_their_colours_from_the_page_and_their_ids_apart():
+def test_charts_take_the_pages_colours_and_have_unique_ids():
     relevance = [Relevance("名前 $x$ <b>\n\x00", 1.0, True)]
     first, second = (relevance_chart(relevance, key=key, label="a & b") for key in ("one", "two"))
     assert not re.search(r"#[0-9a-f]{6}\b", first)

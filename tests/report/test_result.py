@@ -1,4 +1,4 @@
-"""The result of an explanation: every number judged by scikit-learn and pandas on the rows that were set aside."""
+"""The result of an explanation, checked with scikit-learn and pandas on the held-out rows."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_each_row_says_its_label_its_answers_and_its_concepts(either):
         assert row.bits == "".join("1" if bit[i] else "0" for bit in bits)
 
 
-def test_a_class_names_the_best_single_condition_and_what_it_leans_on(either):
+def test_a_class_names_its_best_single_condition_and_dependencies(either):
     model, result = either
     rows, truth = aside(result)
     concepts = model.concepts(rows)
@@ -209,7 +209,7 @@ def test_resamples_are_told_with_the_cubes_of_the_formula():
         assert all(entry.frequency in (0.0, 0.5, 1.0) for entry in mine)
 
 
-def test_the_page_says_of_each_rule_how_often_it_recurs_on_the_bags(either):
+def test_the_page_shows_how_often_rules_recur_on_bags(either):
     _, result = either
     told = result.stability
     assert (told.resamples, told.drawn) == (10, "bags")
@@ -249,7 +249,7 @@ def test_several_labels_a_row_have_no_confusion():
 
 
 @pytest.mark.filterwarnings("ignore::logiclens.errors.LogicLensWarning")
-def test_no_more_rows_than_a_page_can_show_and_equal_rows_are_counted():
+def test_rows_are_limited_to_a_page_and_duplicates_counted():
     n = 5 * MOST_ROWS
     frame = pd.DataFrame({"x": np.arange(n) / n, "y": np.arange(n) % 3})
     labels = np.where(frame["x"] > 0.5, "up", "down")

@@ -1,4 +1,4 @@
-"""Delimited text: delimiters, lines, quotes and codes; the judges are the csv module, pandas and known values."""
+"""Delimited text: delimiters, lines, quotes and codes, checked with the csv module and pandas."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from logiclens.tables import delimited
 from logiclens.tables.files import read_table
+from tests.examples import examples
 from tests.table_files import PLAIN, cells, refusal, writer_into
 
 
@@ -63,7 +64,7 @@ def test_the_delimiter_that_splits_all_lines_alike_wins(put):
     assert list(frame.columns) == ["last, first and middle", "born, maybe", "x"]
 
 
-def test_a_row_cut_off_by_the_first_block_does_not_count(put):
+def test_a_row_truncated_by_the_first_block_does_not_count(put):
     # Long rows: few fit into the 2**20 characters that are looked at, and the last of those lacks its delimiters.
     text = "a;b, c, d, e;f\n" + ("x" * 20_000 + ";1;2\n") * 60
     assert len(text) > 1 << 20
@@ -91,7 +92,7 @@ def test_european_files_just_work(put):
     assert frame["Ort"].iloc[0] == "Köln, Süd"
 
 
-def test_a_decimal_comma_is_no_decimal_comma_where_the_comma_is_the_delimiter(put):
+def test_a_comma_delimiter_is_no_decimal_comma(put):
     assert read_table(put('a,b\n"3,14",1\n')).frame["a"].tolist() == ["3,14"]
 
 
@@ -228,7 +229,7 @@ def test_a_header_without_rows(put, content):
 @pytest.mark.parametrize("start", [0, 1])
 @pytest.mark.parametrize("n", [1, 3, 150])
 @pytest.mark.parametrize(("delimiter", "name"), [(",", ""), (";", '""'), ("\t", " ")])
-def test_an_index_that_pandas_wrote_is_left_out_with_a_note(put, start, n, delimiter, name):
+def test_an_index_written_by_pandas_is_dropped_with_a_note(put, start, n, delimiter, name):
     frame = pd.DataFrame({"age": range(30, 30 + n), "unit": "A"}, index=range(start, start + n))
     text = name + frame.to_csv(sep=delimiter)
     # 99 and 1 mean a missing value in the columns that have a name, and rows are still counted.
@@ -248,7 +249,7 @@ def test_another_column_without_a_name_is_refused(put, index):
     assert refusal(put(text)) == "column 1 of t.csv has no name: name it, or leave it out if it only counts rows."
 
 
-def test_a_first_line_that_may_be_a_row_is_asked_about(put):
+def test_a_first_line_that_may_be_a_row_is_questioned(put):
     asked = "are both named {!r}: is the first line of the file a header?"
     assert refusal(put("x,o,o,won\no,x,o,lost\nx,x,o,won\n")) == "columns 2 and 3 of t.csv " + asked.format("o")
     assert refusal(put("5.1,3.5,x,3.5\n1,2,y,4\n")) == "columns 2 and 4 of t.csv " + asked.format("3.5")
@@ -289,7 +290,7 @@ def test_a_zero_is_not_always_a_code(put):
 CELL = st.sampled_from(["0", "00", "0123", " 07", "07 ", "1.5", "00.5", "", "12", "-01", "100", "0.0", "3e05"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@examples(300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(CELL, min_size=n, max_size=n), min_size=1, max_size=8)),
     st.sampled_from(",;\t|"),
@@ -297,7 +298,7 @@ CELL = st.sampled_from(["0", "00", "0123", " 07", "07 ", "1.5", "00.5", "", "12"
     st.tuples(st.booleans(), st.booleans(), st.booleans()),
     st.sampled_from([16, 24, 40, 1 << 20]),
 )
-def test_a_column_is_text_if_the_csv_module_finds_a_code_in_it(tmp_path, rows, delimiter, end, odd, block):
+def test_a_column_with_a_code_is_text_as_in_csv(tmp_path, rows, delimiter, end, odd, block):
     bom, open_end, quoted = odd
     # A missing cell alone on its line would be a blank line.
     rows = [row if len(row) > 1 else [row[0] or "5"] for row in rows]
@@ -320,7 +321,7 @@ def test_a_column_is_text_if_the_csv_module_finds_a_code_in_it(tmp_path, rows, d
 
 
 @pytest.mark.parametrize("offset", range(-6, 3))
-def test_a_code_is_found_wherever_it_stands_in_a_long_file(put, offset):
+def test_a_code_is_found_anywhere_in_a_long_file(put, offset):
     # The file is read in blocks of 2**20 bytes; the code starts around the end of the first.
     n_before = (1 << 20) + offset - len("a,b\n,2\n5,")
     text = "a,b\n" + "1" * (n_before % 4) + ",2\n" + "3,4\n" * (n_before // 4) + "5,0123\n" + "3,4\n" * 1000

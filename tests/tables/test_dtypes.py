@@ -1,4 +1,4 @@
-"""Names and types of the columns of a file; the judges are pandas, datetime, decimal and known values."""
+"""Names and types of a file's columns, checked with pandas, datetime and decimal."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from logiclens.tables.files import doubtful_columns, mixed_columns, read_table
+from tests.examples import examples
 from tests.table_files import cells, refusal, writer_into
 
 
@@ -46,7 +47,7 @@ def test_text_that_means_missing(put):
     assert cells(read_table(lines, missing=["?"]).frame) == [[None, "1"], [2, "x"]]
 
 
-def test_a_long_column_with_text_at_its_end_is_text_throughout(put):
+def test_a_long_column_ending_in_text_is_text_throughout(put):
     frame = read_table(put("a,b,c\n" + "1,2.5,True\n" * 600_000 + "x,3,9\n")).frame
     assert set(frame["a"]) == {"1", "x"}
     assert set(frame["c"]) == {"True", "9"}
@@ -113,7 +114,7 @@ MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2029, 12, 31)).map(lambda 
 FORMS = ["%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%Y", "%m-%d-%Y"]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@examples(200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(MOMENTS, min_size=1, max_size=6),
     st.sampled_from(FORMS),
@@ -198,7 +199,7 @@ def test_what_only_resembles_dates_is_text_and_not_named(put, texts):
     assert doubtful_columns(frame) == mixed_columns(frame) == {}
 
 
-def test_dates_as_text_in_a_table_that_was_not_read_are_not_in_doubt_if_they_are_clear():
+def test_clear_dates_as_text_in_a_frame_are_not_doubted():
     clear = {"a": ["20.09.2022", None], "b": ["2020-01-01", "2020-01-02"], "c": ["2020-01-01T00:00Z"] * 2, "d": [1, 2]}
     assert doubtful_columns(pd.DataFrame(clear)) == {}
 
@@ -213,7 +214,7 @@ EUROPEAN, SWISS, FRENCH = (str.maketrans(",.", marks) for marks in (".,", "'.", 
     st.sampled_from([{}, EUROPEAN, SWISS, FRENCH, {ord(","): " "}]),
     st.sampled_from(["{}", "${}", "{} €", "{}%", "-{}", "-${}", "€ {}", " {} kg "]),
 )
-def test_numbers_with_marks_and_units_are_named_with_the_number_that_decimal_has(values, marks, unit):
+def test_numbers_with_marks_and_units_show_their_decimal_value(values, marks, unit):
     texts = [unit.format(f"{value:,}".translate(marks)) for value in values]
     sign = "-" if "-" in unit else ""
     reason = f"looks like numbers with thousands marks or units: write {sign}{values[0]}"

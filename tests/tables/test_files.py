@@ -1,4 +1,4 @@
-"""Tables from files; the judges are hashlib, the csv and gzip modules, pandas and known values."""
+"""Tables from files, checked with hashlib, the csv and gzip modules, and pandas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def put(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "T.CSV", "t.txt", "t.data", "t.csv.gz", "t.Csv.GZ"])
-def test_the_table_comes_with_its_name_and_the_hash_of_its_bytes(put, name):
+def test_the_table_has_its_name_and_its_files_hash(put, name):
     content = gzip.compress(PLAIN.encode()) if name.lower().endswith(".gz") else PLAIN.encode()
     table = read_table(put(content, name))
     assert (table.name, table.n_bytes) == (name, len(content))
@@ -170,7 +170,7 @@ def test_a_damaged_gz(put):
 
 
 @pytest.mark.data
-def test_the_mimic_file_has_the_line_ends_of_an_old_mac(data_folder):
+def test_the_mimic_file_has_the_line_ends_of_macs(data_folder):
     path = data_folder / "mimic2" / "full_cohort_data.csv.gz"
     data = gzip.decompress(path.read_bytes())
     assert b"\n" not in data

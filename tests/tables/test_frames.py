@@ -1,4 +1,4 @@
-"""Columns: whatever holds a table, its columns come out as the same kinds, values and gaps."""
+"""Columns: every kind of table gives the same column kinds, values and gaps."""
 
 from __future__ import annotations
 

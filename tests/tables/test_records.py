@@ -1,4 +1,4 @@
-"""Tables from JSON and Parquet; the judges are the json module, pandas, polars and known values."""
+"""Tables from JSON and Parquet, checked with the json module, pandas and polars."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_parquet_is_what_pandas_reads(tmp_path):
     pd.testing.assert_frame_equal(read_table(tmp_path / "t.pq").frame, frame)
 
 
-def test_an_index_of_parquet_is_a_column_if_it_has_a_name(tmp_path):
+def test_a_named_index_of_parquet_is_a_column(tmp_path):
     frame = pd.DataFrame({"a": [1, 2]}, index=[5, 7])
     frame.to_parquet(tmp_path / "t.parquet")
     assert cells(read_table(tmp_path / "t.parquet").frame) == [[1], [2]]

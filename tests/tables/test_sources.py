@@ -1,4 +1,4 @@
-"""Tables by the name of their file and targets by the name of their column, beside the same table as a frame."""
+"""Fitting from a file and a target column by name, compared with fitting from a frame."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_columns_that_are_not_there_are_named(file):
         model.predict(other)
 
 
-def test_a_model_of_a_matrix_takes_a_frame_by_position_and_says_so_as_scikit_learn_does(tmp_path):
+def test_a_matrix_model_takes_frames_by_position_with_scikits_warning(tmp_path):
     matrix = ROWS[["age"]].to_numpy()
     model = EntropyClassifier(epochs=5).fit(matrix, FRAME["ill"])
     expected = model.predict_proba(matrix)
@@ -98,7 +98,7 @@ def test_rules_and_models_take_polars_and_arrow_tables(holder):
     assert (model.rules_.predict(holder(ROWS)) == expected).all()
 
 
-def test_the_line_that_fits_is_warned_of_what_is_left_out():
+def test_fitting_warns_about_what_is_left_out():
     table = ROWS.assign(name=[f"p{i}" for i in range(len(ROWS))])
     with pytest.warns(LogicLensWarning, match="the column 'name' is left out") as caught:
         EntropyClassifier(epochs=2).fit(table, FRAME["ill"])

@@ -1,4 +1,4 @@
-"""Tables written to files; the judges are the csv and json modules, pandas and the file system."""
+"""Writing tables to files, checked with the csv and json modules, pandas and the file system."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_what_cannot_be_written_is_said_in_one_sentence(tmp_path, monkeypatch):
     assert (tmp_path / "t.csv").read_text() == "older"
 
 
-def test_only_the_first_line_of_what_a_library_says_is_passed_on(tmp_path, monkeypatch):
+def test_only_the_first_line_of_a_librarys_message_is_shown(tmp_path, monkeypatch):
     def fails(*args, **options):
         raise ValueError("too odd.\nAnd here is why.")
 

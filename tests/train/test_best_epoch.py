@@ -1,4 +1,4 @@
-"""The best epoch of many models, seen some epochs at a time, is what a loop over epochs and models would choose."""
+"""The best epoch of many models, found in blocks of epochs, equals that of a plain loop."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_any_way_to_look_at_epochs_chooses_the_same(data):
             assert best.steps[g, k] == kept[g, k] == chosen
 
 
-def test_shares_that_differ_by_rounding_are_a_tie_and_the_loss_decides():
+def test_shares_that_differ_by_rounding_tie_and_loss_decides():
     best = BestEpochs(np.array([[0.3]]), None)
     right = np.array([0.1 + 0.2, 0.3, np.nextafter(0.3, 1)])
     best.update(1, np.array([0.5, 0.4, 0.4])[:, None, None], right[:, None, None])

@@ -1,4 +1,4 @@
-"""Bottlenecks on images of four quadrants, whose class is a known rule of which are bright: the rule is the judge."""
+"""Bottlenecks on images of four quadrants, whose class is a known rule on their brightness."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_concepts_are_the_sigmoid_or_softmax_of_the_encoder(exclusive):
     torch.testing.assert_close(model(images), model.network(model.concepts(images)))
 
 
-def test_hard_concepts_are_cut_at_a_half_and_let_gradients_through():
+def test_hard_concepts_are_cut_at_half_and_pass_gradients():
     network = nn.Linear(3, 1, bias=False)
     hard = ConceptBottleneck(nn.Identity(), network, hard=True)
     x = torch.tensor([[0.0, -1e-3, 2.0]], requires_grad=True)
@@ -237,7 +237,7 @@ def test_interventions_flip_predictions_as_the_rule_says(trained, mode):
         assert (result.changed.numpy() == (rule(after) != rule(bits))).mean() > 0.98
 
 
-def test_sequential_is_the_encoder_alone_then_the_network_on_what_it_predicts():
+def test_sequential_trains_the_encoder_and_then_the_network():
     data, held = drawn(200), drawn(80, 1)
     model, encoder, network = model_of(), encoder_of(), EntropyNet(4, 2, (16,), generator=seeded())
     result = fit_bottleneck(model, *data, QUICK, mode="sequential", seed=3, validation=held)
@@ -368,7 +368,7 @@ def test_exclusive_concepts_by_number_or_by_mark(mode):
     assert (explanation["odd"].formula.evaluate(np.eye(4, dtype=bool), NAMES) == [False, True, False, True]).all()
 
 
-def test_a_cascade_of_entropy_networks_learns_and_its_first_part_is_not_penalised():
+def test_a_cascade_learns_and_its_first_part_is_not_penalised():
     draw = np.random.default_rng(0)
     low = draw.standard_normal((400, 6))
     middle = (low[:, :3] > 0).astype(np.float32)

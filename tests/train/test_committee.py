@@ -77,7 +77,7 @@ def test_the_groups_of_a_committee(committee, rarest, groups):
     assert n_groups_for(committee, rarest) == groups
 
 
-def test_labels_of_a_test_fold_do_not_move_the_targets_of_its_training_rows():
+def test_labels_of_a_fold_leave_its_training_targets_alone():
     frame, labels = table()
     first = cutter(frame, labels)
     groups = split_groups(first.codes, first.weight, 5)
@@ -95,7 +95,7 @@ def test_labels_of_a_test_fold_do_not_move_the_targets_of_its_training_rows():
     assert not np.array_equal(before.without(0).probability, after.without(0).probability)
 
 
-def test_no_row_is_taught_by_a_network_that_has_seen_it():
+def test_no_row_is_taught_by_a_network_that_saw_it():
     frame, labels = table()
     made = cutter(frame, labels)
     groups = split_groups(made.codes, made.weight, 5)

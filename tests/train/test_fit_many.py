@@ -1,4 +1,4 @@
-"""Many models in one pass: each is what it would be alone, and what torch's own losses and autograd make of it."""
+"""Many models in one pass: each equals its training alone and training with torch's autograd."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_stack_learns_what_autograd_learns_on_plain_rows(hidden, penalty, acti
 
 
 @pytest.mark.parametrize("soft", [False, True])
-def test_several_labels_and_soft_rows_are_learned_as_autograd_learns_them(soft):
+def test_several_labels_and_soft_rows_learn_as_autograd_does(soft):
     table = rows(soft=soft, several=True)
     config = TrainConfig(epochs=EPOCHS, progress=False)
     for result in as_autograd_does(nets(2, n_classes=2), table, config):
@@ -171,7 +171,7 @@ def test_models_stop_when_they_would_have_stopped_alone():
     assert gap(networks, alone) < 1e-9
 
 
-def test_builds_that_differ_are_stacked_by_build_and_come_back_in_order():
+def test_different_builds_are_stacked_apart_and_return_in_order():
     table = rows()
     networks = [*nets(2), *nets(2, (6, 4)), *nets(1, activation=nn.LeakyReLU)]
     configs = [TrainConfig(epochs=epochs, progress=False) for epochs in (5, 9, 5, 5, 7)]
@@ -236,7 +236,7 @@ def test_notes_are_those_of_each_table():
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("patience", [None, 8])
-def test_on_the_gpu_a_recorded_epoch_is_the_same_as_on_the_cpu(patience):
+def test_a_recorded_epoch_on_the_gpu_equals_the_cpu(patience):
     table, held = rows(), rows(40)
     networks = nets(3)
     twins = [copy.deepcopy(network).cuda() for network in networks]
@@ -294,7 +294,7 @@ def test_equal_strengths_share_what_flows_to_the_largest():
 
 
 @pytest.mark.parametrize("change", ["sigmoid", "slope", "dropout", "forward", "hook", "half", "frozen"])
-def test_a_network_that_was_changed_is_not_taken_for_what_it_was(change):
+def test_a_changed_network_is_not_mistaken_for_its_past(change):
     network = nets(1, activation=nn.LeakyReLU)[0]
     assert stackable(network)
     if change == "sigmoid":
@@ -324,7 +324,7 @@ def test_validation_rows_without_labels_and_networks_given_twice_are_refused():
         fit_many([network, network], table, TrainConfig(epochs=2, progress=False))
 
 
-def test_a_model_that_has_stopped_does_not_fail_for_what_comes_after(monkeypatch):
+def test_a_stopped_model_does_not_fail_for_later_epochs(monkeypatch):
     """Steps that a stopped model still takes, because others go on, are not its own."""
     networks, table, held = nets(4), rows(), rows(40)
     run_check = batched_module.StackedRun._check
@@ -342,7 +342,7 @@ def test_a_model_that_has_stopped_does_not_fail_for_what_comes_after(monkeypatch
     assert min(lengths) < max(lengths)
 
 
-def test_of_equally_accurate_epochs_the_one_with_the_lowest_loss_is_the_best():
+def test_among_equally_accurate_epochs_the_lowest_loss_wins():
     n_tied = 0
     for result in fit_many(nets(6), rows(), TrainConfig(epochs=80, progress=False), validation=rows(25)):
         history = result.history

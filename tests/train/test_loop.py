@@ -1,4 +1,4 @@
-"""Training: losses and gradients judged by torch's own losses on the plain rows, epochs by a scripted network."""
+"""The training loop: losses and gradients compared with torch's own, epochs with a scripted network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 from sklearn.utils.class_weight import compute_class_weight
@@ -24,6 +24,7 @@ from logiclens.errors import LogicLensError, LogicLensWarning, NoEntropyLayer
 from logiclens.nn import EntropyNet
 from logiclens.progress import Progress, silence
 from logiclens.train import History, TrainConfig, TrainResult, fit
+from tests.examples import examples
 from tests.oracles import paper_layer
 
 ONE_STEP = TrainConfig(epochs=1, penalty=None)
@@ -113,7 +114,7 @@ def plain_rows(draw: st.DrawFn, kind: str, soft: bool = False) -> Plain:
 # ------------------------------------------------------------------------------------ one evaluation, counted or not
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(plain_rows("multiclass"), st.booleans())
 def test_counted_rows_have_the_cross_entropy_of_plain_rows(plain, weighted):
     judge = net_of(plain.rows.shape[1], len(plain.class_weight))
@@ -123,7 +124,7 @@ def test_counted_rows_have_the_cross_entropy_of_plain_rows(plain, weighted):
     assert_same_evaluation(ours, nn.CrossEntropyLoss(weight)(judge(plain.x), plain.y), judge)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(plain_rows("multilabel"), st.booleans())
 def test_counted_rows_have_the_binary_cross_entropy_of_plain_rows(plain, weighted):
     judge = net_of(plain.rows.shape[1], len(plain.class_weight))
@@ -133,15 +134,15 @@ def test_counted_rows_have_the_binary_cross_entropy_of_plain_rows(plain, weighte
     assert_same_evaluation(ours, nn.BCEWithLogitsLoss(weight)(judge(plain.x), plain.y.double()), judge)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(plain_rows("binary"))
-def test_one_head_on_two_classes_has_the_binary_cross_entropy_of_class_one(plain):
+def test_one_head_has_the_binary_cross_entropy_of_class_one(plain):
     judge = net_of(plain.rows.shape[1], 1)
     ours = one_evaluation(net_of(plain.rows.shape[1], 1), plain.table)
     assert_same_evaluation(ours, nn.BCEWithLogitsLoss()(judge(plain.x)[:, 0], plain.y.double()), judge)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(plain_rows("multiclass", soft=True))
 def test_soft_concepts_train_on_their_values(plain):
     judge = net_of(plain.rows.shape[1], len(plain.class_weight))
@@ -160,7 +161,7 @@ def test_weights_need_not_be_whole_numbers():
     )
 
 
-def test_a_weight_of_two_is_a_row_that_is_there_twice():
+def test_a_weight_of_two_equals_a_repeated_row():
     heavy = ConceptTable([[0, 0.3], [1, 0.2], [1, 0.9]], labels=[0, 1, 1], weight=[1, 2, 1])
     twice = ConceptTable([[0, 0.3], [1, 0.2], [1, 0.2], [1, 0.9]], labels=[0, 1, 1, 1])
     (loss, grads), (other, others) = (one_evaluation(net_of(2, 2), table) for table in (heavy, twice))
@@ -188,7 +189,7 @@ def test_balanced_weights_are_those_of_scikit_learn(n_heads, soft):
     assert_same_evaluation(one_evaluation(net_of(3, n_heads), ConceptTable(rows, labels=labels), config), theirs, judge)
 
 
-def test_one_head_takes_one_weight_for_each_of_its_two_classes():
+def test_one_head_takes_a_weight_for_both_classes():
     rows, y = torch.tensor(XOR).double(), torch.tensor([0, 0, 0, 1])
     judge = net_of(2, 1)
     each = nn.BCEWithLogitsLoss(reduction="none")(judge(rows)[:, 0], y.double())
@@ -309,7 +310,7 @@ def test_the_mode_of_the_network_is_put_back(mode):
     assert modes == [False, True, False, True, False]
 
 
-def test_a_network_without_an_entropy_layer_trains_without_the_entropy_penalty():
+def test_networks_without_entropy_layer_train_without_the_penalty():
     table = ConceptTable(XOR, labels=[0, 1, 1, 0])
     with pytest.raises(NoEntropyLayer, match="no entropy layer"):
         fit(nn.Linear(2, 2), table, TrainConfig(epochs=1))
@@ -585,7 +586,7 @@ def test_a_silent_thread_does_not_silence_another():
     assert Progress(1, "work", stream=Terminal()).shown
 
 
-def test_the_bar_fills_and_is_drawn_ten_times_a_second_at_most():
+def test_the_bar_fills_at_most_ten_times_a_second():
     out, now = Terminal(), 0.0
     with Progress(1000, "work", stream=out, clock=lambda: now) as progress:
         for done in range(1, 1001):
@@ -709,7 +710,7 @@ def test_a_loss_that_is_no_number_stops_with_a_remedy(batch_size):
         fit(EntropyNet(2, 2), ConceptTable(XOR, labels=[0, 1, 1, 0]), config, seeded())
 
 
-def test_a_network_broken_by_its_last_step_is_not_handed_back_in_silence():
+def test_a_network_broken_by_its_last_step_is_reported():
     # The loss is taken before the step, so the loss of the last epoch says nothing of what the step left behind.
     config = TrainConfig(epochs=1, learning_rate=1e38)
     with pytest.raises(LogicLensError, match="lower the learning_rate"):
@@ -718,7 +719,7 @@ def test_a_network_broken_by_its_last_step_is_not_handed_back_in_silence():
 
 @pytest.mark.parametrize("mode", [False, True])
 @pytest.mark.parametrize(("width", "rate"), [(3, 0.01), (2, 1e38)])
-def test_the_mode_of_the_network_is_put_back_after_a_refusal(mode, width, rate):
+def test_the_networks_mode_is_restored_after_a_refusal(mode, width, rate):
     net = EntropyNet(width, 2).train(mode)
     with pytest.raises(LogicLensError):
         fit(net, ConceptTable(XOR, labels=[0, 1, 1, 0]), TrainConfig(epochs=9, learning_rate=rate))

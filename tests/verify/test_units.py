@@ -1,4 +1,4 @@
-"""The checker on compiled heads: what it proves below and above 20 concepts, and what it refuses in which words."""
+"""The checker on compiled heads: what it proves below and above 20 concepts, and what it refuses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.formula import DNF, parse
@@ -19,12 +19,14 @@ from logiclens.nn import EntropyNet
 from logiclens.verify import Refuted, Unusable, VerificationError, verify
 from logiclens.verify.network import Head, Linear
 from logiclens.verify.units import Unproved, prove
+from tests.examples import examples
 from tests.oracles.certified import Saved, all_rows
 from tests.oracles.compiled import compiled, random_formula, saved_compiled
 from tests.oracles.rounding import PlainHead, worst_logit
-from tests.verify.test_verify import JSON, assert_verdict, places
+from tests.verify.test_fuzzing import JSON, assert_verdict, places
 
 SIZES = [(6, 5), (16, 12), (20, 40), (21, 10), (60, 40)]
+DAMAGED_SIZES = [pytest.param(*size, marks=pytest.mark.slow) if size == (20, 40) else size for size in SIZES]
 
 
 def names(m: int) -> list[str]:
@@ -76,7 +78,7 @@ def test_compiled_heads_are_verified(m, n_cubes, complement, tmp_path):
     assert "90% of the training rows (as stated, not checked)" in str(report)
 
 
-def test_the_most_uneven_formula_of_100_concepts_and_40_cubes_is_verified(tmp_path):
+def test_the_most_uneven_large_formula_is_verified(tmp_path):
     """One concept in all cubes, one cube of all concepts: the smallest weight beside the longest sum."""
     cubes = [Cube([Literal("c0"), Literal(f"c{2 * k + 1}"), Literal(f"c{2 * k + 2}", False)]) for k in range(39)]
     formula = DNF([*cubes, Cube(Literal(name) for name in names(100))])
@@ -84,10 +86,11 @@ def test_the_most_uneven_formula_of_100_concepts_and_40_cubes_is_verified(tmp_pa
     assert all(entry.bound < 0.5 for entry in report.classes)
 
 
-def test_hundreds_of_cubes_over_twenty_concepts_are_verified(tmp_path):
+@pytest.mark.parametrize("n_cubes", [200, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_hundreds_of_cubes_over_twenty_concepts_are_verified(tmp_path, n_cubes):
     """The bound of all rows adds up over the cubes and does not suffice; that of units does not add up."""
     rng = np.random.default_rng(0)
-    formula = DNF(Cube(Literal(f"c{j}", bool(rng.integers(2))) for j in range(20)) for _ in range(1_000))
+    formula = DNF(Cube(Literal(f"c{j}", bool(rng.integers(2))) for j in range(20)) for _ in range(n_cubes))
     (entry,) = verify(saved_compiled([formula], names(20)).write(tmp_path)).classes
     assert entry.smallest_logit == 1.0
     assert entry.bound < 0.1
@@ -121,7 +124,7 @@ def as_cubes(formula: DNF) -> tuple[tuple[tuple[str, bool], ...], ...]:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_what_is_proved_of_damaged_heads_holds_on_every_row_also_in_float32(seed):
+def test_proofs_on_damaged_heads_hold_on_every_float32_row(seed):
     """Weights are changed at random; whenever the proof still succeeds, brute force must agree."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(3, 15))
@@ -173,7 +176,7 @@ def test_what_is_proved_of_wide_heads_holds_on_random_rows(m):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_proved_of_weights_that_are_rounded_holds_in_any_order_of_summation(seed):
+def test_proofs_on_rounded_weights_hold_in_any_summation_order(seed):
     """Weights that are no round numbers, units and concepts in another order, and rows on which one literal fails."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(21, 60))
@@ -219,7 +222,7 @@ def as_formula(cubes: list[dict[str, bool]]) -> DNF:
 
 
 @pytest.mark.parametrize("complement", [False, True])
-@pytest.mark.parametrize(("m", "n_cubes"), SIZES)
+@pytest.mark.parametrize(("m", "n_cubes"), DAMAGED_SIZES)
 class TestDamage:
     """Changes with right hashes, in both files where the two must fit each other."""
 
@@ -325,7 +328,7 @@ class TestDamage:
         assert "the smallest |logit| is 1, and certificate.json says 1.5" in str(refused(saved, tmp_path))
 
 
-def test_a_kept_concept_without_weight_is_refused_in_a_compiled_head(tmp_path):
+def test_a_compiled_heads_kept_concept_without_weight_is_refused(tmp_path):
     saved = saved_compiled([parse("a"), parse("b")], ["a", "b"])
     saved.weights["entropy.keep"][0, 1] = True
     saved.entry("class 0").update(concepts=["a", "b"], rows_checked=4)
@@ -347,7 +350,7 @@ def test_two_hidden_layers_are_not_proved_by_units():
         prove(two, ((("a", True),),), ["a"], is_complement=False)
 
 
-def test_a_unit_that_is_0_only_without_rounding_is_not_proved(tmp_path):
+def test_a_unit_that_is_0_before_rounding_is_unproved(tmp_path):
     saved = case(30, 10)
     weight = saved.weights["entropy.weight"][0, 0]
     # Where the weakest literal fails, the unit is exactly 0.
@@ -502,7 +505,7 @@ def test_what_is_unusable_and_in_which_words(change, words, tmp_path):
 WIDE = case(24, 6, complement=True)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data())
 def test_whatever_the_json_says_there_is_a_verdict(data):
     tampered = WIDE.copy()
@@ -525,7 +528,7 @@ def test_whatever_the_json_says_there_is_a_verdict(data):
         assert_verdict(Path(folder))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data())
 def test_whatever_the_tensors_hold_there_is_a_verdict(data):
     tampered = WIDE.copy()

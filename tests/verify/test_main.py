@@ -1,0 +1,121 @@
+"""The independent checker as a program: its output, its exit codes, and what it imports."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import logiclens.verify
+from logiclens.verify import verify
+from logiclens.verify.__main__ import main
+from tests.oracles.certified import certify, random_net
+from tests.verify.certificates import refused
+
+
+def test_the_command_line_prints_a_paragraph_for_each_class(saved, tmp_path, capsys):
+    assert main([str(saved.write(tmp_path))]) == 0
+    low, _, high, formula, *verdict = capsys.readouterr().out.splitlines()
+    assert low.startswith("low: equal on the 6 possible of all 8 rows of its 3 concepts (at most one of red, green); ")
+    margin, bound = high.removeprefix("high: equal on all 16 rows of its 4 concepts; smallest |logit| ").split(
+        ", float32 rounding at most "
+    )
+    entry = verify(tmp_path).classes[1]
+    # Rounded to the safe side, to two digits.
+    assert entry.smallest_logit * 0.9 < float(margin) <= entry.smallest_logit
+    assert entry.bound <= float(bound) < entry.bound * 1.1
+    assert formula == "  " + entry.formula
+    assert verdict == [
+        "The printed rules are the model, on hard 0/1 concepts.",
+        "Not covered:",
+        "- Concepts between 0 and 1.",
+        "- Whether the rules are right about the world.",
+    ]
+
+
+def test_the_command_line_exits_with_the_kind_of_failure(saved, tmp_path, capsys):
+    wrong = saved.copy()
+    wrong.entry()["rows_checked"] = 3
+    assert main([str(wrong.write(tmp_path / "refuted"))]) == 1
+    assert capsys.readouterr().err.startswith("refuted: class 'high': its domain has 16 rows")
+    assert main([str(tmp_path / "none")]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.startswith("not verified: there is no folder ")
+    assert main([]) == 2
+    assert main(["--help"]) == 0
+
+
+def run_module(folder: Path, package: str = "logiclens.verify", **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", package, str(folder)], capture_output=True, text=True, check=False,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_the_module_runs_by_itself_also_where_it_is_copied(saved, tmp_path):
+    folder = saved.write(tmp_path / "model")
+    shutil.copytree(Path(logiclens.verify.__file__).parent, tmp_path / "elsewhere" / "auditor")
+    here = run_module(folder)
+    there = run_module(folder, "auditor", PYTHONPATH=str(tmp_path / "elsewhere"))
+    assert (here.returncode, here.stderr) == (0, "")
+    assert (there.returncode, there.stdout) == (0, here.stdout)
+    (folder / "certificate.json").write_text("{}")
+    assert (run_module(folder).returncode, run_module(tmp_path / "none").returncode) == (2, 2)
+
+
+def test_a_terminal_without_unicode_gets_a_verdict(saved, tmp_path):
+    net = random_net(2, [[0, 1]], 2)
+    folder = certify(net, ["größe ≥ 3", "日本"], ["ja"]).write(tmp_path)
+    done = run_module(folder, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "gr\\xf6\\xdfe \\u2265 3" in done.stdout
+
+
+def test_names_cannot_forge_a_verdict(tmp_path):
+    names = ["a\nhigh: equal on all 4 rows", "b | c", "\x1b[2K", "d\u202e", 'e"']
+    saved = certify(random_net(6, [[0, 1, 2, 3, 4]], 5, temperature=10.0), names, ["x: equal on all\nrows"])
+    saved.certificate["does_not_cover"] = ["one\ntwo"]
+    printed = str(verify(saved.write(tmp_path)))
+    assert len(printed.splitlines()) == 5
+    assert printed.startswith('"x: equal on all\\nrows": equal on all 32 rows')
+    assert '"a\\nhigh: equal on all 4 rows"' in printed
+    assert '"b | c"' in printed
+    assert "\x1b" not in printed
+    assert "\u202e" not in printed
+    assert printed.endswith("Not covered:\n- one\\ntwo")
+    # A row is named in words that cannot be forged either.
+    saved.set_formula([], "x: equal on all\nrows")
+    assert '"b | c" = ' in str(refused(saved, tmp_path))
+
+
+def test_it_loads_numpy_and_safetensors_and_nothing_else_of_ours():
+    code = """
+import sys, logiclens.verify, logiclens.verify.__main__
+ours = [name for name in sys.modules if name.split('.')[0] == 'logiclens']
+# The package itself loads `moved`, which only knows the old names of modules.
+package = {'logiclens', 'logiclens.moved'}
+print(sorted(name for name in ours if name not in package and not name.startswith('logiclens.verify')))
+print(sorted({'torch', 'scipy', 'sklearn', 'pandas', 'jaxtyping'} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "[]"]
+
+
+def test_its_source_imports_relatively_and_from_three_places_only():
+    for path in Path(logiclens.verify.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                modules = [node.module or ""]
+            else:
+                assert not isinstance(node, ast.ImportFrom) or node.level == 1
+                continue
+            for module in modules:
+                top = module.split(".")[0]
+                assert top in ("numpy", "safetensors") or top in sys.stdlib_module_names, f"{path.name}: {module}"
+                assert module != "safetensors.torch"

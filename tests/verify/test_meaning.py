@@ -1,0 +1,224 @@
+"""The independent checker's predicates: what they imply, exclude and may be called."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logiclens.formula import predicate as formula
+from logiclens.verify import Refuted, verify
+from logiclens.verify.meaning import excludes, implies, misleads, surely_meet
+from logiclens.verify.records import Predicate
+from tests.examples import examples
+from tests.oracles.certified import Saved, certify, random_net
+from tests.verify.certificates import refused
+
+MOMENTS = ("2021-03-01", "2021-03-01 00:00", "2021-03-01T12:30", "2021-03-02")
+NUMBERS = (1, 1.0, 2, 2.5, 2**53, 2**53 + 1, 0, True, False)
+ORDERED = (">=", ">", "<=", "<")
+NUMERIC_CELLS = [None, -1, 0, 0.5, 1, 1.5, 2, 2.25, 2.5, 3, 2**53, 2**60]
+DATE_CELLS = [
+    None, "2021-02-28", "2021-03-01", "2021-03-01 00:00", "2021-03-01T00:00", "2021-03-01T06:00", "2021-03-01T12:30",
+    "2021-03-01 12:30", "2021-03-01T18:00", "2021-03-02", "2021-03-03",
+]  # fmt: skip
+TEXT_NUMBERS = ["-1", "0", "0.5", "1", "1.0", "1.5", "2", "2.25", "2.5", "3", str(2**53), str(2**60)]
+TEXT_CELLS = [None, "red", "green", "1", "2021-03-01"]
+
+
+def meant(column: str, operator: str, value: Any) -> tuple[Predicate, formula.Predicate]:
+    return Predicate(column, operator, value), formula.Predicate(column, operator, value)  # type: ignore[arg-type]
+
+
+numeric = st.builds(meant, st.just("x"), st.sampled_from(ORDERED), st.sampled_from(NUMBERS[:6])) | st.builds(
+    meant, st.just("x"), st.just("=="), st.sampled_from(NUMBERS)
+)
+dated = st.builds(meant, st.just("x"), st.sampled_from(ORDERED), st.sampled_from(MOMENTS))
+worded = st.builds(meant, st.just("x"), st.just("=="), st.sampled_from(["red", "green", "1", *MOMENTS]))
+missing = st.just(meant("x", "missing", True))
+
+
+@examples(500)
+@given(
+    st.one_of(
+        st.tuples(numeric | missing, numeric | missing, st.just(NUMERIC_CELLS)),
+        st.tuples(dated | missing, dated | missing, st.just(DATE_CELLS)),
+        # Dates are read from texts too, which a text is compared with.
+        st.tuples(dated, st.builds(meant, st.just("x"), st.just("=="), st.sampled_from(MOMENTS)), st.just(DATE_CELLS)),
+        st.tuples(worded | missing, worded | missing, st.just([*TEXT_CELLS, *DATE_CELLS])),
+        st.tuples(numeric, st.just(meant("x", "==", "1")), st.just([None, *TEXT_NUMBERS])),
+    ),
+    st.booleans(),
+)
+def test_implications_and_exclusions_of_predicates_match_column_values(case, turned):
+    (one, left), (other, right), cells = (case[1], case[0], case[2]) if turned else case
+    # Beyond 2^53 the rules compare rounded numbers; the checker does not, and is the stricter one.
+    large = any(isinstance(p.value, int) and p.value > 2**53 for p in (one, other))
+    column = np.array(cells, dtype=object)
+    here, there = left.holds(column), right.holds(column)
+    if not large:
+        assert implies(one, other) == bool((there | ~here).all())
+        assert excludes(one, other) == (not (here & there).any())
+    assert not (surely_meet(one, other) and excludes(one, other))
+    assert not surely_meet(one, other) or large or (here & there).any()
+    assert surely_meet(one, one)
+
+
+def test_nothing_is_proved_of_two_columns():
+    for one, other in itertools.product([Predicate("a", ">=", 1), Predicate("a", "missing", True)], repeat=2):
+        moved = Predicate("b", other.operator, other.value)
+        assert not implies(one, moved)
+        assert not excludes(one, moved)
+        assert not surely_meet(one, moved)
+
+
+@pytest.mark.parametrize(("low", "high"), [(5, 7), (5.2, 5.8), ("2021-03-01", "2021-03-02")])
+def test_between_two_ends_there_may_be_no_value(low, high, tmp_path):
+    """A user who declares that a column never lies there is taken at his word, and a model of raw columns is not."""
+    one, other = Predicate("x", ">=", low), Predicate("x", "<=", high)
+    assert not surely_meet(one, other)
+    assert not surely_meet(other, one)
+    assert not excludes(one, other)
+    names = {f"x {p.operator} {p.value}": formula.Predicate("x", p.operator, p.value) for p in (one, other)}
+    saved = raw(names, [list(names)])
+    assert "cannot exclude each other" in str(refused(saved, tmp_path))
+    saved.model.pop("raw_columns", None)
+    saved.model["cutting"] = None
+    assert len(verify(saved.write(tmp_path)).classes) == 1
+
+
+def test_a_column_of_numbers_is_none_of_dates():
+    assert excludes(Predicate("x", ">=", 1), Predicate("x", ">=", "2021-03-01"))
+    assert not implies(Predicate("x", ">=", 1), Predicate("x", "<", "2021-03-01"))
+    assert excludes(Predicate("x", ">=", 1), Predicate("x", "==", "red"))
+    assert excludes(Predicate("x", ">=", "2021-03-01"), Predicate("x", "==", "red"))
+    # A text can be read as a number, but a number is no text.
+    assert implies(Predicate("x", "==", "5"), Predicate("x", ">=", 3))
+    assert not implies(Predicate("x", "==", 5), Predicate("x", "==", "5"))
+
+
+def raw(predicates: dict[str, formula.Predicate], exclusive: Any = (), implied: Any = ()) -> Saved:
+    """A model of schema 2 that was trained on raw columns."""
+    names = list(predicates)
+    records = {name: {"column": p.column, "operator": p.operator, "value": p.value} for name, p in predicates.items()}
+    net = random_net(5, [list(range(len(names)))], len(names))
+    saved = certify(net, names, ["yes"], records, exclusive, implied)
+    saved.model.update(schema=2, cutting={"kinds": {}, "scales": {}}, columns=["x"], target=None)
+    return saved
+
+
+MIXED = [
+    formula.Predicate("bmi", ">=", 30.5), formula.Predicate("bmi", ">=", 40), formula.Predicate("bmi", "missing"),
+    formula.Predicate("unit", "==", "MICU"), formula.Predicate("unit", "==", "missing"),
+    formula.Predicate("unit", "missing"), formula.Predicate("on", ">=", "2021-03-01"),
+    formula.Predicate("on", ">=", "2021-03-01T12:30"), formula.Predicate("on", "missing"),
+]  # fmt: skip
+NAMED = {str(predicate): predicate for predicate in MIXED}
+TRUE_GROUPS = [
+    ["bmi >= 30.5", "bmi is missing"],
+    ["unit is MICU", "unit is 'missing'", "unit is missing"],
+    ["on is missing", "on >= 2021-03-01"],
+]
+TRUE_CHAINS = [["bmi >= 30.5", "bmi >= 40"], ["on >= 2021-03-01", "on >= 2021-03-01T12:30"]]
+
+
+def test_a_schema_2_model_with_dates_and_gaps_is_verified(tmp_path):
+    report = verify(raw(NAMED, TRUE_GROUPS, TRUE_CHAINS).write(tmp_path))
+    assert report.classes[0].rows == 2**9
+    flags = {
+        "smoker": formula.Predicate("smoker", "==", True),
+        "smoker is missing": formula.Predicate("smoker", "missing"),
+    }
+    assert verify(raw(flags, [["smoker", "smoker is missing"]]).write(tmp_path)).classes[0].rows == 4
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        ["bmi >= 30.5", "on >= 2021-03-01"],
+        ["bmi is missing", "unit is missing"],
+        ["bmi is missing", "unit is MICU"],
+        ["unit is MICU", "unit is missing", "bmi >= 40"],
+    ],
+)
+def test_columns_do_not_exclude_each_other(group, tmp_path):
+    error = refused(raw(NAMED, [group]), tmp_path)
+    assert isinstance(error, Refuted)
+    assert "cannot exclude each other: these are not values of one column, of which it has one at a time" in str(error)
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        ["bmi >= 40", "bmi >= 30.5"],
+        ["on >= 2021-03-01T12:30", "on >= 2021-03-01"],
+        ["bmi >= 30.5", "bmi is missing"],
+        ["unit is MICU", "unit is missing"],
+        ["bmi is missing", "on is missing"],
+    ],
+)
+def test_a_chain_that_does_not_hold_is_refuted(chain, tmp_path):
+    error = refused(raw(NAMED, implied=[chain]), tmp_path)
+    assert isinstance(error, Refuted)
+    assert f"declares that {chain[1]!r} implies {chain[0]!r}, and by their predicates it does not" in str(
+        error
+    ).replace('"', "'")
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("bmi >= 40", "value", 41),
+        ("bmi >= 40", "value", 40.000001),
+        ("bmi >= 40", "operator", ">"),
+        ("bmi >= 40", "column", "bmj"),
+        ("unit is MICU", "value", "CCU"),
+        ("unit is MICU", "value", "micu"),
+        ("unit is 'missing'", "value", "'missing'"),
+        ("on >= 2021-03-01", "value", "2021-03-02"),
+        ("on >= 2021-03-01T12:30", "value", "2021-03-01T12:30:00.5"),
+        ("on >= 2021-03-01", "operator", "<"),
+        ("on is missing", "column", "off"),
+    ],
+)
+def test_a_name_that_says_something_else_is_refuted(name, field, value, tmp_path):
+    saved = raw(NAMED)
+    saved.model["predicates"][name][field] = value
+    error = refused(saved, tmp_path)
+    assert isinstance(error, Refuted)
+    assert f"model.json contradicts itself: the concept {name!r} means " in str(error)
+    # Where concepts were given by a user they may be called anything.
+    saved.model.pop("raw_columns", None)
+    saved.model["cutting"] = None
+    assert len(verify(saved.write(tmp_path)).classes) == 1
+
+
+def test_the_text_missing_differs_from_a_missing_value(tmp_path):
+    error = refused(raw({"unit is missing": formula.Predicate("unit", "==", "missing")}), tmp_path)
+    assert "the concept 'unit is missing' means 'unit == missing' on the table" in str(error)
+    error = refused(raw({"unit is 'missing'": formula.Predicate("unit", "missing")}), tmp_path)
+    assert "means 'unit missing True' on the table" in str(error)
+
+
+@given(st.one_of(numeric, dated, worded, missing), st.one_of(numeric, dated, worded, missing))
+def test_a_name_is_only_true_of_what_it_says(one, other):
+    (here, left), (there, right) = one, other
+    assert not misleads(str(left), here, {"x"})
+    if str(left) != str(right) and not (implies(here, there) and implies(there, here)):
+        assert misleads(str(left), there, {"x"})
+
+
+@pytest.mark.parametrize("name", ["old", "x", "tall >= wide", "the age", "x is", ">= 5"])
+def test_a_name_that_reads_as_no_question_says_nothing(name):
+    assert not misleads(name, Predicate("x", "==", True), {"x", "y"})
+    assert not misleads(name, Predicate("x", ">=", 3), {"x", "y"})
+
+
+def test_a_flag_may_be_called_anything():
+    for column in ("age >= 60", "x is missing", "unit is A"):
+        assert not misleads(column, Predicate(column, "==", True), {column, "unit"})
+        assert misleads(column, Predicate("other", "==", True), {"other", "unit"})

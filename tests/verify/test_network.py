@@ -1,0 +1,206 @@
+"""The independent checker's network: its logits, and whether its bound on rounding holds."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import logiclens.verify
+from logiclens.nn import EntropyNet
+from logiclens.verify.claim import domain_table, formula_table
+from logiclens.verify.network import Head, Linear, logits
+from logiclens.verify.records import Domain
+from tests.examples import examples
+from tests.oracles.certified import all_rows, allowed, float64_logits, random_net
+from tests.oracles.rounding import PlainHead, exact_layers, worst_logit
+
+
+def head_of(net: EntropyNet, head: int = 0) -> Head:
+    state = {name: tensor.numpy() for name, tensor in net.state_dict().items()}
+    layers = ["entropy", *sorted({name.rpartition(".")[0] for name in state} - {"entropy"})]
+    first, *tail = (
+        Linear(state[f"{name}.weight"][head].astype(np.float64), state[f"{name}.bias"][head].astype(np.float64))
+        for name in layers
+    )
+    return Head(first, state["entropy.keep"][head], tuple(tail), net.entropy.temperature)
+
+
+def plain(head: Head) -> PlainHead:
+    return PlainHead(
+        head.entropy.weight.tolist(), head.entropy.bias.tolist(), head.keep.tolist(),
+        [(layer.weight.tolist(), layer.bias.tolist()) for layer in head.tail], head.temperature,
+    )  # fmt: skip
+
+
+def permuted(net: EntropyNet, generator: torch.Generator) -> EntropyNet:
+    """The same function with hidden units, and so all sums over them, in another order."""
+    other = copy.deepcopy(net)
+    with torch.no_grad():
+        layers = [other.entropy, *list(other.tail)[1::2]]
+        for layer, following in itertools.pairwise(layers):
+            order = torch.randperm(layer.out_features, generator=generator)
+            layer.weight.copy_(layer.weight[:, order])
+            layer.bias.copy_(layer.bias[:, order])
+            following.weight.copy_(following.weight[:, :, order])
+    return other
+
+
+def one_by_one(head: Head, rows: np.ndarray) -> np.ndarray:
+    """A float32 run that adds one term after the other, from the last to the first: the order that errs most."""
+    weight = head.entropy.weight.astype(np.float32)
+    strength = np.cumsum(abs(weight[::-1]), axis=0, dtype=np.float32)[-1]
+    scaled = (strength - strength[head.keep].max()) * (np.float32(1) / np.float32(head.temperature))
+    relevance = np.exp(np.where(head.keep, scaled, -np.inf).astype(np.float32))
+    value = rows.astype(np.float32)
+    layers = [(weight * relevance, head.entropy.bias), *((layer.weight, layer.bias) for layer in head.tail)]
+    for depth, (matrix, bias) in enumerate(layers):
+        value = np.maximum(value, 0) if depth else value
+        terms = value[:, None, ::-1] * matrix.astype(np.float32)[None, :, ::-1]
+        terms = np.concatenate(
+            [terms, np.broadcast_to(bias.astype(np.float32)[:, None], (*terms.shape[:2], 1))], axis=2
+        )
+        value = np.cumsum(terms, axis=2, dtype=np.float32)[:, :, -1]
+    return value[:, 0]
+
+
+shapes = st.fixed_dictionaries({
+    "seed": st.integers(0, 10**6), "m": st.integers(1, 9), "extra": st.integers(0, 4),
+    "hidden": st.sampled_from([(5,), (20,), (20, 10)]), "temperature": st.floats(-1, 1), "scale": st.floats(-3, 2),
+})  # fmt: skip
+
+
+def net_of(shape: dict[str, Any]) -> EntropyNet:
+    """Temperatures from 0.1 to 10, weights from 0.001 to 100; some concepts are not kept."""
+    n_concepts = shape["m"] + shape["extra"]
+    kept = sorted(np.random.default_rng(shape["seed"]).permutation(n_concepts)[: shape["m"]].tolist())
+    return random_net(
+        shape["seed"], [kept], n_concepts, shape["hidden"], 10.0 ** shape["temperature"], 10.0 ** shape["scale"]
+    )
+
+
+@examples(300)
+@given(shape=shapes, seed=st.integers(0, 1000))
+def test_float32_never_leaves_the_bound(shape, seed):
+    net = net_of(shape)
+    generator = torch.Generator().manual_seed(seed)
+    head = head_of(net)
+    kept = np.flatnonzero(head.keep)
+    # The concepts that are not kept are 0 in one run and 1 in the other: neither may matter.
+    rows = np.zeros((2 ** len(kept), net.n_concepts))
+    rows[:, kept] = all_rows(len(kept))
+    run = logits(head, np.arange(len(rows)))
+    for other, fill in [(net, 0.0), (permuted(net, generator), 1.0), (permuted(net, generator), 0.0)]:
+        inputs = rows.copy()
+        inputs[:, ~head.keep] = fill
+        with torch.no_grad():
+            single = other(torch.tensor(inputs, dtype=torch.float32))[:, 0].double().numpy()
+        assert abs(single - run.values).max() <= run.bound
+    assert abs(one_by_one(head, rows) - run.values).max() <= run.bound
+    assert run.values == pytest.approx(float64_logits(net, 0, kept.tolist()), rel=1e-9, abs=1e-3 * run.bound)
+
+
+@examples(300)
+@given(shape=shapes, seed=st.integers(0, 1000))
+def test_the_worst_roundings_stay_within_the_bound_and_near(shape, seed):
+    net = net_of(shape)
+    head = head_of(net)
+    kept = np.flatnonzero(head.keep)
+    numbers = np.random.default_rng(seed).integers(0, 2 ** len(kept), 4)
+    errors = []
+    for number in [*numbers.tolist(), 2 ** len(kept) - 1]:
+        run = logits(head, np.array([number]))
+        row = np.zeros(len(head.keep), dtype=int)
+        row[kept] = all_rows(len(kept))[number]
+        exact = exact_layers(plain(head), row.tolist())[-1][0]
+        assert abs(exact - run.values[0]) <= run.bound * 1e-6
+        worst = max(abs(worst_logit(plain(head), row.tolist(), side) - exact) for side in (1, -1))
+        assert worst <= run.bound
+        errors.append((worst, run.bound))
+    worst, bound = max(errors, key=lambda pair: pair[0] / pair[1])
+    assert bound < 200 * worst
+
+
+def test_the_bound_is_not_absurdly_loose():
+    """Within 1000 times of what torch shows, on networks of the usual sizes."""
+    for hidden, temperature, seed in itertools.product([(5,), (20,), (20, 10)], [0.1, 1.0, 10.0], range(3)):
+        net = random_net(seed, [list(range(10))], 10, hidden, temperature, scale=0.5)
+        run = logits(head_of(net), np.arange(1024))
+        with torch.no_grad():
+            seen = abs(net(torch.tensor(all_rows(10), dtype=torch.float32))[:, 0].double().numpy() - run.values).max()
+        assert seen <= run.bound < 1000 * seen
+
+
+def test_two_equally_strong_concepts_are_within_the_bound():
+    """Which of them is the strongest is decided by rounding, and the other then has less than 1."""
+    for seed in range(50):
+        net = random_net(seed, [[0, 1, 2]], 3, (20,), temperature=0.1, scale=30.0)
+        with torch.no_grad():
+            order = torch.randperm(20, generator=torch.Generator().manual_seed(seed))
+            net.entropy.weight[0, :, 1] = net.entropy.weight[0, order, 0]
+            net.entropy.weight[0, :, 2] = -net.entropy.weight[0, order.flip(0), 0]
+        head = head_of(net)
+        run = logits(head, np.arange(8))
+        single = net(torch.tensor(all_rows(3), dtype=torch.float32))[:, 0].detach().double().numpy()
+        assert abs(single - run.values).max() <= run.bound
+        assert abs(one_by_one(head, all_rows(3)) - run.values).max() <= run.bound
+
+
+def test_a_long_first_sum_is_within_the_bound():
+    """One unit that adds twenty equal concepts: here the first sum errs more than all the rest."""
+    head = Head(
+        Linear(np.ones((1, 20)), np.zeros(1)), np.ones(20, dtype=bool), (Linear(np.ones((1, 1)), np.zeros(1)),), 10.0
+    )
+    run = logits(head, np.array([2**20 - 1]))
+    assert run.values == pytest.approx([20.0], abs=1e-12)
+    assert 0.5 * run.bound < abs(worst_logit(plain(head), [1] * 20, 1) - 20) <= run.bound
+
+
+@pytest.mark.parametrize("flush", [False, True])
+def test_numbers_near_the_smallest_are_within_the_bound(flush):
+    """Weights so small that products vanish, with and without a processor that takes subnormal numbers for 0."""
+    for seed, exponent in itertools.product(range(5), [-43, -38, -36, -30, -24, -20, -16, -13]):
+        net = random_net(seed, [[0, 1, 2, 3]], 4, (20, 10), temperature=1.0, scale=10.0**exponent)
+        # Weights of usual size behind vanishing ones: what is lost early is carried on.
+        with torch.no_grad():
+            net.tail[3].weight.copy_(torch.randn(1, 1, 10, generator=torch.Generator().manual_seed(seed)) * 1e3)
+        run = logits(head_of(net), np.arange(16))
+        try:
+            assert torch.set_flush_denormal(flush) or not flush
+            with torch.no_grad():
+                single = net(torch.tensor(all_rows(4), dtype=torch.float32))[:, 0]
+        finally:
+            torch.set_flush_denormal(False)
+        assert abs(single.double().numpy() - run.values).max() <= run.bound
+
+
+def test_batches_do_not_matter(monkeypatch):
+    head = head_of(random_net(1, [list(range(8))], 8, (20, 10)))
+    whole = logits(head, np.arange(256))
+    monkeypatch.setattr(logiclens.verify.network, "BATCH_NUMBERS", 60)
+    parts = logits(head, np.arange(256))
+    assert parts.values == pytest.approx(whole.values, rel=1e-12)
+    assert parts.bound == pytest.approx(whole.bound, rel=1e-12)
+    assert logits(head, np.arange(255, -1, -1)).bound == pytest.approx(whole.bound, rel=1e-12)
+
+
+@given(data=st.data(), m=st.integers(0, 6))
+def test_tables_say_what_formulas_and_groups_mean(data, m):
+    names = [f"c{j}" for j in range(m)]
+    some = st.lists(st.sampled_from(names), unique=True, min_size=1) if names else st.nothing()
+    cubes = data.draw(
+        st.lists(st.dictionaries(st.sampled_from(names), st.booleans()) if m else st.just({}), max_size=4)
+    )
+    groups = [data.draw(st.lists(some, max_size=2)) if m else [] for _ in range(2)]
+    rows = [dict(zip(names, row, strict=True)) for row in all_rows(m).astype(int).tolist()]
+    table = formula_table(tuple(tuple(cube.items()) for cube in cubes), names)
+    assert table.tolist() == [any(all(row[n] == v for n, v in items.items()) for items in cubes) for row in rows]
+    domain = Domain(*(tuple(map(tuple, group)) for group in groups))
+    expected = [allowed(row, {"exclusive": groups[0], "implied": groups[1]}) for row in rows]
+    assert domain_table(domain, names).tolist() == expected
