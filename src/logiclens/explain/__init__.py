@@ -1,4 +1,4 @@
-"""Where networks become formulas."""
+"""Formulas from networks: explain all classes, one class or one row, or compile formulas into a network."""
 
 from logiclens.explain.bottleneck import explain_bottleneck as explain_bottleneck
 from logiclens.explain.certificate import Certificate as Certificate

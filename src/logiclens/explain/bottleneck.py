@@ -1,4 +1,4 @@
-"""Explanations on raw inputs: the formulas of a bottleneck's network, on the concepts that its encoder sees in them."""
+"""Explain a concept bottleneck on raw inputs: the encoder predicts the concepts that the formulas use."""
 
 from __future__ import annotations
 
@@ -25,15 +25,21 @@ def bottleneck_table(
     *,
     device: str | None = None,
 ) -> ConceptTable:
-    """The concepts g(x) of raw inputs as the network sees them (0 and 1 where they are hard), with the labels.
+    """Return the concepts g(x) of raw inputs as the network sees them (0 and 1 where they are hard), with the labels.
 
     Args:
         model: a trained bottleneck.
-        inputs: images of uint8 or a matrix of floats, as in its training.
-        labels: class numbers, or 0/1 for each class.
-        names: of the concepts; the model's own where not given.
-        class_names: of the classes.
-        device: where the encoder runs; None takes a CUDA device where there is one.
+        inputs: images of uint8 or a matrix of floats, in the same form as for training.
+        labels: class numbers, or 0/1 for each class. Default: None, no labels.
+        names: names of the concepts. Default: the names of the model, or `x0`, `x1`, … if it has none.
+        class_names: names of the classes.
+        device: device of the encoder. Default: a CUDA device if there is one.
+
+    Returns:
+        The concepts as a table. If the concepts of the model are exclusive, they form one exclusive group.
+
+    Raises:
+        LogicLensError: if `model` is not a `ConceptBottleneck`.
     """
     if not isinstance(model, ConceptBottleneck):
         raise LogicLensError(f"expected a ConceptBottleneck, got {type(model).__name__}: pass others to explain_all.")
@@ -56,20 +62,27 @@ def explain_bottleneck(
     answer: Answer | None = None,
     device: str | None = None,
 ) -> Explanation:
-    """The formulas of all classes on raw inputs, ∀x: φ(g(x)) ↔ f(g(x)), the last equation of the paper's method.
+    """Return the formulas of all classes on raw inputs, ∀x: φ(g(x)) ↔ f(g(x)), the last equation of the paper's method.
 
     Args:
         model: a trained bottleneck.
         inputs: the raw inputs whose answers are explained.
-        labels: of the inputs; needed for `score_against="labels"`.
-        names: of the concepts; the model's own where not given.
-        class_names: of the classes.
-        validation: further raw inputs and their labels; see `logiclens.explain.explain_class`, as for the next four.
-        method: how formulas are chosen.
-        score_against: what the rows that choose are compared with.
-        limits: what is asked of formulas.
-        answer: how the network's answer is read.
-        device: where the encoder runs; None takes a CUDA device where there is one.
+        labels: labels of the inputs; required for `score_against="labels"`.
+        names: names of the concepts. Default: the names of the model.
+        class_names: names of the classes.
+        validation: further raw inputs and their labels. `logiclens.explain.explain_class` describes this parameter and
+            the next four.
+        method: method that chooses the formulas. Default: `"search"`.
+        score_against: what the formulas are compared with. Default: the answers of the network.
+        limits: limits on the formulas. Default: no limits.
+        answer: rule that turns the outputs of the network into answers.
+        device: device of the encoder. Default: a CUDA device if there is one.
+
+    Returns:
+        The explanation of all classes.
+
+    Raises:
+        LogicLensError: if `model` is not a `ConceptBottleneck`, or an option is not valid.
     """
     table = bottleneck_table(model, inputs, labels, names, class_names, device=device)
     held = None

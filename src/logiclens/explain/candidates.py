@@ -1,7 +1,7 @@
-"""Candidate cubes for the formula of one class: the rows that are searched, and a beam search over all literals.
+"""Candidate cubes for the formula of one class: the rows of the search, and a beam search over all literals.
 
-All counts are matrix products of 0/1 columns with weights. Where all weights are multiples of one power of two, a
-float32 sum is exact up to 2^24 of these steps, in any order.
+`search` starts from these cubes. All counts are matrix products of 0/1 columns with weights. If all weights are
+multiples of one power of two, a float32 sum is exact up to 2^24 of these steps, in any order.
 """
 
 from __future__ import annotations
@@ -22,25 +22,30 @@ Floats: TypeAlias = NDArray[np.float32]
 Codes: TypeAlias = tuple[int, ...]
 """A cube as sorted literal codes: 2 j for concept j, 2 j + 1 for its negation."""
 BEAM = 24
-"""Cubes that each criterion keeps at each length in the first beam."""
+"""Number of cubes that each criterion keeps at each length in the first beam."""
 NARROW_BEAM = 8
-"""The same on rows that are not covered yet."""
+"""Number of cubes that each criterion keeps at each length in a beam on uncovered rows."""
 WIDE = 4e8
-"""Multiplications that a beam may spend on one length where no short cube tells the class from chance."""
+"""Maximum number of multiplications for one length of a wide beam, used if no short cube has a signal."""
 SIGNAL = 5.0
-"""Standard deviations from chance that count as a signal, whichever of thousands of cubes has them."""
+"""Standard deviations above chance that count as a signal, even for the best of thousands of cubes."""
 DEPTH = 6
-"""The most literals of a candidate cube; literal by literal it may grow further."""
+"""Maximum number of literals of a candidate cube. Moves of single literals can make a cube longer."""
 PRIOR_ROWS = 4.0
-"""m of the m-estimate: precision is shrunk as if so many rows of average precision had been seen."""
+"""m of the m-estimate: precision is shrunk as if this many rows of average precision had been seen."""
 Z95 = 1.959963984540054
 TINY = 1e-12
-"""What a sum that could be 0 is divided by at least."""
+"""Lower bound of a divisor that could be 0."""
 
 
 @dataclass(frozen=True)
 class Support:
-    """What a cube must show on labelled rows: a weight on which it alone is right, and precision above chance."""
+    """Requirements for a cube on labelled rows: the weight on which it alone is right, and a precision above chance.
+
+    Attributes:
+        unique: minimum weight of the class on rows that no other cube covers.
+        share: share of the class in all rows. The lower end of the Wilson interval of the precision must reach it.
+    """
 
     unique: float
     share: float
@@ -49,14 +54,22 @@ class Support:
     def of(
         cls, labels: NDArray[np.float64], weight: NDArray[np.float64], at_least: float | None = None, part: float = 1.0
     ) -> Support:
-        """The default: max(5, 0.5% of the class), never more than a quarter of the class.
+        """Return the requirements for a class. Default: max(5, 0.5% of the class), at most a quarter of the class.
 
-        The rows may be a `part` of those that the formula is for, as in an inner fold. Then that part of it is asked
-        for, but of the 5 no less than 3: what five rows support must have a chance in the fold.
+        Args:
+            labels: weight of the class on each row.
+            weight: weight of each row.
+            at_least: minimum weight instead of max(5, 0.5% of the class). Default: None.
+            part: share of these rows in all rows that the formula is for, as in an inner fold. The 5 is multiplied by
+                it but never drops below 3: a cube that five rows support must have a chance in the fold. `at_least` is
+                multiplied by it without a lower bound. Default: 1.
+
+        Returns:
+            The requirements. No cube can meet them if no row has the class.
         """
         positive, total = float(labels.sum()), float(weight.sum())
         if positive <= 0:
-            # No cube can be right on a class that no row has.
+            # No cube can be right on a class without rows.
             return cls(float("inf"), 1.0)
         asked = max(3.0, 5.0 * part, 0.005 * positive) if at_least is None else part * at_least
         return cls(min(asked, positive / 4), positive / total if total else 0.0)
@@ -68,11 +81,11 @@ class SearchRows:
 
     Attributes:
         columns: the concepts as 0/1 `[rows, concepts]`.
-        yes: the weight of each row times its target.
-        no: the weight times one minus the target.
-        right: the weight of rows that are labelled with the class.
-        weight: the weight of all.
-        names: the concepts.
+        yes: weight of each row times its target.
+        no: weight of each row times one minus the target.
+        right: weight of the rows that are labelled with the class.
+        weight: weight of each row.
+        names: names of the concepts.
     """
 
     columns: Floats
@@ -84,7 +97,7 @@ class SearchRows:
 
     @cached_property
     def totals(self) -> tuple[float, float]:
-        """The weight of yes and of no."""
+        """Total weight of yes and of no."""
         return float(self.yes.sum(dtype=np.float64)), float(self.no.sum(dtype=np.float64))
 
     @cached_property
@@ -98,10 +111,10 @@ class SearchRows:
         return np.stack([self.yes, self.no])
 
     def scores(self, yes: NDArray[np.floating], no: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Macro-F1 of formulas that cover so much of yes and of no."""
+        """Return the macro-F1 of formulas that cover the given weights of yes and of no."""
         all_yes, all_no = self.totals
         hit, wrong = yes.astype(np.float64), no.astype(np.float64)
-        # `macro_f1_of_counts`, written out for speed: 2 hits over the sum of what is so and what is said to be so.
+        # `macro_f1_of_counts`, written out for speed: F1 is 2 hits over the sum of the actual and the predicted weight.
         said = hit + wrong
         refused = all_yes + all_no - said
         hit /= np.maximum((said + all_yes) / 2, TINY)
@@ -112,25 +125,30 @@ class SearchRows:
         return hit
 
     def fires(self, cube: Iterable[int]) -> NDArray[np.bool_]:
-        """On which rows all literals of a cube hold."""
+        """Return on which rows all literals of a cube hold."""
         held = np.ones(len(self.yes), dtype=np.bool_)
         for code in cube:
             held &= self.columns[:, code >> 1] == (1 - (code & 1))
         return held
 
     def formula(self, cubes: Sequence[Codes]) -> DNF:
-        """Codes as a formula."""
+        """Return the formula of some cubes, given as codes."""
         return formula_of(cubes, self.names)
 
 
 def formula_of(cubes: Sequence[Codes], names: Sequence[str]) -> DNF:
-    """Codes of concepts as a formula; cubes stand by length, then by the order of concepts."""
+    """Return the formula of some cubes, given as codes. Cubes are sorted by `plainness`.
+
+    Args:
+        cubes: the cubes as codes.
+        names: names of the concepts that the codes refer to.
+    """
     ordered = sorted(cubes, key=plainness)
     return DNF(Cube(Literal(names[code >> 1], not code & 1) for code in cube) for cube in ordered)
 
 
 def wilson_lower(hits: NDArray[np.floating], total: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The lower end of the 95% Wilson interval of a share, for arrays."""
+    """Return the lower end of the 95% Wilson interval of a share, for arrays."""
     n = np.maximum(total.astype(np.float64), 1e-12)
     share = np.clip(hits / n, 0, 1)
     spread = Z95 * np.sqrt(share * (1 - share) / n + Z95**2 / (4 * n * n))
@@ -138,9 +156,13 @@ def wilson_lower(hits: NDArray[np.floating], total: NDArray[np.floating]) -> NDA
 
 
 def best_literal(table: ConceptTable, target: int) -> Literal:
-    """The single concept or negation with the highest macro-F1 for a class, on labelled rows.
+    """Return the single concept or negation with the highest macro-F1 for a class, on labelled rows.
 
-    Ties go to the plain concepts before the negated ones, then to the first.
+    On a tie, a concept wins over a negation, then the first column wins.
+
+    Args:
+        table: labelled rows.
+        target: the class, by number.
 
     >>> table = ConceptTable([[1, 0], [1, 1], [0, 1]], names=["tall", "dark"], labels=[0, 0, 1])
     >>> best_literal(table, target=1)
@@ -150,14 +172,14 @@ def best_literal(table: ConceptTable, target: int) -> Literal:
     no, bits = table.weight - yes, table.boolean().astype(np.float64)
     fires = np.concatenate([bits, 1 - bits], axis=1)
     both, wrong = yes @ fires, no @ fires
-    # Scores that differ only by the order of summation are equal: then the first wins.
+    # Scores that differ only by the order of summation are equal, so that the first literal wins.
     best = int(np.argmax(np.round(macro_f1_of_counts(both, yes.sum() - both, wrong, no.sum() - wrong), 12)))
     return Literal(table.names[best % table.n_concepts], positive=best < table.n_concepts)
 
 
 @dataclass(eq=False)
 class _Level:
-    """Cubes of one length with the rows they fire on."""
+    """Cubes of one length with the rows on which they fire."""
 
     codes: list[Codes]
     fires: Floats
@@ -166,10 +188,20 @@ class _Level:
 def beam_cubes(
     rows: SearchRows, support: Support, uncovered: NDArray[np.bool_] | None = None, max_depth: int = DEPTH
 ) -> dict[Codes, NDArray[np.bool_]]:
-    """Cubes that three criteria rank highest at each length; with `uncovered`, on the rows that are not covered yet.
+    """Return the cubes that three criteria rank highest at each length, with the rows on which they fire.
 
-    The criteria: m-estimate of precision, weighted relative accuracy, and true minus false positives. Each prefers
-    other cubes: pure ones, large ones, and those that pay at once. Returns the cubes with the rows they fire on.
+    The criteria are the m-estimate of precision, weighted relative accuracy, and true minus false positives. They
+    prefer different cubes: pure ones, large ones, and those that improve the score at once.
+
+    Args:
+        rows: the rows of the search.
+        support: requirements for each cube.
+        uncovered: rows that the formula does not cover yet; the criteria count only these. Default: all rows.
+        max_depth: maximum number of literals of a cube. Default: `DEPTH`.
+
+    Returns:
+        The cubes and, for each cube, the rows on which it fires. Empty if no counted row is a yes, or there are no
+            concepts.
     """
     keep = BEAM if uncovered is None else NARROW_BEAM
     open_rows = np.ones(len(rows.yes), dtype=np.float32) if uncovered is None else uncovered.astype(np.float32)
@@ -185,7 +217,7 @@ def beam_cubes(
     level = _Level([()], np.ones((1, n_rows), dtype=np.float32))
     for depth in range(1, max_depth + 1):
         hit, wrong, *right = extended_weights(level.fires, weights, rows.columns)
-        # Anti-monotone: a cube that is right on too little weight cannot be mended by more literals.
+        # Support is anti-monotone: if a cube is right on too little weight, more literals cannot help.
         allowed = (right or [hit])[0] >= support.unique - 1e-6
         allowed &= ~_redundant(level, hit + wrong)
         criteria = (
@@ -200,7 +232,7 @@ def beam_cubes(
         found.update((cube, fired > 0) for cube, fired, good in zip(unique, fires, precise, strict=True) if good)
         if depth == max_depth or not unique:
             break
-        # Where nothing short tells the class from chance, as in a parity, every short cube may lead to one that does.
+        # If no short cube has a signal, as in a parity, every short cube may be part of a longer one that has.
         if depth <= 2 and uncovered is None and not _has_signal(hit, wrong, prior):
             width = max(keep, int(WIDE / (n_rows * n_concepts * len(weights)) / 3))
             best = _best_of(criteria, allowed, width)
@@ -211,14 +243,14 @@ def beam_cubes(
 
 
 def _has_signal(hit: NDArray[np.float32], wrong: NDArray[np.float32], prior: float) -> bool:
-    """Whether some cube finds yes far more often than chance: by five standard deviations."""
+    """Return whether some cube finds yes more often than chance, by more than five standard deviations."""
     total = hit + wrong
     spread = np.sqrt(np.maximum(total * prior * (1 - prior), 1e-12))
     return bool(((hit - prior * total) > SIGNAL * spread).any())
 
 
 def _fires_with(level: _Level, chosen: Collection[tuple[int, int]], by_concept: Floats) -> Floats:
-    """The rows on which cubes fire that have one more literal."""
+    """Return the rows on which cubes with one more literal fire."""
     if not chosen:
         return np.zeros((0, by_concept.shape[1]), dtype=np.float32)
     bases, literals = np.array(list(chosen)).T
@@ -230,7 +262,7 @@ def _fires_with(level: _Level, chosen: Collection[tuple[int, int]], by_concept: 
 
 
 def extended_weights(fires: Floats, weights: Sequence[Floats] | Floats, columns: Floats) -> list[NDArray[np.float32]]:
-    """For each kind of weight what each cube covers with each literal added: `[cubes, literals]`."""
+    """Return, for each kind of weight, what each cube covers with each literal added: `[cubes, literals]`."""
     sums = []
     for weight in weights:
         weighed = fires * weight
@@ -243,7 +275,7 @@ def extended_weights(fires: Floats, weights: Sequence[Floats] | Floats, columns:
 
 
 def weight_of_either(weight: Floats, columns: Floats) -> NDArray[np.float32]:
-    """The weight of rows on which at least one of two literals holds, for all pairs of literals."""
+    """Return the weight of rows on which at least one of two literals holds, for all pairs of literals."""
     both = (columns.T * weight) @ columns
     single, total = np.diagonal(both), weight.sum()
     either = np.empty((2 * len(both), 2 * len(both)), dtype=np.float32)
@@ -255,7 +287,7 @@ def weight_of_either(weight: Floats, columns: Floats) -> NDArray[np.float32]:
 
 
 def _redundant(level: _Level, sums: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Literals of concepts that a cube has already, and literals that rule out no row of the cube."""
+    """Mark literals of concepts that a cube already has, and literals that exclude no row of the cube."""
     taken = np.zeros(sums.shape, dtype=np.bool_)
     if level.codes[0]:
         codes = np.array(level.codes) & ~1
@@ -266,7 +298,7 @@ def _redundant(level: _Level, sums: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def _best_of(criteria: Sequence[NDArray[np.floating]], allowed: NDArray[np.bool_], n: int) -> list[tuple[int, int]]:
-    """The places of the n best extensions by each criterion, each once, in a fixed order."""
+    """Return the places of the n best extensions by each criterion, without duplicates, in a fixed order."""
     chosen: dict[tuple[int, int], None] = {}
     width = allowed.shape[1]
     places = np.flatnonzero(allowed)
@@ -290,5 +322,5 @@ def with_literal(cube: Codes, literal: int) -> Codes:
 
 
 def plainness(cube: Codes) -> tuple[int, int, Codes]:
-    """Short cubes first, then those with few negations, then by the order of columns."""
+    """Return the sort key of a cube: short cubes first, then few negations, then the order of columns."""
     return len(cube), sum(code & 1 for code in cube), cube

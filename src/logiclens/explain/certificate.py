@@ -1,4 +1,7 @@
-"""Certificate: the claim that every head is its formula, with what was checked and what is not claimed."""
+"""Certificate: the claim that every head equals its formula, with what was checked and what is not claimed.
+
+`explain.exact` makes certificates; `logiclens verify` checks them.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from logiclens.storage import json_sha256
 
 KIND, SCHEMA = "logiclens certificate", 2
 READABLE = (1, SCHEMA)
-"""The schemas that this version reads. Schema 1 had no compiled heads, no complements and no order of classes."""
+"""Schemas that this version reads. Schema 1 had no compiled heads, no complements and no order of classes."""
 COMPILED, TRAINED = "compiled from the formula", "trained"
-"""Where the weights of a head come from."""
+"""Origins of the weights of a head."""
 NOT_COVERED = (
     "Concepts between 0 and 1, such as scores of an encoder: the claim is about concepts cut to 0 and 1.",
     "What the network's training made of the data: rule and network are one, which does not make them right.",
@@ -33,7 +36,7 @@ RULED_OUT = "Rows that the declared groups rule out, where a domain names groups
 
 @dataclass(frozen=True)
 class Refit:
-    """A head that was trained to equal a formula: how well it did before and does after, on the rows that chose it."""
+    """Scores of a head that was trained to equal a formula, before and after, on the rows that chose the formula."""
 
     accuracy_before: float
     accuracy_after: float
@@ -43,25 +46,26 @@ class Refit:
 
 @dataclass(frozen=True)
 class HeadCertificate:
-    """One head and its formula.
+    """The claim for one head and its formula.
 
     Attributes:
         name: the class.
-        head: which head of the network.
-        concepts: what the head keeps, in the order of the network's inputs.
-        formula: what it equals.
-        groups: the rows that are ruled out of the domain; without groups the domain is all 2^m rows.
-        rows_checked: the rows of the domain; None where it has too many to go through, and is proved unit by unit.
-        smallest_logit: the smallest distance of an answer from changing; for a compiled head, a lower bound of it.
-        rounding_bound: how far float32 can be off in any order of summation; below `smallest_logit`. For a compiled
-            head, how much nearer to 0 it can bring an answer that is that near to changing.
+        head: index of the head in the network.
+        concepts: concepts that the head keeps, in the order of the network's inputs.
+        formula: the formula that the head equals.
+        groups: groups that exclude rows from the domain; without groups the domain is all 2^m rows.
+        rows_checked: number of rows of the domain; None if there are too many to enumerate, and the claim is proved
+            unit by unit.
+        smallest_logit: smallest distance of an answer from changing; for a compiled head, a lower bound of it.
+        rounding_bound: maximum error of float32 in any order of summation; below `smallest_logit`. For a compiled head,
+            how much float32 can reduce the distance of an answer that is nearest to changing.
         proved_minimal: whether it is proved that no formula with fewer literals equals the head on the domain. A
             complement is as short as the formula that it refers to.
-        refit: set where the rule was distilled into the head.
-        note: where the budget of literals could not be kept.
-        agreement: set where the head was compiled from the formula: the share of the training rows, by weight, on which
-            the rules decide as the trained committee does.
-        complement_of: the head whose formula this one is the complement of.
+        refit: scores of the head, if the rule was distilled into it.
+        note: a remark if the limit on literals could not be kept.
+        agreement: for a head compiled from the formula, the share of the training rows, by weight, on which the rules
+            decide as the trained committee does. None for a trained head.
+        complement_of: index of the head whose formula this one is the complement of.
     """
 
     name: str
@@ -80,12 +84,12 @@ class HeadCertificate:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether the head was compiled from the formula: its weights say nothing of a trained network's reasons."""
+        """Whether the head was compiled from the formula. Its weights then show no reasons of a trained network."""
         return self.agreement is not None
 
     @property
     def origin(self) -> str:
-        """Where the weights come from, in words."""
+        """Origin of the weights, in words."""
         return COMPILED if self.is_compiled else TRAINED
 
     @property
@@ -100,7 +104,12 @@ class HeadCertificate:
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any], formulas: Mapping[int, DNF] | None = None) -> HeadCertificate:
-        """The claim that an entry of `certificate.json` makes; a complement refers to one of `formulas`, by head."""
+        """Return the claim of one entry of `certificate.json`.
+
+        Args:
+            entry: the entry.
+            formulas: formulas by head; required if the entry is the complement of one of them.
+        """
         domain, refit = entry["domain"], entry["refit_to_formula"]
         other = entry.get("complement_of")
         return cls(
@@ -120,7 +129,7 @@ class HeadCertificate:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry in `certificate.json`."""
+        """Return the entry for `certificate.json`."""
         domain: dict[str, Any] = {"rows": "all"}
         if not self.groups.is_empty:
             domain = {
@@ -162,20 +171,27 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Certificate:
-        """The claims of a `certificate.json`; whether they are true is for `logiclens verify` to say."""
+        """Return the claims of a `certificate.json`. This does not check them; `logiclens verify` does."""
         entries = content["classes"]
         formulas = {entry["head"]: _formula(entry) for entry in entries if entry.get("complement_of") is None}
         return cls(tuple(HeadCertificate.from_dict(entry, formulas) for entry in entries))
 
     @property
     def names_groups(self) -> bool:
-        """Whether a domain leaves out rows that groups rule out."""
+        """Whether groups exclude rows from a domain."""
         return not all(head.groups.is_empty for head in self.heads)
 
     def as_dict(
         self, *, version: str, model_sha256: str, weights_sha256: str, rules: RuleSet | None = None
     ) -> dict[str, Any]:
-        """The content of `certificate.json`, sealed by its own hash; `rules` say how they decide between classes."""
+        """Return the content of `certificate.json`, sealed by its own hash.
+
+        Args:
+            version: version of logiclens.
+            model_sha256: hash of the model.
+            weights_sha256: hash of the weights.
+            rules: the rules, which define how the classes are decided. Default: None, no decision is stated.
+        """
         not_covered = list(NOT_COVERED)
         if any(head.is_compiled for head in self.heads):
             not_covered.append(NOT_TRAINED)
@@ -197,7 +213,15 @@ class Certificate:
 
 
 def check_seal(content: Mapping[str, Any], name: str) -> None:
-    """Refuse a certificate of another kind or schema, or one whose content is not what was sealed."""
+    """Check the kind, the schema and the hash of a certificate.
+
+    Args:
+        content: content of `certificate.json`.
+        name: name of the certificate for messages.
+
+    Raises:
+        LogicLensError: if the kind or schema is another, or the content differs from what was sealed.
+    """
     if content.get("kind") != KIND or content.get("schema") not in READABLE:
         known = " or ".join(map(str, READABLE))
         raise LogicLensError(f"{name} is not a logiclens certificate of schema {known}.")

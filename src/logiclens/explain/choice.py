@@ -1,6 +1,7 @@
-"""The formula of each class: the search on all rows at the length and share that cross-validation chose.
+"""Choose the formula of each class: search all rows at the price and teacher share that cross-validation chose.
 
-`learn_rules` is the way in. `length` compares lengths and shares, `search_table` holds the rows, `search` the search.
+`learn_rules` is the entry point. `length` compares prices and shares, `search_table` holds the rows, `search` finds the
+formulas.
 """
 
 from __future__ import annotations
@@ -23,27 +24,27 @@ from logiclens.train.committee import MANY_CLASSES, N_GROUPS, Teacher
 Stated: TypeAlias = tuple[int, tuple[Codes, ...]]
 """A class and the cubes of its formula."""
 MOST_OF_ALL = 15_000
-"""Of more rows a share is searched for the formula itself."""
+"""Maximum number of rows of the final search; of more rows a sample is searched."""
 FAR_OF_ALL = 2_000
-"""The same, for the formula itself."""
+"""Maximum number of rows far from a class in the final search of many classes; see `FAR_ROWS`."""
 FIT = 0.005
-"""How much worse than in the folds a formula may fit all rows before a lower price is tried."""
+"""Loss of fit on all rows, compared with the folds, above which a lower price is tried."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The formula of one class, why it has its length, and the whole path.
+    """The formula of one class, the reason for its length, and the whole path.
 
     Attributes:
         klass: the class.
-        share: the share of the teacher in the target.
-        price: the price of a literal.
+        share: share of the teacher in the target.
+        price: price of a literal.
         cubes: the formula, as codes of `names`.
-        names: the concepts.
-        path: for each price the formula found on all training rows.
-        trials: what cross-validation said about each price of the path; empty where there were too few rows for it.
-        bags: the formula that the same price and share give on the rows of each member of the committee.
-        note: what a reader should know of the choice.
+        names: names of the concepts.
+        path: for each price, the formula found on all training rows.
+        trials: cross-validation results for each price of the path; empty if there were too few rows.
+        bags: for each member of the committee, the formula found on its bag at the same price and share.
+        note: a remark on the choice for the reader.
     """
 
     klass: int
@@ -58,7 +59,7 @@ class Choice:
 
     @property
     def n_literals(self) -> int:
-        """Literals in all cubes."""
+        """Number of literals in all cubes."""
         return sum(map(len, self.cubes))
 
     @property
@@ -78,7 +79,7 @@ class LearnedRules:
     """The formulas of all classes as the search found them.
 
     Attributes:
-        formulas: one for each class; of two classes one is the complement of the other.
+        formulas: one formula for each class; if there are two classes, one is the complement of the other.
         choices: how each stated formula was chosen.
     """
 
@@ -92,10 +93,14 @@ def learn_rules(
     """Search the formulas of all classes.
 
     Args:
-        teacher: the rows with what the networks say of them.
-        config: what is asked of formulas.
-        factors: how much each class counts for the score; all alike where not given.
-        stable: whether only concepts are used that recur in the formulas of at least half of the bags.
+        teacher: the rows with the predictions of the networks.
+        config: limits on the formulas and settings of the search.
+        factors: weight of each class in the score. Default: equal weights.
+        stable: whether formulas may use only concepts that recur in the formulas of at least half of the bags. Default:
+            False.
+
+    Returns:
+        The formulas and how they were chosen.
     """
     table = teacher.grouped.cut.table
     two_classes = not table.is_multilabel and len(table.class_names) == 2
@@ -114,10 +119,15 @@ def learn_rules(
 
 
 def recurring(choices: Sequence[Choice], about: Mapping[str, Hashable] | None = None) -> tuple[str, ...]:
-    """The concepts that the formulas of at least half of the bags use, of any class.
+    """Return the concepts that the formulas of at least half of the bags use, for any class.
 
-    A threshold counts as used where the next one of its column is: concepts that are `about` the same, in the order of
-    the table. A concept that no bag uses is left out.
+    A threshold also counts as used if a neighbouring threshold of its column is used. A concept that no bag uses is
+    left out.
+
+    Args:
+        choices: choices with the formulas of the bags.
+        about: what each concept is about. Thresholds of one column are about the same, in the order of the table.
+            Default: each concept stands alone.
     """
     names, n_bags = choices[0].names, max(len(choice.bags) for choice in choices)
     alike: dict[Hashable, list[str]] = {}
@@ -139,13 +149,20 @@ def choose(
     *,
     two_classes: bool = False,
 ) -> list[Choice]:
-    """The formula of each class; of two classes the one formula that states both."""
+    """Return the formula of each class; for two classes, the one formula that states both.
+
+    Args:
+        teacher: the rows with the predictions of the networks.
+        config: limits on the formulas and settings of the search.
+        factors: weight of each class in the score. Default: equal weights.
+        two_classes: whether one formula states both classes. Default: False.
+    """
     table = teacher.grouped.cut.table
     names = literals_of(teacher.grouped.cut, config.only)
     folds = folds_of(teacher, factors, config.only)
     everything = SearchTable.of(teacher.all_rows(), names, factors, most=MOST_OF_ALL)
     n_classes = everything.labels.shape[1]
-    # Without a row that a network has not seen, its answers say too little about other rows.
+    # Without rows that a network has not seen, its answers say too little about other rows.
     if teacher.other is None and (teacher.in_bag or len(folds) < 3):
         config = replace(config, shares=(0.0,))
     if n_classes > MANY_CLASSES and folds and not table.is_multilabel:
@@ -154,12 +171,12 @@ def choose(
         groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
         choices = [_chosen(everything, folds, classes, config) for classes in groups]
     choices = _settled(choices, everything, teacher, config, factors)
-    # Of several labels each is a question of its own: no other class or order answers yes for it.
+    # With several labels per row, each label is a question of its own: no other class and no order answers yes for it.
     return [_or_always(choice, everything) for choice in choices] if table.is_multilabel else choices
 
 
 def _or_always(choice: Choice, everything: SearchTable) -> Choice:
-    """The choice, or `True` where that is right more often on the label."""
+    """Return the choice, or `True` if that is right more often on the label."""
     yes, weight = everything.labels[:, choice.klass], everything.weight
     fires = everything.fires(choice.cubes)
     right = yes[fires].sum() + (weight - yes)[~fires].sum()
@@ -173,13 +190,14 @@ def _settled(
     config: SearchConfig,
     factors: NDArray[np.float64] | None,
 ) -> list[Choice]:
-    """Search again on each bag; of formulas that are equally good on all rows, the one that recurs most."""
+    """Search again on each bag. Among formulas that are equally good on all rows, take the one that recurs most."""
     if teacher.in_bag:
         return list(choices)
     many = len(choices) > MANY_CLASSES
     members = list(range(teacher.n_members))
     if many and teacher.grouped.n_groups >= N_GROUPS:
-        # As many bags as groups tell enough: those without two neighbours, so that each group is left out twice.
+        # As many bags as groups are enough. Take bags that leave out two neighbouring groups: each group is left out
+        # twice.
         apart = (1, teacher.grouped.n_groups - 1)
         members = [m for m in members if teacher.jobs[m].left_out[1] - teacher.jobs[m].left_out[0] in apart]
     whole = float(teacher.grouped.weight.sum())
@@ -196,7 +214,14 @@ def _settled(
 
 
 def bag_cubes(choice: Choice, table: SearchTable, config: SearchConfig, far: int | None = None) -> tuple[Codes, ...]:
-    """The formula that other rows give at the price and share of a choice."""
+    """Return the formula that other rows give at the price and share of a choice.
+
+    Args:
+        choice: the choice.
+        table: the rows of a bag.
+        config: limits on the formulas and settings of the search.
+        far: maximum number of rows far from the class. Default: no maximum.
+    """
     search = formula_search(table, choice.klass, choice.share, config, far=far, thorough=False)
     points = search.path([point.price for point in choice.path if point.price >= choice.price])
     if not points:
@@ -207,7 +232,7 @@ def bag_cubes(choice: Choice, table: SearchTable, config: SearchConfig, far: int
 def _most_frequent(
     choice: Choice, bags: Sequence[tuple[Codes, ...]], everything: SearchTable, config: SearchConfig
 ) -> tuple[Codes, ...]:
-    """The formula that at least half of the bags give, if it is no longer and as good as the one found."""
+    """Return the formula of at least half of the bags if it is not longer than the choice and as good."""
     times = Counter(frozenset(cubes) for cubes in bags)
     cubes, n_times = times.most_common(1)[0]
     usual = tuple(sorted(cubes))
@@ -223,9 +248,9 @@ def _most_frequent(
 
 
 def _is_better(everything: SearchTable, first: Stated, second: Stated) -> bool:
-    """Whether a formula fits all rows better than another, by more than one standard error.
+    """Return whether a formula fits all rows better than another, by more than one standard error.
 
-    Both were searched on these rows, so the error is that of cross-validation.
+    Both were searched on these rows, so the standard error is that of cross-validation.
     """
     judge = Judge.of([Fold(everything, everything)])
     trials = []
@@ -237,16 +262,17 @@ def _is_better(everything: SearchTable, first: Stated, second: Stated) -> bool:
 
 
 def _plain(everything: SearchTable, points: Sequence[Point]) -> list[Point]:
-    """The points without literals that others imply."""
+    """Remove literals that others imply from the formulas of a path."""
     return [replace(point, cubes=everything.plain(point.cubes)) for point in points]
 
 
 def _lower(
     search: FormulaSearch, path: Sequence[Point], taken: Trial, everything: SearchTable
 ) -> tuple[list[Point], Point]:
-    """Go on to lower prices where the formula fits worse than those of the folds did.
+    """Continue with lower prices if the formula fits worse than the formulas of the folds did.
 
-    At a price that is nearly too high for a formula, the folds may have found it and all rows something shorter.
+    At a price that is nearly too high for a formula, the folds may find it while the search on all rows finds a shorter
+    one.
     """
     (klass,) = taken.classes
     points = list(path)
@@ -266,7 +292,7 @@ def _tried(
     weight: float,
     n_classes: int = 1,
 ) -> tuple[list[Trial], list[Trial]]:
-    """The cross-validated trials of some options, and those of them that are good enough."""
+    """Return the cross-validated trials of some options, and the eligible trials among them."""
     trials = cross_validate(folds, options, config.shares, config, weight)
     if config.price is not None:
         trials = [trial for trial in trials if trial.price == config.price]
@@ -274,15 +300,15 @@ def _tried(
 
 
 def _shortest(trials: Sequence[Trial]) -> Trial:
-    """The trial with the fewest literals; of equal ones that with the largest share of the teacher."""
+    """Return the trial with the fewest literals; on a tie, the one with the largest share of the teacher."""
     return min(trials, key=lambda trial: (round(trial.literals, 6), -trial.share, -trial.price))
 
 
 def _chosen_together(everything: SearchTable, folds: Sequence[Fold], config: SearchConfig) -> list[Choice]:
-    """The formulas of many classes, at one price and with one share of the teacher.
+    """Choose the formulas of many classes, at one price and with one share of the teacher.
 
-    Both are chosen by the mean score of some classes, evenly spread from the rarest to the most frequent. One class of
-    many has too few rows to choose by.
+    Both are chosen by the mean score of a sample of classes, evenly spread from the rarest to the most frequent. A
+    single class of many has too few rows for this choice.
     """
     sizes = everything.labels.sum(axis=0)
     by_size = np.argsort(sizes, kind="stable")
@@ -301,7 +327,7 @@ def _chosen_together(everything: SearchTable, folds: Sequence[Fold], config: Sea
 
 
 def _chosen(everything: SearchTable, folds: Sequence[Fold], classes: Sequence[int], config: SearchConfig) -> Choice:
-    """The best formula of a class; of several classes, the one that states the others best."""
+    """Return the best formula of a class; for several classes, the formula that states the others best."""
     weight = float(everything.weight.sum())
     shares = config.shares
     sizes = everything.labels.sum(axis=0)
@@ -329,10 +355,11 @@ def _chosen(everything: SearchTable, folds: Sequence[Fold], classes: Sequence[in
         cubes = everything.plain(search.plainest(point).cubes)
         points = tuple(_plain(everything, path))
         choice = Choice(klass, share, point.price, cubes, everything.names, points, tried)
-        # The search on all rows may have missed what was found in the folds.
+        # The search on all rows may miss what the folds found.
         is_found = config.price is not None or everything.fit(klass, cubes) >= taken.fit - FIT
         options.append((not is_found or not cubes, choice.n_literals, float(sizes[klass]), choice))
-    # Within one standard error the shorter formula, then the one that fits better, then the rarer class, or the first.
+    # Within one standard error the shorter formula wins, then the one that fits better, then the rarer class, then the
+    # first.
     options.sort(key=lambda option: option[:3])
     is_worse, n_literals, _, first = options[0]
     for *of_other, _, other in options[1:]:

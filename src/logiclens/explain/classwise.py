@@ -1,4 +1,8 @@
-"""The formula of each class of a network: searched, or by the paper's method; and the reason where it is constant."""
+"""Explain the classes of a network by formula search or by the paper's method.
+
+`explain_all` and `explain_class` are the public entry points; `explain_learned` explains formulas that exist already. A
+constant formula comes with its reason.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ from logiclens.metrics.scores import macro_f1_of_counts
 Method = Literal["search", "paper"]
 
 MANY_HEADS = 8
-"""From so many heads on they are explained side by side."""
+"""Number of heads from which heads are explained in parallel threads."""
 
 
 def explain_class(
@@ -45,21 +49,30 @@ def explain_class(
     answer: Answer | None = None,
     exclusive: bool = True,
 ) -> ClassExplanation:
-    """The formula of one class.
+    """Return the formula of one class.
 
     Args:
         network: a trained network with an entropy layer.
         rows: the rows whose answers are explained.
-        validation: further rows. `"search"` chooses formulas on them too; with `"paper"` they alone choose among the
-            candidates, `rows` where not given.
-        target: the class, by number or by name. Of two classes one may be the complement of the other's formula.
-        method: `"search"` (cubes searched to match the answers, their number chosen by cross-validation inside the
-            rows), or `"paper"` (distinct rows by support, OR-ed while the score improves, then simplified).
-        score_against: what formulas match: the network's answers, or the labels.
-        limits: what is asked of formulas; for `"search"`.
+        validation: further rows. `"search"` chooses formulas on them as well as on `rows`. `"paper"` chooses among the
+            candidates on them alone. Default: None, `rows` only.
+        target: the class, by number or by name. If there are two classes, its formula may be the complement of the
+            other.
+        method: `"search"` (search cubes that match the answers, and choose their number by cross-validation inside the
+            rows), or `"paper"` (take distinct rows by support, OR them while the score improves, then simplify).
+            Default: `"search"`.
+        score_against: what formulas match: the answers of the network, or the labels. Default: `"network"`.
+        limits: limits on the formulas, for `"search"` only. Default: no limits.
         answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`.
-        exclusive: whether a formula may rely on the exclusive groups (`three`), or spells them out
-            (`three & ~one & ~two …`).
+        exclusive: whether a formula may rely on the exclusive groups (`three`), or spells them out (`three & ~one &
+            ~two …`). Default: True.
+
+    Returns:
+        The formula of the class with its fidelity and score.
+
+    Raises:
+        LogicLensError: if an option is not valid, there is no such class, the validation rows have other concepts, or
+            labels are required and missing.
     """
     how = _How(method, score_against, limits or FormulaLimits(), exclusive)
     reading, judged = _readings(network, rows, validation, answer, method)
@@ -86,7 +99,10 @@ def explain_all(
     answer: Answer | None = None,
     exclusive: bool = True,
 ) -> Explanation:
-    """The formulas of all classes, from one pass of the rows through the network. See `explain_class`."""
+    """Return the formulas of all classes, from one pass of the rows through the network.
+
+    The parameters and errors are those of `explain_class`.
+    """
     how = _How(method, score_against, limits or FormulaLimits(), exclusive)
     reading, judged = _readings(network, rows, validation, answer, method)
     heads = range(reading.n_heads)
@@ -108,14 +124,14 @@ def explain_learned(
     *,
     exclusive: bool = True,
 ) -> Explanation:
-    """Formulas that were searched, one for each class, and how they stand on some rows beside the network.
+    """Return an explanation for formulas that were searched already, measured on some rows beside the network.
 
     Args:
-        reading: what the committee that taught the search says about the rows; with labels, formulas are scored
-            against these.
-        formulas: one for each class.
-        choices: how formulas were chosen, where that is known.
-        exclusive: whether a formula may rely on the exclusive groups, or spells them out.
+        reading: answers of the committee that taught the search, on the rows. If the rows have labels, formulas are
+            scored against the labels.
+        formulas: one formula for each class.
+        choices: how formulas were chosen, if known. Default: unknown.
+        exclusive: whether a formula may rely on the exclusive groups, or spells them out. Default: True.
     """
     by_class = {choice.klass: choice for choice in choices}
     classes = []
@@ -132,7 +148,7 @@ def _learned_class(
     score_against: ScoreAgainst | None = None,
     constant: _Constant | None = None,
 ) -> ClassExplanation:
-    """How a formula stands on rows; without `score_against`, against their labels where there are any."""
+    """Measure a formula on rows; without `score_against`, against their labels if there are any."""
     formula, name, seen = found.formula, reading.class_names[head], reading.seen
     table = reading.truth_table(head, formula.concepts)
     if not exclusive:
@@ -143,7 +159,7 @@ def _learned_class(
     by_labels = seen.labels is not None if score_against is None else score_against == "labels"
     truth = seen.weight[:, None] * seen.yes
     if by_labels:
-        # Without labels, asking for them says so.
+        # `targets()` raises the error for missing labels.
         truth = reading.targets() if seen.labels is None else seen.labels
     hit, wrong = float(truth[fires, head].sum()), float((seen.weight - truth[:, head])[fires].sum())
     yes, no = float(truth[:, head].sum()), float((seen.weight - truth[:, head]).sum())
@@ -175,7 +191,7 @@ def _learned_class(
 
 
 def _searched(teacher: OwnTeacher, heads: Sequence[int]) -> dict[int, FoundFormula]:
-    """The formulas of some heads; those whose answer never changes have none to search."""
+    """Search the formulas of some heads. Heads whose answer never changes are left out."""
     reading = teacher.reading
     varying = [head for head in heads if _constant(reading, head) is None]
     if teacher.one_decides_both and varying:
@@ -183,7 +199,7 @@ def _searched(teacher: OwnTeacher, heads: Sequence[int]) -> dict[int, FoundFormu
     if teacher.chooses_together and varying:
         found = teacher.many()
         return {head: found[head] for head in varying}
-    # What all heads read is made before they start side by side.
+    # Compute the shared cached values before the threads start.
     _ = teacher.order, teacher.copies
     found = _side_by_side(teacher.one, varying, (reading,))
     return dict(zip(varying, found, strict=True))
@@ -204,11 +220,11 @@ _Made = TypeVar("_Made")
 
 
 def _side_by_side(make: Callable[[int], _Made], heads: Sequence[int], shared: Sequence[Reading]) -> list[_Made]:
-    """Head by head; many heads side by side, on as many threads as torch may use."""
+    """Apply `make` to each head; many heads run in parallel, on as many threads as torch may use."""
     n_threads = min(torch.get_num_threads(), len(heads))
     if len(heads) < MANY_HEADS or n_threads == 1:
         return list(map(make, heads))
-    # What all heads read is made before they start.
+    # Compute the shared cached values before the threads start.
     for reading in shared:
         _ = reading.seen, reading.bits
     with ThreadPoolExecutor(n_threads) as pool:
@@ -218,7 +234,7 @@ def _side_by_side(make: Callable[[int], _Made], heads: Sequence[int], shared: Se
 def _readings(
     network: nn.Module, rows: Any, validation: Any, answer: Answer | None, method: Method
 ) -> tuple[Reading, Reading]:
-    """What the network says about the rows explained, and about those that choose formulas."""
+    """Read the network on the rows to explain, and on the rows that choose formulas."""
     table = as_table(rows)
     for sentence in table.group_warnings():
         warnings.warn(f"{sentence} No formula is made from them.", LogicLensWarning, stacklevel=3)
@@ -232,7 +248,7 @@ def _readings(
 
 
 def _together(table: ConceptTable, held: ConceptTable) -> ConceptTable:
-    """The rows of both tables; labels where both have them."""
+    """Concatenate two tables; keep the labels if both have them."""
     labelled = table.labels is not None and held.labels is not None
     labels = np.concatenate([np.asarray(table.labels), np.asarray(held.labels)]) if labelled else None
     return ConceptTable(
@@ -301,18 +317,18 @@ def _paper_class(reading: Reading, judged: Reading, head: int, how: _How) -> Cla
 
 
 def _judge_rows(judged: Reading, head: int, table: TruthTable, score_against: ScoreAgainst) -> CountedRows:
-    """The validation rows on the concepts of the table, with what they should be compared with."""
+    """Return the validation rows on the concepts of the table, with the answers to compare with."""
     seen, columns = judged.seen, places(table.names, judged.table.names)
     if score_against == "network":
         yes = seen.weight * seen.yes[:, head]
     else:
-        # Without labels, asking for them says so.
+        # `targets()` raises the error for missing labels.
         yes = (judged.targets() if seen.labels is None else seen.labels)[:, head]
     return CountedRows.of(seen.bits[:, columns], table.names, np.stack([seen.weight - yes, yes], axis=1), seen.weight)
 
 
 def _warn_of_unvarying(classes: Iterable[ClassExplanation]) -> None:
-    """A class that is never predicted, or always, is worth more than a line in the result."""
+    """Warn of a class that the network never or always predicts. A line in the result would be overlooked."""
     for explained in classes:
         said = explained.reading.seen.yes[:, explained.head]
         if explained.reason is not None and (said.all() or not said.any()):
@@ -321,7 +337,7 @@ def _warn_of_unvarying(classes: Iterable[ClassExplanation]) -> None:
 
 @dataclass(frozen=True)
 class _Constant:
-    """A head that has no formula to choose: what it is instead, why, and what to do about it."""
+    """A head with a constant formula: the formula, the reason, and the remedy."""
 
     formula: DNF
     reason: str
@@ -329,7 +345,7 @@ class _Constant:
 
 
 def _constant(reading: Reading, head: int) -> _Constant | None:
-    """What a head is whose answer never changes, on any row or on those that keep the groups."""
+    """Return the constant of a head whose answer never changes, on all rows or on those that respect the groups."""
     name, seen = reading.class_names[head], reading.seen
     yes, n_rows = seen.yes[:, head], reading.table.n_counted
     if yes.all() or not yes.any():
@@ -352,7 +368,7 @@ def _constant(reading: Reading, head: int) -> _Constant | None:
 
 
 def _untold(reading: Reading, head: int, table: TruthTable) -> _Constant | None:
-    """What a head is whose relevant concepts do not tell its rows apart."""
+    """Return the constant of a head whose relevant concepts do not separate its rows."""
     if len(table.on) and len(table.off):
         return None
     concepts = ", ".join(repr(concept) for concept in table.names[:5]) or "none"

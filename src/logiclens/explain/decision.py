@@ -1,4 +1,7 @@
-"""From the formulas of an explanation to rules that predict: what each cube is worth, and who decides."""
+"""Turn the formulas of an explanation into rules that predict.
+
+`rule_set` measures the confidence of each cube and fixes how the classes are decided. `Explanation.rules` uses it.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ from logiclens.formula.rule_set import Resolve, Rule, RuleSet
 from logiclens.metrics.rule_statistics import wilson_interval
 
 MOST_TRIED = 5
-"""Up to so many classes every order is tried."""
+"""Maximum number of classes for which every order is tried."""
 LEAST_GAIN = 1e-12
-"""A smaller difference between two scores is rounding."""
+"""Smaller differences between two scores count as rounding errors."""
 
 
 def rule_set(
@@ -39,13 +42,28 @@ def rule_set(
     multilabel: bool = False,
     answers: NDArray[np.float64] | None = None,
 ) -> RuleSet:
-    """Formulas with the confidence of each cube on some rows, and who decides where not exactly one formula fires.
+    """Return the rules of some formulas, with the confidence of each cube and the decision between classes.
 
-    `truth` is 0/1 `[rows, classes]`. A complement has the confidence of the rows on which the other formula does not
-    fire, and is `otherwise`. With `resolve="order"` and no `order`, the order and `otherwise` are those of
-    `best_order`; with an `order` alone, `otherwise` is the class with the best score after it. Else `otherwise` is the
-    most frequent class of the rows on which nothing fires, or of all rows where every row fires something. Order and
-    `otherwise` follow the `answers` of a teacher where they are given, like `truth`; confidence is about `truth`.
+    The decision applies to rows on which not exactly one formula fires. A complement is always `otherwise`; its
+    confidence is measured on the rows on which the other formula does not fire. Without a complement, a missing
+    `otherwise` is chosen as follows. With `resolve="order"` and no `order`, `best_order` finds both. With
+    `resolve="order"` and an `order`, it is the class with the best score after this order. With any other `resolve`, it
+    is the most frequent class of the rows on which nothing fires, or of all rows if some formula fires on every row.
+
+    Args:
+        formulas: one formula for each class.
+        labels: label of each class.
+        rows: rows that the confidences are measured on.
+        truth: 0/1 `[rows, classes]`.
+        weight: weight of each row.
+        predicates: meaning of the concepts on the raw table. Default: unknown.
+        groups: groups of the concepts. Default: no groups.
+        resolve: how to decide if not exactly one formula fires; see `RuleSet`. Default: `"order"`.
+        order: places of the classes in the order in which they decide. Default: empty, found by `best_order`.
+        otherwise: place of the class of rows on which no formula fires. Default: chosen as above.
+        multilabel: whether a row may have several classes; there is then no order and no `otherwise`. Default: False.
+        answers: answers of a teacher, in the form of `truth`. Order and `otherwise` then follow these; confidences
+            still follow `truth`. Default: None.
     """
     wanted = truth if answers is None else answers
     fires = np.stack([formula.evaluate(rows) for formula in formulas], axis=1)
@@ -78,16 +96,16 @@ def rule_set(
 def best_order(
     fires: NDArray[np.bool_], truth: NDArray[np.float64], weight: NDArray[np.float64] | None = None
 ) -> tuple[tuple[int, ...], int]:
-    """The order of the classes, and the class `otherwise`, with the largest macro-F1 of the decision.
+    """Return the order of the classes, and the class `otherwise`, with the largest macro-F1 of the decision.
 
-    The first class in the order whose formula fires decides; where none fires, `otherwise` does. Up to five classes
-    every order is tried; with more, classes are put one after the other where they do best, then moved and swapped in
-    pairs until nothing is gained. Ties go to the earlier class.
+    The first class in the order whose formula fires decides; if none fires, `otherwise` does. Up to five classes, every
+    order is tried. With more, each class is inserted at its best place, then single classes are moved and pairs are
+    swapped until the score no longer improves. On a tie the earlier class wins.
 
     Args:
         fires: which formula fires on which row, `[rows, classes]`.
-        truth: how far each row belongs to each class, 0 to 1, `[rows, classes]`.
-        weight: how much each row counts; 1 if not given.
+        truth: membership of each row in each class, 0 to 1, `[rows, classes]`.
+        weight: weight of each row. Default: 1 for each row.
 
     >>> fires = np.array([[1, 1], [1, 1], [1, 0], [0, 0]], dtype=bool)
     >>> truth = np.array([[0, 1], [0, 1], [1, 0], [1, 0]], dtype=float)
@@ -107,10 +125,10 @@ def best_order(
 
 
 def _searched(counted: _Counted) -> tuple[tuple[int, ...], int]:
-    """Insert greedily, then move single classes and swap pairs until nothing is gained."""
+    """Insert greedily, then move single classes and swap pairs until the score no longer improves."""
     otherwise = counted.otherwise_choices[0]
     order: list[int] = []
-    # Those that are right most often first: they have most to lose behind another.
+    # Start with the most precise classes: they lose most behind another class.
     for klass in counted.by_precision:
         place, _ = counted.best_place(order, klass, otherwise)
         order.insert(place, klass)
@@ -134,12 +152,12 @@ def _searched(counted: _Counted) -> tuple[tuple[int, ...], int]:
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """Rows with the same firing counted together: a pattern.
+    """Rows counted by pattern: rows on which the same formulas fire form one pattern.
 
     Attributes:
-        lists: the classes that fire on each pattern, filled up with `n_classes`, `[patterns, most that fire]`.
-        truth: the weight of each class on the rows of a pattern, `[patterns, classes]`.
-        weight: of the rows of each pattern.
+        lists: the classes that fire on each pattern, padded with `n_classes`, `[patterns, most that fire]`.
+        truth: weight of each class on the rows of a pattern, `[patterns, classes]`.
+        weight: weight of the rows of each pattern.
     """
 
     lists: NDArray[np.intp]
@@ -162,18 +180,18 @@ class _Counted:
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
+        """Number of classes."""
         return int(self.truth.shape[1])
 
     @cached_property
     def total(self) -> NDArray[np.float64]:
-        """The weight of each class on all rows."""
+        """Weight of each class on all rows."""
         summed: NDArray[np.float64] = self.truth.sum(axis=0)
         return summed
 
     @cached_property
     def where(self) -> list[NDArray[np.intp]]:
-        """For each class the patterns on which it fires."""
+        """For each class, the patterns on which it fires."""
         pattern, _ = np.nonzero(self.lists < self.n_classes)
         klass = self.lists[self.lists < self.n_classes]
         by_class = np.argsort(klass, kind="stable")
@@ -182,32 +200,32 @@ class _Counted:
 
     @cached_property
     def otherwise_choices(self) -> list[int]:
-        """The classes, the most frequent first where nothing fires, or of all rows where there are no such rows."""
+        """The classes by frequency on the rows on which nothing fires, or on all rows if there are no such rows."""
         silent = self.lists[:, 0] == self.n_classes
         here = self.truth[silent].sum(axis=0) if self.weight[silent].sum() > 0 else self.total
         return [int(klass) for klass in np.argsort(-here, kind="stable")]
 
     @property
     def by_precision(self) -> list[int]:
-        """The classes, the one whose formula is right most often first."""
+        """The classes by the precision of their formula, the most precise first."""
         fired = np.array([self.weight[rows].sum() for rows in self.where])
         right = np.array([self.truth[rows, klass].sum() for klass, rows in enumerate(self.where)])
         share = np.divide(right, fired, out=np.zeros_like(fired), where=fired > 0)
         return [int(klass) for klass in np.argsort(-share, kind="stable")]
 
     def ranks(self, order: Sequence[int]) -> NDArray[np.intp]:
-        """The place of each class in an order; its length for those that are not in it."""
+        """Return the place of each class in an order; for classes that are not in it, its length."""
         ranks = np.full(self.n_classes + 1, len(order), dtype=np.intp)
         ranks[list(order)] = np.arange(len(order))
         return ranks
 
     def places(self, order: Sequence[int]) -> NDArray[np.intp]:
-        """For each pattern the place of the class that decides; the length of the order where none does."""
+        """Return, for each pattern, the place of the class that decides; the length of the order if none does."""
         places: NDArray[np.intp] = self.ranks(order)[self.lists].min(axis=1)
         return places
 
     def decided(self, order: Sequence[int], otherwise: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """By place in the order, with `otherwise` behind it, the weight of the rows and how much of it is right."""
+        """Return, for each place in the order and for `otherwise` after it, the decided and the correct weight."""
         places = self.places(order)
         klass = np.array([*order, otherwise], dtype=np.intp)[places]
         return self._summed(places, klass, slice(None), len(order) + 1)
@@ -215,23 +233,23 @@ class _Counted:
     def _summed(
         self, places: NDArray[np.intp], klass: NDArray[np.intp], rows: slice | NDArray[np.intp], n: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """By place the weight of some patterns, and that of the class that each of them is given."""
+        """Return, for each place, the weight of some patterns and the weight of the class assigned to each of them."""
         right = self.truth[np.arange(len(places)) if isinstance(rows, slice) else rows, klass]
         said = np.bincount(places, self.weight[rows], minlength=n).astype(np.float64)
         return said, np.bincount(places, right, minlength=n).astype(np.float64)
 
     def by_class(self, order: Sequence[int], said: NDArray[np.float64], otherwise: int) -> NDArray[np.float64]:
-        """Sums by place as sums by class."""
+        """Convert sums by place to sums by class."""
         names = np.array([*order, otherwise], dtype=np.intp)
         return np.bincount(names, said, minlength=self.n_classes).astype(np.float64)
 
     def score(self, order: Sequence[int], otherwise: int) -> float:
-        """The macro-F1 of the decision."""
+        """Return the macro-F1 of the decision."""
         said, right = (self.by_class(order, sums, otherwise) for sums in self.decided(order, otherwise))
         return float(_f1(said, right, self.total).mean())
 
     def best_otherwise(self, order: Sequence[int]) -> tuple[float, int]:
-        """The best macro-F1 with an order, and the class `otherwise` that gives it."""
+        """Return the best macro-F1 with an order, and the class `otherwise` that gives it."""
         places = self.places(order)
         left = places == len(order)
         klass = np.asarray(order, dtype=np.intp)[places[~left]]
@@ -247,9 +265,9 @@ class _Counted:
         return float(scores[best]), best
 
     def best_place(self, order: Sequence[int], klass: int, otherwise: int) -> tuple[int, float]:
-        """Where to put one more class into an order, and the macro-F1 then; all places are scored in one pass.
+        """Return the best place for one more class in an order, and the macro-F1 with it. Score all places in one pass.
 
-        At a place the class takes the rows that it fires on from every class behind it, and from `otherwise`.
+        The class takes the rows on which it fires from every class after it, and from `otherwise`.
         """
         n = len(order)
         names, rows = np.array([*order, otherwise], dtype=np.intp), self.where[klass]
@@ -258,11 +276,11 @@ class _Counted:
         taken = places[rows]
         lost, lost_right = self._summed(taken, names[taken], rows, n + 1)
         _, gained_right = self._summed(taken, np.full(len(taken), klass), rows, n + 1)
-        # What is left to `otherwise` goes to the class of that name, wherever it stands in the order.
+        # The rows left to `otherwise` count for that class, wherever it stands in the order.
         left, left_right = said[n] - lost[n], right[n] - lost_right[n]
         here = names[:n] == otherwise
         said, right = said[:n] + left * here, right[:n] + left_right * here
-        # By the place of the class, 0 to n: what stands before it keeps its rows.
+        # For each place of the class, 0 to n: classes before it keep their rows.
         before = np.cumsum(_f1(said, right, self.total[names[:n]]))
         behind = np.cumsum(_f1(said - lost[:n], right - lost_right[:n], self.total[names[:n]])[::-1])[::-1]
         own, own_right = (np.cumsum(sums[::-1])[::-1] for sums in (lost, gained_right))
@@ -276,9 +294,9 @@ class _Counted:
         return best, float(scores[best])
 
     def swap(self, order: list[int], otherwise: int, best: float) -> float:
-        """Swap pairs of classes in an order wherever that is better, once through all pairs; the score then.
+        """Swap pairs of classes in an order if that improves the score, in one pass over all pairs. Return the score.
 
-        Only pairs that fire together are tried, and only the rows on which one of the two fires are decided again.
+        Only pairs that fire together are tried, and only rows on which one of the two fires are decided again.
         """
         n = len(order)
         ranks, places = self.ranks(order), self.places(order)
@@ -309,11 +327,11 @@ class _Counted:
             else:
                 ranks[one], ranks[two] = i, j
         order[:] = [int(klass) for klass in names[:n]]
-        # Sums that were added to and taken from are off by rounding.
+        # Sums after many additions and subtractions have rounding errors.
         return self.score(order, otherwise)
 
 
 def _f1(said: NDArray[np.float64], right: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
-    """F1 from the weight decided for a class, that decided rightly, and that of the class; 0 where there is none."""
+    """Return F1 from the predicted, the correct and the actual weight of each class; 0 if there is none."""
     both = said + total
     return np.divide(2 * right, both, out=np.zeros_like(both), where=both > 0)

@@ -1,8 +1,8 @@
-"""Compiler: heads that are given formulas, written down instead of trained, with the certificate that says so.
+"""Compile formulas into the heads of a network without training, and certify that each head equals its formula.
 
-One hidden unit for each cube. A unit is positive where its cube holds and 0 elsewhere, and the output counts the units:
-with T cubes true the logit is 2T − 1, negated for a complement. All numbers are small multiples of a power of two, so
-that float32 computes them without rounding; the certificate states a bound that does not rely on this.
+There is one hidden unit for each cube. A unit is positive where its cube holds and 0 elsewhere, and the output counts
+the units: with T cubes true the logit is 2T − 1, negated for a complement. All numbers are small multiples of a power
+of two, so that float32 computes them without rounding. The certificate states a bound that does not rely on this.
 """
 
 from __future__ import annotations
@@ -36,9 +36,13 @@ def explain_exact(
     *,
     choices: Sequence[Choice] = (),
 ) -> Explanation:
-    """The certified formulas of an exact network; `rows` fill the truth tables that are shown beside them.
+    """Return the explanation of an exact network from its certified formulas.
 
-    `choices` say how formulas were chosen, where that is known.
+    Args:
+        network: the exact network.
+        certificate: the claims for its heads.
+        rows: rows that fill the truth tables shown with the formulas.
+        choices: how formulas were chosen, if known. Default: unknown.
     """
     reading = read(network, rows.hard(), "threshold", exact=True)
     paths = {choice.klass: choice.points for choice in choices}
@@ -55,7 +59,7 @@ def _explained(
     labelled = reading.table.labels is not None
     reason = remedy = None
     if formula.is_constant:
-        # Constant on every row, so also on the first.
+        # The formula is constant, so any row gives its answer.
         answer = "yes" if formula.evaluate(np.zeros((1, 0), dtype=np.bool_), ())[0] else "no"
         reason = f"the rules answer {answer} on every possible row: no cube is right on enough rows and beats chance."
         remedy = "Gather more rows of the class, ask for less support (min_support), or give the class more weight."
@@ -82,24 +86,28 @@ def _explained(
 
 
 UNIT = 2.0**-24
-"""The largest relative error of one float32 operation."""
+"""Maximum relative error of one float32 operation."""
 EXP_ULPS = 4
-"""What the exponential is allowed to be off, in units in the last place (two unit roundoffs each)."""
+"""Maximum error of the exponential, in units in the last place (two unit roundoffs each)."""
 TINY = 2.0**-149
-"""The smallest step of float32: what one operation can lose near 0."""
+"""Smallest step of float32: the most that one operation can lose near 0."""
 
 
 def gamma(n: int) -> float:
-    """γ_n: the relative error of n operations in a row."""
+    """Return γ_n, the relative error of n consecutive operations."""
     return n * UNIT / (1 - n * UNIT)
 
 
 def compiled_bound(network: EntropyNet, head: int) -> float:
-    """How much nearer to 0 float32 can bring a logit of a compiled head that is as near to 0 as any can be.
+    """Return how much float32 can reduce the smallest distance of a compiled head's logit from 0.
 
-    Where no cube is true all units are 0, and the logit is the bias without rounding. Where one is, its unit is off by
-    its own error only: another unit is exactly 0, or adds to the same side. So errors do not add up over units.
-    Infinite where a unit's error could turn its sign.
+    If no cube is true, all units are 0, and the logit is the bias without rounding. If one is true, only the error of
+    its own unit counts: any other unit is exactly 0, or adds to the same side. So errors do not add up over units. The
+    bound is infinite if the error of a unit could change its sign.
+
+    Args:
+        network: the compiled network.
+        head: index of the head.
     """
     weight, bias, out, offset = (p.detach().double().cpu().numpy()[head] for p in network.parameters())
     weight = weight[:, network.entropy.keep[head].cpu().numpy()]
@@ -115,7 +123,7 @@ def compiled_bound(network: EntropyNet, head: int) -> float:
 def _hidden_error(
     weight: NDArray[np.float64], bias: NDArray[np.float64], temperature: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The largest value of each unit of the entropy layer and the largest error of it, from absolute weights."""
+    """Return the largest value of each unit of the entropy layer and its largest error, from absolute weights."""
     relevance, relative = _relevance(weight, temperature)
     # One rounding for weight × relevance, then the sum over concepts and the bias.
     folded = weight * relevance
@@ -127,7 +135,7 @@ def _hidden_error(
 
 
 def _relevance(weight: NDArray[np.float64], temperature: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Relevance α̃ of each concept and the largest relative error of it in float32.
+    """Return the relevance α̃ of each concept and its largest relative error in float32.
 
     α̃ = exp((γ − max γ)/τ): a sum over the width, a division and a difference make an absolute error in the exponent,
     which is a relative error of the exponential.
@@ -141,20 +149,23 @@ def _relevance(weight: NDArray[np.float64], temperature: float) -> tuple[NDArray
 
 
 FINENESS = 2**8
-"""Parts of the smallest weight, at least: the weights of a concept differ by less than one part in 256."""
+"""Minimum number of parts of the smallest weight: the weights of a concept differ by less than one part in 256."""
 STEP = 2.0
-"""What a true cube adds to the logit, which is −STEP/2 where none is true."""
+"""Increase of the logit for each true cube. The logit is −STEP/2 if no cube is true."""
 ROOM = 2.0
-"""How many times the bound on rounding the smallest logit must be, so that another way to bound it agrees."""
+"""Minimum ratio of the smallest logit to the rounding bound, so that another way to compute the bound agrees."""
 MOST_CONCEPTS = 20
-"""A head with more concepts than this is not enumerated but proved unit by unit: every concept doubles the rows."""
+"""Maximum number of concepts of a head that is enumerated; every concept doubles the rows.
+
+Larger heads are proved unit by unit.
+"""
 MINIMISED_CONCEPTS = 12
-"""A head with more concepts is not minimised, and never called proved minimal."""
+"""Maximum number of concepts of a head that is minimised. Larger heads are never called proved minimal."""
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledNetwork:
-    """A network that was compiled from formulas, and the claim that every head is its formula."""
+    """A network that was compiled from formulas, and the claim that every head equals its formula."""
 
     network: EntropyNet
     certificate: Certificate
@@ -172,7 +183,7 @@ class CompiledNetwork:
 
 @dataclass(frozen=True, eq=False)
 class _Units:
-    """The hidden units of a formula: row u reads cube u, and is `height[u]` where that holds."""
+    """The hidden units of a formula: unit u reads cube u, and is `height[u]` where that cube holds."""
 
     weight: NDArray[np.float64]
     bias: NDArray[np.float64]
@@ -182,13 +193,13 @@ class _Units:
 def compile_formulas(
     formulas: Sequence[DNF | Complement], names: Sequence[str], *, temperature: float = 1.0
 ) -> EntropyNet:
-    """A network whose head i answers as formula i on every Boolean row.
+    """Return a network whose head i answers as formula i on every Boolean row.
 
-    Each concept that a formula uses has strength γ = 1 in its head, so that relevance is exactly 1 for all of them. All
-    other concepts are not kept, and have relevance 0; the head of a constant formula keeps none.
+    Each concept that a formula uses has strength γ = 1 in its head, so that the relevance of all of them is exactly 1.
+    All other concepts are not kept and have relevance 0. The head of a constant formula keeps no concept.
 
     Args:
-        formulas: one for each head; a complement becomes the negated head of its formula.
+        formulas: one formula for each head; a complement becomes the negated head of its formula.
         names: the concepts that the network takes, in order.
         temperature: τ of the entropy layer; relevance does not depend on it. Default: 1.
 
@@ -196,7 +207,7 @@ def compile_formulas(
         A network of float32 weights with untied heads and one hidden unit for each cube of the longest formula.
 
     Raises:
-        LogicLensError: where a formula uses a concept that is not among `names`.
+        LogicLensError: if there are no formulas, or a formula uses a concept that is not in `names`.
 
     >>> from logiclens.formula import parse
     >>> network = compile_formulas([parse("(a & ~b) | c")], ["a", "b", "c", "d"])
@@ -209,7 +220,7 @@ def compile_formulas(
         raise LogicLensError("compile_formulas needs at least one formula, one for each head.")
     place = {name: j for j, name in enumerate(names)}
     width = max(1, max(len(stated_formula(formula)) for formula in formulas))
-    # Its first weights do not matter; drawing them must not move torch's global generator.
+    # The initial weights do not matter, but drawing them must not change torch's global generator.
     network = EntropyNet(len(names), len(formulas), (width,), temperature=temperature, generator=torch.Generator())
     keep, (weight, bias, out_weight, out_bias) = network.entropy.keep, network.parameters()
     with torch.no_grad():
@@ -227,7 +238,7 @@ def compile_formulas(
 
 
 def stated_formula(formula: DNF | Complement) -> DNF:
-    """The formula itself, or the one that a complement refers to."""
+    """Return the formula itself, or the formula that a complement refers to."""
     return formula.of if isinstance(formula, Complement) else formula
 
 
@@ -237,14 +248,17 @@ def compiled_network(
     """Compile one formula for each class of a table, and certify the heads.
 
     Args:
-        formulas: one for each class. A complement refers to the formula of another class.
-        table: names the concepts and the classes; its groups matter to `proved_minimal` only.
-        agreement: the share of the training rows, by weight, on which the rules decide as the committee does.
+        formulas: one formula for each class. A complement refers to the formula of another class.
+        table: names of the concepts and the classes; its groups affect `proved_minimal` only.
+        agreement: share of the training rows, by weight, on which the rules decide as the committee does.
         temperature: τ of the entropy layer. Default: 1.
 
+    Returns:
+        The network and its certificate.
+
     Raises:
-        LogicLensError: where the number of formulas is not that of the classes, a complement refers to no formula of
-            another class, `agreement` is not a share, or a formula is too uneven for float32.
+        LogicLensError: if the number of formulas differs from the number of classes, a complement refers to no formula
+            of another class, `agreement` is not a share, or float32 rounding may change an answer.
     """
     if len(formulas) != len(table.class_names):
         raise LogicLensError(
@@ -270,7 +284,7 @@ def compiled_network(
                 head=head,
                 concepts=concepts,
                 formula=formula,
-                # The head is its formula on every row, also on those that groups rule out.
+                # The head equals its formula on every row, including rows that groups exclude.
                 groups=NO_GROUPS,
                 rows_checked=2 ** len(concepts) if len(concepts) <= MOST_CONCEPTS else None,
                 smallest_logit=STEP / 2,
@@ -285,7 +299,7 @@ def compiled_network(
 
 
 def _place(complement: Complement, formulas: Sequence[DNF | Complement]) -> int:
-    """The head whose formula a complement refers to."""
+    """Return the head whose formula a complement refers to."""
     for place, formula in enumerate(formulas):
         if isinstance(formula, DNF) and formula == complement.of:
             return place
@@ -293,7 +307,7 @@ def _place(complement: Complement, formulas: Sequence[DNF | Complement]) -> int:
 
 
 def _is_minimal(formula: DNF, table: ConceptTable) -> bool:
-    """Whether it is proved that no shorter formula answers alike on the rows that the groups allow."""
+    """Return whether it is proved that no shorter formula gives the same answers on the rows that the groups allow."""
     concepts = formula.concepts
     if formula.is_constant or len(concepts) > MINIMISED_CONCEPTS:
         return formula.is_constant
@@ -307,10 +321,11 @@ def _is_minimal(formula: DNF, table: ConceptTable) -> bool:
 
 
 def _units(formula: DNF, place: Mapping[str, int]) -> _Units:
-    """The literal weights of concept j sum to 1 over the cubes: ±1/n_j, up to one part, where n_j cubes use it.
+    """Return the units of a formula, whose literal weights of each concept sum to 1 over the cubes.
 
-    Unit u is height − Σ (weights of its literals that are false) before the ReLU. The height is at most half of the
-    smallest weight, so that one false literal makes it −height or less.
+    If n_j cubes use concept j, each weight is ±1/n_j, up to one part. Unit u is height − Σ (weights of its literals
+    that are false) before the ReLU. The height is at most half of the smallest weight, so that one false literal makes
+    it −height or less.
     """
     used = Counter(literal.concept for cube in formula for literal in cube)
     parts = FINENESS << max(0, max(used.values(), default=1) - 1).bit_length()

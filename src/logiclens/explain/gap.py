@@ -1,4 +1,7 @@
-"""Where network and formula disagree, at which step, and which finer concept would tell such rows apart."""
+"""Find the rows on which network and formula disagree, the step that changes the answer, and concepts that would help.
+
+`Explanation.gap` and `ClassExplanation.suggest_splits` use it.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,12 @@ class ClassGap:
 
     Attributes:
         name: the class.
-        n_rows: all rows.
+        n_rows: number of all rows.
         agree: rows whose answer no step changes.
-        changed: for each step, rows on which network and formula disagree and this is the last step that changed the
-            answer.
-        cancelled: rows whose answer changes on the way and changes back: network and formula agree.
-        unseen: rows whose relevant concepts no explained row has, so that there is no majority to ask.
-        unseen_disagree: how many of these network and formula disagree on.
+        changed: for each step, the rows on which network and formula disagree and whose answer this step changed last.
+        cancelled: rows whose answer changes and then changes back, so that network and formula agree.
+        unseen: rows whose relevant concepts no explained row has, so that there is no majority.
+        unseen_disagree: unseen rows on which network and formula disagree.
     """
 
     name: str
@@ -46,11 +48,11 @@ class ClassGap:
 
     @property
     def disagree(self) -> int:
-        """All rows on which network and formula disagree."""
+        """Number of all rows on which network and formula disagree."""
         return sum(self.changed.values()) + self.unseen_disagree
 
     def __str__(self) -> str:
-        """One line a place, in the order of the steps."""
+        """Return one line per count, in the order of the steps."""
         seen = self.unseen - self.unseen_disagree
         lines = [
             f"{self.name}: soft network and formula disagree on {self.disagree:,} of {self.n_rows:,} rows",
@@ -84,7 +86,7 @@ class Gap:
     classes: tuple[ClassGap, ...]
 
     def __str__(self) -> str:
-        """One paragraph a class."""
+        """Return one paragraph per class."""
         return "\n".join(map(str, self.classes))
 
 
@@ -98,13 +100,21 @@ def gap(
 ) -> Gap:
     """Follow each row from the soft network to the formula.
 
-    `explained` and `tables` are what the formulas were made from; `rows` may be others. Where the network was made
-    exact, `soft_network` is what it was before: the way from all to relevant concepts is then the way from one to the
-    other. `reading` is what the soft network says about `rows`, where that is known already.
+    Args:
+        explained: the reading that the formulas were made from.
+        tables: truth table of each class from that reading.
+        formulas: formula of each class.
+        rows: rows to follow; these may be other rows.
+        soft_network: the network before it was made exact. The step from all concepts to the relevant ones is then the
+            step from the soft to the exact network. Default: None, the network was not made exact.
+        reading: reading of the soft network on `rows`, if known. Default: computed.
+
+    Returns:
+        The counts of each class.
     """
     hard_rows = rows.hard()
     first = explained.network if soft_network is None else soft_network
-    # An exact network is asked head by head; the soft one it comes from answers as it was trained to.
+    # An exact network answers head by head; the soft network answers as it was trained to.
     answer = explained.answer if soft_network is None or rows.is_multilabel else None
     soft = (reading or read(first, rows, answer)).yes
     hard = soft if rows.is_boolean else read(first, hard_rows, answer).yes
@@ -138,7 +148,7 @@ def _class_gap(name: str, chain: NDArray[np.bool_], seen: NDArray[np.bool_], cop
 
 
 def _majority(table: TruthTable, rows: ConceptTable) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """The majority answer of each row's relevant concepts, and whether any explained row has them."""
+    """Return the majority answer for each row's relevant concepts, and whether any explained row has these concepts."""
     known, asked = table.rows.bits(), rows.boolean()[:, places(table.names, rows.names)]
     _, group = distinct(np.concatenate([known, asked]))
     outcome = np.zeros(group.max() + 1, dtype=np.bool_)
@@ -149,14 +159,13 @@ def _majority(table: TruthTable, rows: ConceptTable) -> tuple[NDArray[np.bool_],
 
 @dataclass(frozen=True)
 class SplitSuggestion:
-    """A finer concept and what it would settle.
+    """A finer concept and the contradictions it would resolve.
 
     Attributes:
         concept: the concept to split.
-        cut: split it here (`>=`) as well as at 0.5; None where the concept is not among the relevant ones and would
-            help as it is.
-        separated: weight of the contradicting rows that this would put right.
-        of: weight of all rows that answer against the majority of their Boolean row.
+        cut: additional threshold (`>=`) beside 0.5; None if the concept is not a relevant one and would help as it is.
+        separated: weight of the contradicting rows that the suggestion would resolve.
+        of: weight of all rows whose answer differs from the majority of their Boolean row.
     """
 
     concept: str
@@ -165,16 +174,22 @@ class SplitSuggestion:
     of: float
 
     def __str__(self) -> str:
-        """A sentence."""
+        """Return the suggestion as a sentence."""
         action = "take in" if self.cut is None else "split"
         where = "" if self.cut is None else f" at {self.cut:.3g} as well"
         return f"{action} {self.concept!r}{where}: settles {self.separated:g} of {self.of:g} contradicting rows"
 
 
 def suggest_splits(reading: Reading, head: int, concepts: Sequence[str]) -> tuple[SplitSuggestion, ...]:
-    """For each concept the one extra cut that settles the most contradicting rows of a head; the best first.
+    """Return, for each concept, the extra threshold that resolves the most contradicting rows of a head.
 
-    `concepts` are those that the class is explained with.
+    Args:
+        reading: answers of the network on the rows.
+        head: index of the head.
+        concepts: the concepts that the class is explained with.
+
+    Returns:
+        The suggestions, the best first; empty if there are no contradictions.
     """
     relevant = places(concepts, reading.table.names)
     first, group = distinct(reading.bits[:, relevant])
@@ -194,7 +209,7 @@ def suggest_splits(reading: Reading, head: int, concepts: Sequence[str]) -> tupl
 
 
 def _minority(group: NDArray[np.intp], yes: NDArray[np.bool_], weight: NDArray[np.float64], n_groups: int) -> float:
-    """The weight of rows that answer against the majority of their group."""
+    """Return the weight of rows whose answer differs from the majority of their group."""
     for_yes = np.bincount(group, weight * yes, minlength=n_groups)
     for_no = np.bincount(group, weight * ~yes, minlength=n_groups)
     return float(np.minimum(for_yes, for_no).sum())
@@ -208,7 +223,7 @@ def _best_cut(
     n_groups: int,
     max_cuts: int = 64,
 ) -> tuple[float | None, float]:
-    """The extra cut of a concept that leaves the least minority, and that minority."""
+    """Return the extra threshold of a concept that leaves the smallest minority, and that minority."""
     present = np.unique(values)
     middles = (present[1:] + present[:-1]) / 2
     if len(middles) > max_cuts:

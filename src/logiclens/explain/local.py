@@ -1,4 +1,4 @@
-"""Why one row got its class, eq. (locexp)."""
+"""Explain one row: why it got its class, eq. (locexp)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from logiclens.formula.text import format_formula
 from logiclens.words import percent
 
 MAX_TRIES = 20_000
-"""How many cubes the search for a shortest one looks at before it settles for the shortest that fired."""
+"""Maximum number of cubes of one length that the search for a shortest cube tries.
+
+With more, the search stops and returns the shortest cube found so far.
+"""
 
 
 @dataclass(frozen=True)
@@ -29,13 +32,13 @@ class LocalExplanation:
     """Why one row got its class, or did not get it.
 
     Attributes:
-        name: the class explained.
+        name: the explained class.
         holds: whether the network answers yes for it.
-        probability: the network's probability of that answer.
-        cube: φ_t, the row's relevant concepts as the row has them.
-        reduced: a shortest part of the row that implies the class formula (its negation where the answer is no); None
-            without a formula, or where formula and network disagree on the row. Of a class that is the complement of
-            the other it is a shortest part that rules the other formula out.
+        probability: probability that the network gives to this answer.
+        cube: φ_t, the row's relevant concepts with their values on the row.
+        reduced: a shortest part of the row that implies the class formula, or its negation if the answer is no. For a
+            class that is the complement of the other, a shortest part that excludes the other formula. None without a
+            formula, or if formula and network disagree on the row.
         agrees: whether class formula and network agree on the row; None without a formula.
         by_default: whether the row has the class only because no formula fires on it.
     """
@@ -49,7 +52,7 @@ class LocalExplanation:
     by_default: bool = False
 
     def __str__(self) -> str:
-        """The class, its probability and the shortest reason there is."""
+        """Return the class, its probability and the shortest reason available."""
         if self.by_default:
             row = format_formula(self.cube, "unicode")
             return f"{self.name}: no formula fires, and most such rows are {self.name}   [relevant: {row}]"
@@ -70,10 +73,19 @@ def explain_local(
     explanation: Explanation | None = None,
     answer: Answer | None = None,
 ) -> LocalExplanation:
-    """The cube of one row for the class the network answers, or for the class `target`.
+    """Return the cube of one row for the class that the network answers, or for the class `target`.
 
-    With an `explanation` of the classes, names and the way of answering are taken from it, and the cube is also reduced
-    to a shortest one that implies the class formula.
+    Args:
+        network: a trained network with an entropy layer.
+        row: one row of concepts.
+        target: the class, by number or by name. Default: the class that the network answers.
+        explanation: explanation of the classes. It gives the names and the rule for answers, and the cube is also
+            reduced to a shortest one that implies the class formula. Default: None.
+        answer: `"argmax"` or `"threshold"`. Default: that of the explanation; see `logiclens.explain.read`.
+
+    Raises:
+        LogicLensError: if there is not exactly one row, its concepts are not those of the explanation, or there is no
+            such class.
     """
     table = _one_row(row, explanation)
     if answer is None and explanation is not None:
@@ -88,9 +100,17 @@ def explain_rows(
     explanation: Explanation | None = None,
     probability: NDArray[np.float64] | None = None,
 ) -> tuple[LocalExplanation, ...]:
-    """The local explanation of every row of a reading: for `target`, or for the most probable class of each row.
+    """Return the local explanation of every row of a reading.
 
-    `probability` `[rows, classes]` takes the place of the network's where rules decide instead of the largest output.
+    Args:
+        reading: answers of the network on the rows.
+        target: the class, by number or by name. Default: the most probable class of each row.
+        explanation: explanation of the classes, one for each head. Default: None, cubes are not reduced.
+        probability: probabilities `[rows, classes]` that replace those of the network, if rules decide instead of the
+            largest output. Default: None.
+
+    Raises:
+        LogicLensError: if the explanation and the network differ in the number of classes, or there is no such class.
     """
     if explanation is not None and len(explanation) != reading.n_heads:
         raise LogicLensError(f"the explanation has {len(explanation)} classes, the network {reading.n_heads} heads.")
@@ -113,7 +133,7 @@ def explain_rows(
 
 
 def shortest_reason(formula: DNF | Complement, row: Cube) -> Cube | None:
-    """A shortest part of `row` that implies the formula; None where the row does not satisfy it.
+    """Return a shortest part of `row` that implies the formula; None if the row does not satisfy it.
 
     >>> a, b, c = Literal("a"), Literal("b"), Literal("c")
     >>> shortest_reason((a & b) | (a & ~b & c), Cube([a, b.negated, c]))
@@ -140,9 +160,9 @@ def shortest_reason(formula: DNF | Complement, row: Cube) -> Cube | None:
 
 
 def shortest_refusal(formula: DNF | Complement, row: Cube) -> Cube | None:
-    """A shortest part of `row` that rules the formula out; None where the row satisfies it.
+    """Return a shortest part of `row` that excludes the formula; None if the row satisfies it.
 
-    A part does so exactly where it contradicts a literal of every cube, so that nothing needs to be negated.
+    A part excludes the formula exactly if it contradicts a literal of every cube, so the formula need not be negated.
     """
     if isinstance(formula, Complement):
         return shortest_reason(formula.of, row)
@@ -150,7 +170,7 @@ def shortest_refusal(formula: DNF | Complement, row: Cube) -> Cube | None:
     against = [frozenset(literal.negated for literal in cube if literal.negated in held) for cube in formula]
     if not all(against):
         return None
-    # A cube that is contradicted whenever another one is adds nothing.
+    # Drop a cube that is contradicted whenever another one is: it adds nothing.
     needed = [choice for choice in set(against) if not any(other < choice for other in against)]
     usable = [literal for literal in row if any(literal in choice for choice in needed)]
     greedy = _greedy_refusal(needed, usable)
@@ -164,7 +184,7 @@ def shortest_refusal(formula: DNF | Complement, row: Cube) -> Cube | None:
 
 
 def _greedy_refusal(needed: list[frozenset[Literal]], usable: list[Literal]) -> set[Literal]:
-    """Literals that contradict every cube: the one that contradicts most of those left, until none is left."""
+    """Return literals that contradict every cube: repeatedly add the one that contradicts most remaining cubes."""
     taken: set[Literal] = set()
     while left := [choice for choice in needed if choice.isdisjoint(taken)]:
         taken.add(max(usable, key=lambda literal: sum(literal in choice for choice in left)))
@@ -172,7 +192,7 @@ def _greedy_refusal(needed: list[frozenset[Literal]], usable: list[Literal]) -> 
 
 
 def _row_cube(formula: DNF | Complement, reading: Reading, row: int) -> Cube:
-    """The row as a cube over the concepts of a formula."""
+    """Return the row as a cube over the concepts of a formula."""
     columns = places(formula.concepts, reading.table.names)
     return Cube(Literal(reading.table.names[j], bool(reading.bits[row, j])) for j in columns)
 

@@ -1,6 +1,7 @@
-"""The paper's choice of cubes for the formula of a class, with a trace of what it did and why.
+"""The paper's choice of cubes for the formula of a class, with a trace of each decision.
 
-It looks at a truth table (what the network answers) and at judge rows (what the formula is scored on).
+`classwise` uses it for `method="paper"`. It takes a truth table (the answers of the network) and judge rows (the rows
+that score the formula).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from logiclens.metrics.scores import macro_f1_of_counts
 
 @dataclass(frozen=True)
 class TraceStep:
-    """One candidate cube: how many rows answered yes it covers, what it gains, and why it was kept or dropped."""
+    """One candidate cube: the number of yes rows it covers, its gain, and why it was kept or dropped."""
 
     cube: Cube
     support: float
@@ -30,14 +31,14 @@ class TraceStep:
     why: str
 
     def __str__(self) -> str:
-        """One line of a trace."""
+        """Return one line of a trace."""
         mark = "+" if self.kept else "-"
         return f"{mark} {self.cube}   (support {self.support:g}, gain {self.gain:+.4f}): {self.why}"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The formula, its score on the judge rows, how it came about, and whether it is proved minimal."""
+    """The formula, its score on the judge rows, its trace, and whether it is proved minimal."""
 
     formula: DNF
     score: float
@@ -46,27 +47,35 @@ class Selection:
 
 
 class Judge:
-    """Scores formulas by macro-F1 on counted rows; `counts[:, 1]` is the weight that should be yes."""
+    """Score formulas by macro-F1 on counted rows; `counts[:, 1]` is the weight that should be yes."""
 
     def __init__(self, rows: CountedRows) -> None:
-        """Keep the packed rows and the weights of yes and no."""
+        """Store the packed rows and the weights of yes and no."""
         self.rows = rows.packed
         no, yes = rows.counts.T
         self.no, self.yes = PackedWeights.of(no), PackedWeights.of(yes)
         self.all_no, self.all_yes = self.no.total, self.yes.total
 
     def score_packed(self, fires: NDArray[np.uint64]) -> float:
-        """The score of a formula that holds on the packed rows."""
+        """Return the score of a formula that holds on the packed rows `fires`."""
         both, wrong = self.yes.sum(fires), self.no.sum(fires)
         return float(macro_f1_of_counts(both, self.all_yes - both, wrong, self.all_no - wrong))
 
     def score(self, formula: DNF) -> float:
-        """The score of a formula."""
+        """Return the score of a formula."""
         return self.score_packed(formula.evaluate_packed(self.rows))
 
 
 def select_paper(table: TruthTable, judge: Judge) -> Selection:
-    """The paper: distinct positive rows by support; OR each in if that improves the score; then simplify."""
+    """Select cubes as the paper does: OR distinct positive rows by support while the score improves, then simplify.
+
+    Args:
+        table: answers of the network.
+        judge: score of a formula on the judge rows.
+
+    Returns:
+        The formula with a step of the trace for each positive row.
+    """
     positive = np.flatnonzero(table.outcome & table.cared)
     order = positive[np.argsort(-table.support[positive], kind="stable")]
     bits = table.rows.bits()[order]
@@ -87,7 +96,7 @@ def select_paper(table: TruthTable, judge: Judge) -> Selection:
         why = "improves the score" if improves else "does not improve the score"
         trace.append(TraceStep(cube, float(table.support[order[step]]), float(gain), improves, why))
     if not kept:
-        # No row improves the score: the best supported one is still the best there is to say.
+        # If no row improves the score, the row with the most support is the best formula available.
         kept, best = cubes[:1], judge.score_packed(fires[0])
         trace[0] = replace(trace[0], kept=True, why="kept: the class needs a formula")
     return Selection(simplify(DNF(kept)).formula, best, tuple(trace), proved_minimal=False)
