@@ -1,7 +1,7 @@
-"""How long a formula should be, and how much of the teacher it should match: compared by cross-validation.
+"""Choose the length of a formula and the share of the teacher in its target, by cross-validation.
 
 Every price and share is tried in folds of the training rows. `eligible` keeps the trials that are not measurably worse
-than the best; the shortest of them is taken.
+than the best; `choice` takes the shortest of them.
 """
 
 from __future__ import annotations
@@ -27,33 +27,41 @@ from logiclens.metrics.scores import macro_f1_of_counts
 SHARES = (1.0, 0.5, 0.0)
 """Shares of the teacher in the target that are tried; the labels have the rest."""
 HIGHEST_PRICE = 0.04
-"""The first price of a path, in macro-F1 for each literal; each next one is half of it."""
+"""First price of a path, in macro-F1 per literal; each further price is half of the one before."""
 N_PRICES = 12
 COVERED_PRICES = (2, 4, 6)
-"""The prices of a path at which a cover by pure cubes is tried as well, by their place."""
+"""Places of the prices in a path at which a cover by pure cubes is also tried."""
 FAR_ROWS = 500
-"""Rows far from a class that are searched, of many classes: those that neither their label nor the teacher gives to
-it. Each stands for several."""
+"""Maximum number of rows far from a class in the search of many classes.
+
+A row is far from a class if neither its label nor the teacher assigns it to the class. Each searched row stands for
+several.
+"""
 SHORT_DEPTH = 4
-"""The most literals of a candidate cube, of many classes."""
+"""Maximum number of literals of a candidate cube in the search of many classes."""
 SAME = 1e-9
 """Scores that differ by less are equal."""
 ERRORS = (1.5, 2.0)
-"""Standard errors that the best must be better by before a longer formula is taken: where its formulas are the same in
-all folds, and where they have nothing in common."""
+"""Standard errors by which the best trial must be better before a longer formula is taken.
+
+The first value applies if its formulas are the same in all folds, the second if they have nothing in common.
+"""
 PATIENCE = 2
-"""A path ends when the cross-validated score has not improved at so many prices."""
+"""A path ends if the cross-validated score has not improved at this many prices."""
 
 
 @dataclass(frozen=True)
 class FormulaLimits:
-    """What is asked of formulas; None leaves the choice to cross-validation.
+    """Limits on the formulas of an explanation; None leaves the choice to cross-validation.
 
     Args:
-        max_literals: the most literals of a formula.
-        max_cubes: the most cubes of a formula.
-        price: the score that a literal must earn.
-        min_support: the weight of rows that each cube must be right on alone.
+        max_literals: maximum number of literals of a formula. Default: None.
+        max_cubes: maximum number of cubes of a formula. Default: None.
+        price: minimum gain in score per literal. Default: None.
+        min_support: minimum weight of rows on which each cube alone is right. Default: None.
+
+    Raises:
+        LogicLensError: if a value is outside its range.
     """
 
     max_literals: int | None = None
@@ -62,7 +70,7 @@ class FormulaLimits:
     min_support: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no formula can meet."""
+        """Check the values."""
         for name in ("max_literals", "max_cubes"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 1):
@@ -74,7 +82,10 @@ class FormulaLimits:
                 raise LogicLensError(f"{name} must be {kind}, or None, got {value!r}.")
 
     def allow(self, formula: DNF) -> bool:
-        """Whether a formula that was not searched may be taken."""
+        """Return whether a formula that was not searched may be taken.
+
+        It must be within the limits. A price or a minimum support always requires a search.
+        """
         if self.price is not None or self.min_support is not None:
             return False
         few_cubes = self.max_cubes is None or len(formula) <= self.max_cubes
@@ -83,13 +94,16 @@ class FormulaLimits:
 
 @dataclass(frozen=True)
 class SearchConfig(FormulaLimits):
-    """What is asked of formulas, and how they are searched and chosen.
+    """Limits on the formulas, and settings of the search and the choice.
 
     Args:
-        shares: shares of the teacher that are tried.
-        one_se: whether the shortest formula within the standard error of the best is taken, instead of the best.
-        only: the concepts that formulas may use; all that are for rules where not given.
-        consensus: whether of equally good formulas the one that at least half of the bags give is taken.
+        max_literals, max_cubes, price, min_support: see `FormulaLimits`.
+        shares: shares of the teacher that are tried. Default: `SHARES`.
+        one_se: whether to take the shortest formula within the standard error of the best, instead of the best.
+            Default: True.
+        only: concepts that formulas may use. Default: all concepts that rules may use.
+        consensus: whether to take, among equally good formulas, the one that at least half of the bags give. Default:
+            True.
     """
 
     shares: tuple[float, ...] = SHARES
@@ -103,7 +117,13 @@ class SearchConfig(FormulaLimits):
         return Limits(self.max_literals, self.max_cubes)
 
     def prices(self, weight: float) -> list[float]:
-        """The path of prices, down to what half a row is worth: then a cube of some literals pays with a few rows."""
+        """Return the path of prices, down to the value of half a row.
+
+        At the lowest price, a cube of some literals pays with a few rows. With `price` set, the path ends there.
+
+        Args:
+            weight: total weight of the rows.
+        """
         lowest = 0.5 / max(weight, 1.0)
         path = [HIGHEST_PRICE / 2**k for k in range(N_PRICES)]
         path = [price for price in path if price >= lowest] or path[:1]
@@ -114,13 +134,13 @@ class SearchConfig(FormulaLimits):
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """The rows of all test folds together, and how formulas that were learned without them compare on them.
+    """The test rows of all folds together, and the comparison of formulas that were learned without them.
 
     Attributes:
-        yes: the weight of the class on each row, `[classes, rows]`.
-        weight: of each row.
-        copies: how many rows each one stands for.
-        fold: the fold of each row.
+        yes: weight of the class on each row, `[classes, rows]`.
+        weight: weight of each row.
+        copies: number of rows that each row stands for.
+        fold: fold of each row.
     """
 
     yes: NDArray[np.float64]
@@ -130,7 +150,7 @@ class Judge:
 
     @classmethod
     def of(cls, folds: Sequence[Fold]) -> Judge:
-        """Put the test rows of all folds one after the other."""
+        """Concatenate the test rows of all folds."""
         yes = np.concatenate([fold.test.scored for fold in folds]).T
         weight = np.concatenate([fold.test.scored_weight for fold in folds])
         copies = np.concatenate([fold.test.weight for fold in folds])
@@ -139,20 +159,26 @@ class Judge:
 
     @property
     def n_folds(self) -> int:
-        """The number of folds."""
+        """Number of folds."""
         return int(self.fold.max()) + 1
 
     def score(self, classes: Sequence[int], fires: NDArray[np.bool_], among: NDArray[np.bool_] | None = None) -> float:
-        """Macro-F1 against the labels, of all rows or of some; the mean over the classes."""
+        """Return the macro-F1 against the labels, the mean over the classes.
+
+        Args:
+            classes: the classes.
+            fires: on which rows the formula of each class holds, `[classes, rows]`.
+            among: rows that count. Default: all rows.
+        """
         return float(np.mean(macro_f1_of_counts(*self._counts(classes, fires, among))))
 
     def honest_best(self, trials: Sequence[Trial]) -> Trial:
-        """The best of many trials without the flattery of having been chosen on the same rows.
+        """Return the best of many trials, without the bias of choosing and scoring on the same rows.
 
-        For each fold the trial answers that is best on the other folds (after Tibshirani and Tibshirani 2009); of
-        several that are equally good there, one whose answers in the fold most of them give. The answers are those for
-        the classes of the first trial; of two classes one is the other turned round. A trial that is right on every
-        row of every fold is taken as it is: luck alone hardly makes one.
+        For each fold, take the trial that is best on the other folds (after Tibshirani and Tibshirani 2009). If several
+        are equally good there, take the answers in the fold that most of them give. The answers are those for the
+        classes of the first trial; with two classes, the answers for one are the negated answers for the other. A trial
+        that is right on every row of every fold is returned as it is, because chance hardly produces one.
         """
         first = max(trials, key=lambda trial: trial.score)
         if first.score >= 1 - SAME:
@@ -171,7 +197,7 @@ class Judge:
     def _counts(
         self, classes: Sequence[int], fires: NDArray[np.bool_], among: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.float64], ...]:
-        """Of each class what was hit, missed, wrong and rightly rejected."""
+        """Return, for each class, the true positives, false negatives, false positives and true negatives."""
         yes = self.yes[list(classes)]
         no = self.weight - yes
         if among is not None:
@@ -182,13 +208,13 @@ class Judge:
     def influence(
         self, classes: Sequence[int], fires: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How the score of each class moves with the weight of each row, were it a yes and were it a no (first order).
+        """Return the first-order change of each class score with the weight of each row, as a yes and as a no.
 
         Both are `[classes, rows]`.
         """
         hit, missed, wrong, rejected = (counts[:, None] for counts in self._counts(classes, fires))
         yes_size, no_size = np.maximum(2 * hit + missed + wrong, TINY), np.maximum(2 * rejected + missed + wrong, TINY)
-        # F1 = 2 hit / (2 hit + missed + wrong); its derivatives by a hit and by an error, for both classes.
+        # F1 = 2 hit / (2 hit + missed + wrong). These are its derivatives by a hit and by an error, for both classes.
         by_hit, by_error = (missed + wrong) / yes_size**2, -hit / yes_size**2
         by_rejected, by_error_no = (missed + wrong) / no_size**2, -rejected / no_size**2
         as_yes = np.where(fires, by_hit, by_error + by_error_no)
@@ -196,13 +222,18 @@ class Judge:
         return as_yes, as_no
 
     def error(self, first: Trial, second: Trial, correction: float | None = None) -> float:
-        """The standard error of the difference of two scores, paired by rows.
+        """Return the standard error of the difference of two scores, paired by rows.
 
-        Corrected for training sets that overlap (Nadeau and Bengio 2003): over k folds the variance of a mean is
-        1/k + 1/(k - 1) instead of 1/k of that of a fold.
+        The error is corrected for training sets that overlap (Nadeau and Bengio 2003): over k folds the variance of a
+        mean is 1/k + 1/(k - 1) of the variance of a fold, instead of 1/k.
+
+        Args:
+            first: one trial.
+            second: the other trial.
+            correction: factor of the variance. Default: 1 + k/(k - 1).
         """
         correction = 1 + self.n_folds / (self.n_folds - 1) if correction is None else correction
-        # A row is a yes of its own class and a no of all others.
+        # A row is a yes for its own class and a no for all others.
         moved = np.zeros((len(self.yes), len(self.weight)))
         by_others = np.zeros(len(self.weight))
         for trial, sign in ((first, 1.0), (second, -1.0)):
@@ -222,11 +253,14 @@ class Trial:
 
     Attributes:
         classes: the classes.
-        fires: for each class on which rows of the test folds the formula holds that was learned without that fold.
+        share: share of the teacher in the target.
+        price: price of a literal.
+        fires: for each class, the rows of the test folds on which the formula holds that was learned without that fold.
         score: macro-F1 on these rows, the mean over the classes.
-        literals: the mean number of literals.
-        fit: the mean macro-F1 of the formulas against the labels of the rows that they were learned from.
-        stability: how alike the formulas of the folds are, from 0 to 1: the mean over pairs of the literals in common.
+        literals: mean number of literals.
+        fit: mean macro-F1 of the formulas against the labels of their training rows.
+        stability: similarity of the formulas of the folds, from 0 to 1: the mean overlap of literals over pairs of
+            folds.
     """
 
     classes: tuple[int, ...]
@@ -247,7 +281,7 @@ class _Race:
     ) -> None:
         self.folds, self.judge, self.classes, self.share = folds, judge, classes, share
         far = FAR_ROWS if len(classes) > 1 else None
-        # One search after another for each class and fold.
+        # One search for each class and fold.
         self.runs = [(klass, fold) for klass in classes for fold in folds]
         self.searches = [
             formula_search(fold.train, klass, share, config, far=far, thorough=False) for klass, fold in self.runs
@@ -257,7 +291,7 @@ class _Race:
         self.since = 0
 
     def step(self, price: float) -> Trial:
-        """Go on to the next price."""
+        """Continue with the next price."""
         cover = len(self.trials) in COVERED_PRICES
         for search, points in zip(self.searches, self.paths, strict=True):
             points.append(search.step(price, points[-1].cubes if points else (), cover=cover))
@@ -266,7 +300,7 @@ class _Race:
         if trial.score > best + 1e-6:
             self.since = 0
         elif self.trials and trial.literals > self.trials[-1].literals:
-            # A price at which formulas do not grow says nothing about longer ones.
+            # A price at which formulas do not grow says nothing about longer formulas.
             self.since += 1
         self.trials.append(trial)
         return trial
@@ -287,7 +321,10 @@ class _Race:
         )
 
     def is_behind(self, leader: Trial) -> bool:
-        """Whether the formulas are longer than the leader's, or as long and growing no more, and measurably worse."""
+        """Return whether the formulas are measurably worse than the leader's and not shorter.
+
+        They must be longer than the leader's, or as long and no longer growing.
+        """
         best = max(self.trials, key=lambda trial: trial.score)
         length = self.trials[-1].literals
         is_stuck = len(self.trials) > PATIENCE and self.trials[-1 - PATIENCE].literals == length
@@ -295,7 +332,7 @@ class _Race:
         return bool(longer and leader.score - best.score > self.judge.error(leader, best))
 
     def finished(self) -> list[Trial]:
-        """The trials, where formulas of lower prices may be pruned to better ones of higher prices."""
+        """Return the trials. Formulas of lower prices may be pruned to better formulas of higher prices."""
         self.paths = [search.pruned(points) for search, points in zip(self.searches, self.paths, strict=True)]
         return [self._trial(trial.price, place) for place, trial in enumerate(self.trials)]
 
@@ -307,10 +344,19 @@ def cross_validate(
     config: SearchConfig,
     weight: float,
 ) -> list[Trial]:
-    """Score the paths of some options and shares in every fold, all at one price before the next.
+    """Score the paths of some options and shares in every fold; all paths reach one price before the next.
 
-    An option is one class, or several that are judged together. A path ends where lower prices no longer help, or where
-    it is longer than the best and measurably worse.
+    A path ends if lower prices no longer help, or if its formulas are longer than the best and measurably worse.
+
+    Args:
+        folds: the folds.
+        options: each option is one class, or several classes that are judged together.
+        shares: shares of the teacher that are tried.
+        config: limits on the formulas and settings of the search.
+        weight: total weight of the training rows.
+
+    Returns:
+        The trials of all paths.
     """
     judge = Judge.of(folds)
     running = [_Race(folds, judge, classes, share, config) for classes in options for share in shares]
@@ -325,7 +371,7 @@ def cross_validate(
         if config.price is None:
             out = [race for race in running if race.since >= PATIENCE or race.is_behind(leader)]
             if leader.score >= 1 - 1e-9:
-                # Nothing can be better, and formulas that may be shorter were found at higher prices.
+                # No score can be better, and possibly shorter formulas were found at higher prices.
                 out = running
             ended += out
             running = [race for race in running if race not in out]
@@ -333,11 +379,17 @@ def cross_validate(
 
 
 def eligible(trials: Sequence[Trial], judge: Judge, *, one_se: bool = True, n_classes: int = 1) -> list[Trial]:
-    """The trials whose loss to the best is within some standard errors of the paired difference; else the best alone.
+    """Return the best trial and all trials within some standard errors of it, by the paired difference.
 
-    A best whose formulas differ from fold to fold has less of a claim: it must be better by more. Trials may stand for
-    more classes than they were made on: the mean over all `n_classes` has a smaller error. One error is asked of them,
-    since the formula of one class says little about those of the others.
+    A best trial whose formulas differ from fold to fold must be better by more. Trials may stand for more classes than
+    they were made on; the mean over all `n_classes` has a smaller error. One standard error is then required, because
+    the formula of one class says little about the others.
+
+    Args:
+        trials: the trials.
+        judge: the test rows of the folds.
+        one_se: whether to return these trials, instead of the best alone. Default: True.
+        n_classes: number of classes that the trials stand for. Default: 1.
     """
     first = max(trials, key=lambda trial: trial.score)
     if not one_se:
@@ -351,14 +403,24 @@ def eligible(trials: Sequence[Trial], judge: Judge, *, one_se: bool = True, n_cl
 
 
 def _overlap(first: frozenset[Any], second: frozenset[Any]) -> float:
-    """The share of what either has that both have."""
+    """Return the size of the intersection over the size of the union."""
     return len(first & second) / len(first | second) if first or second else 1.0
 
 
 def formula_search(
     table: SearchTable, klass: int, share: float, config: SearchConfig, *, far: int | None = None, thorough: bool = True
 ) -> FormulaSearch:
-    """The search for the formula of a class; with `far`, one of many classes, whose search must be short."""
+    """Return the search for the formula of a class.
+
+    Args:
+        table: the rows.
+        klass: the class.
+        share: share of the teacher in the target.
+        config: limits on the formulas.
+        far: maximum number of rows far from the class, for one of many classes, whose search must be short. Default:
+            None, all rows.
+        thorough: see `FormulaSearch`. Default: True.
+    """
     rows, support = table.rows(klass, share, far), table.support(klass, config.min_support)
     depth = DEPTH if far is None else SHORT_DEPTH
     return FormulaSearch(rows, support, config.limits, thorough=thorough, depth=depth)

@@ -1,8 +1,9 @@
-"""The formulas of a given network: it is the teacher of its own search, and nothing is trained.
+"""Search the formulas of a given network, which is the teacher of its own search. `classwise` uses it.
 
-Formulas are searched to match the network's answers, or the labels, and their length is chosen by cross-validation
-inside the rows; see `logiclens.explain.length`. A small truth table is not cross-validated, its shortest formula is
-taken: where there are too few rows, or where each possible row is there, but too few times to leave some out.
+Nothing is trained. Formulas match the answers of the network, or the labels, and their length is chosen by
+cross-validation inside the rows; see `logiclens.explain.length`. A small truth table is not cross-validated: its
+shortest formula is taken. A table is small if there are too few rows, or if every possible row is present but too few
+times to hold some out.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from logiclens.train.committee import MANY_CLASSES, N_GROUPS, CutRows, GroupedRo
 ScoreAgainst = Literal["labels", "network"]
 
 FEW_ROWS = 5 * N_GROUPS
-"""With fewer rows a fold is smaller than the support that a cube must have, and nothing can be cross-validated."""
+"""Minimum number of rows for cross-validation. With fewer, a fold is smaller than the support that a cube must have."""
 TOO_FEW = "too few rows to choose a length by cross-validation: the shortest formula with the same answers is taken."
 
 
 @dataclass(frozen=True, eq=False)
 class FoundFormula:
-    """The formula of one head, how it was chosen, whether it is proved to be the shortest, and what to know of it."""
+    """The formula of one head, how it was chosen, whether it is proved to be the shortest, and a note."""
 
     formula: DNF | Complement
     choice: Choice | None = None
@@ -47,12 +48,12 @@ class FoundFormula:
 
 @dataclass(frozen=True, eq=False)
 class OwnTeacher:
-    """A network that was read, as the teacher of its own formulas.
+    """A network as the teacher of its own formulas.
 
     Args:
-        reading: what the network says about the rows that formulas are chosen on.
-        score_against: what formulas match: the network's answers, or the labels.
-        limits: what is asked of formulas.
+        reading: answers of the network on the rows that formulas are chosen on.
+        score_against: what formulas match: the answers of the network, or the labels.
+        limits: limits on the formulas.
     """
 
     reading: Reading
@@ -61,7 +62,7 @@ class OwnTeacher:
 
     @property
     def one_decides_both(self) -> bool:
-        """Whether there are two heads and the larger output answers: one formula then states both classes."""
+        """Whether there are two heads and the larger output answers. One formula then states both classes."""
         labels_differ = self.score_against == "labels" and self.reading.table.is_multilabel
         return self.reading.n_heads == 2 and self.reading.answer == "argmax" and not labels_differ
 
@@ -72,25 +73,25 @@ class OwnTeacher:
 
     @cached_property
     def weight(self) -> NDArray[np.float64]:
-        """The weight of each row; rows that break a group have none."""
+        """Weight of each row; rows that violate a group have weight 0."""
         table = self.reading.table
         return table.weight * table.groups.allows(self.reading.bits, table.names)
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
-        """The rows in an order that depends on which rows there are, not on how they came: equal ones together."""
+        """Order of the rows that depends on their content only, not on the input order; equal rows are adjacent."""
         _, group = self.reading.table.distinct
         place = np.random.default_rng(0).permutation(int(group.max()) + 1)
         return np.lexsort((*self.targets.T, place[group]))
 
     @cached_property
     def copies(self) -> NDArray[np.float64]:
-        """How many rows each one stands for; see `ConceptTable.copies`."""
+        """Number of rows that each row stands for; see `ConceptTable.copies`."""
         counts = (self.weight == np.round(self.weight)).all()
         return self.weight if counts else (self.weight > 0).astype(np.float64)
 
     def both(self) -> tuple[FoundFormula, FoundFormula]:
-        """The formulas of two heads, of which one is stated and the other is its complement."""
+        """Return the formulas of two heads: one is stated, the other is its complement."""
         shortest = [self._shortest(head) for head in (0, 1)]
         minima = [(found, head) for head, found in enumerate(shortest) if found is not None]
         if len(minima) == 2:
@@ -106,7 +107,7 @@ class OwnTeacher:
         return (searched, other) if choice.klass == 0 else (other, searched)
 
     def one(self, head: int) -> FoundFormula:
-        """The formula of one head, which is a question of its own."""
+        """Return the formula of one head, independent of the other heads."""
         shortest = self._shortest(head)
         if shortest is not None:
             return shortest
@@ -116,12 +117,12 @@ class OwnTeacher:
 
     @property
     def chooses_together(self) -> bool:
-        """Whether there are so many heads that one price serves all of them; see `logiclens.explain.length`."""
+        """Whether there are so many heads that one price is chosen for all of them; see `logiclens.explain.length`."""
         one_class_a_row = self.reading.answer == "argmax" and bool((self.targets.sum(axis=1) == 1).all())
         return one_class_a_row and self.reading.n_heads > MANY_CLASSES
 
     def many(self) -> list[FoundFormula]:
-        """The formulas of many heads, at one price."""
+        """Return the formulas of many heads, at one price."""
         heads = list(range(self.reading.n_heads))
         shortest = [self._shortest(head) for head in heads]
         if any(found is not None for found in shortest):
@@ -130,7 +131,7 @@ class OwnTeacher:
         return [FoundFormula(self._positive(choice.formula), choice, note=choice.note) for choice in choices]
 
     def _concepts(self, head: int) -> NDArray[np.intp]:
-        """The concepts that an answer depends on: with `argmax` all heads answer together."""
+        """Return the concepts that an answer depends on: with `argmax`, those of all heads."""
         uses = self.reading.uses
         return np.flatnonzero(uses.any(axis=0) if self.reading.answer == "argmax" else uses[head])
 
@@ -140,7 +141,7 @@ class OwnTeacher:
         return SearchConfig(**vars(self.limits), shares=shares, only=only or None)
 
     def _teacher(self, labels: NDArray[np.int64], heads: list[int]) -> Teacher:
-        """The rows in groups, with what the network says about them."""
+        """Return the rows in groups, with the answers of the network."""
         table, order = self.reading.table, self.order
         answered = ConceptTable(
             self.reading.bits[order],
@@ -154,15 +155,15 @@ class OwnTeacher:
         strata = labels if labels.ndim == 1 else labels[:, 0]
         rarest = np.bincount(strata, self.copies, minlength=2).min()
         groups = split_groups(strata[order], self.weight[order], n_groups_for(None, rarest, len(heads)))
-        # What formulas are to match is known for certain on every row: probabilities would only blur the answers.
+        # The target is known for certain on every row; probabilities would only blur the answers.
         other = np.stack([self.targets[order][:, heads]] * 2)
         return Teacher(GroupedRows(CutRows(answered), groups, alone=True), (), (), other)
 
     def _shortest(self, head: int) -> FoundFormula | None:
-        """The shortest formula of a small truth table; None where the table is not small, or the formula not allowed.
+        """Return the shortest formula of a small truth table; None if the table is not small or limits forbid it.
 
-        A table is small that has few rows, or every possible row but each only a few times: leaving rows out, as
-        cross-validation does, would then ask about rows that can never be new.
+        A table is small if it has few rows, or every possible row but each only a few times. Cross-validation holds
+        rows out, and would then test on rows that can never be new.
         """
         bits = self.reading.bits[self.weight > 0]
         columns = self._concepts(head)
@@ -178,7 +179,7 @@ class OwnTeacher:
         return FoundFormula(found.formula, None, found.proved, None if complete else TOO_FEW)
 
     def _shows_all(self, bits: NDArray[np.bool_], names: Sequence[str]) -> bool:
-        """Whether the rows are all that are possible, and each is there fewer times than there are folds."""
+        """Return whether all possible rows are present, each on average fewer times than there are folds."""
         if len(names) > EXACT_CONCEPTS:
             return False
         n_rows, every = len(distinct(bits)[0]), row_bits(np.arange(1 << len(names)), len(names))
@@ -186,9 +187,9 @@ class OwnTeacher:
         return n_rows == n_possible and bool(self.copies.sum() < N_GROUPS * n_rows)
 
     def _positive(self, formula: DNF) -> DNF:
-        """The formula with fewer negations, where one that is no longer has the same answers on all rows.
+        """Return a formula with fewer negations if one that is not longer has the same answers on all rows.
 
-        Of exclusive groups the search may find `~two & ~four` where `one | three` says the same.
+        With exclusive groups the search may find `~two & ~four` where `one | three` says the same.
         """
         table = self.reading.table
         negated = {literal.concept for cube in formula for literal in cube if not literal.positive}
@@ -203,7 +204,7 @@ class OwnTeacher:
         return found if few_cubes and _length(found) < _length(formula) else formula
 
     def _truth_table(self, names: Sequence[str], answers: NDArray[np.bool_]) -> TruthTable:
-        """The rows seen through some concepts, with some answers."""
+        """Return the truth table of the rows on some concepts, with some answers."""
         table, there = self.reading.table, self.weight > 0
         groups = table.groups.among(names)
         bits = self.reading.bits[there][:, places(names, table.names)]
@@ -218,10 +219,10 @@ class OwnTeacher:
 
 
 def _length(formula: DNF) -> tuple[int, int]:
-    """The literals, and how many of them are negations."""
+    """Return the number of literals and the number of negations among them."""
     return formula.n_literals, sum(not literal.positive for cube in formula for literal in cube)
 
 
 def notes_of(found: Mapping[int, FoundFormula], names: tuple[str, ...]) -> tuple[str, ...]:
-    """What a reader should know of the choices."""
+    """Return the notes on the choices for the reader, each with the name of its class."""
     return tuple(f"{names[head]}: {one.note}" for head, one in found.items() if one.note)

@@ -1,4 +1,7 @@
-"""From a network and rows to truth tables: one forward pass for all classes."""
+"""Read a network on rows: one forward pass gives the answers, relevances and truth tables of all classes.
+
+All other modules of `explain`, the classifier and the reports use `read` and `Reading`.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +30,14 @@ from logiclens.train.config import threads_for
 Answer = Literal["argmax", "threshold"]
 
 BATCH = 65_536
-"""Rows sent through the network at a time."""
+"""Number of rows in one forward pass."""
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """Rows as the network sees them: equal rows got equal answers and are one, with the weight of all.
+    """Rows as the network sees them. Equal rows get equal answers and are one row, with their total weight.
 
-    `labels[r, i]` is the weight that class i has on row r, None where there are no labels.
+    `labels[r, i]` is the weight of class i on row r; None if there are no labels.
     """
 
     bits: NDArray[np.bool_]
@@ -46,10 +49,16 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What a network says about the rows of a table.
+    """The outputs and answers of a network on the rows of a table.
 
-    `outputs` are those of the rows it was sent: every row, or each distinct one where concepts are Boolean.
-    `uses[i, j]` says whether concept j is relevant to head i: μ, or what the head keeps where it was made exact.
+    Attributes:
+        table: the rows.
+        outputs: outputs for the rows that were sent: every row, or each distinct row if the concepts are Boolean.
+        answer: rule that turns outputs into answers; see `read`.
+        relevance: α̃ of each concept in each head, `[heads, concepts]`.
+        uses: `uses[i, j]` is whether concept j is relevant to head i: μ, or what the head keeps if it was made exact.
+        class_names: name of the class of each head.
+        network: the network.
     """
 
     table: ConceptTable
@@ -62,7 +71,7 @@ class Reading:
 
     @cached_property
     def bits(self) -> NDArray[np.bool_]:
-        """The Boolean reading of all concepts."""
+        """The Boolean values of all concepts."""
         return self.table.boolean()
 
     @cached_property
@@ -89,7 +98,7 @@ class Reading:
 
     @property
     def n_heads(self) -> int:
-        """The number of heads."""
+        """Number of heads."""
         return len(self.class_names)
 
     @property
@@ -100,14 +109,21 @@ class Reading:
         return scores.numpy()
 
     def targets(self) -> NDArray[np.float64]:
-        """The labels as 0/1 `[rows, heads]`; one head for two classes asks for class 1."""
+        """Return the labels as 0/1 `[rows, heads]`; a single head for two classes has the target class 1."""
         return self._of_heads(self.table.targets())
 
     def _of_heads(self, of_classes: NDArray[np.float64]) -> NDArray[np.float64]:
         return of_classes[:, 1:] if self.n_heads == 1 and of_classes.shape[1] == 2 else of_classes
 
     def head(self, target: int | str) -> int:
-        """The head of a class, by number or by name."""
+        """Return the head of a class.
+
+        Args:
+            target: the class, by number or by name.
+
+        Raises:
+            LogicLensError: if there is no such class.
+        """
         if isinstance(target, str):
             if target not in self.class_names:
                 known = ", ".join(repr(name) for name in self.class_names[:8])
@@ -118,13 +134,15 @@ class Reading:
         return int(target)
 
     def relevant(self, head: int) -> NDArray[np.intp]:
-        """μ: the columns of a head's relevant concepts, in table order."""
+        """Return μ: the columns of a head's relevant concepts, in table order."""
         return np.flatnonzero(self.uses[head])
 
     def truth_table(self, head: int, more: Sequence[str] = ()) -> TruthTable:
-        """T^i, eq. (truth-table): all rows seen through the head's relevant concepts, with the network's answer.
+        """Return T^i, eq. (truth-table): all rows on the head's relevant concepts, with the network's answer.
 
-        `more` are concepts that the rows are seen through as well.
+        Args:
+            head: index of the head.
+            more: names of further concepts of the table. Default: none.
         """
         columns = np.union1d(self.relevant(head), places(more, self.table.names)).astype(np.intp)
         names = [self.table.names[c] for c in columns]
@@ -140,11 +158,21 @@ class Reading:
 
 
 def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, *, exact: bool = False) -> Reading:
-    """Send the rows through the network once and note its answers for every class.
+    """Send the rows through the network once and record its answers for every class.
 
-    Without `answer`, one class per row is read by the largest output, and a single head or several labels per row by
-    threshold. With `exact` the relevant concepts of a head are those that it keeps, whatever their relevance. The
-    network is read in evaluation mode and left as it was.
+    The network is read in evaluation mode and left as it was.
+
+    Args:
+        network: a trained network with an entropy layer.
+        table: the rows.
+        answer: `"argmax"` (the largest output answers yes) or `"threshold"` (each head answers alone). Default:
+            `"threshold"` for a single head or several labels per row, else `"argmax"`.
+        exact: whether the relevant concepts of a head are those that it keeps, whatever their relevance. Default:
+            False.
+
+    Raises:
+        LogicLensError: if `answer` is not valid, the network does not fit the rows or their classes, or an output is
+            not finite.
     """
     if answer not in ("argmax", "threshold", None):
         raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {answer!r}.")
@@ -152,7 +180,7 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
     weight = layer.weight
     with evaluating(network), torch.no_grad():
         parts = []
-        # Equal rows get equal answers: each distinct one is sent once.
+        # Equal rows get equal answers, so each distinct row is sent once.
         values = table.values[table.distinct[0]] if table.is_boolean else table.values
         with threads_for(len(values) * sum(parameter.numel() for parameter in network.parameters())):
             for start in range(0, len(values), BATCH):
@@ -161,7 +189,7 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
         logits = torch.cat(parts)
         leans = network.relevance() if isinstance(network, Committee) else layer.relevance()
         relevance = leans.cpu().double().numpy()
-        # Rules are made of literals, whatever else the network leans on.
+        # Rules use literals only, whatever other concepts the network uses.
         uses = layer.keep.cpu().numpy().copy() if exact else (relevance >= THRESHOLD) & table.is_literal
     if logits.ndim == 3 and logits.shape[-1] == 1:
         logits = logits.squeeze(-1)
@@ -186,12 +214,12 @@ def restricted(reading: Reading) -> nn.Module:
 
 
 def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer:
-    """The entropy layer that the rows themselves enter; a network that is not ours is asked by sending one row."""
+    """Return the entropy layer that the rows enter. For a network of another type, send one row to find it."""
     if not isinstance(network, nn.Module):
         raise LogicLensError(f"expected a torch network to explain, got {type(network).__name__}.")
     first = first_entropy_layer(network)
     if type(network) in (EntropyNet, Committee) and first.in_features == table.n_concepts:
-        # Of our own networks it is known that rows enter the first layer.
+        # In the networks of this package, rows enter the first layer.
         return first
     if all(layer.in_features != table.n_concepts for layer in entropy_layers(network)):
         raise LogicLensError(f"the network takes {first.in_features} concepts, the rows have {table.n_concepts}.")
@@ -223,7 +251,7 @@ def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer
 
 @contextmanager
 def evaluating(network: nn.Module) -> Iterator[None]:
-    """Evaluation mode inside, every module's own mode again afterwards."""
+    """Switch a network to evaluation mode for the `with` block, then restore the mode of every module."""
     modes = {module: module.training for module in network.modules()}
     network.eval()
     try:
@@ -234,7 +262,7 @@ def evaluating(network: nn.Module) -> Iterator[None]:
 
 
 def _argmax(outputs: NDArray[np.float64]) -> NDArray[np.bool_]:
-    # Exactly one head answers yes, also where two outputs are equal.
+    # Exactly one head answers yes, even if two outputs are equal.
     yes = np.zeros(outputs.shape, dtype=np.bool_)
     yes[np.arange(len(outputs)), outputs.argmax(axis=1)] = True
     return yes

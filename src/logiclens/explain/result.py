@@ -1,4 +1,7 @@
-"""Explanation and ClassExplanation: frozen results with names, and how they are printed and plotted."""
+"""The results of explanations: `Explanation` for all classes and `ClassExplanation` for one, with printing and plots.
+
+The classifier, the reports and the command line use them.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +42,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ParetoPoint:
-    """The best formula of a class with so many literals; no shorter one found is as true.
+    """The best formula of a class with a given number of literals; no shorter formula found is as good.
 
-    `cross_validated` is the macro-F1 that formulas of the same price had in cross-validation inside the training rows,
-    where the formula was searched.
+    `cross_validated` is the macro-F1 that formulas of the same price had in cross-validation inside the training rows;
+    None if the formula was not searched.
     """
 
     name: str
@@ -53,7 +56,7 @@ class ParetoPoint:
     cross_validated: float | None = None
 
     def __str__(self) -> str:
-        """One line of the curve."""
+        """Return one line of the curve."""
         honest = "" if self.cross_validated is None else f", cross-validated {percent(self.cross_validated, 1)}"
         return (
             f"{self.name}: {self.literals:>2} literals, accuracy {percent(self.accuracy, 1)}, "
@@ -68,7 +71,15 @@ def pareto(
     truth: NDArray[np.bool_],
     weight: NDArray[np.float64],
 ) -> tuple[ParetoPoint, ...]:
-    """The formulas that no shorter one beats, the shortest first; scored on some rows."""
+    """Return the formulas that no shorter one dominates, the shortest first.
+
+    Args:
+        name: the class.
+        formulas: the formulas to compare.
+        rows: rows that score the formulas.
+        truth: whether each row has the class.
+        weight: weight of each row.
+    """
     points = []
     for formula in formulas:
         fires = formula.evaluate(rows)
@@ -84,23 +95,28 @@ def pareto(
 
 @dataclass(frozen=True, eq=False)
 class ClassExplanation:
-    """The formula of one class, what it rests on, and how true it is.
+    """The formula of one class, with its basis and its quality.
 
     Attributes:
         name: the class.
-        head: which head of the network it is.
-        formula: the explanation φ; `DNF.false` and `DNF.true` come with a `reason`. Of two classes one may be the
+        head: index of the head in the network.
+        formula: the explanation φ; `DNF.false` and `DNF.true` have a `reason`. If there are two classes, one may be the
             `Complement` of the other's formula.
         relevance: α̃ of the head's relevant concepts, the most relevant first.
-        table: the truth table T that the network filled.
+        table: the truth table T of the network's answers.
         fidelity: how often formula and network agree on the explained rows.
-        equals_network: whether they agree on every one of them, whatever it weighs.
+        equals_network: whether they agree on every row, whatever its weight.
         score: macro-F1 of the formula on the rows that chose it, against `scored_against`.
-        trace: the cubes of the formula and the best supported other candidates, and why each was kept or dropped.
-        proved_minimal: whether the formula equals the network on all rows and, proved, none with fewer literals does.
-        reason: in words, why the formula is constant, where it is.
+        scored_against: `"labels"` or `"network"`.
+        method: `"search"`, `"paper"` or `"exact"`.
+        trace: the cubes of the formula and the other candidates with the most support, and why each was kept or
+            dropped.
+        proved_minimal: whether the formula equals the network on all rows and it is proved that none with fewer
+            literals does.
+        reason: why the formula is constant, in words; None if it is not.
         remedy: what to do about it.
-        certificate: that head and formula are equal on a stated domain, where the network was made exact.
+        reading: answers of the network on the explained rows.
+        certificate: claim that head and formula are equal on a stated domain, if the network was made exact.
         path: the formulas of every length that the search found, each with its cross-validated macro-F1.
     """
 
@@ -128,7 +144,7 @@ class ClassExplanation:
         return self.table.contradictions
 
     def suggest_splits(self) -> tuple[SplitSuggestion, ...]:
-        """Which concept, split finer or added, would separate the contradictions; the best first."""
+        """Return the concepts that, split finer or added, would separate the contradictions; the best first."""
         return suggest_splits(self.reading, self.head, self.table.names)
 
     @property
@@ -149,7 +165,7 @@ class ClassExplanation:
         return names[1 - self.head] if len(names) == 2 else None
 
     def __str__(self) -> str:
-        """The formula as a sentence; the reason where it is constant."""
+        """Return the formula as a sentence, with the reason if it is constant."""
         told = f"{self.first_order}   (otherwise)" if isinstance(self.formula, Complement) else self.first_order
         return told if self.reason is None else f"{told}\n    {self.reason} {self.remedy}"
 
@@ -159,25 +175,25 @@ class ClassExplanation:
 
 @dataclass(frozen=True, eq=False)
 class Explanation(Sequence[ClassExplanation]):
-    """The explanations of all classes: a sequence, also by the name of a class.
+    """The explanations of all classes: a sequence that also accepts the name of a class as index.
 
     Attributes:
         classes: one explanation for each head.
-        notes: what the reader should know.
-        labels: the classes as labels, where they are not their names.
-        predicates: what the concepts mean on the raw table.
-        resolve: who decides where not exactly one formula fires; see `RuleSet`.
-        order: with `resolve="order"`, the places of the classes in the order in which they decide; without one, the
-            order that `best_order` finds on the explained rows.
-        otherwise: the place of the class of rows on which no formula fires; without one, that with the best score.
-        answers: what a teacher says of the explained rows, 0 to 1 for each class; the order and the class `otherwise`
-            then follow it, and not the labels.
-        model_rules: the rules that the model itself predicts with, where it was made exact.
-        soft_network: the network before it was made exact, where it is kept.
-        rows: the explained rows as they came, where the network read them cut to 0 and 1.
-        soft_agreement: where the network was made exact, the share of the explained rows on which the rules predict
-            what the soft network did.
-        stability: how often concepts and cubes are chosen when rows are drawn again, where that was asked for.
+        notes: notes for the reader.
+        labels: labels of the classes, if they differ from the names.
+        predicates: meaning of the concepts on the raw table.
+        resolve: how to decide if not exactly one formula fires; see `RuleSet`. Default: `"order"`.
+        order: with `resolve="order"`, the places of the classes in the order in which they decide. Default: the order
+            that `best_order` finds on the explained rows.
+        otherwise: place of the class of rows on which no formula fires. Default: the class with the best score.
+        answers: answers of a teacher on the explained rows, 0 to 1 for each class. If given, the order and the class
+            `otherwise` follow them instead of the labels.
+        model_rules: the rules that the model itself predicts with, if it was made exact.
+        soft_network: the network before it was made exact, if it is kept.
+        rows: the explained rows as given, if the network read them cut to 0 and 1.
+        soft_agreement: if the network was made exact, the share of the explained rows on which the rules predict what
+            the soft network did.
+        stability: how often concepts and cubes are chosen when rows are drawn again, if that was measured.
     """
 
     classes: tuple[ClassExplanation, ...]
@@ -195,7 +211,7 @@ class Explanation(Sequence[ClassExplanation]):
     answers: NDArray[np.float64] | None = field(default=None, repr=False)
 
     def __getitem__(self, key: Any) -> Any:
-        """By position, slice, or class name."""
+        """Return a class by position, slice, or class name."""
         if not isinstance(key, str):
             return self.classes[key]
         for explained in self.classes:
@@ -205,11 +221,11 @@ class Explanation(Sequence[ClassExplanation]):
         raise LogicLensError(f"there is no class {key!r}; the classes are {known}.")
 
     def __iter__(self) -> Iterator[ClassExplanation]:
-        """The classes in order."""
+        """Iterate over the classes in order."""
         return iter(self.classes)
 
     def __len__(self) -> int:
-        """The number of classes."""
+        """Return the number of classes."""
         return len(self.classes)
 
     @property
@@ -218,10 +234,12 @@ class Explanation(Sequence[ClassExplanation]):
         return tuple(explained.formula for explained in self.classes)
 
     def fires(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
-        """On which row the formula of which class holds: `[rows, classes]`.
+        """Return on which rows the formula of each class holds: `[rows, classes]`.
 
-        A table with the columns of all concepts is read as the network reads it, true from 0.5 on; any other by what
-        the concepts mean on the raw table.
+        Args:
+            rows: rows of concepts, or a raw table. A table with the columns of all concepts is read as the network
+                reads it, true from 0.5 on; any other table by the meaning of the concepts on the raw columns.
+            names: names of the columns. Default: None.
         """
         if hasattr(rows, "columns") and set(self.reading.table.names) <= {str(column) for column in rows.columns}:
             table = self._table(rows)
@@ -230,25 +248,25 @@ class Explanation(Sequence[ClassExplanation]):
 
     @property
     def reading(self) -> Reading:
-        """What the network says about the explained rows."""
+        """The answers of the network on the explained rows."""
         return self.classes[0].reading
 
     @property
     def certified(self) -> tuple[HeadCertificate, ...]:
-        """The certificate of each head, where the network was made exact."""
+        """The certificate of each head, if the network was made exact."""
         return tuple(explained.certificate for explained in self.classes if explained.certificate is not None)
 
     @property
     def certificate(self) -> Certificate | None:
-        """That all heads are their formulas, where the network was made exact."""
+        """The claim that all heads equal their formulas, if the network was made exact."""
         return Certificate(self.certified) if len(self.certified) == len(self.classes) else None
 
     @cached_property
     def rules(self) -> RuleSet:
-        """The formulas as rules that predict, without the network; confidences are those of the explained rows.
+        """The formulas as rules that predict without the network, with confidences from the explained rows.
 
-        They are measured against the labels of the rows, or where these are not known against the network's answers.
-        Where the search was repeated on bags, each cube knows in how many of them it recurs.
+        Confidences are measured against the labels of the rows, or against the network's answers if there are no
+        labels. If the search was repeated on bags, each cube has the number of bags in which it recurs.
         """
         if self.model_rules is not None:
             return self.model_rules
@@ -256,7 +274,7 @@ class Explanation(Sequence[ClassExplanation]):
         truth = reading.yes.astype(np.float64) if table.labels is None else reading.targets()
         formulas, labels = list(self.formulas), list(self.labels or (explained.name for explained in self.classes))
         if len(self.classes) == 1 and not table.is_multilabel:
-            # One head answers for two classes: what it refuses is the other.
+            # A single head answers for two classes: a no is the other class.
             other = table.class_names[0] if len(table.class_names) == 2 else f"not {labels[0]}"
             (formula,) = formulas
             refused = formula.of if isinstance(formula, Complement) else Complement(formula)
@@ -279,28 +297,42 @@ class Explanation(Sequence[ClassExplanation]):
         return with_recurrence(made, self.stability)
 
     def firing(self, rows: RowsLike | None = None) -> Firing:
-        """On how many rows no formula, exactly one, or several fire; on the explained rows where none are given."""
+        """Return on how many rows no formula, exactly one, or several fire.
+
+        Args:
+            rows: the rows. Default: the explained rows.
+        """
         table = self._table(rows)
         fired = np.minimum(self.rules.fires(table.boolean(), self.reading.table.names).sum(axis=1), 2)
-        # A row that stands for several counts as often.
+        # A row that stands for several counts that many times.
         counts = np.bincount(fired, table.copies, minlength=3)
         return Firing(*(int(count) for count in counts))
 
     def why(self, row: Any) -> Why:
-        """Which cubes fired on a row, and which literals failed in the others: the reason codes."""
+        """Return the reason codes of a row: which cubes fired, and which literals failed in the others."""
         return self.rules.why(row)
 
     def flip(self, row: Any, *, frozen: Sequence[str] = (), to: Scalar | None = None, of: Scalar | None = None) -> Flip:
-        """A smallest change of a row that changes the answer, told on the raw columns.
+        """Return a smallest change of a row that changes the answer, in terms of the raw columns.
 
-        `to` asks for a class; `of` asks that the formula of one class turns.
+        Args:
+            row: the row.
+            frozen: columns and concepts that must not change. Default: none.
+            to: class to reach. Default: any other class.
+            of: class whose formula must change its answer; required if a row can have several labels. Default: None.
         """
         return self.rules.flip(row, frozen=frozen, to=to, of=of)
 
     def check(self, wanted: Any, *, of: Scalar | None = None) -> Check:
-        """Whether the rules have a property, such as `"never uses 'gender'"`; with a counterexample where not.
+        """Check a property of the rules, such as `"never uses 'gender'"`; give a counterexample if it does not hold.
 
-        `of` asks for the formula of one class only. A column that the model has never seen is an error, not a yes.
+        Args:
+            wanted: the property, as text or as a value.
+            of: class whose formula alone is checked. Default: all classes.
+
+        Raises:
+            UnknownConcept: if the model has never seen the column of the property. Such a property is an error, not a
+                yes.
         """
         asked = parse_property(wanted) if isinstance(wanted, str) else wanted
         columns = [predicate.column for predicate in self.predicates.values()]
@@ -310,9 +342,11 @@ class Explanation(Sequence[ClassExplanation]):
         return self.rules.check(asked, of=of)
 
     def gap(self, rows: RowsLike | None = None, reading: Reading | None = None) -> Gap:
-        """Where network and formulas disagree, and at which step on the way; see `logiclens.explain.gap`.
+        """Return where network and formulas disagree, and at which step; see `logiclens.explain.gap`.
 
-        `reading` is what the network says about the rows, where that is known already.
+        Args:
+            rows: the rows. Default: the explained rows.
+            reading: answers of the network on the rows, if known. Default: computed.
         """
         tables = [explained.table for explained in self.classes]
         if rows is None and self.soft_network is None and self.rows is None:
@@ -320,11 +354,18 @@ class Explanation(Sequence[ClassExplanation]):
         return gap(self.reading, tables, self.formulas, self._table(rows), self.soft_network, reading)
 
     def pareto(self, rows: RowsLike | None = None, labels: ArrayLike | None = None) -> tuple[ParetoPoint, ...]:
-        """What accuracy and F1 each number of literals buys, class by class: a curve to choose `max_literals` from.
+        """Return the accuracy and F1 for each number of literals, class by class: a curve to choose `max_literals`.
 
-        Scored on the labels of the explained rows (on the network's answers where they have none), which is flattering;
-        pass `rows` and their `labels` for an honest curve. Formulas that were searched have their cross-validated score
-        beside it.
+        Scores on the explained rows are optimistic; pass `rows` and `labels` of held-out rows for an unbiased curve.
+        Formulas that were searched also have their cross-validated score.
+
+        Args:
+            rows: rows that score the formulas. Default: the explained rows.
+            labels: labels of the rows; required with `rows`. Default: the labels of the explained rows, or the
+                network's answers if there are none.
+
+        Raises:
+            LogicLensError: if there are `rows` without `labels`, or a label is not a class.
         """
         curve, points = self._curve_on(rows, labels), []
         for explained in self.classes:
@@ -336,7 +377,7 @@ class Explanation(Sequence[ClassExplanation]):
     def _curve_on(
         self, rows: RowsLike | None, labels: ArrayLike | None
     ) -> Callable[[ClassExplanation, Sequence[DNF | Complement]], tuple[ParetoPoint, ...]]:
-        """What scores formulas of a class on some rows, and leaves out those that a shorter one beats."""
+        """Return a function that scores formulas of a class on some rows and drops the dominated ones."""
         table = self._table(rows)
         if labels is not None:
             table = ConceptTable(table.values, table.names, self._codes(labels), self.reading.table.class_names)
@@ -349,10 +390,18 @@ class Explanation(Sequence[ClassExplanation]):
         )
 
     def plot_relevance(self, target: Scalar | None = None, *, axes: Axes | None = None) -> Axes:
-        """How much the network leans on each concept, class under class, or for the class `target` only.
+        """Plot the relevance of each concept to the network, one class below the other.
 
-        A class is told by its label or its name. Drawn on `axes`, or on those of a new figure, which are returned; the
-        new figure is not one of pyplot's, so that nothing else is drawn on it: `plot_relevance().figure.savefig(...)`.
+        Args:
+            target: label or name of the class. Default: all classes.
+            axes: axes to draw on. Default: those of a new figure. It is not managed by pyplot, so that nothing else is
+                drawn on it: `plot_relevance().figure.savefig(...)`.
+
+        Returns:
+            The axes.
+
+        Raises:
+            LogicLensError: if there is no such class.
         """
         names, chosen = self.reading.table.names, self._asked(target)
         relevance = {
@@ -370,9 +419,22 @@ class Explanation(Sequence[ClassExplanation]):
         score: Literal["f1", "accuracy"] = "f1",
         axes: Axes | None = None,
     ) -> Axes:
-        """The curves of `pareto(rows, labels)`, of all classes or of the class `target`; rings are the formulas chosen.
+        """Plot the curves of `pareto(rows, labels)`; rings mark the chosen formulas.
 
-        A ring off its curve: a shorter formula is as good on these rows. For `axes` see `plot_relevance`.
+        If a ring is off its curve, a shorter formula is as good on these rows.
+
+        Args:
+            rows: see `pareto`.
+            labels: see `pareto`.
+            target: label or name of the class. Default: all classes.
+            score: `"f1"` or `"accuracy"`. Default: `"f1"`.
+            axes: see `plot_relevance`.
+
+        Returns:
+            The axes.
+
+        Raises:
+            LogicLensError: if `score` is not valid, there is no such class, or there are `rows` without `labels`.
         """
         require_matplotlib()
         if score not in _SCORES:
@@ -382,7 +444,7 @@ class Explanation(Sequence[ClassExplanation]):
         for explained in self._asked(target):
             points: list[tuple[int, float]] = []
             for point in curve(explained, _candidates(explained)):
-                # A longer formula may only be better by the other score.
+                # A longer formula may be better by the other score only.
                 if not points or getattr(point, score) > points[-1][1]:
                     points.append((point.literals, getattr(point, score)))
             (ring,) = curve(explained, (explained.formula,))
@@ -394,7 +456,7 @@ class Explanation(Sequence[ClassExplanation]):
         return plot_pareto(curves, rings, f"{_SCORES[score]}{against} {where}", axes)
 
     def _asked(self, target: Scalar | None) -> tuple[ClassExplanation, ...]:
-        """The class with a label or name; all where none is asked for."""
+        """Return the class with a label or name; all classes without a target."""
         labels = self.labels[-len(self.classes) :] or tuple(explained.name for explained in self.classes)
         found = [e for e, label in zip(self.classes, labels, strict=True) if target in (None, label, e.name)]
         if not found:
@@ -402,7 +464,7 @@ class Explanation(Sequence[ClassExplanation]):
         return tuple(found)
 
     def _codes(self, labels: ArrayLike) -> NDArray[Any]:
-        """Labels as class numbers: by the model's labels, else by the names of the classes, else as they are."""
+        """Return labels as class numbers: by the model's labels, else by the class names, else unchanged."""
         given = as_array(labels)
         known = list(self.labels) or list(self.reading.table.class_names)
         if given.ndim != 1 or not known or (not self.labels and given.dtype.kind in "iu"):
@@ -414,7 +476,7 @@ class Explanation(Sequence[ClassExplanation]):
         return np.array([place[label] for label in given.tolist()])
 
     def _table(self, rows: RowsLike | None) -> ConceptTable:
-        """Other rows as concepts, by name or through their predicates; the explained ones where none are given."""
+        """Return rows as concepts, by name or through their predicates; the explained rows if none are given."""
         known = self.reading.table
         if rows is None:
             return known if self.rows is None else self.rows
@@ -432,21 +494,21 @@ class Explanation(Sequence[ClassExplanation]):
         return ConceptTable(np.column_stack(held), known.names)
 
     def __repr__(self) -> str:
-        """What a prompt shows."""
+        """Return the same text as `str`."""
         return str(self)
 
     def _repr_html_(self) -> str:
         return explanation_html(self)
 
     def __str__(self) -> str:
-        """One sentence a class, how the classes are decided, then the notes."""
+        """Return one sentence per class, how the classes are decided, then the notes."""
         stability = [] if self.stability is None else [str(self.stability)]
         return "\n".join(
             [*map(str, self.classes), *self._in_order(), *(f"note: {note}" for note in self.notes), *stability]
         )
 
     def _in_order(self) -> list[str]:
-        """The order of more than two classes, where it decides."""
+        """Return a line with the order of more than two classes, if the order decides."""
         rules = self.rules
         if rules.resolve != "order" or rules.multilabel or len(rules.order) < 3:
             return []
@@ -459,11 +521,11 @@ _SCORES = {"f1": "macro-F1", "accuracy": "accuracy"}
 
 
 def _candidates(explained: ClassExplanation) -> tuple[DNF | Complement, ...]:
-    """The formula of a class and others that were there to choose from."""
+    """Return the formula of a class and the other formulas that were available."""
     return (*(formula for formula, _ in explained.path), explained.formula)
 
 
 def _of_heads(table: ConceptTable, n_heads: int) -> NDArray[np.float64]:
-    """The labels as 0/1 `[rows, heads]`; one head for two classes asks for class 1."""
+    """Return the labels as 0/1 `[rows, heads]`; a single head for two classes has the target class 1."""
     targets = table.targets()
     return targets[:, 1:] if n_heads == 1 and targets.shape[1] == 2 else targets

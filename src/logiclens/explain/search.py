@@ -1,7 +1,8 @@
-"""Search for the formula of one class: local search over candidate cubes, along a path of falling prices.
+"""Search the formula of one class: local search over candidate cubes, along a path of falling prices.
 
-A formula is worth its score minus a price for each literal. The score is macro-F1 on weighted rows whose target may lie
-between 0 and 1 (a mix of label and teacher probability). `candidates` finds the cubes that the search starts from.
+The value of a formula is its score minus a price for each literal. The score is macro-F1 on weighted rows whose target
+may lie between 0 and 1 (a mix of label and teacher probability). `candidates` finds the cubes that the search starts
+from; `length` and `choice` run the search.
 """
 
 from __future__ import annotations
@@ -30,26 +31,26 @@ from logiclens.explain.candidates import (
 )
 
 POOL = 400
-"""The most candidate cubes that compete at a time."""
+"""Maximum number of candidate cubes in the pool."""
 MOST_PURE = 20
-"""The most cubes of a cover by pure cubes."""
+"""Maximum number of cubes of a cover by pure cubes."""
 MOST_PARTS = 5
-"""The most parts that a cube is parted in at a time."""
+"""Maximum number of parts that a cube is split into at a time."""
 MOST_SPLIT = 400
-"""With more concepts cubes are not parted: all pairs of literals would be looked at."""
+"""Maximum number of concepts with which cubes are split, because a split tries all pairs of literals."""
 GAIN = 1e-9
-"""A move must gain more than this, or rounding could send the search in circles."""
+"""Minimum gain of a move; with less, rounding could send the search in circles."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a formula may be at most; None is no limit."""
+    """Upper limits on a formula; None is no limit."""
 
     max_literals: int | None = None
     max_cubes: int | None = None
 
     def allow(self, literals: NDArray[np.intp] | int, cubes: int) -> NDArray[np.bool_] | bool:
-        """Whether so many literals in so many cubes are allowed."""
+        """Return whether this number of literals in this number of cubes is allowed."""
         few = True if self.max_literals is None else literals <= self.max_literals
         return few if self.max_cubes is None or cubes <= self.max_cubes else few & False
 
@@ -64,13 +65,13 @@ class Point:
 
     @property
     def n_literals(self) -> int:
-        """Literals in all cubes."""
+        """Number of literals in all cubes."""
         return sum(map(len, self.cubes))
 
 
 @dataclass(eq=False)
 class _State:
-    """A formula with the rows that each cube fires on."""
+    """A formula with the rows on which each cube fires."""
 
     cubes: list[Codes]
     fires: NDArray[np.bool_]
@@ -81,13 +82,13 @@ class _State:
 
     @cached_property
     def times(self) -> NDArray[np.int16]:
-        """How many cubes fire on each row."""
+        """Number of cubes that fire on each row."""
         times: NDArray[np.int16] = self.fires.sum(axis=0, dtype=np.int16)
         return times
 
     @cached_property
     def others(self) -> NDArray[np.bool_]:
-        """For each cube the rows on which another one fires."""
+        """For each cube, the rows on which another cube fires."""
         return (self.times[None] - self.fires) > 0
 
     @cached_property
@@ -97,14 +98,14 @@ class _State:
 
 @dataclass(eq=False)
 class FormulaSearch:
-    """The best formulas of one class along a path of prices.
+    """Search the best formulas of one class along a path of prices.
 
     Args:
-        rows: what formulas are scored on.
-        support: what each cube must show.
-        limits: what a formula may be at most.
-        thorough: whether each cube is also taken out and the formula built again without it.
-        depth: the most literals of a candidate cube.
+        rows: rows that score the formulas.
+        support: requirements for each cube.
+        limits: upper limits on a formula. Default: no limits.
+        thorough: whether to also remove each cube in turn and build the formula again without it. Default: True.
+        depth: maximum number of literals of a candidate cube. Default: `DEPTH`.
     """
 
     rows: SearchRows
@@ -118,23 +119,33 @@ class FormulaSearch:
     _asked: set[tuple[Codes, ...]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        """Begin without candidates: the first step looks for them."""
+        """Start without candidates; the first step searches them."""
         self._matrix: Floats | None = None
         self._lengths = np.zeros(0, dtype=np.intp)
         self._has_begun = False
 
     def path(self, prices: Sequence[float]) -> list[Point]:
-        """For each price, the highest first, the best formula found."""
+        """Return the best formula found at each price.
+
+        Args:
+            prices: the prices, the highest first.
+        """
         points: list[Point] = []
         for place, price in enumerate(prices):
             points.append(self.step(price, points[-1].cubes if points else (), cover=place > 0))
         return self.pruned(points)
 
     def step(self, price: float, start: Sequence[Codes] = (), *, cover: bool = True) -> Point:
-        """The best formula found at a price, from that of a higher price and from a cover by pure cubes.
+        """Return the best formula found at a price.
 
-        A short formula grows from the first. The second finds what cannot grow: a cube that stands for two true ones
-        is hard to part.
+        The search starts from the formula of a higher price and from a cover by pure cubes. Short formulas grow from
+        the first. The second finds formulas that cannot grow this way, because a cube that stands for two true ones is
+        hard to split.
+
+        Args:
+            price: the price of a literal.
+            start: cubes of the formula of a higher price. Default: none.
+            cover: whether to also start from a cover by pure cubes. Default: True.
         """
         if not self._has_begun:
             self._has_begun = True
@@ -146,7 +157,7 @@ class FormulaSearch:
         return self._point(self._improved(grown, price), price)
 
     def pruned(self, points: Sequence[Point]) -> list[Point]:
-        """The path, where formulas of lower prices may be pruned to better ones than were found at a price."""
+        """Return the path with each formula replaced if the formula of a lower price can be pruned to a better one."""
         best = list(points)
         for place in range(len(points) - 2, -1, -1):
             price, lower = best[place].price, best[place + 1]
@@ -158,12 +169,12 @@ class FormulaSearch:
         return best
 
     def allows(self, cubes: Sequence[Codes]) -> bool:
-        """Whether a formula keeps the limits and all of its cubes have support."""
+        """Return whether a formula is within the limits and all of its cubes have support."""
         few = self.limits.allow(sum(map(len, cubes)), len(cubes))
         return bool(few) and self._feasible(self._state(tuple(cubes)))
 
     def score(self, cubes: Sequence[Codes]) -> float:
-        """The score of a formula."""
+        """Return the score of a formula."""
         return self._score(self._state(tuple(cubes)))
 
     @property
@@ -190,7 +201,7 @@ class FormulaSearch:
         return self._score(state) - price * state.n_literals
 
     def _feasible(self, state: _State) -> bool:
-        """Whether every cube is right on enough weight alone, and more precise than chance."""
+        """Return whether every cube alone is right on enough weight, and is more precise than chance."""
         if not state.cubes:
             return True
         alone = state.fires & (state.times == 1)
@@ -200,7 +211,7 @@ class FormulaSearch:
         return bool((wilson_lower(fires @ self.rows.right, fires @ self.rows.weight) >= self.support.share).all())
 
     def _add_candidates(self, cubes: Mapping[Codes, NDArray[np.bool_]]) -> bool:
-        """Take cubes into the pool; equal coverage is kept once, by the shortest cube with the fewest negations."""
+        """Add cubes to the pool. Of cubes that cover the same rows, keep the shortest with the fewest negations."""
         new = {cube: fires for cube, fires in cubes.items() if cube not in self.pool}
         if not new:
             return False
@@ -228,7 +239,7 @@ class FormulaSearch:
         return beam_cubes(self.rows, self.support, uncovered, self.depth)
 
     def _most_useful(self, cubes: list[Codes], found: Mapping[Codes, NDArray[np.bool_]]) -> list[Codes]:
-        """The cubes that score best alone, and those that are purest for their size."""
+        """Return the cubes with the best score alone, and the purest cubes for their size."""
         fires = np.stack([found[cube] for cube in cubes]).astype(np.float32)
         yes, no = fires @ self.rows.yes, fires @ self.rows.no
         total_yes, total_no = self.rows.totals
@@ -244,7 +255,7 @@ class FormulaSearch:
         return [cubes[place] for place in kept]
 
     def _improved(self, state: _State, price: float) -> _State:
-        """Climb; where that ends, look for cubes on uncovered rows, or take one cube out and build again."""
+        """Climb; if that ends, search cubes on uncovered rows, split a cube, or remove a cube and build again."""
         state = self._climbed(state, price)
         while True:
             value = self._value(state, price)
@@ -263,7 +274,7 @@ class FormulaSearch:
             state = rebuilt
 
     def _more_candidates(self, state: _State) -> bool:
-        """Look for cubes on the rows that a formula does not cover, once for each formula."""
+        """Search cubes on the rows that a formula does not cover, once for each formula."""
         asked = tuple(sorted(state.cubes))
         if not state.cubes or asked in self._asked:
             return False
@@ -271,9 +282,9 @@ class FormulaSearch:
         return self._add_candidates(self._beam(~state.fired))
 
     def _pure_cover(self, price: float) -> _State:
-        """Cover the class cube by cube, each time with the purest one on what is left, while each pays its price.
+        """Cover the class cube by cube with the purest cube on the uncovered rows, while each cube pays its price.
 
-        The cubes that were found at a higher price are the first ones at a lower price too.
+        Cubes that were found at a higher price also come first at a lower price.
         """
         while self._next_pure(price):
             pass
@@ -281,7 +292,7 @@ class FormulaSearch:
         return state if self._feasible(state) else self._empty
 
     def _next_pure(self, price: float) -> bool:
-        """Add one cube to the cover, if there is one that pays."""
+        """Add one cube to the cover, if one pays."""
         state = self._state(self._pure)
         found = self._beam(~state.fired) if len(self._pure) < MOST_PURE else {}
         if not found or not self.limits.allow(state.n_literals + 1, len(state.cubes) + 1):
@@ -307,7 +318,7 @@ class FormulaSearch:
         return True
 
     def _rebuilt(self, state: _State, price: float, value: float) -> _State | None:
-        """Take each cube out in turn and climb without it; the first that ends higher."""
+        """Remove each cube in turn and climb without it; return the first formula that is better."""
         if len(state.cubes) < 2:
             return None
         for place in range(len(state.cubes)):
@@ -322,7 +333,7 @@ class FormulaSearch:
         return _State(state.cubes[:place] + state.cubes[place + 1 :], np.delete(state.fires, place, axis=0))
 
     def _climbed(self, state: _State, price: float, barred: Codes | None = None) -> _State:
-        """Take the best move that keeps the limits until none gains; moves of literals before moves of cubes."""
+        """Take the best move within the limits until none gains; try moves of literals before moves of cubes."""
         value = self._value(state, price)
         while True:
             moved = self._literal_move(state, price, value) or self._cube_move(state, price, value, barred)
@@ -334,7 +345,7 @@ class FormulaSearch:
     def _first_feasible(
         self, values: NDArray[np.float64], value: float, build: _Builder, most: int = 8
     ) -> tuple[_State, float] | None:
-        """The best move that gains and leaves a formula whose cubes all have support."""
+        """Return the best move that gains and leaves a formula whose cubes all have support."""
         order = np.flatnonzero(values > value + GAIN)
         order = order[np.argsort(-values[order], kind="stable")][:most]
         for place in order.tolist():
@@ -346,7 +357,7 @@ class FormulaSearch:
     def _cube_move(
         self, state: _State, price: float, value: float, barred: Codes | None
     ) -> tuple[_State, float] | None:
-        """Add a candidate, put one in place of a cube, or drop a cube."""
+        """Add a candidate, replace a cube by a candidate, or drop a cube."""
         if self._matrix is None:
             return None
         n, names = len(state.cubes), list(self.pool)
@@ -365,9 +376,9 @@ class FormulaSearch:
         return self._first_feasible(flat, value, build)
 
     def _with_candidates(self, state: _State, price: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The values with each candidate added (row 0) or put in place of cube k (row k + 1), and with cube k dropped.
+        """Return the values with each candidate added (row 0) or replacing cube k (row k + 1), and with cube k dropped.
 
-        What the limits do not allow is worth minus infinity.
+        A formula beyond the limits has the value minus infinity.
         """
         n, rows = len(state.cubes), self.rows
         matrix = self._matrix if self._matrix is not None else np.zeros((0, len(rows.yes)), dtype=np.float32)
@@ -386,12 +397,15 @@ class FormulaSearch:
         return np.where(allowed, values, -np.inf), drops
 
     def _exchanged(self, state: _State, out: int, cube: Codes) -> _State:
-        """A candidate in place of a cube; with `out` below 0, added."""
+        """Replace cube `out` by a candidate; if `out` is negative, add the candidate."""
         rest = state if out < 0 else self._without(state, out)
         return _State([*rest.cubes, cube], np.concatenate([rest.fires, self._fires(cube)[None]]))
 
     def plainest(self, point: Point) -> Point:
-        """The formula with plainer cubes where these are as good: shorter, with fewer negations, of earlier columns."""
+        """Return the formula with plainer cubes of at least the same value.
+
+        A plainer cube is shorter, has fewer negations, or has earlier columns; see `plainness`.
+        """
         state, changed = self._state(point.cubes), True
         for cube, others in zip(state.cubes, state.others if state.cubes else (), strict=True):
             if any(code & 1 for code in cube):
@@ -412,7 +426,7 @@ class FormulaSearch:
         return self._point(state, point.price)
 
     def _split_move(self, state: _State, price: float, value: float) -> tuple[_State, float] | None:
-        """Part a cube in two or more, each with one literal more."""
+        """Split a cube into two or more, each with one more literal."""
         if not state.cubes or not self.limits.allow(1, len(state.cubes) + 1) or len(self.rows.names) > MOST_SPLIT:
             return None
         best: tuple[float, int, list[int]] | None = None
@@ -431,9 +445,9 @@ class FormulaSearch:
         return (split, worth) if self._feasible(split) else None
 
     def _parted(self, state: _State, k: int, price: float) -> tuple[float, list[int]]:
-        """The best value of the formula with cube k parted, and the literals of the parts.
+        """Return the best value of the formula with cube k split, and the literals of the parts.
 
-        The parts are the two that are best together, or the purest ones, each on what those before it leave.
+        The parts are the two that are best together, or the purest ones, each on the rows that the earlier parts leave.
         """
         rows, cube = self.rows, state.cubes[k]
         alone = (state.fires[k] & ~state.others[k]).astype(np.float32)

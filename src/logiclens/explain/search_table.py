@@ -1,4 +1,7 @@
-"""SearchTable: the counted rows of a search with labels and teacher probabilities, on all rows, a fold or a bag."""
+"""SearchTable: the counted rows of a search, with labels and teacher probabilities, for all rows, a fold or a bag.
+
+`choice` and `length` search and compare formulas on these tables.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +19,28 @@ from logiclens.metrics.scores import macro_f1_of_counts
 from logiclens.train.committee import CutRows, Taught, Teacher
 
 MOST_ROWS = 5_000
-"""Of more rows a share is searched in each inner fold and bag: prices and shares need no more to be told apart."""
+"""Maximum number of rows searched in an inner fold or bag.
+
+Of more rows a sample is searched, which is enough to compare prices and shares.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class SearchTable:
-    """The rows of a search, counted: equal Boolean rows are one.
+    """The counted rows of a search: equal Boolean rows are one row.
 
     Attributes:
-        names: the concepts that rules may use.
-        about: what each is about: equal for thresholds of one column.
+        names: concepts that rules may use.
+        about: what each concept is about: equal for thresholds of one column.
         groups: which concepts exclude or imply each other.
-        bits: these concepts.
-        weight: of each row, as it is.
-        labels: the weight of each class on each row.
-        scored: the weight of each class on each row as it counts for the score, with class weights.
-        taught: the same, with the teacher's probabilities in place of labels.
-        part: the share of all training rows that these are.
+        bits: values of these concepts.
+        weight: weight of each row, without class weights.
+        labels: weight of each class on each row, without class weights.
+        scored_weight: weight of each row in the score, with class weights.
+        scored: weight of each class on each row in the score, with class weights.
+        taught: the same as `scored`, with the teacher's probabilities instead of labels.
+        part: share of these rows in all training rows.
+        float_bits: cache of `bits` as float32.
     """
 
     names: tuple[str, ...]
@@ -57,10 +65,15 @@ class SearchTable:
         most: int | None = None,
         whole: float | None = None,
     ) -> SearchTable:
-        """Count rows on the concepts `names`; `factors` are weights of the classes.
+        """Count rows on some concepts.
 
-        Of more than `most` rows a share is taken, evenly spread over the classes. `whole` is the weight of the rows
-        that these are a part of, as in a fold.
+        Args:
+            taught: the rows with labels and teacher probabilities.
+            names: the concepts.
+            factors: weights of the classes. Default: equal weights.
+            most: maximum number of rows; of more, a sample is taken, evenly spread over the classes. Default: no
+                maximum.
+            whole: total weight of all rows that these are a part of, as in a fold. Default: these are all rows.
         """
         taught = taught if most is None else taught.at_most(most)
         used = np.flatnonzero(taught.weight > 0)
@@ -94,10 +107,14 @@ class SearchTable:
         )
 
     def rows(self, klass: int, share: float, far: int | None = None) -> SearchRows:
-        """The rows for the formula of a class, with a share of the teacher in the target.
+        """Return the rows for the formula of a class.
 
-        Of the rows that neither their label nor the teacher gives to the class at most `far` are kept, evenly spaced by
-        weight in the order of the rows; they weigh as much as all of them.
+        Args:
+            klass: the class.
+            share: share of the teacher in the target.
+            far: maximum number of rows that neither their label nor the teacher assigns to the class. A sample of them
+                is taken, evenly spaced by weight in the order of the rows, with the weight of all of them. Default: no
+                maximum.
         """
         if not self.float_bits:
             self.float_bits.append(np.ascontiguousarray(self.bits, dtype=np.float32))
@@ -107,7 +124,7 @@ class SearchTable:
         is_far = (self.taught[:, klass] <= 0) & (right <= 0)
         if far is not None and is_far.sum() > far:
             places = np.flatnonzero(is_far)
-            # Evenly spaced by weight: a row that weighs as much as several is taken as often.
+            # Evenly spaced by weight: a row with the weight of several is taken that many times.
             end = np.cumsum(weight[places])
             times = np.bincount(np.searchsorted(end, (np.arange(far) + 0.5) * end[-1] / far), minlength=len(places))
             taken = places[times > 0]
@@ -120,17 +137,17 @@ class SearchTable:
         return SearchRows(columns, yes_, no_, yes_ if np.array_equal(right_, yes_) else right_, weight_, self.names)
 
     def support(self, klass: int, at_least: float | None) -> Support:
-        """What a cube of the class must show."""
+        """Return the requirements for a cube of the class."""
         return Support.of(self.labels[:, klass], self.weight, at_least, self.part)
 
     def keys(self, cubes: Sequence[Codes]) -> frozenset[tuple[Hashable, bool]]:
-        """The literals of a formula, told apart by what they are about."""
+        """Return the literals of a formula, distinguished by what they are about."""
         return frozenset((self.about[code >> 1], not code & 1) for cube in cubes for code in cube)
 
     def plain(self, cubes: Sequence[Codes]) -> tuple[Codes, ...]:
-        """The same formula without literals that the others of their cube imply by the groups.
+        """Return the formula without literals that the other literals of their cube imply by the groups.
 
-        It holds on the same possible rows. At a price of 0 the search has no reason to drop them.
+        It holds on the same possible rows. At a price of 0 the search has no reason to drop such literals.
         """
         return tuple(dict.fromkeys(self._plain_cube(cube) for cube in cubes))
 
@@ -143,7 +160,7 @@ class SearchTable:
         return tuple(literals)
 
     def fires(self, cubes: Sequence[Codes]) -> NDArray[np.bool_]:
-        """On which rows a formula holds."""
+        """Return on which rows a formula holds."""
         fired = np.zeros(len(self.bits), dtype=np.bool_)
         for cube in cubes:
             held = np.ones(len(self.bits), dtype=np.bool_)
@@ -153,7 +170,7 @@ class SearchTable:
         return fired
 
     def fit(self, klass: int, cubes: Sequence[Codes]) -> float:
-        """The macro-F1 of a formula against the labels."""
+        """Return the macro-F1 of a formula against the labels."""
         fires, yes = self.fires(cubes), self.scored[:, klass]
         no = self.scored_weight - yes
         hit, wrong = float(yes[fires].sum()), float(no[fires].sum())
@@ -162,7 +179,7 @@ class SearchTable:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """What is learned from and what is tested on in one inner fold."""
+    """The training rows and the test rows of one inner fold."""
 
     train: SearchTable
     test: SearchTable
@@ -171,7 +188,13 @@ class Fold:
 def folds_of(
     teacher: Teacher, factors: NDArray[np.float64] | None = None, only: Sequence[str] | None = None
 ) -> list[Fold]:
-    """The inner folds; none where there are too few rows."""
+    """Return the inner folds; none if there are too few rows.
+
+    Args:
+        teacher: the rows with the predictions of the networks.
+        factors: weights of the classes. Default: equal weights.
+        only: concepts that formulas may use. Default: all concepts that rules may use.
+    """
     grouped = teacher.grouped
     folds = []
     if grouped.n_groups < 2:
@@ -192,9 +215,13 @@ def folds_of(
 def literals_of(
     cut: CutRows, only: Sequence[str] | None = None, about: Mapping[str, Hashable] | None = None
 ) -> tuple[str, ...]:
-    """The concepts that rules may use; with `only`, those of them that are about the same as these are.
+    """Return the concepts that rules may use.
 
-    `about` says what the concepts of `only` are about, where they were found on other rows.
+    Args:
+        cut: the rows as concepts.
+        only: names of the concepts to keep. If none of them is there, all are returned. Default: all concepts.
+        about: what the concepts of `only` are about, if they were found on other rows. The concepts that are about the
+            same are then kept, instead of those with the same names. Default: None.
     """
     marked = getattr(cut.table, "literals", None)
     names = tuple(cut.table.names if marked is None else marked)

@@ -1,4 +1,7 @@
-"""What recurs when the rows are drawn again: how often each concept and each cube is chosen."""
+"""Measure how often each concept and each cube is chosen when the rows are drawn again.
+
+The classifier and the reports use it.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,16 @@ from logiclens.words import percent
 Chosen = TypeVar("Chosen", str, Cube)
 Drawn = Literal["bags", "resamples"]
 Cut = tuple[Hashable, int]
-"""What a concept is about, and of thresholds of one column which one it is, in ascending order."""
+"""What a concept is about and, for thresholds of one column, its place among them in ascending order."""
 
 
 MOST_CUBES = 5
-"""So many cubes of a class are printed, and all of the model's formula."""
+"""Number of cubes per class that are printed. The cubes of the model's formula are always printed."""
 
 
 @dataclass(frozen=True)
 class ClassStability:
-    """How often the formula of one class used each concept and held each cube, the most frequent first.
+    """How often the formula of one class used each concept and contained each cube, the most frequent first.
 
     `chosen` are the cubes of the model's own formula.
     """
@@ -46,7 +49,8 @@ class ClassStability:
 class Stability:
     """Selection frequencies over the bags of a committee, or over resamples of the explained rows.
 
-    Cuts are not found again, so that cubes can be compared; how far the cuts themselves would move is not told.
+    The thresholds are not fitted again, so that cubes can be compared. How far the thresholds themselves would move is
+    not measured.
     """
 
     n_resamples: int
@@ -54,7 +58,7 @@ class Stability:
     drawn: Drawn = "resamples"
 
     def __str__(self) -> str:
-        """The concepts and cubes of each class that were chosen most often, and all cubes of the model's formula."""
+        """Return the most frequent concepts and cubes of each class, and all cubes of the model's formula."""
         lines = [f"chosen in how many of {self.n_resamples} {self.drawn}"]
         for counted in self.classes:
             lines.append(counted.name)
@@ -75,15 +79,15 @@ def selection_frequencies(
     drawn: Drawn = "resamples",
     cuts: Mapping[str, Cut] | None = None,
 ) -> Stability:
-    """How often each concept and cube is in the formula of each class.
+    """Return how often each concept and cube is in the formula of each class.
 
     Args:
         names: the classes.
-        runs: the formulas of every bag or resample. The cubes of a complement are told with its other class.
-        chosen: the formulas of the model; their cubes are told also where no run has them.
-        drawn: what each run was made on.
-        cuts: see `cuts_of`. A cube then also counts where a run has one with the same columns and directions whose
-            thresholds are at most one cut apart; else only where a run has the cube itself.
+        runs: formulas of every bag or resample. The cubes of a complement are counted with the other class.
+        chosen: formulas of the model; their cubes are included even if no run has them. Default: none.
+        drawn: what each run was made on. Default: `"resamples"`.
+        cuts: see `cuts_of`. A cube then also counts if a run has one with the same columns and directions whose
+            thresholds are at most one cut apart. Default: None, a cube counts only if a run has the cube itself.
     """
     classes = []
     for place, name in enumerate(names):
@@ -105,9 +109,9 @@ def selection_frequencies(
 
 
 def with_recurrence(rules: RuleSet, stability: Stability | None) -> RuleSet:
-    """The rules with the number of bags in which each cube recurs.
+    """Return the rules with the number of bags in which each cube recurs.
 
-    Cubes that are in no counted formula stay uncounted. Resamples are no bags: then the rules stay as they are.
+    Cubes that are in no counted formula stay uncounted. Resamples are not bags: with resamples the rules are unchanged.
     """
     if stability is None or stability.drawn != "bags":
         return rules
@@ -121,7 +125,7 @@ def with_recurrence(rules: RuleSet, stability: Stability | None) -> RuleSet:
 
 
 def known_recurrence(rules: RuleSet) -> Stability | None:
-    """What rules know of how often their cubes recur: the cubes of the formulas alone; None where they know nothing."""
+    """Return the recurrence counts that rules carry, for the cubes of their formulas; None if they have none."""
     counted = [rule for rule in rules.rules if rule.is_counted]
     if not counted:
         return None
@@ -134,11 +138,13 @@ def known_recurrence(rules: RuleSet) -> Stability | None:
 
 
 def cuts_of(names: Sequence[str], predicates: Mapping[str, Predicate]) -> dict[str, Cut]:
-    """Where each concept stands among the thresholds of its column; a concept that is no threshold stands alone.
+    """Return the place of each concept among the thresholds of its column.
+
+    A concept that is not a threshold stands alone.
 
     Args:
-        names: the concepts that formulas may use: thresholds that none may use lie between no two.
-        predicates: what they mean.
+        names: concepts that formulas may use; other thresholds are not counted between two of them.
+        predicates: meaning of the concepts.
     """
     cuts: dict[str, Cut] = {name: (name, 0) for name in names}
     columns: dict[tuple[str, str], list[tuple[object, str]]] = {}
@@ -152,7 +158,7 @@ def cuts_of(names: Sequence[str], predicates: Mapping[str, Predicate]) -> dict[s
 
 
 def alike(first: Cube, second: Cube, cuts: Mapping[str, Cut] | None = None) -> bool:
-    """Whether two cubes have the same columns and directions, with thresholds at most one cut apart."""
+    """Return whether two cubes have the same columns and directions, with thresholds at most one cut apart."""
     if first == second or cuts is None:
         return first == second
     mine, theirs = _places(first, cuts), _places(second, cuts)
@@ -178,5 +184,5 @@ def _places(cube: Cube, cuts: Mapping[str, Cut]) -> dict[tuple[Hashable, bool], 
 
 
 def _ranked(counts: Mapping[Chosen, int]) -> list[tuple[Chosen, int]]:
-    """The most frequent first, then by name."""
+    """Sort by count, the most frequent first, then by name."""
     return sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))

@@ -1,9 +1,10 @@
-"""Sharper cuts: where a formula is right on nearly all rows, single rows tell where its thresholds lie.
+"""Move thresholds to where formulas need them. The estimator uses `sharper_cuts` when it prepares a table.
 
-The cuts of a column are found before any formula is. Two cubes may ask for thresholds that lie so close together that
-they were taken for one cut, and a cut may be off by a few rows. So a formula is searched once on the labels, and each
-of its thresholds is moved on the raw column to where the formula makes the fewest errors. Where that tells more than it
-costs to write a threshold down, it becomes a cut of its own.
+If a formula is right on nearly all rows, single rows locate its thresholds. The cuts of a column are found before any
+formula is. Two cubes may need thresholds that are so close that one cut stands for both, and a cut may be off by a few
+rows. So a formula is searched once on the labels, and each of its thresholds is moved on the raw column to where the
+formula makes the fewest errors. If that gains more than the cost of writing a threshold down, it becomes a cut of its
+own.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from logiclens.explain.search import FormulaSearch
 from logiclens.tables.frames import Column
 
 MOST_ERRORS = 0.03
-"""Where the reference trees are wrong on a larger share of the rows, no formula is searched."""
+"""Maximum error rate of the reference trees; above it, no formula is searched."""
 MOST_OF_CLASS = 0.05
-"""Where a formula is wrong on more rows than this share of the smaller side, single rows tell nothing of a cut."""
+"""Maximum errors of a formula, as a share of the smaller side; above it, single rows say nothing about a cut."""
 MOST_CLASSES = 5
-"""With more classes formulas would take longer to search than their thresholds are worth."""
+"""Maximum number of classes; with more, the search takes longer than the thresholds are worth."""
 MOST_ROWS = 5_000
-"""Formulas are searched on at most so many distinct rows, chosen by what they hold."""
+"""Maximum number of distinct rows that formulas are searched on. Rows are chosen by their content."""
 PRICES = tuple(0.02 / 2**k for k in range(8))
-"""Of a literal, while the formula is searched."""
+"""Prices of a literal in the search."""
 MOST_ROUNDS = 4
-"""How often all thresholds of a formula are looked at."""
+"""Maximum number of passes over all thresholds of a formula."""
 
 
 def sharper_cuts(
@@ -43,14 +44,17 @@ def sharper_cuts(
     n_classes: int,
     weight: NDArray[np.float64],
 ) -> dict[str, list[ReferenceCut]]:
-    """The thresholds, by column, that formulas of the classes would rather have than the cuts that were found.
+    """Return, by column, the thresholds that formulas of the classes need instead of the existing cuts.
 
     Args:
-        fitted: what found the cuts, on these rows.
+        fitted: the booleaniser that found the cuts on these rows.
         columns: the raw columns.
         classes: class numbers `[rows, tasks]`.
-        n_classes: the number of classes of a task.
-        weight: how many rows each row counts for.
+        n_classes: number of classes of a task.
+        weight: number of rows that each row counts for.
+
+    Returns:
+        The new thresholds; empty if formulas are not worth a search.
     """
     reference = fitted.reference_
     if reference.errors > MOST_ERRORS or not reference.cuts or n_classes > MOST_CLASSES or fitted.n_cuts is not None:
@@ -62,7 +66,7 @@ def sharper_cuts(
     found: dict[str, list[ReferenceCut]] = {}
     for task in range(classes.shape[1]):
         sizes = np.bincount(classes[:, task], weight, minlength=n_classes)
-        # Of two classes one formula states both.
+        # With two classes, one formula states both.
         stated = [int(np.argmin(sizes))] if n_classes == 2 else range(n_classes)
         for klass in stated:
             if 0 < sizes[klass] < weight.sum():
@@ -75,14 +79,14 @@ def sharper_cuts(
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Rows as concepts, beside the raw values that thresholds are about.
+    """Rows as concepts, with the raw values of the thresholds.
 
     Attributes:
         bits: the concepts `[rows, concepts]`.
-        names: the concepts.
-        about: the column of each concept that is a threshold of one that may be cut elsewhere.
-        values: the raw values by column, −inf where missing.
-        weight: how many rows each row counts for.
+        names: names of the concepts.
+        about: column of each concept that is a threshold of a movable column.
+        values: raw values by column, −inf if missing.
+        weight: number of rows that each row counts for.
     """
 
     bits: NDArray[np.bool_]
@@ -109,7 +113,7 @@ class _Table:
         return cls(bits, names, thresholds, values, weight)
 
     def sharpened(self, yes: NDArray[np.bool_]) -> list[tuple[str, ReferenceCut]]:
-        """The thresholds that the formula of a class would rather have."""
+        """Return the thresholds that the formula of a class needs instead of the existing ones."""
         cubes = self._formula(yes)
         smaller = min(float(self.weight[yes].sum()), float(self.weight[~yes].sum()))
         fires = [[self.bits[:, code >> 1] ^ bool(code & 1) for code in cube] for cube in cubes]
@@ -130,7 +134,7 @@ class _Table:
         return list(moved.values())
 
     def _formula(self, yes: NDArray[np.bool_]) -> tuple[Codes, ...]:
-        """The formula of a class, maybe an empty one, that is shortest to write down together with its errors."""
+        """Return the formula of a class, possibly empty, with the smallest cost of formula and errors."""
         weight = self.weight.astype(np.float32)
         target, right = np.where(yes, weight, 0).astype(np.float32), np.where(yes, self.weight, 0.0)
         rows = SearchRows(self.bits.astype(np.float32), target, weight - target, target, weight, self.names)
@@ -145,14 +149,14 @@ class _Table:
         return formulas[int(np.argmin(costs))]
 
     def _errors(self, fires: Sequence[Sequence[NDArray[np.bool_]]], yes: NDArray[np.bool_]) -> float:
-        """The weight of the rows on which a formula is wrong, by where each literal of each cube holds."""
+        """Return the weight of the rows on which a formula is wrong, from where each literal of each cube holds."""
         said = np.zeros(len(yes), dtype=np.bool_)
         for literals in fires:
             said |= np.logical_and.reduce(literals)
         return float(self.weight[said != yes].sum())
 
     def _cost(self, cubes: Sequence[Codes], rows: SearchRows, yes: NDArray[np.bool_]) -> float:
-        """What it takes to write down a formula and the rows on which it is wrong."""
+        """Return the cost of writing down a formula and the rows on which it is wrong."""
         errors = self._errors([[rows.fires(cube)] for cube in cubes], yes)
         literals = sum(map(len, cubes)) * math.log(2 * len(self.names))
         return _cost_of_errors(errors, float(self.weight.sum())) + literals
@@ -161,7 +165,7 @@ class _Table:
         self, fires: Sequence[Sequence[NDArray[np.bool_]]], k: int, place: int, column: str, negated: bool,
         yes: NDArray[np.bool_],
     ) -> ReferenceCut | None:  # fmt: skip
-        """Where the threshold of one literal is best, all else being as it is; None where it should stay."""
+        """Return the best threshold of one literal with all else fixed; None if it should stay."""
         others = np.zeros(len(yes), dtype=np.bool_)
         for place_of_cube, literals in enumerate(fires):
             if place_of_cube != k:
@@ -175,7 +179,7 @@ class _Table:
             return None
         values = self.values[column]
         order = rows[np.argsort(values[rows], kind="stable")]
-        # What is gained where the rows of a place and all after it are above the threshold, not below it.
+        # Gain if the rows from a place on are above the threshold instead of below it.
         sign = np.where(yes[order] != negated, 1.0, -1.0) * self.weight[order]
         above = np.cumsum(sign[::-1])[::-1]
         apart = np.flatnonzero(values[order][:-1] < values[order][1:]) + 1
@@ -187,7 +191,7 @@ class _Table:
         best = int(apart[np.argmax(above[apart])])
         spared = float(above[best]) - now
         gain = _cost_of_errors(errors, total) - _cost_of_errors(errors - spared, total)
-        # The literal named one of the cuts of the column, and is to name one of its values.
+        # The literal named one of the cuts of the column; now it must name one of its values.
         n_cuts = sum(other == column for other in self.about.values())
         if spared <= 0 or gain <= math.log(len(np.unique(values)) / n_cuts):
             return None
@@ -195,6 +199,6 @@ class _Table:
 
 
 def _cost_of_errors(errors: float, total: float) -> float:
-    """The cost of naming so many wrong rows, in natural units: the entropy of the errors."""
+    """Return the cost of naming the wrong rows, in natural units: the entropy of the errors."""
     errors = min(max(errors, 0.0), total)
     return sum(part * math.log(total / part) for part in (errors, total - errors) if part > 0)
