@@ -1,7 +1,7 @@
-"""Neural networks that state their own reasons in first-order logic.
+"""Neural networks that explain their predictions in first-order logic.
 
-Names are loaded when they are used; importing the package does no work. "First-order" is the paper's word: formulas
-speak of one universally quantified object, so logically they are propositional formulas over its concepts.
+The package loads public names and subpackages on first use, so importing it is fast. "First-order" is the paper's word:
+a formula is about one universally quantified object, so it is a propositional formula over the concepts of that object.
 """
 
 from __future__ import annotations

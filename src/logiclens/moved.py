@@ -1,6 +1,7 @@
-"""Old names of documented modules that moved: they work for one more release, with a `DeprecationWarning`.
+"""Import of documented modules under their old names, with a `DeprecationWarning`, for one more release.
 
-Importing `logiclens` puts a finder behind Python's own. It is asked only about modules that are not there.
+Importing `logiclens` appends a finder to Python's own finders. Python calls it only for modules that the others do not
+find.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ MOVED = {
     "logiclens.nn.networks": "logiclens.nn.layers",
     "logiclens.train.batched": "logiclens.train.fit_many",
 }
-"""Where each module of an old release is now. To be removed in the next release."""
+"""Maps the old name of each moved module to its new name. To be removed in the next release."""
 
 
 class _MovedModules(MetaPathFinder, Loader):
-    """Find a moved module, warn once, and give the names of its new place."""
+    """Finder and loader of moved modules: warn once and copy the names of the new module."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -43,11 +44,11 @@ class _MovedModules(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self, is_package=is_package) if fullname in MOVED else None
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Let Python make the module."""
+        """Return None, so that Python creates the module."""
 
     def exec_module(self, module: ModuleType) -> None:
         old, new = module.__name__, MOVED[module.__name__]
-        # Frames of the import system are skipped, so the warning points at the line that imports.
+        # `warn` skips the frames of the import system, so the warning points to the import statement.
         warnings.warn(
             f"{old} has moved: import from {new} instead; the old name goes away in the next release.",
             DeprecationWarning,
@@ -59,6 +60,6 @@ class _MovedModules(MetaPathFinder, Loader):
 
 
 def install() -> None:
-    """Make the old names importable; calling it again changes nothing."""
+    """Make the old names importable. Further calls have no effect."""
     if not any(isinstance(finder, _MovedModules) for finder in sys.meta_path):
         sys.meta_path.append(_MovedModules())

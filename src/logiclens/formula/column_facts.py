@@ -1,4 +1,7 @@
-"""What the concepts of one column imply about each other, also across two rule sets."""
+"""Logical relations between concepts of the same column, also across two rule sets.
+
+The command line uses them to compare saved models.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,14 @@ from logiclens.formula.rule_set import RuleSet
 
 
 def in_one_language(before: RuleSet, after: RuleSet) -> tuple[RuleSet, RuleSet]:
-    """Rename the concepts of two rule sets so that equal names and equal meanings agree; the names of the first stay.
+    """Rename the concepts of the second rule set so that equal names and equal meanings agree with the first.
+
+    Args:
+        before: the first rule set, which keeps its names.
+        after: the second rule set.
+
+    Returns:
+        The first rule set and the renamed second one.
 
     >>> from logiclens.formula import Rule, parse
     >>> old, new = (RuleSet((Rule("ill", parse(name), (0.9,)),), {name: Predicate("age", ">=", cut)})
@@ -28,10 +38,10 @@ def in_one_language(before: RuleSet, after: RuleSet) -> tuple[RuleSet, RuleSet]:
     names: dict[str, str] = {}
     for concept in _concepts(after):
         predicate = after.predicate(concept)
-        # Each name is used once: two names for one meaning in the second rule set stay two.
+        # Use each name once: two names with one meaning in the second rule set stay distinct.
         name = meant.pop(predicate, None)
         if name is None:
-            # If the name has another meaning, the concept is named after its meaning.
+            # If the name has another meaning in the first rule set, name the concept after its predicate.
             name = concept if concept not in taken else str(predicate)
             while name in taken:
                 name += "'"
@@ -41,9 +51,10 @@ def in_one_language(before: RuleSet, after: RuleSet) -> tuple[RuleSet, RuleSet]:
 
 
 def impossible(rules: Iterable[RuleSet]) -> Callable[[Cube], bool]:
-    """Return a function that tells whether no row satisfies a cube, because no value of a column can.
+    """Return a function that tests whether no row can satisfy a cube, by the groups and the values of each column.
 
-    The rule sets must use the same names; see `in_one_language`.
+    Args:
+        rules: rule sets that use the same names; see `in_one_language`.
 
     >>> from logiclens.formula import Rule, parse
     >>> old, new = (RuleSet((Rule("ill", parse(f'"age >= {cut}"'), (0.9,)),),
@@ -76,9 +87,10 @@ def impossible(rules: Iterable[RuleSet]) -> Callable[[Cube], bool]:
 
 
 def always(rules: Iterable[RuleSet]) -> Callable[[DNF], bool]:
-    """Return a function that tells whether a formula holds on every possible row, also with missing values.
+    """Return a function that tests whether a formula is true on every possible row, also with missing values.
 
-    The rule sets must use the same names; see `in_one_language`.
+    Args:
+        rules: rule sets that use the same names; see `in_one_language`.
 
     >>> from logiclens.formula import Rule, parse
     >>> old, new = (RuleSet((Rule("ill", parse(f'"age >= {cut}"'), (0.9,)),),
@@ -94,7 +106,7 @@ def always(rules: Iterable[RuleSet]) -> Callable[[DNF], bool]:
         try:
             units = units_of(every, concepts)
         except LogicLensError:
-            # One of the models takes the column for dates and the other for numbers.
+            # The rule sets disagree on the kind of the column: dates in one, numbers in the other.
             return DNF.true.implies(formula)
         missing = {concept: every.predicate(concept).operator == "missing" for concept in concepts}
         program = PossibleRows(units, concepts, also=missing)
@@ -107,7 +119,7 @@ def always(rules: Iterable[RuleSet]) -> Callable[[DNF], bool]:
 
 
 def _meant_by_all(rules: Iterable[RuleSet]) -> RuleSet:
-    """Return the first rule set with the predicates and groups of all."""
+    """Return the first rule set with the predicates and groups of all rule sets."""
     given = list(rules)
     return replace(
         given[0],
@@ -120,11 +132,11 @@ def _meant_by_all(rules: Iterable[RuleSet]) -> RuleSet:
 
 
 def _patterns(rules: RuleSet, concepts: tuple[str, ...]) -> set[tuple[bool, ...]] | None:
-    """Return the patterns that values of a column and a missing value make; None if they are unknown."""
+    """Return the patterns that the values of a column and a missing value produce; None if they are unknown."""
     try:
         (unit,) = units_of(rules, concepts)
     except LogicLensError:
-        # One of the models takes the column for dates and the other for numbers.
+        # The rule sets disagree on the kind of the column: dates in one, numbers in the other.
         return None
     missing = tuple(rules.predicate(concept).operator == "missing" for concept in concepts)
     return {state.pattern for state in unit.states} | {missing}
@@ -135,7 +147,7 @@ def _concepts(rules: RuleSet) -> tuple[str, ...]:
 
 
 def _renamed(rules: RuleSet, names: dict[str, str]) -> RuleSet:
-    """Return the rules with other names for their concepts."""
+    """Return the rules with renamed concepts."""
     predicates: dict[str, Predicate] = {names[concept]: meant for concept, meant in rules.predicates.items()}
     groups = Groups(
         *(

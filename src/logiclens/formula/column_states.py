@@ -1,4 +1,8 @@
-"""Which patterns of concepts one value of a raw column can make, and how a single row is read."""
+"""Patterns of concept values that a raw column can produce, and helpers to read a single row.
+
+`check`, `why`, `flip` and `column_facts` use this module. A pattern is the tuple of truth values of the concepts of one
+column.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,13 @@ from logiclens.formula.rules import DecisionRules
 
 @dataclass(frozen=True)
 class State:
-    """Values of a column that make the same pattern of its concepts, one of these values, and how they are told."""
+    """Values of a column that produce the same pattern of its concepts.
+
+    Attributes:
+        pattern: truth value of each concept of the column.
+        value: one of the values; None for a missing value.
+        words: description of the values.
+    """
 
     pattern: tuple[bool, ...]
     value: Scalar | None
@@ -36,7 +46,12 @@ class State:
 
 @dataclass(frozen=True)
 class Line:
-    """The line of a kind of column, cut at points: piece 2i lies below the i-th cut, piece 2i + 1 is that cut.
+    """The ordered values of a column, divided by cuts: piece 2i lies below the i-th cut, piece 2i + 1 is that cut.
+
+    Attributes:
+        column: name of the column.
+        kind: kind of the column.
+        cuts: points at which predicates compare, in ascending order.
 
     >>> low, high = Line("age", NUMBER, [60.0]).states([Predicate("age", ">=", 60)])[0]
     >>> low.words, high.words
@@ -48,7 +63,11 @@ class Line:
     cuts: Sequence[Any]
 
     def states(self, predicates: Sequence[Predicate]) -> tuple[tuple[State, ...], tuple[State, ...]]:
-        """The patterns, each once, and the steps from low to high."""
+        """Return the distinct patterns, and the steps from low to high.
+
+        Args:
+            predicates: meanings of the concepts of the column.
+        """
         together: dict[tuple[bool, ...], list[int]] = {}
         steps: list[tuple[tuple[bool, ...], list[int]]] = []
         for piece in range(2 * len(self.cuts) + 1):
@@ -66,22 +85,33 @@ class Line:
         )
 
     def state(self, pattern: tuple[bool, ...], pieces: list[int]) -> State:
-        """The state that some pieces make together."""
-        # The middle one: an end of an interval is a less telling example than a value inside it.
+        """Return the state of some pieces that have the same pattern.
+
+        Args:
+            pattern: the pattern of the pieces.
+            pieces: numbers of the pieces, in ascending order.
+        """
+        # Take the middle piece: a value inside an interval is a better example than an endpoint.
         point = self.point(pieces[len(pieces) // 2])
         if point is None:
             raise RuntimeError("a state was made of a piece that holds no value; this is a defect of logiclens.")
         return State(pattern, self.kind.written(point), self.words(pieces))
 
     def point(self, piece: int) -> Any:
-        """A point in the piece; None between two cuts that are neighbours among those a machine has."""
+        """Return a point in the piece; None if no representable value lies between its two cuts."""
         i, is_cut = divmod(piece, 2)
         if is_cut:
             return self.cuts[i]
         return self.kind.inside(self.cuts[i - 1] if i else None, self.cuts[i] if i < len(self.cuts) else None)
 
     def words(self, pieces: list[int]) -> str:
-        """How values in these pieces are told. Gaps are single cuts: a threshold passed is not passed back."""
+        """Return a description of the values in the pieces.
+
+        Between the first and the last piece only single cuts can be left out, because a threshold is crossed once.
+
+        Args:
+            pieces: numbers of the pieces, in ascending order.
+        """
         (first, at_first), (last, at_last) = divmod(pieces[0], 2), divmod(pieces[-1], 2)
         if at_first and pieces[0] == pieces[-1]:
             return f"{self.column} is {self.kind.shown_cell(self.cuts[first])}"
@@ -100,23 +130,27 @@ class Line:
         return f"{self.column} is {' and '.join(told) or 'any value'}"
 
     def bound(self, operator: str, cut: Any) -> str:
-        """A comparison with a cut, in words."""
+        """Return a comparison with a cut in words."""
         return self.kind.sentences[operator][0].format(self.kind.shown_cell(cut))
 
 
 def pattern_of(predicates: Sequence[Predicate], value: Any) -> tuple[bool, ...]:
-    """Which predicates are true of a value."""
+    """Return for each predicate whether it is true of the value."""
     return tuple(bool(predicate.holds([value])[0]) for predicate in predicates)
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A raw column with the concepts that are about it.
+    """A raw column with its concepts.
 
-    `states` are the patterns that its values make, each once. `steps` are its values from low to high, where patterns
-    may come back (`dose is 5` is false, true and false again); a column of texts has no order and no steps. `missing`
-    is the state of no value; it is there where the rules ask for missing values of the column, and elsewhere such rows
-    are left aside.
+    Attributes:
+        column: name of the column.
+        concepts: concepts of this column, in the order of the patterns.
+        states: the distinct patterns that its values produce.
+        steps: states from low to high values. A pattern may recur: `dose is 5` is false, true and false again. A column
+            of texts has no order and so no steps.
+        missing: state of a missing value; None if no predicate of the rules asks whether the column is missing. Rows
+            with a missing value are then not considered.
     """
 
     column: str
@@ -127,19 +161,30 @@ class Unit:
 
     @property
     def every(self) -> tuple[State, ...]:
-        """The patterns of values and, where no value makes the same, that of a missing one."""
+        """The states of values, and the state of a missing value if its pattern differs from all of them."""
         if self.missing is None or any(state.pattern == self.missing.pattern for state in self.states):
             return self.states
         return (*self.states, self.missing)
 
     def state(self, row: Mapping[str, bool]) -> State | None:
-        """The state of a row, if some value makes it, or a missing one does."""
+        """Return the state of a row; None if no value, present or missing, produces its pattern.
+
+        Args:
+            row: truth values of concepts, including all concepts of this column.
+        """
         pattern = tuple(row[concept] for concept in self.concepts)
         return next((state for state in self.every if state.pattern == pattern), None)
 
 
 def units_of(rules: DecisionRules, concepts: Sequence[str]) -> tuple[Unit, ...]:
-    """The columns behind some concepts, each with its possible states.
+    """Return the columns of the concepts, each with its possible states.
+
+    Args:
+        rules: rules with the predicates of the concepts.
+        concepts: names of concepts.
+
+    Raises:
+        LogicLensError: predicates compare one column with values of two kinds, such as dates and numbers.
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.rule_set import Rule, RuleSet
@@ -158,11 +203,17 @@ def units_of(rules: DecisionRules, concepts: Sequence[str]) -> tuple[Unit, ...]:
 
 
 def told(rules: DecisionRules, concepts: Sequence[str], row: Mapping[str, bool]) -> list[str]:
-    """How the columns behind some concepts stand in a row of these and other concepts."""
+    """Return a description of the columns of the concepts in a row.
+
+    Args:
+        rules: rules with the predicates of the concepts.
+        concepts: concepts whose columns are described.
+        row: truth values of these concepts and possibly of others.
+    """
     whole = {unit.column: unit for unit in units_of(rules, tuple(row))}
     words = []
     for unit in units_of(rules, concepts):
-        # Other concepts of the column may tell that it is missing: `bmi is below 30` would be a claim about a value.
+        # Other concepts of the column may show that it is missing; `bmi is below 30` would then be wrong.
         state = whole[unit.column].state(row)
         if state is None or state != whole[unit.column].missing:
             state = unit.state(row)
@@ -172,7 +223,14 @@ def told(rules: DecisionRules, concepts: Sequence[str], row: Mapping[str, bool])
 
 
 def linked(rules: DecisionRules, concepts: Iterable[str]) -> tuple[str, ...]:
-    """The concepts, and those that groups tie to their columns: two may exclude each other through a third."""
+    """Return the concepts and all concepts that groups connect to their columns, directly or through others.
+
+    They are needed because two concepts may exclude each other through a third.
+
+    Args:
+        rules: rules with predicates and groups.
+        concepts: names of concepts.
+    """
     found = dict.fromkeys(concepts)
     groups = [*rules.groups.exclusive, *rules.groups.implied]
     while True:
@@ -185,7 +243,7 @@ def linked(rules: DecisionRules, concepts: Iterable[str]) -> tuple[str, ...]:
 
 
 def shown(value: Any) -> str:
-    """A cell as it is printed."""
+    """Return a cell as text."""
     if is_missing(value):
         return "missing"
     kind = kind_of_dtype(value.dtype.kind) if isinstance(value, np.generic) else kind_of_cell(value)
@@ -193,12 +251,20 @@ def shown(value: Any) -> str:
 
 
 def now(rules: DecisionRules, concept: str, cells: Mapping[str, Any]) -> str:
-    """How it stands with a concept in the row: `it is 60`; `it is not` where only the concept itself is known."""
+    """Return the current value behind a concept in words, such as `it is 60`.
+
+    If the row has the concept and not its raw column, the text is `it is not`, `it is missing` or `it is not missing`.
+
+    Args:
+        rules: rules with the predicate of the concept.
+        concept: name of the concept.
+        cells: cells of the row by name.
+    """
     predicate = rules.predicate(concept)
     if predicate.column in cells:
         value = cells[predicate.column]
         if isinstance(value, float | np.floating) and math.isfinite(value):
-            # Six digits say enough, unless they lie on the other side of the cut.
+            # Print six digits, unless the rounded value lies on the other side of the cut.
             short = float(f"{value:.6g}")
             value = short if predicate.holds([short])[0] == predicate.holds([value])[0] else value
         return f"it is {shown(value)}"
@@ -208,7 +274,13 @@ def now(rules: DecisionRules, concept: str, cells: Mapping[str, Any]) -> str:
 
 
 def cells_of(row: Any) -> dict[str, Any]:
-    """One row as its cells by name: a dictionary or a Series of single values, or a table with one row.
+    """Return the cells of one row by name.
+
+    Args:
+        row: a dictionary or a Series of single values, a named tuple, or a table with one row.
+
+    Raises:
+        LogicLensError: there is more or less than one row, or the cells have no names.
 
     >>> cells_of({"age": 60, "smoker": [True]})
     {'age': 60, 'smoker': True}
@@ -236,18 +308,27 @@ def _cell(name: str, value: Any) -> Any:
 
 
 def known_in(rules: DecisionRules, concept: str, cells: Mapping[str, Any]) -> bool:
-    """Whether the row says if the concept is true."""
+    """Return whether the row contains the concept or its raw column."""
     return rules.predicate(concept).column in cells or concept in cells
 
 
 def concepts_of(rules: DecisionRules, concepts: Iterable[str], cells: Mapping[str, Any]) -> dict[str, bool]:
-    """Which concepts are true in a row."""
+    """Return for each concept whether it is true in the row.
+
+    Args:
+        rules: rules with the predicates of the concepts.
+        concepts: names of concepts.
+        cells: cells of the row by name.
+    """
     columns = {name: np.array([value], dtype=object) for name, value in cells.items()}
     return {concept: bool(rules.holds(concept, columns)[0]) for concept in concepts}
 
 
 def packed_row(concepts: Mapping[str, bool]) -> PackedRows:
-    """A row of concepts for `RuleSet.predict`, which would take a name that is also a raw column for that column."""
+    """Return a row of concepts for `RuleSet.predict`.
+
+    With plain columns, `predict` would take a concept for the raw column of the same name.
+    """
     return PackedRows.of(np.array([list(concepts.values())], dtype=np.bool_), list(concepts))
 
 
@@ -263,7 +344,7 @@ def _unit(rules: DecisionRules, column: str, concepts: tuple[str, ...]) -> Unit:
 def _states(
     rules: DecisionRules, column: str, predicates: Sequence[Predicate]
 ) -> tuple[tuple[State, ...], tuple[State, ...]]:
-    """The patterns that values of a column make, and its steps."""
+    """Return the states of the values of a column, and its steps."""
     compared = [p for p in predicates if p.operator != "missing"]
     texts = list(dict.fromkeys(str(p.value) for p in compared if p.kind is CATEGORY))
     numbers = [p.value for p in compared if not isinstance(p.value, str)]
@@ -274,13 +355,13 @@ def _states(
     if lines:
         points = sorted({lines[0].point(p.value) for p in compared if p.has_text_form})
         states, steps = Line(column, lines[0], points).states(predicates)
-        # A text that is compared as such may be written in many ways, so that there is no telling what a step is.
+        # A text that is compared as text may be written in many ways, so the steps are unknown.
         return (states, steps) if not texts else (_with_texts(states, column, predicates, texts), ())
     if not compared:
         present = _told_apart(predicates, [True], [f"{column} is not missing"])
         return present, present
     if not numbers:
-        # A text that no predicate asks for.
+        # A text that no predicate compares with.
         other = "".join(texts) + "?"
         said = [comparison_words(Predicate(column, "==", text)) for text in texts]
         words = [f"{column} is {comparison}" for comparison in (*said, none_of(said))]
@@ -292,20 +373,20 @@ def _states(
 
 
 def _meant(rules: DecisionRules) -> set[str]:
-    """The columns that predicates compare; any other is a concept itself."""
+    """Return the columns that predicates compare; any other column is a concept itself."""
     return {predicate.column for predicate in rules.predicates.values() if predicate.operator != "missing"}
 
 
 def _with_texts(
     states: tuple[State, ...], column: str, predicates: Sequence[Predicate], texts: Sequence[str]
 ) -> tuple[State, ...]:
-    """The states of dates, and those of texts that are dates and asked for as texts."""
+    """Return the states of dates or durations, and those of texts that are such values and are compared as texts."""
     found = {state.pattern: state for state in states}
     for text in texts:
         try:
             pattern = pattern_of(predicates, text)
         except LogicLensError:
-            # No date: the comparisons refuse it.
+            # The text is not such a value, so the comparisons by order reject it.
             continue
         found.setdefault(pattern, State(pattern, text, f"{column} is {text}"))
     return tuple(found.values())

@@ -1,6 +1,7 @@
-"""Conditions and formulas in English, and how often a cube recurs in words: the only place that says a condition.
+"""Conditions, formulas and recurrence counts in English; reports, exports and the command line use it.
 
-Prose and lists say "age is at least 70". Formulas and names of concepts are written `age >= 70`, by `Predicate`.
+This is the only module that puts a condition into words, such as "age is at least 70" in prose and lists. `Predicate`
+writes the form `age >= 70` of formulas and concept names.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from logiclens.formula.predicate import Predicate
 from logiclens.words import enumeration
 
 RECURS = 0.5
-"""What is chosen in at least this share of the bags, or of the resamples, recurs."""
+"""Smallest share of the bags or resamples in which a choice must be found to count as recurring."""
 
 _WORD = re.compile(r"[^\W\d][\w-]*")
 _TAKEN = ("true", "false", "missing", "not", "and", "or", "if", "is")
@@ -27,11 +28,17 @@ def english(
     subject: str | None = None,
     gaps: Collection[str] | None = None,
 ) -> str:
-    """The formula as a sentence about rows, with what its concepts mean on the raw table.
+    """Return a formula as a sentence about rows of the raw table.
 
-    `head` is what a row is where the formula holds; with a `subject`, the name of the target, what that is. A missing
-    value makes a comparison false; the sentence says so where one would not expect it: of every column, or of those in
-    `gaps`.
+    A missing value makes a comparison false. The sentence adds "(or missing)" to a negated comparison because readers
+    would not expect that a missing value satisfies it.
+
+    Args:
+        formula: the formula.
+        predicates: meanings of its concepts; a concept without one is a Boolean column.
+        head: description of a row on which the formula is true, or of `subject` on such a row.
+        subject: name of the target; the sentence is about "a row" if omitted.
+        gaps: columns for which "(or missing)" is added. Default: all.
 
     >>> formula = (Literal("old") & ~Literal("smoker")) | Literal("sepsis")
     >>> print(english(formula, {"old": Predicate("age", ">=", 72.5)}, head="ill"))
@@ -62,18 +69,28 @@ def english(
 
 
 def literal_words(literal: Literal, predicates: Mapping[str, Predicate], gaps: Collection[str] | None = None) -> str:
-    """One literal as one would say it; that a missing value counts too is said of the columns in `gaps`, or of all."""
+    """Return a literal in words.
+
+    Args:
+        literal: the literal.
+        predicates: meanings of concepts; a concept without one is a Boolean column.
+        gaps: columns for which "(or missing)" is added to a negated comparison. Default: all.
+    """
     predicate = predicates.get(literal.concept)
     if predicate is None:
         return f"{literal.concept} is {'true' if literal.positive else 'not true'}"
-    # A negated comparison holds of a missing value too, which one would not expect; of "is not" one would.
+    # A missing value satisfies a negated comparison. Readers expect this of "is not", but not of an order.
     unexpected = not literal.positive and predicate.operator not in ("==", "missing")
     unexpected = unexpected and (gaps is None or predicate.column in gaps)
     return f"{predicate.column} is {comparison_words(predicate, literal.positive)}" + " (or missing)" * unexpected
 
 
 def comparison_words(predicate: Predicate, positive: bool = True) -> str:
-    """Return what a predicate, or its negation, says of its column, without the name of the column.
+    """Return a predicate or its negation in words, without the name of the column.
+
+    Args:
+        predicate: the predicate.
+        positive: False for the negation. Default: True.
 
     >>> comparison_words(Predicate("age", ">=", 72.5)), comparison_words(Predicate("unit", "==", "MICU"), False)
     ('at least 72.5', 'not MICU')
@@ -86,7 +103,10 @@ def comparison_words(predicate: Predicate, positive: bool = True) -> str:
 
 
 def none_of(values: Sequence[str]) -> str:
-    """Return that a column has none of some values, without its name.
+    """Return the words for a column that has none of the values, without the name of the column.
+
+    Args:
+        values: at least one value, as text.
 
     >>> none_of(["MICU"]), none_of(["MICU", "CCU"])
     ('not MICU', 'neither MICU nor CCU')
@@ -95,17 +115,22 @@ def none_of(values: Sequence[str]) -> str:
 
 
 def recurs(count: int, total: int) -> bool:
-    """Whether something was found again in at least half of the bags or resamples."""
+    """Return whether a choice was found in at least half of the bags or resamples.
+
+    Args:
+        count: number of bags or resamples in which it was found.
+        total: number of bags or resamples.
+    """
     return count >= RECURS * total
 
 
 def recurrence_words(count: int, total: int, drawn: str = "") -> str:
-    """In how many bags or resamples something was found again, with a mark where that is less than half of them.
+    """Return in words how many bags or resamples found a choice again, and whether that is less than half of them.
 
     Args:
-        count: in how many it was found.
-        total: how many there are.
-        drawn: what they are, such as `"bags"`; left out by default.
+        count: number of bags or resamples in which it was found.
+        total: number of bags or resamples.
+        drawn: plural noun for them, such as `"bags"`. Default: no noun.
 
     >>> recurrence_words(7, 10), recurrence_words(3, 10, "bags")
     ('recurs in 7 of 10', 'recurs in only 3 of 10 bags, less than half')
@@ -115,7 +140,7 @@ def recurrence_words(count: int, total: int, drawn: str = "") -> str:
 
 
 def _value(predicate: Predicate) -> str:
-    """The value as one would write it; a text that would be lost or misread stands in quotes."""
+    """Return the value as text; quoted if it is a text that could be overlooked or misread."""
     if isinstance(predicate.value, bool):
         return str(predicate.value).lower()
     if isinstance(predicate.value, str) and (not _WORD.fullmatch(predicate.value) or predicate.value in _TAKEN):

@@ -1,4 +1,7 @@
-"""Predicate: what a concept means on the raw table, such as `age >= 72.5`; and class labels as plain values."""
+"""`Predicate`, the meaning of a concept on the raw table such as `age >= 72.5`, and class labels as plain values.
+
+Rule sets, exports and the booleaniser use predicates.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,19 @@ OPERATORS: tuple[Operator, ...] = (*ORDERS, "==", "missing")
 
 @dataclass(frozen=True)
 class Predicate:
-    """A question about one raw column: a comparison with a value, or whether there is a value at all.
+    """A condition on one raw column: a comparison with a value, or that the value is missing.
 
-    A missing value makes every comparison false, and its negation true. A text compared by order is a value of a kind
-    that is written as text, such as a date: `Predicate("admitted", ">=", "2021-03-01")`. `Predicate("bmi", "missing")`
-    asks for missing values.
+    A missing value makes every comparison false, and its negation true. A text that is compared by order is a value of
+    a kind that is written as text, such as a date: `Predicate("admitted", ">=", "2021-03-01")`.
+    `Predicate("bmi", "missing")` is true of missing values.
+
+    Args:
+        column: name of the raw column.
+        operator: `>=`, `>`, `<=`, `<`, `==` or `missing`.
+        value: a finite number, a text or a Boolean; True for `missing`.
+
+    Raises:
+        LogicLensError: the operator cannot compare such a value, or an argument is invalid.
 
     >>> old = Predicate("age", ">=", 72.5)
     >>> old.holds([80, 60, None, float("nan")]).tolist()
@@ -46,7 +57,7 @@ class Predicate:
     value: Scalar = True
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be compared."""
+        """Check the arguments and convert NumPy values to Python values."""
         if not isinstance(self.column, str) or not self.column:
             raise LogicLensError(f"a predicate needs the name of a column, got {self.column!r}.")
         if self.operator not in OPERATORS:
@@ -56,7 +67,7 @@ class Predicate:
         if isinstance(self.value, Real) and not isinstance(self.value, bool):
             if not _is_finite(self.value):
                 raise LogicLensError(f"the predicate on {self.column!r} needs a finite value, got {self.value}.")
-            # NumPy's numbers become Python's, which every export can write down.
+            # Convert NumPy numbers to Python numbers, which every export can write.
             exact = int(self.value) if isinstance(self.value, int | np.integer) else float(self.value)
             object.__setattr__(self, "value", exact)
         elif not isinstance(self.value, bool | np.bool_ | str):
@@ -71,7 +82,7 @@ class Predicate:
 
     @property
     def kind(self) -> ColumnKind:
-        """The kind of column that is compared; numbers where it is only asked whether there is a value."""
+        """Kind of the column that is compared; `NUMBER` for the operator `missing`."""
         return kind_of_value(self.value, self.operator) or NUMBER
 
     @property
@@ -80,10 +91,14 @@ class Predicate:
         return isinstance(self.value, str) and self.operator in ORDERS
 
     def holds(self, values: Any) -> NDArray[np.bool_]:
-        """On which values of the column the predicate is true."""
+        """Return for each value of the column whether the predicate is true.
+
+        Args:
+            values: values of the column.
+        """
         if self.operator == "missing":
             return missing_of(values, self.column)
-        # A comparison with NaN or NaT is false, which is what a missing value means.
+        # A comparison with NaN or NaT is false, as it must be for a missing value.
         return self._compared(self.kind.array(values, self.column), self.kind.bound(self.value))
 
     def _compared(self, values: NDArray[Any], bound: Any) -> NDArray[np.bool_]:
@@ -100,11 +115,11 @@ class Predicate:
 
     @property
     def shown_value(self) -> str:
-        """The value as it is printed: the shortest text that reads back as the same number."""
+        """The value as text; for a number, the shortest text that parses to the same number."""
         return self.kind.shown(self.value)
 
     def __str__(self) -> str:
-        """The comparison as it is written in a formula; `formula.english` says it in words."""
+        """Return the comparison as it is written in a formula; see `formula.english` for words."""
         if self.operator == "missing":
             return f"{self.column} is missing"
         if self.operator != "==":
@@ -114,7 +129,10 @@ class Predicate:
 
 
 def _is_mistakable(text: str) -> bool:
-    """Whether a text would be taken for a missing value, a truth value, a number, or a text in quotes."""
+    """Return whether a text could be misread without quotes.
+
+    It could if it looks like a missing value, a Boolean, a number or a quoted text, or has invisible characters.
+    """
     if text in ("", "missing", "True", "False") or text[0] in "'\"" or text != text.strip() or not text.isprintable():
         return True
     try:
@@ -128,12 +146,18 @@ def _is_finite(value: Any) -> bool:
     try:
         return math.isfinite(value)
     except OverflowError:
-        # A whole number that no float reaches.
+        # The whole number is too large for a float.
         return False
 
 
 def plain_label(label: Any) -> Scalar:
-    """A label without NumPy: `np.int64(3)` becomes `3`.
+    """Return a class label as a Python value: `np.int64(3)` becomes `3`.
+
+    Args:
+        label: a text, a finite number or a Boolean.
+
+    Raises:
+        LogicLensError: the label is of another type or not finite.
 
     >>> import numpy as np
     >>> plain_label(np.float64(0.5)), plain_label(np.str_("ill"))
@@ -150,7 +174,10 @@ def plain_label(label: Any) -> Scalar:
 
 
 def labels_of_one_kind(labels: Sequence[Any]) -> list[Scalar]:
-    """Labels for a format whose answers have one type: where texts, numbers and Booleans mix, all become texts.
+    """Return labels of one type, for formats that need it: mixed texts, numbers and Booleans all become texts.
+
+    Args:
+        labels: class labels; see `plain_label`.
 
     >>> labels_of_one_kind([0, 1]), labels_of_one_kind([0, "rare"])
     ([0, 1], ['0', 'rare'])

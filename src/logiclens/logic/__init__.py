@@ -1,4 +1,4 @@
-"""The paper's own names, for users coming from its listing."""
+"""The function names of the paper's code listing, for users who know the paper."""
 
 from logiclens.logic import nn as nn
 from logiclens.logic.metrics import TestedExplanation as TestedExplanation

@@ -1,4 +1,4 @@
-"""Scoring one formula the way the paper's own library names it."""
+"""`test_explanation`, which scores one formula under the name that the paper's library uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from logiclens.nn.functional import THRESHOLD
 
 
 class TestedExplanation(NamedTuple):
-    """The share of rows on which a formula is right, and where it fires."""
+    """Result of `test_explanation`: the share of rows on which the formula is right, and the rows on which it fires."""
 
     accuracy: float
     predictions: Bool[Tensor, " batch"]
@@ -35,7 +35,22 @@ def test_explanation(
     *,
     concept_names: Sequence[str] | None = None,
 ) -> TestedExplanation:
-    """How often (formula fires) equals (label is the class), on the rows of `mask` or on all.
+    """Return how often a formula fires exactly on the rows of a class, and where it fires.
+
+    Args:
+        formula: a formula, or its text.
+        x: concepts in [0, 1], `[rows, concepts]`.
+        y: class numbers, or one 0/1 column per class.
+        target_class: number of the class.
+        mask: rows on which the accuracy is computed, as numbers or as true or false for each row. Default: all rows.
+        threshold: a concept is true if its value is at least this.
+        concept_names: one per concept. Default: the column names of `x` if it has any, otherwise `x0`, `x1`, ….
+
+    Returns:
+        The accuracy on the rows of `mask`, and for every row whether the formula fires.
+
+    Raises:
+        LogicLensError: the class or the mask does not exist in the data.
 
     >>> x = torch.tensor([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
     >>> test_explanation("x0 & ~x1", x, torch.tensor([0, 0, 1]), target_class=1)
@@ -53,6 +68,6 @@ def test_explanation(
     return TestedExplanation(accuracy(targets[rows, target_class] == 1, fires[rows]), torch.from_numpy(fires.copy()))
 
 
-# A user's `from logiclens.logic import test_explanation` must not become a test of theirs.
+# pytest must not collect these names as tests in a file that imports them.
 test_explanation.__test__ = False  # type: ignore[attr-defined]
 TestedExplanation.__test__ = False  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""`explain_class` with the arguments and the three values of the paper's listing."""
+"""`explain_class` with the arguments and the three return values of the paper's code listing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from logiclens.formula.dnf import DNF, Complement
 
 
 class ExplainedClasses(NamedTuple):
-    """The formulas as text, the explanations of all classes, and the formulas as values."""
+    """Result of `explain_class`: the formulas as text, the explanation of all classes, and the formulas as values."""
 
     texts: tuple[str, ...]
     explanations: Explanation
@@ -35,13 +35,28 @@ def explain_class(
     method: Method = "search",
     score_against: ScoreAgainst = "labels",
 ) -> ExplainedClasses:
-    """Explain every class of a model; labels are class numbers or one column per class."""
+    """Explain every class of a model.
+
+    Args:
+        model: a trained network with an entropy layer.
+        x: concepts of the rows whose answers are explained.
+        y: labels of these rows, as class numbers or as one 0/1 column per class.
+        x_val: concepts of the validation rows.
+        y_val: labels of the validation rows.
+        concept_names: names of the concepts.
+        class_names: names of the classes. Default: their numbers.
+        method: see `logiclens.explain.explain_class`.
+        score_against: see `logiclens.explain.explain_class`.
+
+    Raises:
+        LogicLensError: the labels are not numbers.
+    """
     y, y_val = (_numbers(labels) for labels in (y, y_val))
     rows = ConceptTable(x, concept_names, _classes(y), class_names or _numbered(y))
     held = ConceptTable(x_val, concept_names, _classes(y_val), rows.class_names)
     explanation = explain_all(model, rows, held, method=method, score_against=score_against)
     formulas = explanation.formulas
-    # The paper writes every class out, also the one that is all that the other is not.
+    # The paper writes out the formula of every class, also of a complement.
     texts = tuple(str(~formula.of if isinstance(formula, Complement) else formula) for formula in formulas)
     return ExplainedClasses(texts, explanation, formulas)
 
@@ -54,7 +69,7 @@ def _numbers(y: Any) -> torch.Tensor:
 
 
 def _classes(y: torch.Tensor) -> torch.Tensor:
-    """One-hot rows as class numbers; rows with several labels, or none, stay a matrix."""
+    """Convert one-hot rows to class numbers; return any other matrix unchanged."""
     one_hot = y.ndim == 2 and bool(((y == 0) | (y == 1)).all()) and bool((y.sum(dim=1) == 1).all())
     return y.argmax(dim=1) if one_hot else y
 

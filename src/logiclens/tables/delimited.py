@@ -1,7 +1,8 @@
-"""Delimited text: find the delimiter, check the header and every row, and let pandas parse the cells.
+"""Reader for delimited text: detect the delimiter, check the header and every row, and let pandas parse the cells.
 
-pyarrow.csv does not parse them because it cannot drop spaces before a quoted field, so that `1, "a, b"` becomes three
-fields. DuckDB does not find the delimiter because it is optional and fails on blank lines above the header.
+`tables.files` uses it. pyarrow.csv does not parse the cells because it cannot skip spaces before a quoted field, so
+`1, "a, b"` would become three fields. DuckDB does not detect the delimiter because DuckDB is an optional dependency and
+fails on blank lines above the header.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ DELIMITERS = (",", ";", "\t", "|")
 
 @dataclass(frozen=True)
 class _Layout:
-    """The layout of a delimited text."""
+    """Delimiter and header of a delimited text file."""
 
     path: Path
     name: str
@@ -37,7 +38,7 @@ class _Layout:
 
 @dataclass(frozen=True)
 class _Marks:
-    """What the bytes of a text hold: delimiters, any quote, and any field that starts with 0 and a digit."""
+    """Result of a scan of the bytes: number of delimiters, any quote, any field that starts with 0 and a digit."""
 
     n_delimiters: int
     quotes: bool
@@ -45,7 +46,14 @@ class _Marks:
 
 
 def checked_delimiter(delimiter: str) -> str:
-    """The delimiter as one character; a tab may be written out."""
+    """Check a delimiter and return it as one character.
+
+    Args:
+        delimiter: one character; `tab` and `\\t` stand for a tab.
+
+    Raises:
+        LogicLensError: it is not one ASCII character, or it is a letter, a digit, a quote or a line break.
+    """
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter.isalnum() or delimiter in '"\r\n':
         raise LogicLensError(f"the delimiter must be one character such as ',' ';' '|' or a tab, got {delimiter!r}.")
@@ -53,11 +61,20 @@ def checked_delimiter(delimiter: str) -> str:
 
 
 def read_delimited(path: Path, name: str, delimiter: str | None, missing: frozenset[str]) -> pd.DataFrame:
-    """The table in a plain text; its delimiter is found if none is given.
+    """Read a table from an uncompressed delimited text file.
 
-    A first column without a name is kept, named "", if it counts the rows, and refused otherwise.
+    A first column without a name is kept under the name "" if it numbers the rows; otherwise it is an error.
+
+    Args:
+        path: the file.
+        name: name of the file in messages.
+        delimiter: field delimiter; detected if None.
+        missing: further texts that stand for a missing value.
+
+    Raises:
+        LogicLensError: the file is empty or not text, its header is invalid, or a line has a wrong number of fields.
     """
-    # The csv module would refuse a long text in a cell that pandas reads.
+    # Raise the limit of the csv module: it rejects long cells that pandas reads.
     limit = csv.field_size_limit(2**31 - 1)
     try:
         return _read_rows(_layout(path, name, delimiter), missing)
@@ -70,7 +87,7 @@ def _shown(delimiter: str) -> str:
 
 
 def _records(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The records of a text, each with the line it starts on; blank lines are no records."""
+    """Yield the records of a text with the line number on which each starts; skip blank lines."""
     reader, line = csv.reader(text, delimiter=delimiter, skipinitialspace=delimiter != " "), 1
     for fields in reader:
         if len(fields) > 1 or "".join(fields).strip(" \t"):
@@ -79,7 +96,7 @@ def _records(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[st
 
 
 def _layout(path: Path, name: str, wanted: str | None) -> _Layout:
-    """Delimiter and header, from the first lines."""
+    """Detect the delimiter and read the header from the first lines."""
     with open_text(path) as text:
         sample = text.read(BLOCK)
     if "\0" in sample:
@@ -111,7 +128,7 @@ def _layout(path: Path, name: str, wanted: str | None) -> _Layout:
 
 
 def _may_be_a_row(layout: _Layout) -> bool:
-    """Whether a cell of the first line is a number, or comes again in its column soon."""
+    """Return whether a cell of the first line is a number, or recurs in the first 100 rows of its column."""
     with open_text(layout.path) as text:
         for _, fields in islice(_records(text, layout.delimiter), 1, 101):
             if any(name and name == cell.strip() for name, cell in zip(layout.columns, fields, strict=False)):
@@ -120,27 +137,27 @@ def _may_be_a_row(layout: _Layout) -> bool:
 
 
 def _widths(sample: str, delimiter: str) -> list[int]:
-    """How many fields the first records have."""
+    """Return the number of fields of each of the first records."""
     widths = [len(fields) for _, fields in islice(_records(io.StringIO(sample, newline=""), delimiter), 100)]
-    # The last may have been cut off.
+    # The sample may end inside the last record.
     return (widths[:-1] if len(sample) == BLOCK and 1 < len(widths) < 100 else widths) or [1]
 
 
 def _read_rows(layout: _Layout, missing: frozenset[str]) -> pd.DataFrame:
-    """Let pandas read; what it would pass over in silence is looked for, line by line only if the bytes give cause."""
+    """Let pandas read the rows, and check what it accepts silently; check line by line only if the bytes require it."""
     try:
         frame = _parse(layout, missing)
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         _refuse_bad_line(layout)
         raise LogicLensError(f"{layout.name} cannot be read: {sentence(error)}.") from None
     n_columns, marks = len(layout.columns), _marks(layout)
-    # pandas pads a row that is too short. Without quotes, the number of delimiters tells whether there is one.
+    # pandas pads a short row. Without quotes, the number of delimiters shows whether there is one.
     if frame.iloc[:, -1].isna().any() if marks.quotes else marks.n_delimiters != (n_columns - 1) * (len(frame) + 1):
         _refuse_bad_line(layout)
     kinds = [kind_of(frame[place]) for place in range(n_columns)]
     texts = {place for place, kind in enumerate(kinds) if kind == "mixed"}
     if marks.leading_zeros:
-        # A column without a whole number has no code, and need not be read again.
+        # A column without whole numbers contains no codes, so it need not be read again.
         numbers = [place for place, kind in enumerate(kinds) if kind == "number"]
         texts |= _code_columns(layout, [n for n in numbers if missing or (frame[n] % 1 == 0).any()])
     if not layout.columns[0] and (0 in texts or not _counts_rows(layout)):
@@ -154,23 +171,23 @@ def _read_rows(layout: _Layout, missing: frozenset[str]) -> pd.DataFrame:
 
 
 def _parse(layout: _Layout, missing: frozenset[str], **options: Any) -> pd.DataFrame:
-    """What pandas makes of the rows; columns are numbered, as pandas would rename those of one name."""
+    """Parse the rows with pandas; columns are numbered because pandas would rename duplicate names."""
     options |= {"names": range(len(layout.columns)), "header": 0, "index_col": False, "na_values": sorted(missing)}
     options |= {"sep": layout.delimiter, "skipinitialspace": layout.delimiter != " ", "compression": None}
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
-        # Before, pandas took the last digit of a number lightly; since, it warns of this option.
+        # Before 3.1, pandas may get the last digit of a number wrong without this option; since 3.1 the option warns.
         options["float_precision"] = "round_trip"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.DtypeWarning)
         warnings.simplefilter("error", pd.errors.ParserWarning)
-        # By its path, because pandas reads a file that it opened itself in several threads.
+        # Pass the path because pandas uses several threads only for a file that it opens itself.
         frame: pd.DataFrame = pd.read_csv(layout.path, **options)
     return frame
 
 
 def _counts_rows(layout: _Layout) -> bool:
-    """Whether the first column is 0, 1, 2, … or 1, 2, 3, …, as an index is written."""
-    # Read again with nothing missing: with 99 for a missing value, a row would not be counted.
+    """Return whether the first column is 0, 1, 2, … or 1, 2, 3, …, like a written index."""
+    # Read again without missing values: if 99 stands for a missing value, row number 99 would be missing.
     cells = _parse(layout, frozenset(), usecols=[0])[0].to_numpy()
     rows = np.arange(len(cells))
     return cells.dtype.kind in "iu" and (np.array_equal(cells, rows) or np.array_equal(cells, rows + 1))
@@ -191,7 +208,7 @@ def _marks(layout: _Layout) -> _Marks:
 
 
 def _code_columns(layout: _Layout, places: list[int]) -> set[int]:
-    """Find the columns that have a cell such as 00123, which is not a number because its zeros count."""
+    """Return the columns that have a cell such as 00123, which is a code because its leading zeros are significant."""
     if not places:
         return set()
     texts = _parse(layout, frozenset(), usecols=places, dtype=str)
@@ -199,7 +216,7 @@ def _code_columns(layout: _Layout, places: list[int]) -> set[int]:
 
 
 def _refuse_bad_line(layout: _Layout) -> None:
-    """Raise for the first line that has too many fields or too few, or whose quote stays open."""
+    """Raise an error for the first line that has an unclosed quote or a wrong number of fields, if there is one."""
     with open_text(layout.path) as text:
         reader, line = csv.reader(text, delimiter=layout.delimiter, skipinitialspace=True, strict=True), 1
         try:

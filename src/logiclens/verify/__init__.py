@@ -1,13 +1,13 @@
-"""The independent checker: is the printed rule the network?
+"""Independent checker of certificates: does each head of a saved model compute its printed formula?
 
-A certificate claims that each head of a saved model, on hard 0/1 concepts, answers as its printed formula on every row
-of a stated domain, also when the network runs in float32. `verify` recomputes that claim from the weights. It needs
-NumPy, safetensors and the standard library, and nothing else of logiclens: the package can be copied elsewhere, and
-read in one sitting.
+A certificate claims that each head, on hard 0/1 concepts, gives the same answer as its printed formula on every row of
+a stated domain, also when the network runs in float32. `verify` recomputes that claim from the weights. The package
+needs only NumPy, safetensors and the standard library. It imports nothing else from logiclens, so it can be copied and
+reviewed on its own.
 
-Read in this order: `files` (hashes), `records` (what the files say), `network` (logits and the bound on rounding),
-`table` (formulas and domains), `units` (heads of more than 20 concepts), `resolution` (who decides between classes),
-`meaning` and `names` (what cuts imply and what they are called), `claim` (the check).
+Read the modules in this order: `files` (files and hashes), `records` (contents of the files), `network` (logits and
+rounding bound), `units` (heads of more than 20 concepts), `resolution` (decision between classes), `meaning`
+(predicates and the names of concepts), `report` (result and text), `claim` (the check).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""`python -m logiclens.verify DIR` exits with 0 where the certificate holds, 1 where refuted, 2 where unusable."""
+"""Command line of the checker: `python -m logiclens.verify DIR`.
+
+The exit code is 0 if the certificate holds, 1 if it is refuted, and 2 if the files are unusable.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,14 @@ from . import VerificationError, verify
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Verify the folder named on the command line and say what was found."""
+    """Verify the folder named on the command line and print the result.
+
+    Args:
+        argv: command-line arguments; those of the process if omitted.
+
+    Returns:
+        The exit code.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m logiclens.verify", description="Check that the printed rules of a saved model are the model."
     )
@@ -30,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _say(text: str, stream: TextIO) -> None:
-    # A terminal without Unicode must not turn a verdict into a traceback.
+    # Escape characters that the terminal cannot encode: a verdict must not become a traceback.
     encoding = stream.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
 

@@ -1,4 +1,7 @@
-"""The check: every head answers as its formula on every row of its domain, in float32 too."""
+"""The check of a certificate: every head gives the answer of its formula on every row of its domain, also in float32.
+
+It provides `verify`, which `python -m logiclens.verify` and the command line call.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,15 @@ from .units import Proof, Unproved, prove
 
 
 def check_agreement(fields: Fields, model: Model) -> None:
-    """Refuse a model that contradicts itself; fields that are left out contradict nothing."""
+    """Check that the fields of `model.json` agree with each other; omitted fields are not compared.
+
+    Args:
+        fields: `model.json` as parsed.
+        model: the same file as read by `read_model`.
+
+    Raises:
+        Refuted: two fields contradict each other.
+    """
     record, rules = fields.record, fields.inner("rules")
     if record.get("exact", True) is not True:
         raise _contradiction("it says that the model is not exact, and there is a certificate")
@@ -41,7 +52,7 @@ def check_agreement(fields: Fields, model: Model) -> None:
     labels = record.get("labels")
     if isinstance(labels, list) and not multilabel and [str(label) for label in labels] != list(model.class_names):
         raise _contradiction(f"its labels {shown(labels)} are not its class names {shown(list(model.class_names))}")
-    # Schema 1 says whether columns are cut, schema 2 how.
+    # Schema 1 stores whether columns are cut, schema 2 stores how.
     if record.get("raw_columns") is True or record.get("cutting") is not None:
         _check_raw_groups(model)
         _check_names(model)
@@ -56,7 +67,10 @@ def _check_predicates(meant: object, copied: object) -> None:
 
 
 def _check_raw_groups(model: Model) -> None:
-    """On raw columns only what one column cannot be at once excludes itself; anything else is an assumption."""
+    """Check that the concepts of an exclusive group are values of one column that exclude each other.
+
+    On raw columns any other group is an assumption.
+    """
     for group in model.exclusive:
         for pair in combinations(group, 2):
             meant = [model.predicates[name] for name in pair if name in model.predicates]
@@ -68,7 +82,7 @@ def _check_raw_groups(model: Model) -> None:
 
 
 def _check_names(model: Model) -> None:
-    """On raw columns names are made from the cuts: a rule is read by them."""
+    """Check that no name of a concept misleads: on raw columns, names are made from the cuts, and users read them."""
     columns = {predicate.column for predicate in model.predicates.values()}
     for name, predicate in model.predicates.items():
         if misleads(name, predicate, columns):
@@ -84,7 +98,11 @@ Booleans = NDArray[np.bool_]
 
 
 def formula_table(formula: Formula, concepts: Sequence[str]) -> Booleans:
-    """Where the formula is true, for every row of the concepts; the first concept is the highest bit.
+    """Return the truth value of the formula on every row of the concepts.
+
+    Args:
+        formula: cubes over these concepts.
+        concepts: concepts of a row; the first is the highest bit of the row number.
 
     >>> formula_table(((("a", True), ("b", False)),), ["a", "b"]).tolist()
     [False, False, True, False]
@@ -93,10 +111,14 @@ def formula_table(formula: Formula, concepts: Sequence[str]) -> Booleans:
 
 
 def domain_table(domain: Domain, concepts: Sequence[str]) -> Booleans:
-    """Which rows of the concepts are possible.
+    """Return for every row of the concepts whether the domain allows it.
 
-    A group says as much of those of its concepts that are among these: at most one of a, b and c is at most one of a
-    and c, and where c implies b and b implies a, c implies a.
+    A group also restricts a subset of its concepts: at most one of a, b and c means at most one of a and c. If c
+    implies b and b implies a, then c implies a.
+
+    Args:
+        domain: exclusive and implied groups; concepts that are not in `concepts` are ignored.
+        concepts: concepts of a row; the first is the highest bit of the row number.
 
     >>> domain_table(Domain(exclusive=(("a", "b"),)), ["a", "b"]).tolist()
     [True, True, True, False]
@@ -124,15 +146,22 @@ def _painted(table: Booleans, cubes: Iterable[Cube], concepts: Sequence[str], va
 
 
 RELEVANT = 0.5
-"""ε: the relevance from which on a concept counts as relevant."""
+"""ε: the smallest relevance at which a concept counts as relevant."""
 DISTRUST = "Do not take the printed rules for the model; save it again to have a certificate made from its weights."
 
 
 def verify(folder: str | Path) -> Report:
-    """Recompute a certificate from the weights; raises `Unusable` or `Refuted` where it does not hold.
+    """Recompute the claims of a certificate from the weights.
 
     Args:
         folder: a saved model with `model.json`, `weights.safetensors` and `certificate.json`.
+
+    Returns:
+        The verified claim of each class, and what the certificate does not cover.
+
+    Raises:
+        Unusable: a file is missing, malformed, of an unknown version, or not the certified one.
+        Refuted: the files belong together, and a claim is false.
     """
     files = read_folder(Path(folder))
     model = read_model(files.model)
@@ -167,7 +196,7 @@ def _check_claim(claim: Claim, head: Head, model: Model) -> ClassReport:
 
 
 def _proved(claim: Claim, head: Head) -> Proof:
-    """The proof by units, which does not depend on the domain: it holds on all rows."""
+    """Prove the claim by units; the proof holds on all rows and so does not depend on the domain."""
     try:
         return prove(head, claim.formula, claim.concepts, is_complement=claim.is_complement)
     except Unproved as error:
@@ -175,7 +204,7 @@ def _proved(claim: Claim, head: Head) -> Proof:
 
 
 def _enumerated(claim: Claim, head: Head, possible: NDArray[np.intp]) -> Proof:
-    """Every row of the domain, one by one."""
+    """Prove the claim by running the head on every row of the domain."""
     run = logits(head, possible)
     smallest = float(abs(run.values).min())
     if not run.bound < np.inf:
@@ -195,7 +224,7 @@ def _enumerated(claim: Claim, head: Head, possible: NDArray[np.intp]) -> Proof:
     if smallest > run.bound:
         return Proof(smallest, run.bound)
     if claim.is_compiled:
-        # Over hundreds of cubes the bound of all rows adds up; that of units does not.
+        # With hundreds of cubes the bound over all rows accumulates; the bound of the proof by units does not.
         return _proved(claim, head)
     raise _refuted(
         claim, f"the smallest |logit| is {smallest:.3g}, and float32 rounding may be as large as {run.bound:.3g}"
@@ -203,7 +232,7 @@ def _enumerated(claim: Claim, head: Head, possible: NDArray[np.intp]) -> Proof:
 
 
 def _check_relevance(claim: Claim, head: Head) -> None:
-    """In a compiled head exactly the concepts of the formula are kept, and all of them are relevant."""
+    """Check that a compiled head keeps exactly the concepts of its formula, and that all of them are relevant."""
     used = {name for cube in claim.formula for name, _ in cube}
     for name in claim.concepts:
         if name not in used:
@@ -218,11 +247,11 @@ def _check_relevance(claim: Claim, head: Head) -> None:
 
 
 def _check_statement(claim: Claim, head: Head, model: Model) -> None:
-    """What the certificate says must be said of this head and of the printed rules."""
+    """Check that concepts, formula and domain of the claim agree with the head and with `model.json`."""
     kept = tuple(name for name, keep in zip(model.concepts, head.keep, strict=True) if keep)
     if claim.concepts != kept:
         raise _refuted(claim, f"the head keeps the concepts {shown(list(kept))}, not {shown(list(claim.concepts))}")
-    # A complement has the rules of the class that it refers to; that it does is checked with the order of classes.
+    # A complement uses the rules of the class that it refers to; `check_resolution` checks the reference.
     printed = claim.name if claim.complement_of is None else model.class_names[claim.complement_of]
     if printed not in model.rules:
         raise _refuted(claim, "model.json prints no rules for it")
@@ -240,7 +269,7 @@ def _check_statement(claim: Claim, head: Head, model: Model) -> None:
 
 
 def _check_figures(claim: Claim, rows: int, proof: Proof) -> None:
-    """The numbers that the certificate states beside its claim; of a compiled head it states a lower bound."""
+    """Check the numbers that the certificate states; for a compiled head, the smallest logit is a lower bound."""
     if claim.rows is not None and claim.rows != rows:
         raise _refuted(claim, f"its domain has {rows} rows, and certificate.json says that {claim.rows} were checked")
     above = claim.smallest_logit - proof.smallest
@@ -269,9 +298,9 @@ def _check_classes(certificate: Certificate, model: Model) -> None:
 
 
 def _check_implied(model: Model) -> None:
-    """Where both meanings are known, a later concept of a chain must imply an earlier one."""
+    """Check that each concept of a chain implies the one before it, if the predicates of both are known."""
     for chain in model.implied:
-        # Neighbours suffice: implication carries over.
+        # Neighbours suffice because implication is transitive.
         for before, after in pairwise(name for name in chain if name in model.predicates):
             if not implies(model.predicates[after], model.predicates[before]):
                 raise Refuted(
@@ -281,7 +310,10 @@ def _check_implied(model: Model) -> None:
 
 
 def _check_exclusive(model: Model) -> None:
-    """Two lower limits on one column are both true of a large value, whatever a group says; so with other pairs."""
+    """Check that no two concepts of an exclusive group are certainly true together.
+
+    For example, two lower limits on one column are both true of a large value.
+    """
     for group in model.exclusive:
         for first, second in combinations((name for name in group if name in model.predicates), 2):
             if surely_meet(model.predicates[first], model.predicates[second]):
@@ -292,7 +324,7 @@ def _check_exclusive(model: Model) -> None:
 
 
 def _is_part(chain: Sequence[str], declared: Sequence[str]) -> bool:
-    """Whether the names occur in the declared chain in the same order."""
+    """Return whether the names occur in the declared chain in the same order."""
     rest = iter(declared)
     return all(name in rest for name in chain)
 

@@ -1,7 +1,8 @@
-"""The three files of a model folder, read once; hashes are compared before anything in them is interpreted.
+"""Reader for the three files of a model folder, and the errors of the checker.
 
-The certificate names the sha256 of the bytes of the other two, and of its own content without that one line, written
-as canonical JSON. So a certificate may be indented otherwise, but nothing that it says can change unnoticed.
+Each file is read once, and the hashes are compared before the contents are interpreted. The certificate stores the
+sha256 of the bytes of the other two files. It also stores the sha256 of its own content without that key, written as
+canonical JSON. A change of the indentation is therefore allowed, and a change of the content is detected.
 """
 
 from __future__ import annotations
@@ -16,41 +17,49 @@ from typing import TypeVar
 
 
 class VerificationError(Exception):
-    """The folder was not verified: the message says what was expected, what came, and what to do."""
+    """The folder was not verified. The message says what was expected, what was found, and what to do."""
 
     exit_code = 2
 
 
 class Unusable(VerificationError):
-    """The files cannot be judged: one is missing, broken, of another version, or not the one that was certified."""
+    """The files cannot be checked: one is missing, malformed, of an unknown version, or not the certified one."""
 
     exit_code = 2
 
 
 class Refuted(VerificationError):
-    """The files were read and belong together, and what the certificate claims is not so."""
+    """The files are readable and belong together, and a claim of the certificate is false."""
 
     exit_code = 1
 
 
 AGAIN = "Take a fresh copy of the folder, or save the model again."
-"""What to do about a file that does not have the form it should have."""
+"""Advice in the messages about a malformed file."""
 
 SHOWN = 60
-"""How much of an offending value a message repeats."""
+"""Maximum number of characters of an invalid value that a message repeats."""
 
 T = TypeVar("T")
 
 
 def shown(value: object) -> str:
-    """A value from a file as a message repeats it: escaped, and no longer than a line."""
+    """Return a value from a file as text for a message: escaped, and at most `SHOWN` characters long."""
     text = repr(value)
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
 
 @dataclass(frozen=True)
 class Fields:
-    """A JSON object, the file it is in and where in that file it is."""
+    """A JSON object with its position; the methods read one field each and check its type.
+
+    Each reading method takes a key and raises `Unusable` if the field is missing or of another type.
+
+    Attributes:
+        record: the keys and values of the object.
+        file: name of the file that contains it.
+        path: path of the object in that file; empty for the outermost object.
+    """
 
     record: dict[str, object]
     file: str
@@ -58,75 +67,89 @@ class Fields:
 
     @classmethod
     def of(cls, value: object, file: str, path: str = "") -> Fields:
-        """Refuse what is not an object."""
+        """Return the fields of a JSON object.
+
+        Args:
+            value: a parsed JSON value.
+            file: name of the file that contains it.
+            path: path of the value in that file.
+
+        Raises:
+            Unusable: the value is not an object.
+        """
         if not isinstance(value, dict):
             where = f"{path} in {file}" if path else file
             raise Unusable(f"{where} must be a JSON object, got {shown(value)}. {AGAIN}")
         return cls(value, file, path)
 
     def refuse(self, key: str, expected: str) -> Unusable:
-        """The error for a field that is not what it must be."""
+        """Return the error for an invalid field.
+
+        Args:
+            key: key of the field.
+            expected: description of a valid value.
+        """
         return Unusable(
             f"{self._path(key)} in {self.file} must be {expected}, got {shown(self.record.get(key))}. {AGAIN}"
         )
 
     def value(self, key: str) -> object:
-        """The field as it came; raises where it is missing."""
+        """Return the unchecked value of a field."""
         if key not in self.record:
             raise Unusable(f"{self.file} has no {self._path(key)}. {AGAIN}")
         return self.record[key]
 
     def text(self, key: str) -> str:
-        """A string."""
+        """Return a string."""
         value = self.value(key)
         if not isinstance(value, str):
             raise self.refuse(key, "a string")
         return value
 
     def label(self, key: str) -> str:
-        """A class label as it is printed: a string, a number, true or false."""
+        """Return a class label as text; in the file it is a string, a number, true or false."""
         value = self.value(key)
         if not isinstance(value, str | bool | int | float):
             raise self.refuse(key, "a class label: a string, a number, true or false")
         return str(value)
 
     def flag(self, key: str) -> bool:
-        """True or false."""
+        """Return true or false."""
         value = self.value(key)
         if not isinstance(value, bool):
             raise self.refuse(key, "true or false")
         return value
 
     def whole(self, key: str) -> int:
-        """A whole number, 0 or more."""
+        """Return a whole number, 0 or more."""
         value = self.value(key)
         if not _is_whole(value):
             raise self.refuse(key, "a whole number, 0 or more")
         return value  # type: ignore[return-value]
 
     def number(self, key: str) -> float:
-        """A finite number."""
+        """Return a finite number."""
         number = finite(self.value(key))
         if number is None:
             raise self.refuse(key, "a finite number")
         return number
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of strings."""
+        """Return a list of strings."""
         value = self.value(key)
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self.refuse(key, "a list of strings")
         return tuple(value)
 
     def names(self, key: str) -> tuple[str, ...]:
-        """A list of strings, each of them once."""
+        """Return a list of distinct strings."""
         texts = self.texts(key)
         if len(set(texts)) < len(texts):
             raise self.refuse(key, "a list of strings that differ from each other")
         return texts
 
     def groups(self, key: str) -> tuple[tuple[str, ...], ...]:
-        """A list of lists of strings, none empty, no string twice in one of them."""
+        """Return a list of non-empty lists, each of distinct strings."""
         value = self.value(key)
         if not isinstance(value, list):
             raise self.refuse(key, "a list of lists of strings")
@@ -138,18 +161,23 @@ class Fields:
         return tuple(tuple(group) for group in value)
 
     def wholes(self, key: str) -> tuple[int, ...]:
-        """A list of whole numbers."""
+        """Return a list of whole numbers, 0 or more."""
         value = self.value(key)
         if not isinstance(value, list) or not all(_is_whole(item) for item in value):
             raise self.refuse(key, "a list of whole numbers")
         return tuple(value)
 
     def inner(self, key: str) -> Fields:
-        """An object inside this one."""
+        """Return a nested object."""
         return Fields.of(self.value(key), self.file, self._path(key))
 
     def each(self, key: str, read: Callable[[Fields], T]) -> tuple[T, ...]:
-        """Read every object of a list."""
+        """Read every object of a list.
+
+        Args:
+            key: key of the list.
+            read: reader for one object of the list.
+        """
         value = self.value(key)
         if not isinstance(value, list):
             raise self.refuse(key, "a list")
@@ -164,13 +192,13 @@ class Fields:
         )
 
     def _path(self, key: str) -> str:
-        # A key can be a name of the user's, with any characters in it.
+        # A key can be a name chosen by the user, with any characters.
         step = key if key.isidentifier() else shown(key)
         return f"{self.path}.{step}" if self.path else step
 
 
 def finite(value: object) -> float | None:
-    """A JSON number as a float; None where it is not a number or not finite."""
+    """Return a JSON number as a float; None if the value is not a number or not finite."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -181,7 +209,7 @@ def finite(value: object) -> float | None:
 
 
 def _is_whole(value: object) -> bool:
-    # JSON's true is an int to Python.
+    # In Python, JSON's true is an int.
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
@@ -189,12 +217,12 @@ MODEL = "model.json"
 WEIGHTS = "weights.safetensors"
 CERTIFICATE = "certificate.json"
 SCHEMAS = {MODEL: (1, 2, 3), CERTIFICATE: (1, 2)}
-"""The versions of the two JSON files that are understood here; a later model.json says more, and this much alike."""
+"""Supported schema versions of the two JSON files. Later schemas of model.json store more; this part is the same."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """What the files say, uninterpreted, once the hashes are right."""
+    """Uninterpreted contents of the three files, after the hashes have been checked."""
 
     model: Fields
     certificate: Fields
@@ -202,7 +230,14 @@ class Folder:
 
 
 def read_folder(folder: Path) -> Folder:
-    """Read the files, compare the hashes, then look at kinds and schemas."""
+    """Read the three files of a model folder, and check first the hashes, then kinds and schemas.
+
+    Args:
+        folder: folder that the model was saved in.
+
+    Raises:
+        Unusable: a file is missing, malformed, of an unknown version, or not the certified one.
+    """
     if not _is_folder(folder):
         raise Unusable(f"there is no folder {str(folder)!r}. Pass the folder that the model was saved in.")
     certificate_bytes, model_bytes, weights = (_read(folder, name) for name in (CERTIFICATE, MODEL, WEIGHTS))
@@ -214,26 +249,34 @@ def read_folder(folder: Path) -> Folder:
     model = parse(model_bytes, MODEL)
     _check_kind(model, "logiclens model")
     if model.whole("schema") >= 3 and certificate.whole("schema") < 2:
-        # An older certificate would leave open how such rules decide.
+        # A certificate of schema 1 does not state how the rules decide between classes.
         raise Unusable(f"{MODEL} of schema {model.whole('schema')} needs a certificate of schema 2, got 1. {AGAIN}")
     return Folder(model, certificate, weights)
 
 
 def parse(content: bytes, file: str) -> Fields:
-    """Strict JSON: UTF-8, an object, no key twice, no NaN, nothing that cannot be written again."""
+    """Parse strict JSON: UTF-8, an object, no duplicate key, no NaN, only text that UTF-8 can encode again.
+
+    Args:
+        content: bytes of the file.
+        file: name of the file, for messages.
+
+    Raises:
+        Unusable: the content is not such JSON.
+    """
     try:
         value = json.loads(content.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_no_constant)
-        # Half a surrogate pair passes the parser and would fail where a name is printed.
+        # A lone surrogate passes the parser and would fail when a name is printed.
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:
         raise Unusable(f"{file} is nested too deeply to be read. {AGAIN}") from None
-    except ValueError as error:  # also what a wrong encoding or a number of thousands of digits raises
+    except ValueError as error:  # a wrong encoding or a number of thousands of digits raises it too
         raise Unusable(f"{file} is not valid JSON ({error}). {AGAIN}") from None
     return Fields.of(value, file)
 
 
 def canonical(record: dict[str, object]) -> bytes:
-    """The bytes that `certificate_sha256` is taken of: everything but that key."""
+    """Return the bytes whose sha256 is `certificate_sha256`: canonical JSON of the record without that key."""
     rest = {key: value for key, value in record.items() if key != "certificate_sha256"}
     return json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
 
@@ -241,7 +284,7 @@ def canonical(record: dict[str, object]) -> bytes:
 def _is_folder(folder: Path) -> bool:
     try:
         return folder.is_dir()
-    except (OSError, ValueError):  # a name too long, or one with a null byte
+    except (OSError, ValueError):  # the name is too long or contains a null byte
         return False
 
 
@@ -264,7 +307,7 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     record: dict[str, object] = {}
     for key, value in pairs:
         if key in record:
-            # Readers differ in which of the two they believe, so no claim can rest on such an object.
+            # JSON parsers differ in which of the two values they keep, so the object is ambiguous.
             raise ValueError(f"an object has the key {shown(key)} twice")
         record[key] = value
     return record

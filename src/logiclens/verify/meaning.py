@@ -1,8 +1,8 @@
-"""What two predicates on one column say about each other, as far as it can be proved without the data.
+"""Relations between two predicates on one column that hold for any data, and the check of concept names.
 
-A predicate is true of the numbers, moments or durations from one end to another, of one text, or of no value at all; a
-missing value makes every comparison false. A text may be read as a number, a date or a duration by another predicate of
-its column.
+The check in `claim` uses them. A predicate is true of an interval of numbers, moments or durations, of one text, or of
+a missing value. A missing value makes every comparison false. Another predicate of the same column may read a text as
+a number, a date or a duration.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Point = int | float | datetime | timedelta
 
 @dataclass(frozen=True)
 class _End:
-    """Where values begin or end, and whether that point itself is left out."""
+    """Endpoint of an interval, and whether the interval excludes it."""
 
     point: Point
     left_out: bool
@@ -27,7 +27,7 @@ class _End:
 
 @dataclass(frozen=True)
 class _Span:
-    """All values of one kind between two ends; None where there is no end."""
+    """Interval of values of one kind; an endpoint is None if the interval is unbounded on that side."""
 
     kind: str
     low: _End | None
@@ -35,7 +35,15 @@ class _Span:
 
 
 def implies(after: Predicate, before: Predicate) -> bool:
-    """Whether the one is true only where the other is."""
+    """Return whether `after` implies `before`: every value that makes `after` true makes `before` true.
+
+    Args:
+        after: the stronger predicate, later in a chain.
+        before: the weaker predicate, earlier in a chain.
+
+    Returns:
+        False also if the implication cannot be proved.
+    """
     if after.column != before.column:
         return False
     if _missing(after) or _missing(before):
@@ -49,7 +57,12 @@ def implies(after: Predicate, before: Predicate) -> bool:
 
 
 def excludes(one: Predicate, other: Predicate) -> bool:
-    """Whether no value, and no missing one, makes both true."""
+    """Return whether no value, present or missing, makes both predicates true.
+
+    Args:
+        one: a predicate.
+        other: another predicate; predicates of different columns never exclude each other.
+    """
     if one.column != other.column:
         return False
     if _missing(one) or _missing(other):
@@ -63,10 +76,17 @@ def excludes(one: Predicate, other: Predicate) -> bool:
 
 
 def surely_meet(one: Predicate, other: Predicate) -> bool:
-    """Whether both are true of a value that is asked for, of all values far up or far down, or of a missing one."""
+    """Return whether both predicates are certainly true together.
+
+    That is so for the value of an equality, for all very large or all very small values, or for a missing value.
+
+    Args:
+        one: a predicate.
+        other: another predicate; predicates of different columns give False.
+    """
     if one.column != other.column or excludes(one, other) or (_text(one) is None) != (_text(other) is None):
         return False
-    # Between a lower and an upper end there need not be any value that the column can have.
+    # Between a lower and an upper endpoint there may be no value that the column can have.
     return not ({one.operator, other.operator} & {">=", ">"} and {one.operator, other.operator} & {"<=", "<"})
 
 
@@ -75,12 +95,15 @@ def _missing(predicate: Predicate) -> bool:
 
 
 def _text(predicate: Predicate) -> str | None:
-    """The text that is asked for as a text."""
+    """Return the text of an equality with a text; None for any other predicate."""
     return predicate.value if isinstance(predicate.value, str) and predicate.operator not in ORDERS else None
 
 
 def _span(predicate: Predicate, beside: Predicate) -> _Span | None:
-    """What a comparison is true of; a text is read as the predicate beside it reads it, None where it cannot be."""
+    """Return the interval of a comparison; None if there is none.
+
+    A text is read as a number, a date or a duration, whichever the predicate `beside` compares with.
+    """
     point: Point | None
     if _text(predicate) is not None:
         point = as_point(str(predicate.value)) if isinstance(beside.value, str) else _as_number(str(predicate.value))
@@ -123,7 +146,7 @@ def _ends_within(inner: _End | None, outer: _End | None) -> bool:
 
 
 def _apart(end: _End | None, start: _End | None) -> bool:
-    """Whether what ends here ends before the other starts."""
+    """Return whether an interval with this upper endpoint lies below an interval with this lower endpoint."""
     if end is None or start is None:
         return False
     return _above(start.point, end.point) or (end.point == start.point and (end.left_out or start.left_out))
@@ -144,16 +167,21 @@ _COMPARISON = re.compile(rf"(.+) (>=|>|<=|<) ({_NUMBER}|{_DATE}|{_DURATION})", r
 
 
 def misleads(name: str, predicate: Predicate, columns: Collection[str]) -> bool:
-    """Whether a name reads as a question that is not the predicate's; a name that reads as none says nothing.
+    """Return whether the name of a concept reads as a predicate other than its own.
 
-    `columns` are all that questions can be about.
+    A name that does not read as a predicate is not misleading.
+
+    Args:
+        name: name of the concept.
+        predicate: meaning of the concept.
+        columns: all columns that predicates compare.
 
     >>> old = Predicate("age", ">=", 60)
     >>> [misleads(name, old, {"age", "unit"}) for name in ("age >= 60", "old", "age >= 65", "bmi >= 60", "unit is A")]
     [False, False, True, True, True]
     """
     if name == predicate.column and predicate.operator == "==" and predicate.value is True:
-        # A column of true and false is a concept as it is, whatever it is called.
+        # A Boolean column is a concept itself, whatever its name is.
         return False
     about, asks = f"{predicate.column} ", name.removeprefix(f"{predicate.column} ")
     if name.startswith(about) and _says(asks, predicate):
@@ -163,7 +191,7 @@ def misleads(name: str, predicate: Predicate, columns: Collection[str]) -> bool:
 
 
 def _says(asks: str, predicate: Predicate) -> bool:
-    """Whether the words behind the name of the column are those of the predicate."""
+    """Return whether the words after the column name are those of the predicate."""
     if predicate.operator == "missing":
         return asks == "is missing"
     operator, _, value = asks.partition(" ")
@@ -174,7 +202,7 @@ def _says(asks: str, predicate: Predicate) -> bool:
     if isinstance(predicate.value, str):
         if predicate.operator in ORDERS:
             return as_point(value) == as_point(predicate.value)
-        # A text that would be misread stands in quotes, and so does one that has quotes itself.
+        # A text is quoted if it would be misread without quotes or if it starts with a quote.
         bare = value != "missing" and not value.startswith(("'", '"'))
         return value == repr(predicate.value) or (bare and value == predicate.value)
     return _is_number(value, predicate.value)
@@ -182,7 +210,7 @@ def _says(asks: str, predicate: Predicate) -> bool:
 
 def _is_number(text: str, number: int | float) -> bool:
     try:
-        # Whole numbers stay whole: beyond 2^53 two of them can be one float.
+        # Compare whole numbers as int: above 2^53, two of them can be the same float.
         return (int(text) if isinstance(number, int) else float(text)) == number
     except ValueError:
         return False

@@ -1,32 +1,36 @@
-r"""The logits of a head on hard 0/1 rows, in float64, and how far float32 can be from them.
+r"""Logits of a head on hard 0/1 rows in float64, and a bound on the difference from a float32 run.
+
+`claim` and `units` use this module.
 
 **The head.** With kept concepts K, strength γ_j = Σ_h |w_hj| and relevance α̃_j = exp((γ_j − max_K γ)/τ) on K, exactly 0
 elsewhere: h¹ = b¹ + Σ_{j∈K} c_j α̃_j w_j, then a = max(h, 0) and h = W a + b for each layer; the last h is the logit.
 
-**The model of float32.** Every operation gives (x ∘ y)(1 + δ) + ε with |δ| ≤ u = 2⁻²⁴ and |ε| ≤ η = 2⁻¹²⁶; η also
-covers processors that flush subnormal numbers to 0 in results or arguments. exp is assumed accurate to 4 units in the
-last place, 8u relatively (math libraries promise 1 or 2). Sums may run in any order, with products fused into them.
-Lower precision (TF32, bfloat16) is another arithmetic, and is not covered.
+**The model of float32.** Every operation gives (x ∘ y)(1 + δ) + ε with |δ| ≤ u = 2⁻²⁴ and |ε| ≤ η = 2⁻¹²⁶. η also
+covers processors that flush subnormal results or arguments to 0. The relative error of exp is assumed to be at most 8u,
+which is 4 units in the last place; math libraries guarantee 1 or 2. Sums may run in any order, and products may be
+fused into them. Lower precision (TF32, bfloat16) is a different arithmetic and is not covered.
 
-**The bound**, with g(k) = ku/(1 − ku), for which a sum of k + 1 terms in any order errs by at most g(k) Σ|terms|:
+**The bound**, with g(k) = ku/(1 − ku): the error of a sum of k + 1 terms in any order is at most g(k) Σ|terms|.
 
-1. γ_j errs by e_j = g(n) γ_j + 4nη for width n.
-2. s_j = (γ_j − max γ)/τ = min(0, γ_j − max_{k≠j} γ_k)/τ, which grows with γ_j and falls with the others. So before its
-   own roundings it is at least min(0, γ_j − e_j − max_{k≠j}(γ_k + e_k))/τ and at most
-   min(0, γ_j + e_j − max_{k≠j}(γ_k − e_k))/τ; both are 0 where j is the strongest beyond doubt. Its own roundings widen
-   this by g(4) of each end (the difference, τ rounded to float32, and the division, which some devices do as
-   reciprocal and product) and by η(1 + 2/τ). It is never above 0. Call the ends s⁻ and s⁺.
-3. α̃_j = exp(s_j) errs by ρ_j = max(exp(s⁺)(1 + 8u) − α̃_j, α̃_j − exp(s⁻)(1 − 8u)) + η.
-4. Folded weight f_hj = w_hj α̃_j: φ_hj = (1 + u)|w_hj| ρ_j + u|f_hj| + 2η.
-5. h¹, a sum of b and those f_j whose c_j = 1 (c_j f_j and adding 0 are exact), m = |K|, g = g(m + 1):
+1. γ_j has the error e_j = g(n) γ_j + 4nη for width n.
+2. s_j = (γ_j − max γ)/τ = min(0, γ_j − max_{k≠j} γ_k)/τ increases with γ_j and decreases with the others. Before its
+   own roundings it is therefore at least min(0, γ_j − e_j − max_{k≠j}(γ_k + e_k))/τ and at most
+   min(0, γ_j + e_j − max_{k≠j}(γ_k − e_k))/τ. Both are 0 if j is certainly the strongest. Its own roundings widen this
+   interval by g(4) of each endpoint and by η(1 + 2/τ). The roundings are those of the difference, of τ to float32, and
+   of the division, which some devices compute as reciprocal and product. s_j is never above 0. Call the endpoints s⁻
+   and s⁺.
+3. α̃_j = exp(s_j) has the error ρ_j = max(exp(s⁺)(1 + 8u) − α̃_j, α̃_j − exp(s⁻)(1 − 8u)) + η.
+4. The folded weight f_hj = w_hj α̃_j has the error φ_hj = (1 + u)|w_hj| ρ_j + u|f_hj| + 2η.
+5. h¹ is the sum of b and those f_j with c_j = 1; c_j f_j and adding 0 are exact. With m = |K| and g = g(m + 1):
    E¹ = Σ_j c_j ((1 + g) φ_hj + g|f_hj|) + g|b_h| + 4(m + 2)η.
-6. ReLU enlarges no error. h = W a + b with n products, each rounded once and then in up to n additions, g = g(n + 1),
-   where a errs by E: E' = Σ ((1 + g)|w| + 2η) E + Σ (g|w| + 2η) a + g|b| + 4(n + 2)η.
+6. ReLU increases no error. h = W a + b has n products, each rounded once and then in up to n additions. With
+   g = g(n + 1) and E the error of a: E' = Σ ((1 + g)|w| + 2η) E + Σ (g|w| + 2η) a + g|b| + 4(n + 2)η.
 
-E is computed for every row; the bound is the largest of the last E, made larger by 2⁻²⁰ for the float64 used here: the
-same analysis with u = 2⁻⁵³ shows that the float64 logits and E itself err by less than that share of it. The bound is
-infinite where an intermediate, which is at most E/g, could pass the largest float32 number, and where s⁻ or s⁺ is more
-than 64 from s_j, because then float32 does not determine relevance.
+E is computed for every row. The bound is the largest E of the last layer, increased by the factor 1 + 2⁻²⁰ because this
+module computes in float64: the same analysis with u = 2⁻⁵³ shows that the errors of the float64 logits and of E itself
+are below that share of it. The bound is infinite in two cases. First, an intermediate value, which is at most E/g,
+could exceed the largest float32 number. Second, s⁻ or s⁺ differs from s_j by more than 64, because then float32 does
+not determine the relevance.
 """
 
 from __future__ import annotations
@@ -55,7 +59,14 @@ class Linear:
 
 @dataclass(frozen=True)
 class Head:
-    """The network of one class: an entropy layer, of which `keep` removes concepts, then ReLU and linear in turn."""
+    """The network of one class: an entropy layer, then ReLU and linear layers in turn.
+
+    Attributes:
+        entropy: weights of the entropy layer, `[width, concepts]`.
+        keep: which concepts the entropy layer keeps.
+        tail: the linear layers; each follows a ReLU.
+        temperature: τ of the entropy layer.
+    """
 
     entropy: Linear
     keep: NDArray[np.bool_]
@@ -64,7 +75,18 @@ class Head:
 
 
 def read_heads(content: bytes, model: Model) -> tuple[Head, ...]:
-    """The heads in the order of the class names; raises where a tensor is missing, unexpected or of another shape."""
+    """Read the heads from the weights file.
+
+    Args:
+        content: bytes of `weights.safetensors`.
+        model: the contents of `model.json`, which determine names, dtypes and shapes of the tensors.
+
+    Returns:
+        The heads in the order of the class names.
+
+    Raises:
+        Unusable: a tensor is missing, unexpected, not finite, or of another dtype or shape.
+    """
     tensors = _load(content)
     expected = dict(_expected(model))
     if set(tensors) != set(expected):
@@ -73,7 +95,7 @@ def read_heads(content: bytes, model: Model) -> tuple[Head, ...]:
         raise Unusable(f"{WEIGHTS} has {what}: the tensors must be those of the network in model.json. {AGAIN}")
     for name, (dtype, shape) in expected.items():
         _check(name, tensors[name], dtype, shape)
-    # Every float32 number is a float64 number: nothing is lost here.
+    # The conversion is exact: every float32 number is a float64 number.
     exact = {name: tensor.astype(np.float64) for name, tensor in tensors.items() if name != "entropy.keep"}
     tail = [f"tail.{2 * layer + 1}" for layer in range(len(model.hidden))]
     return tuple(
@@ -90,7 +112,7 @@ def read_heads(content: bytes, model: Model) -> tuple[Head, ...]:
 def _load(content: bytes) -> dict[str, NDArray[np.generic]]:
     try:
         return load(content)
-    # KeyError: a dtype that NumPy does not have; the others: sizes that NumPy cannot hold.
+    # KeyError: NumPy does not have the dtype. The others: NumPy cannot hold the size.
     except (SafetensorError, KeyError, ValueError, OverflowError, TypeError) as error:
         raise Unusable(f"{WEIGHTS} cannot be read ({type(error).__name__}: {shown(str(error))}). {AGAIN}") from None
 
@@ -112,7 +134,7 @@ def _check(name: str, tensor: NDArray[np.generic], dtype: type[np.generic], shap
             f"got {tensor.dtype} of shape {list(tensor.shape)}. {AGAIN}"
         )
     if dtype is np.bool_:
-        # A byte of 2 is true to some readers and odd to others.
+        # Readers differ in how they interpret a byte such as 2.
         if tensor.view(np.uint8).max() > 1:
             raise Unusable(f"{name} in {WEIGHTS} must hold the bytes 0 and 1 only. {AGAIN}")
     elif not np.isfinite(tensor).all():
@@ -126,12 +148,12 @@ EXP_ERROR = 8 * UNIT
 FARTHEST = 64.0
 SPARE = 1 + 2.0**-20
 BATCH_NUMBERS = 2**19
-"""Numbers in the widest matrix of a batch, 4 MB: wide heads go through in smaller batches."""
+"""Maximum number of elements, 4 MB, in the widest matrix of a batch; wide heads use smaller batches."""
 
 
 @dataclass(frozen=True)
 class Logits:
-    """The logit of each row, and the most by which a float32 run differs from any of them."""
+    """The logit of each row, and a bound on the difference of a float32 run from any of them."""
 
     values: Floats
     bound: float
@@ -139,7 +161,16 @@ class Logits:
 
 @dataclass(frozen=True)
 class Layer:
-    """A linear map as matrices to multiply from the right, and the same for its errors."""
+    """A linear map and the propagation of its error, as matrices to multiply from the right.
+
+    Attributes:
+        weight: maps the incoming values.
+        bias: is added to the result.
+        error_of_error: maps the incoming errors to errors of the result.
+        error_of_value: maps the incoming values to errors of the result.
+        error: constant part of the error.
+        relative: g of the layer; the error divided by it bounds the intermediate values.
+    """
 
     weight: Floats
     bias: Floats
@@ -150,12 +181,17 @@ class Layer:
 
 
 def logits(head: Head, rows: NDArray[np.intp]) -> Logits:
-    """Run a head on rows given by number: the first kept concept is the highest bit."""
-    # Sizes that overflow are found in the bound; NumPy need not warn of them too.
+    """Run a head on rows.
+
+    Args:
+        head: the network of one class.
+        rows: row numbers; the first kept concept is the highest bit.
+    """
+    # An overflow makes the bound infinite, so NumPy's warnings are not needed.
     with np.errstate(all="ignore"):
         layers = [entropy_layer(head), *(_linear_layer(linear) for linear in head.tail)]
         values, bound = np.empty(len(rows)), 0.0
-        # All strengths count: where a head keeps none of its concepts, float32 still subtracts the largest.
+        # Use all strengths: float32 subtracts the largest even if the head keeps no concept.
         if 2 * strengths(head).max() > LARGEST:
             bound = np.inf
         kept = int(head.keep.sum())
@@ -166,7 +202,7 @@ def logits(head: Head, rows: NDArray[np.intp]) -> Logits:
 
 
 def relevance(head: Head) -> tuple[Floats, Floats]:
-    """α̃ of the kept concepts, and the most by which float32 errs on each; steps 1 to 3."""
+    """Return α̃ of the kept concepts, and a bound on the float32 error of each (steps 1 to 3)."""
     strength, width, tau = strengths(head)[head.keep], len(head.entropy.weight), head.temperature
     error, own = gamma(width) * strength + 4 * width * TINY, TINY * (1 + 2 / tau)
     scaled = (strength - strength.max(initial=0.0)) / tau
@@ -180,24 +216,24 @@ def relevance(head: Head) -> tuple[Floats, Floats]:
 
 
 def _largest_other(values: Floats) -> Floats:
-    """For each number the largest of the others; −∞ where there are none."""
+    """Return for each number the largest of the others; −∞ if there are none."""
     *_, second, first = -np.inf, -np.inf, *np.sort(values)
     return np.where(values == first, second, first)
 
 
 def gamma(count: int) -> float:
-    """g(k): how far k roundings, one after the other, move a number, relatively."""
+    """Return g(k), the bound on the relative error of k successive roundings."""
     return count * UNIT / (1 - count * UNIT) if count * UNIT < 0.5 else np.inf
 
 
 def strengths(head: Head) -> Floats:
-    """γ of all concepts, also of those that are not kept."""
+    """Return γ of all concepts, including those that are not kept."""
     total: Floats = abs(head.entropy.weight).sum(axis=0)
     return total
 
 
 def entropy_layer(head: Head) -> Layer:
-    """Steps 4 and 5; the rows that come in are exact, so no error comes in with them."""
+    """Return the entropy layer with folded weights (steps 4 and 5); its input has no error because rows are exact."""
     exact, error = relevance(head)
     weight, bias = head.entropy.weight[:, head.keep], head.entropy.bias
     folded = weight * exact
@@ -209,7 +245,7 @@ def entropy_layer(head: Head) -> Layer:
 
 
 def _linear_layer(linear: Linear) -> Layer:
-    """Step 6."""
+    """Return a linear layer (step 6)."""
     weight, bias = linear.weight, linear.bias
     width = weight.shape[1]
     relative = gamma(width + 1)
@@ -220,16 +256,16 @@ def _linear_layer(linear: Linear) -> Layer:
 
 
 def _forward(layers: list[Layer], rows: Floats) -> tuple[Floats, float]:
-    """The logits of some rows, and the largest error among them; infinite where float32 could overflow."""
+    """Return the logits of the rows and their largest error, which is infinite if float32 could overflow."""
     value, error, largest = rows, np.zeros((len(rows), 0)), 0.0
     for depth, layer in enumerate(layers):
         if depth:
             value = np.maximum(value, 0)
-        # The error first: it needs the values that came in.
+        # Compute the error first because it needs the incoming values.
         error = error @ layer.error_of_error + value @ layer.error_of_value + layer.error
         value = value @ layer.weight + layer.bias
         largest = float(error.max())
-        # Not `>=`: NaN must count as overflow too.
+        # `not <` instead of `>=`, so that NaN counts as overflow too.
         if not 2 * largest / layer.relative < LARGEST:
             return value[:, 0], np.inf
     return value[:, 0], largest

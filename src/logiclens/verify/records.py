@@ -1,4 +1,7 @@
-"""What the two JSON files say, as values whose form has been checked and whose truth has not."""
+"""Contents of `model.json` and `certificate.json` as typed values; their form is checked here, their truth in `claim`.
+
+`claim` and the modules that it calls use these values.
+"""
 
 from __future__ import annotations
 
@@ -10,32 +13,33 @@ from datetime import datetime, timedelta
 from .files import AGAIN, Fields, Unusable, finite, shown
 
 MOST_CONCEPTS = 20
-"""All rows of a head are gone through one by one: 2^20 of them are some seconds.
+"""Maximum number of concepts of a head whose rows are enumerated; 2^20 rows take some seconds.
 
-A head with more concepts is certified where it was compiled from its formula, and is proved unit by unit.
+A head with more concepts can be certified only if it was compiled from its formula. It is proved unit by unit.
 """
 COMPILED, TRAINED = "compiled from the formula", "trained"
-"""Where the weights of a head can come from, in the words of a certificate of schema 2."""
+"""Origins of the weights of a head, as written in a certificate of schema 2."""
 RESOLVES = ("order", "confidence", "none")
-"""How rules can decide where not exactly one formula fires."""
+"""Ways to decide between classes if not exactly one formula fires."""
 TEMPERATURES = (2.0**-126, 2.0**126)
-"""Where τ and 1/τ are both normal float32 numbers, as the bound on rounding assumes."""
+"""Smallest and largest τ for which τ and 1/τ are both normal float32 numbers, as the rounding bound assumes."""
 
 ORDERS = (">=", ">", "<=", "<")
 OPERATORS = (*ORDERS, "==", "missing")
 
 Cube = tuple[tuple[str, bool], ...]
-"""All of these: each concept with the value it must have."""
+"""Conjunction: each concept with the value that it must have."""
 Formula = tuple[Cube, ...]
-"""Any of these. () is False, ((),) is True."""
+"""Disjunction of cubes. () is False, ((),) is True."""
 Groups = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
 class Predicate:
-    """What a concept means on the raw table: a comparison with a value, or that there is none.
+    """Meaning of a concept on the raw table: a comparison of a column with a value, or that its value is missing.
 
-    A text that is compared by order is a date or a duration. The value beside `missing` is true, and says nothing.
+    A text that is compared by order is a date or a duration. With the operator `missing`, the value is always true and
+    has no meaning.
     """
 
     column: str
@@ -45,7 +49,7 @@ class Predicate:
 
 @dataclass(frozen=True)
 class Model:
-    """`model.json`, as far as a certificate speaks of it."""
+    """The part of `model.json` that a certificate refers to."""
 
     concepts: tuple[str, ...]
     hidden: tuple[int, ...]
@@ -56,12 +60,12 @@ class Model:
     implied: Groups
     rules: Mapping[str, Formula]
     complements: Mapping[str, str]
-    """Classes that are what another class's formula leaves, and that other class."""
+    """Maps each class that is a complement to the class whose formula it negates."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The rows that a claim speaks of: all, or those that the groups leave possible."""
+    """Rows that a claim covers: all rows, or the rows that the groups allow."""
 
     exclusive: Groups = ()
     implied: Groups = ()
@@ -69,9 +73,22 @@ class Domain:
 
 @dataclass(frozen=True)
 class Claim:
-    """One entry of the certificate: on every row of the domain the head answers as the formula.
+    """One entry of the certificate: on every row of the domain the head gives the answer of the formula.
 
-    Where `complement_of` names another head, it answers yes where the formula, which is that head's, does not hold.
+    If `complement_of` names another head, the formula is that of the other head, and this head answers yes where the
+    formula is false.
+
+    Attributes:
+        name: class of the head.
+        head: index of the head.
+        concepts: concepts that the head keeps.
+        formula: the stated formula.
+        domain: rows that the claim covers.
+        rows: number of rows checked; None for a head of more than `MOST_CONCEPTS` concepts.
+        smallest_logit: stated smallest |logit|.
+        bound: stated bound on float32 rounding.
+        complement_of: index of the head whose formula this head negates, if any.
+        agreement: stated agreement of the rules with the committee; None for a trained head.
     """
 
     name: str
@@ -87,18 +104,25 @@ class Claim:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether the head is said to be compiled from the formula: only then is an agreement stated."""
+        """Whether the claim says that the head was compiled from the formula; only then it states an agreement."""
         return self.agreement is not None
 
     @property
     def is_complement(self) -> bool:
-        """Whether the head answers yes where its formula does not hold."""
+        """Whether the head answers yes where its formula is false."""
         return self.complement_of is not None
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """Which class decides where not exactly one formula fires; classes by name."""
+    """Decision between classes if not exactly one formula fires.
+
+    Attributes:
+        resolve: one of `RESOLVES`.
+        order: names of the classes, in the order in which they decide.
+        otherwise: class of a row on which no formula fires; None if such a row is not decided.
+        multilabel: whether a row can have several labels.
+    """
 
     resolve: str
     order: tuple[str, ...]
@@ -108,7 +132,7 @@ class Resolution:
 
 @dataclass(frozen=True)
 class Certificate:
-    """`certificate.json`; schema 1 says nothing of how rules decide."""
+    """Contents of `certificate.json`; `resolution` is None in schema 1, which does not state it."""
 
     claims: tuple[Claim, ...]
     does_not_cover: tuple[str, ...]
@@ -116,7 +140,14 @@ class Certificate:
 
 
 def read_model(fields: Fields) -> Model:
-    """Check the form of `model.json`."""
+    """Read `model.json` and check its form.
+
+    Args:
+        fields: the parsed file.
+
+    Raises:
+        Unusable: a field is missing or malformed.
+    """
     fields.text("logiclens")
     concepts = fields.names("concepts")
     network = fields.inner("network")
@@ -142,7 +173,15 @@ def read_model(fields: Fields) -> Model:
 
 
 def read_certificate(fields: Fields, model: Model) -> Certificate:
-    """Check the form of `certificate.json`, and that it names concepts and heads that the model has."""
+    """Read `certificate.json`, and check its form and that the model has the concepts and heads it names.
+
+    Args:
+        fields: the parsed file.
+        model: the model that the certificate is about.
+
+    Raises:
+        Unusable: a field is missing or malformed, or names an unknown concept or head.
+    """
     fields.text("logiclens")
     known = frozenset(model.concepts)
     read = _read_claim if fields.whole("schema") == 1 else _read_claim_of_schema_2
@@ -162,7 +201,7 @@ def read_certificate(fields: Fields, model: Model) -> Certificate:
         claim if claim.complement_of is None else replace(claim, formula=stated[claim.complement_of])
         for claim in sorted(claims, key=lambda claim: claim.head)
     )
-    # Whether there are several labels per row is said by the model alone.
+    # Only the model stores whether a row can have several labels.
     resolution = None
     if fields.whole("schema") > 1:
         resolution = _read_resolution(fields, model.class_names, fields.wholes("order"), False)
@@ -170,7 +209,14 @@ def read_certificate(fields: Fields, model: Model) -> Certificate:
 
 
 def read_resolution(fields: Fields) -> Resolution:
-    """How the rules in `model.json` decide."""
+    """Read from `model.json` how the rules decide between classes.
+
+    Args:
+        fields: the parsed file.
+
+    Raises:
+        Unusable: a field is missing or malformed.
+    """
     rules = fields.inner("rules")
     names = rules.each("classes", lambda entry: entry.label("class"))
     # Rules of schema 1 have no order.
@@ -222,14 +268,14 @@ def _read_predicates(fields: Fields, known: frozenset[str]) -> dict[str, Predica
 
 def _read_predicate(fields: Fields) -> Predicate:
     column, operator, value = fields.text("column"), fields.text("operator"), fields.value("value")
-    # An operator that is not understood might mean anything.
+    # The meaning of an unknown operator cannot be checked.
     if operator not in OPERATORS:
         raise fields.refuse("operator", f"one of {' '.join(OPERATORS)}")
     if not isinstance(value, bool | int | float | str):
         raise fields.refuse("value", "a number, a string, true or false")
     if operator == "missing" and value is not True:
         raise fields.refuse("value", "true beside the operator missing")
-    # Whole numbers stay whole: beyond 2^53 two of them can be one float.
+    # Keep whole numbers as int: above 2^53, two of them can be the same float.
     if isinstance(value, int | float) and not isinstance(value, bool) and finite(value) is None:
         raise fields.refuse("value", "a finite number")
     if operator in ORDERS and (isinstance(value, bool) or (isinstance(value, str) and as_point(value) is None)):
@@ -242,7 +288,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]
 
 
 def as_moment(text: str) -> datetime | None:
-    """The date that a text in ISO form states, without a time its midnight; None where it states none.
+    """Parse a date in ISO format; without a time it is midnight. Return None if the text is not a date.
 
     >>> as_moment("2021-03-01") == as_moment("2021-03-01T00:00"), as_moment("2021-02-30")
     (True, None)
@@ -259,7 +305,7 @@ _DURATION = re.compile(r"(-?[0-9]{1,8}) days?(?: [+]?([01][0-9]|2[0-3]):([0-5][0
 
 
 def as_duration(text: str) -> timedelta | None:
-    """The duration that a text such as 2 days 06:00:00 states, the time added to the days; None where it states none.
+    """Parse a duration such as `2 days 06:00:00`; the time is added to the days. Return None if it is not a duration.
 
     >>> as_duration("2 days 06:00:00") == as_duration("2 days 06:00:00.0"), as_duration("-1 days +18:00:00")
     (True, datetime.timedelta(days=-1, seconds=64800))
@@ -272,13 +318,13 @@ def as_duration(text: str) -> timedelta | None:
 
 
 def as_point(text: str) -> datetime | timedelta | None:
-    """The date or the duration that a text states; None where it states neither."""
+    """Parse a date or a duration; return None if the text is neither."""
     moment = as_moment(text)
     return as_duration(text) if moment is None else moment
 
 
 def _read_groups(fields: Fields, key: str, known: frozenset[str]) -> Groups:
-    """Lists of concepts; a file that leaves them out declares none."""
+    """Read lists of concepts; an omitted key means that there are none."""
     if key not in fields.record:
         return ()
     groups = fields.groups(key)
@@ -288,7 +334,7 @@ def _read_groups(fields: Fields, key: str, known: frozenset[str]) -> Groups:
 
 
 def _read_rules(rules: Fields, known: frozenset[str]) -> tuple[dict[str, Formula], dict[str, str]]:
-    """The formula of each class that has one, and for each other class the one whose complement it is."""
+    """Return the formula of each class that has one, and for each other class the class that it is a complement of."""
 
     def read(entry: Fields) -> tuple[str, Formula | int]:
         if "complement_of" in entry.record:
@@ -325,7 +371,7 @@ def _read_claim(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
 
 
 def _read_claim_of_schema_2(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
-    """Schema 2 says where the weights come from, and knows complements and heads of more than 20 concepts."""
+    """Read a claim of schema 2, which adds origins of weights, complements and heads of more than 20 concepts."""
     origin, complement_of, agreement = entry.text("origin"), None, None
     if origin not in (COMPILED, TRAINED):
         raise entry.refuse("origin", f"{COMPILED!r} or {TRAINED!r}")
@@ -385,7 +431,7 @@ def _read_domain(domain: Fields, known: frozenset[str]) -> Domain:
     rows = domain.text("rows")
     if rows not in ("all", "possible"):
         raise domain.refuse("rows", "'all' or 'possible'")
-    # A key that is not understood might restrict the rows further than is checked.
+    # An unknown key might restrict the rows further than this module checks.
     understood = {"rows"} if rows == "all" else {"rows", "exclusive", "implied"}
     if set(domain.record) - understood:
         unknown = shown(sorted(set(domain.record) - understood)[0])

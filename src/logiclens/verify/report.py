@@ -1,4 +1,4 @@
-"""What a verification found, as values and as text: names, formulas, rows and domains."""
+"""Result of a verification, and the text of names, formulas, rows and domains in results and messages."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from itertools import pairwise
 from .records import Domain, Formula
 
 SYMBOLS = frozenset('&|~()"=,;:\\')
-"""A name with one of these in it is quoted, unless they are part of a comparison."""
+"""Characters that cause a name to be quoted, except as part of a comparison."""
 COMPARISONS = (">=", "<=", "==", "!=")
 
 
 def printable(text: str) -> str:
-    """The text with everything that is not a visible character escaped."""
+    """Return the text with every non-printable character escaped."""
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
 def name_text(name: str) -> str:
-    r"""The name of a concept or a class; quoted where it could be read as something else.
+    r"""Return the name of a concept or a class; quoted if it could be misread.
 
     >>> print(name_text("age >= 60"), name_text("a | b"), name_text("a\nb"))
     age >= 60 "a | b" "a\nb"
@@ -35,7 +35,7 @@ def name_text(name: str) -> str:
 
 
 def formula_text(formula: Formula) -> str:
-    """A disjunction of conjunctions.
+    """Return a formula as text, a disjunction of conjunctions.
 
     >>> formula_text(((("a", True), ("b", False)), (("c", True),)))
     '(a & ~b) | c'
@@ -51,7 +51,10 @@ def formula_text(formula: Formula) -> str:
 
 
 def complement_text(formula: Formula) -> str:
-    """What another class's formula leaves.
+    """Return the text of a class that is the complement of another class's formula.
+
+    Args:
+        formula: the formula of the other class.
 
     >>> complement_text(((("a", True),),))
     'otherwise (not: a)'
@@ -60,13 +63,17 @@ def complement_text(formula: Formula) -> str:
 
 
 def _term(name: str) -> str:
-    """A name inside a formula: quoted unless it is one word, so that it is clear what a negation turns."""
+    """Return a name for use in a formula: quoted unless it is one word, to show the scope of a negation."""
     text = name_text(name)
     return text if text.startswith('"') or name.isidentifier() else f'"{name}"'
 
 
 def row_text(concepts: Sequence[str], row: int) -> str:
-    """The row with this number: the first concept is the highest bit.
+    """Return a row as text.
+
+    Args:
+        concepts: names of the concepts; the first is the highest bit of the row number.
+        row: row number.
 
     >>> row_text(["age >= 60", "smoker"], 2)
     'age >= 60 = 1, smoker = 0'
@@ -76,7 +83,12 @@ def row_text(concepts: Sequence[str], row: int) -> str:
 
 
 def domain_text(domain: Domain, rows: int, concepts: Sequence[str]) -> str:
-    """Which rows, in words.
+    """Return the domain of a claim in words.
+
+    Args:
+        domain: groups that restrict the rows.
+        rows: number of rows that the groups allow.
+        concepts: concepts that the head keeps.
 
     >>> domain_text(Domain(), 4, ["a", "b"])
     'all 4 rows of its 2 concepts'
@@ -93,13 +105,22 @@ def domain_text(domain: Domain, rows: int, concepts: Sequence[str]) -> str:
 
 
 def wide_domain_text(concepts: Sequence[str]) -> str:
-    """All rows of so many concepts that nobody goes through them."""
+    """Return the domain, in words, of a head that has too many rows to enumerate."""
     return f"all 2^{len(concepts)} rows of its {len(concepts)} concepts, proved unit by unit"
 
 
 @dataclass(frozen=True)
 class ClassReport:
-    """A head that was found equal to its formula."""
+    """The verified claim of one class: the head equals its formula.
+
+    Attributes:
+        name: class of the head.
+        formula: the formula as text.
+        domain: the domain in words.
+        rows: number of rows of the domain.
+        smallest_logit: smallest |logit| on these rows, or a lower bound on it if the head was proved by units.
+        bound: bound on float32 rounding.
+    """
 
     name: str
     formula: str
@@ -108,11 +129,11 @@ class ClassReport:
     smallest_logit: float
     bound: float
     agreement: float | None = None
-    """Set where the head was compiled from the formula: how often the rules decide as the committee, as stated."""
+    """Stated share of training rows on which the rules decide as the committee; None unless the head is compiled."""
 
     def __str__(self) -> str:
-        """Two lines, and a third for a compiled head."""
-        # Rounded to the safe side: nothing that is printed is better than what was found.
+        """Return two lines of text, and a third for a compiled head."""
+        # Round to the safe side: no printed number may be better than the computed one.
         smallest = Context(prec=2, rounding=ROUND_FLOOR).create_decimal_from_float(self.smallest_logit)
         bound = Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(self.bound)
         origin = ""
@@ -131,15 +152,20 @@ class ClassReport:
 
 @dataclass(frozen=True)
 class Report:
-    """All heads of a model, each equal to its formula, and what the certificate leaves open."""
+    """Result of `verify`: every head equals its formula.
+
+    Attributes:
+        classes: one report per class.
+        does_not_cover: sentences of the certificate about what it does not cover.
+    """
 
     classes: tuple[ClassReport, ...]
     does_not_cover: tuple[str, ...]
     decides: str = ""
-    """Who decides between classes, in words, where the certificate says so and the stored rules agree."""
+    """How the rules decide between classes, in words; empty if the certificate does not state it."""
 
     def __str__(self) -> str:
-        """A paragraph for each class and a verdict."""
+        """Return a paragraph for each class and a verdict."""
         verdict = "The printed rules are the model, on hard 0/1 concepts."
         if self.does_not_cover:
             verdict += "\nNot covered:" + "".join(f"\n- {printable(sentence)}" for sentence in self.does_not_cover)

@@ -1,4 +1,7 @@
-"""Who decides between classes: order, complement and `otherwise` must be those of the rules in `model.json`."""
+"""Check of the decision between classes: the certificate and the rules in `model.json` must agree.
+
+`claim` uses it for certificates of schema 2. It compares the order of the classes, complements and `otherwise`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,20 @@ from .report import name_text
 
 
 def check_resolution(stated: Resolution, stored: Resolution, claims: Sequence[Claim], model: Model) -> str:
-    """Refuse a certificate whose classes are not decided as the stored rules decide; returns how, in words."""
+    """Check that the certificate states the decision between classes that the stored rules make.
+
+    Args:
+        stated: the decision in `certificate.json`.
+        stored: the decision in `model.json`.
+        claims: the claims of the certificate.
+        model: the model that the certificate is about.
+
+    Returns:
+        The decision in words.
+
+    Raises:
+        Refuted: the two differ, or the stored decision is inconsistent.
+    """
     for what, said, is_so in (
         ("resolve", stated.resolve, stored.resolve),
         ("order", list(stated.order), list(stored.order)),
@@ -52,7 +68,7 @@ def _check_otherwise(stored: Resolution, model: Model) -> None:
 
 
 def _check_complements(stored: Resolution, model: Model) -> None:
-    """Of two classes one may be what the other leaves; then it is also the class of rows on which nothing fires."""
+    """Check that a complement is one of two classes, and that it is the class of rows on which no formula fires."""
     for name in model.complements:
         if stored.multilabel or len(model.class_names) != 2:
             raise _refuted(f"class {shown(name)} is a complement, which only one of two classes can be")

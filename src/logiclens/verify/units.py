@@ -1,20 +1,22 @@
-r"""Proof by units: a compiled head of any number of concepts is its formula on every row, also in float32.
+r"""Proof by units: a compiled head of any number of concepts equals its formula on every row, also in float32.
 
-The head has one hidden layer. With folded weights f = w α̃ (see `network`), unit u reads the literals that its weights
-stand for: concept j where w_uj > 0, its negation where w_uj < 0. Its value h_u is largest, h_u⁺ = b_u + Σ max(f_uj, 0),
-exactly where all its literals hold, and is at most h_u⁺ − min_j |f_uj| where one fails. With E_u the most that float32
-errs on h_u, on any row (steps 1 to 5 of `network`):
+`claim` uses it for heads of more than 20 concepts, and for compiled heads if enumeration gives too large a bound.
 
-1. h_u⁺ − E_u > 0: where all literals hold the unit is positive, also in float32.
-2. h_u⁺ − min_j |f_uj| + E_u ≤ 0: where one fails it is 0 or less, and ReLU makes it exactly 0.
-3. The cubes of the units that can be positive at all, and that count in the output, are those of the formula.
-4. All these units have outgoing weights a_u of one sign σ, and the last bias c has the other. Where no cube holds, the
-   logit is c, without rounding. Where that of unit u holds, every other unit is exactly 0 or adds to the side of σ. A
-   sum of n products and a bias in float32 is Σ t(1 + θ) with |θ| ≤ g(n + 1), so σ times the logit is at least
-   (1 − g)|a_u|(h_u⁺ − E_u) − (1 + g)|c|, less 4(n + 2)η and 2η(h_u⁺ + E_u) for numbers near 0. This must be above 0.
+The head has one hidden layer. With folded weights f = w α̃ (see `network`), unit u reads one literal per nonzero weight:
+concept j if w_uj > 0, its negation if w_uj < 0. Its value h_u has the maximum h_u⁺ = b_u + Σ max(f_uj, 0), exactly on
+the rows where all its literals hold. It is at most h_u⁺ − min_j |f_uj| where a literal fails. Let E_u be the bound on
+the float32 error of h_u on any row (steps 1 to 5 of `network`). The proof checks:
 
-For a formula σ = 1. For a complement σ = −1. Errors of units do not add up here, so that the number of cubes hardly
-matters.
+1. h_u⁺ − E_u > 0: where all literals hold, the unit is positive, also in float32.
+2. h_u⁺ − min_j |f_uj| + E_u ≤ 0: where a literal fails, the unit is 0 or less, and ReLU makes it exactly 0.
+3. The units that can be positive and that have a nonzero outgoing weight read exactly the cubes of the formula.
+4. All these units have outgoing weights a_u of one sign σ, and the last bias c has the other sign. Where no cube holds,
+   the logit is c, without rounding. Where the cube of unit u holds, every other unit is exactly 0 or adds to the side
+   of σ. A sum of n products and a bias in float32 is Σ t(1 + θ) with |θ| ≤ g(n + 1). So σ times the logit is at least
+   (1 − g)|a_u|(h_u⁺ − E_u) − (1 + g)|c|, minus 4(n + 2)η and 2η(h_u⁺ + E_u) for numbers near 0. This must be above 0.
+
+σ is 1 for a formula and −1 for a complement. The errors of the units do not add up, so the number of cubes has little
+effect on the bound.
 """
 
 from __future__ import annotations
@@ -29,24 +31,37 @@ from .records import Cube, Formula
 from .report import formula_text
 
 LONGEST = 200
-"""How much of a cube a message repeats."""
+"""Maximum number of characters of a cube that a message repeats."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """No |logit| is below `smallest`, and float32 brings those that are as near to 0 nearer by at most `bound`."""
+    """A proof that a head equals its formula.
+
+    Attributes:
+        smallest: lower bound on |logit| over all rows.
+        bound: the most by which float32 brings a logit of that size nearer to 0.
+    """
 
     smallest: float
     bound: float
 
 
 class Unproved(Exception):
-    """The weights do not have the form that is proved; the message says where, and is no full sentence yet."""
+    """The proof fails on these weights. The message says where; the caller completes it to a sentence."""
 
 
 @dataclass(frozen=True)
 class _Unit:
-    """A hidden unit that can be positive, the cube it reads, its largest value and the most that float32 errs on it."""
+    """A hidden unit that can be positive.
+
+    Attributes:
+        number: index of the unit, from 0.
+        cube: literals that it reads.
+        top: its largest value.
+        error: bound on the float32 error of its value.
+        gain: its outgoing weight, times the sign σ.
+    """
 
     number: int
     cube: Cube
@@ -55,16 +70,26 @@ class _Unit:
     gain: float
 
     def __str__(self) -> str:
-        """How messages begin; units are counted from 1."""
+        """Return the start of a message about the unit; messages count units from 1."""
         return f"hidden unit {self.number + 1} reads {_cube_text(self.cube)}"
 
 
 def prove(head: Head, formula: Formula, concepts: Sequence[str], *, is_complement: bool) -> Proof:
-    """Prove that a head answers as the formula (as its complement) on every row; raises `Unproved` where it cannot."""
+    """Prove that a head gives the answer of a formula, or of its complement, on every row.
+
+    Args:
+        head: a head with one hidden layer.
+        formula: the stated formula.
+        concepts: names of the concepts that the head keeps.
+        is_complement: whether the head must answer yes exactly where the formula is false.
+
+    Raises:
+        Unproved: the proof fails.
+    """
     if len(head.tail) != 1:
         raise Unproved(f"it has {len(head.tail)} hidden layers, and heads of so many concepts are proved with one")
     sign, output = (-1.0 if is_complement else 1.0), head.tail[0]
-    # Sizes that overflow fail the comparisons below; NumPy need not warn of them too.
+    # An overflow fails the comparisons below, so NumPy's warnings are not needed.
     with np.errstate(all="ignore"):
         units = _units(head, concepts, sign * output.weight[0])
         _check_cubes(units, formula)
@@ -72,14 +97,14 @@ def prove(head: Head, formula: Formula, concepts: Sequence[str], *, is_complemen
 
 
 def _units(head: Head, concepts: Sequence[str], gains: Floats) -> list[_Unit]:
-    """The units that can be positive and count, each proved to be positive exactly where its cube holds."""
+    """Return the units that can affect the output, each proved to be positive exactly where its cube holds."""
     layer = entropy_layer(head)
     folded, weight = layer.weight.T, head.entropy.weight[:, head.keep]
     tops = layer.bias + folded.clip(min=0).sum(axis=1)
-    # Errors of all concepts at once: more than on any row. A number near 0 may be flushed on its way to the output.
+    # The sum over all concepts bounds the error on any row. 4η: a number near 0 may be flushed before the output.
     errors = (layer.error_of_value.sum(axis=0) + layer.error) * SPARE + 4 * TINY
     sizes = np.append(strengths(head), errors / layer.relative)
-    # Also for units that do not count: infinity times 0 is no number.
+    # Check units with outgoing weight 0 too: infinity times 0 is NaN.
     if not (2 * sizes < LARGEST).all():
         raise Unproved("the weights are so large that float32 may overflow or lose the relevance of a concept")
     units = []
@@ -111,7 +136,7 @@ def _check_cubes(units: Sequence[_Unit], formula: Formula) -> None:
 
 
 def _output(units: Sequence[_Unit], offset: float, width: int) -> Proof:
-    """Step 4, with the output turned so that a true cube makes it larger."""
+    """Prove step 4; the signs of `offset` and of the gains are such that a true cube increases the output."""
     if not offset < -2 * TINY:
         raise Unproved(f"where no cube of its formula holds, the last bias alone gives the wrong answer ({offset:.3g})")
     if not sum(unit.gain * (unit.top + unit.error) for unit in units) - offset < LARGEST / 2:
@@ -123,7 +148,7 @@ def _output(units: Sequence[_Unit], offset: float, width: int) -> Proof:
         if not low > 0:
             raise Unproved(f"{unit}, and may not outweigh the last bias in float32 (by {-low:.3g})")
         smallest, certain = min(smallest, unit.gain * unit.top + offset), min(certain, low)
-    # Where nothing is rounded a bound above 0 is stated nevertheless, as for heads whose rows are gone through.
+    # State a bound above 0 even if nothing is rounded, as for heads whose rows are enumerated.
     return Proof(smallest, max(smallest - certain, relative * -offset) * SPARE)
 
 
