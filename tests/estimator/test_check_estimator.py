@@ -58,9 +58,9 @@ def test_settings_are_searched():
     frame, label = patients()
     # Without gaps: in some folds no row would have one, and the classifier would warn.
     frame["crp"] = frame["crp"].fillna(0.0)
-    grid = {"booleanise": ["supervised", "quantile", Booleaniser(n_cuts=1)], "temperature": [0.6, 1.0]}
+    grid = [{"booleanise": ["supervised", "quantile", Booleaniser(n_cuts=1)]}, {"temperature": [0.6]}]
     search = GridSearchCV(EntropyClassifier(epochs=40, committee=1), grid, cv=2).fit(frame, label)
-    assert len(search.cv_results_["params"]) == 6
+    assert len(search.cv_results_["params"]) == 4
     assert not np.isnan(search.cv_results_["mean_test_score"]).any()
     assert search.best_score_ > 0.9
     assert search.predict(frame[:3]).tolist() == search.best_estimator_.predict(frame[:3]).tolist()
