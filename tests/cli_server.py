@@ -72,7 +72,7 @@ def run(command: str, arguments: list[str], cwd: str | None) -> int:
 
 if __name__ == "__main__":
     # Whatever a command may need, so that no command loads it again.
-    import duckdb  # noqa: F401
+    import ibis.backends.duckdb  # noqa: F401
     import jinja2  # noqa: F401
     import sklearn.ensemble  # noqa: F401
     import torch  # noqa: F401

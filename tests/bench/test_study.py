@@ -62,7 +62,15 @@ def test_more_trials_go_on_with_what_is_there(url: str) -> None:
     assert all(given == values(params) for params, given in before)
 
 
-def test_a_killed_worker_changes_nothing(url: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A study of 16 trials, none of which was killed."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('calm') / 'study.db'}"
+    carry_out(url, 16)
+    return url
+
+
+def test_a_killed_worker_changes_nothing(url: str, calm: str) -> None:
     """Killed in trial 13, when what is drawn depends on the trials before."""
     command = [sys.executable, "-m", "tests.study_worker", url, "12"]
     ended = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, timeout=120)
@@ -70,8 +78,6 @@ def test_a_killed_worker_changes_nothing(url: str, tmp_path: Path) -> None:
     running = [one for one in opened(url)._trials() if one.state.name == "RUNNING"]
     assert len(running) == 1
     assert carry_out(url, 16) == 4
-    calm = f"sqlite:///{tmp_path / 'calm.db'}"
-    carry_out(calm, 16)
     assert found(url) == found(calm)
     assert running[0].params == found(url)[12][0]
 
