@@ -20,9 +20,8 @@ from logiclens.logic import test_explanation
 from logiclens.nn import EntropyNet, entropy_logic_loss
 from logiclens.nn.stacked import Stack
 from logiclens.train.config import TrainConfig
-from logiclens.train.fit_many import StackedRun
+from logiclens.train.fit_many import ModelRows, StackedRun, stack_rows
 from logiclens.train.loss import Batch
-from logiclens.train.stacked_rows import ModelRows, stack_rows
 
 
 def network(shape: Shape, shared_tail: bool) -> EntropyNet:

@@ -15,8 +15,8 @@ from logiclens import EntropyClassifier
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.nn import EntropyNet, entropy_logic_loss, functional, l1_loss
 from logiclens.nn.stacked import NARROW, Stack
+from logiclens.train.fit_many import ModelRows, stack_rows
 from logiclens.train.loss import Batch, ClassWeight, accuracy, task_loss
-from logiclens.train.stacked_rows import ModelRows, stack_rows
 
 PENALTY_WEIGHT = 0.3
 
