@@ -9,10 +9,15 @@ from pathlib import Path
 import pytest
 
 import logiclens.export
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
+from logiclens.explain import explain_all
+from logiclens.export import to_json, to_latex, to_pmml, to_python, to_sql
 from logiclens.export.registry import FORMATS, documentation_table, format_named
 from tests.cli_runs import ENVIRONMENT
+from tests.rigged import GRID, NAMES, xor_net
 
+EXPORTS = [to_sql, to_python, to_json, to_pmml, to_latex]
 DOCUMENT = Path(__file__).parents[2] / "docs" / "exact.md"
 MODEL = Path(__file__).parents[1] / "folders" / "schema1_exact"
 TOY = """
@@ -62,3 +67,15 @@ def test_an_unknown_format_is_refused_with_the_nearest():
         format_named("qsl")
     with pytest.raises(AttributeError, match="no attribute 'to_cobol'"):
         logiclens.export.to_cobol  # noqa: B018
+
+
+@pytest.mark.parametrize("export", EXPORTS)
+def test_an_explanation_is_exported_as_its_rules(export):
+    explanation = explain_all(xor_net(), ConceptTable(GRID, NAMES, class_names=["same", "other"]))
+    assert export(explanation) == export(explanation.rules)
+
+
+@pytest.mark.parametrize("export", EXPORTS)
+def test_what_has_no_rules_is_named(export):
+    with pytest.raises(LogicLensError, match="from a RuleSet, an explanation or an exact model, got int"):
+        export(3)

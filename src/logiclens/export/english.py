@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from logiclens.export.source import rules_of
+from logiclens.export.registry import rules_of
 from logiclens.formula.dnf import Cube
 from logiclens.formula.english import english, literal_words
 from logiclens.formula.rule_set import RuleSet

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any, NoReturn
 
 from logiclens.errors import LogicLensError
-from logiclens.export.source import rules_of
+from logiclens.export.registry import rules_of
 from logiclens.formula import record
 from logiclens.formula.column_kinds import TEXT_FORMS
 from logiclens.formula.record import shown

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from logiclens.errors import LogicLensError
-from logiclens.export.source import rules_of
+from logiclens.export.registry import rules_of
 from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.predicate import Predicate, labels_of_one_kind

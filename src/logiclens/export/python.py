@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from logiclens.export.source import rules_of
+from logiclens.export.registry import rules_of
 from logiclens.formula.column_kinds import NUMBER, TEXT_FORMS
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.predicate import Predicate, plain_label

@@ -1,16 +1,20 @@
 """The export formats, one entry each: the command line, its help, `logiclens.export` and the documentation read them.
 
-Nothing is loaded until a format is used, so that `logiclens --help` stays fast.
+`rules_of` finds the rules in what an export is given. Nothing is loaded until a format is used, so that
+`logiclens --help` stays fast.
 """
 
 from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from logiclens.errors import LogicLensError, unknown
 from logiclens.words import enumeration
+
+if TYPE_CHECKING:
+    from logiclens.formula.rule_set import RuleSet
 
 
 @dataclass(frozen=True)
@@ -109,3 +113,19 @@ def documentation_table() -> str:
         ),
     ]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def rules_of(given: Any) -> RuleSet:
+    """Return the rules of a rule set, an explanation or an exact model; raise an error for anything else."""
+    from logiclens.formula.rule_set import RuleSet
+
+    if isinstance(given, RuleSet):
+        return given
+    for name in ("rules_", "rules"):
+        rules = getattr(given, name, None)
+        if isinstance(rules, RuleSet):
+            return rules
+    raise LogicLensError(
+        f"rules are exported from a RuleSet, an explanation or an exact model, got {type(given).__name__}: "
+        "pass model.explain() or its rules."
+    )

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
 from logiclens.errors import LogicLensError, require_extra
-from logiclens.export.source import rules_of
+from logiclens.export.registry import rules_of
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet

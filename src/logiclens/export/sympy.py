@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from logiclens.errors import require_extra
-from logiclens.export.source import rules_of
+from logiclens.export.registry import rules_of
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import plain_label
 from logiclens.formula.text import format_formula
