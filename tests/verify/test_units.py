@@ -86,7 +86,7 @@ def test_the_most_uneven_large_formula_is_verified(tmp_path):
     assert all(entry.bound < 0.5 for entry in report.classes)
 
 
-@pytest.mark.parametrize("n_cubes", [200, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_cubes", [400, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_hundreds_of_cubes_over_twenty_concepts_are_verified(tmp_path, n_cubes):
     """The bound of all rows adds up over the cubes and does not suffice; that of units does not add up."""
     rng = np.random.default_rng(0)
