@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: setup reference demo test test-rest test-browser test-all lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
+.PHONY: setup reference demo test test-fuzz test-slow test-browser test-all lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
 	bench-domination bench-ablation bench-scale bench-paper clean
 
 setup: $(READY)
@@ -32,11 +32,15 @@ test-browser: setup
 	  || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq chromium; }
 	LOGICLENS_BROWSER=required $(BIN)/python -m pytest tests/browser
 
-# What `make test` leaves out: slow tests, and every example of the property tests.
-test-rest: setup
-	$(PARALLEL) -m "slow or hypothesis" --hypothesis-profile=full --ignore tests/browser
+# Every example of the property tests, of which `make test` draws a quarter.
+test-fuzz: setup
+	$(PARALLEL) -m "hypothesis and not slow" --hypothesis-profile=full --ignore tests/browser
 
-test-all: test test-rest test-browser
+# Spark, clusters and workers that are killed.
+test-slow: setup
+	$(PARALLEL) -m slow --ignore tests/browser
+
+test-all: test test-fuzz test-browser test-slow
 
 lint: setup
 	$(BIN)/ruff check .

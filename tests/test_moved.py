@@ -42,6 +42,25 @@ def test_the_warning_points_at_the_import():
     assert caught[0].filename == __file__
 
 
+def test_a_function_with_the_old_name_stays_callable():
+    import logiclens.formula
+
+    old = "logiclens.formula.minimise"
+    sys.modules.pop(old, None)
+    with pytest.warns(DeprecationWarning, match="minimise has moved"):
+        importlib.import_module(old)
+    table = logiclens.formula.TruthTable.of([[0, 0], [1, 1]], ["a", "b"], [False, True])
+    assert logiclens.formula.minimise(table).formula.n_literals == 1
+
+
+def test_an_old_package_is_still_an_attribute():
+    import logiclens
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert logiclens.estimators.EntropyClassifier is logiclens.EntropyClassifier
+
+
 def test_a_module_that_never_was_stays_unknown():
     with pytest.raises(ModuleNotFoundError, match="nothing_of_the_kind"):
         importlib.import_module("logiclens.nothing_of_the_kind")

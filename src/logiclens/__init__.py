@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from logiclens.moved import install
+from logiclens.moved import MOVED, install
 
 __version__ = "0.1.0"
 
@@ -78,7 +78,7 @@ def __getattr__(name: str) -> Any:
     """Load a public name or a subpackage on first use."""
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
-    if name in _PACKAGES:
+    if name in _PACKAGES or f"logiclens.{name}" in MOVED:
         return importlib.import_module(f"logiclens.{name}")
     raise AttributeError(f"module 'logiclens' has no attribute {name!r}")
 

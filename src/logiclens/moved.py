@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 MOVED = {
     "logiclens.baselines": "logiclens.bench.baselines",
@@ -26,12 +27,23 @@ MOVED = {
     "logiclens.estimators": "logiclens.estimator",
     "logiclens.estimators.classifier": "logiclens.estimator.classifier",
     "logiclens.explain.compiler": "logiclens.explain.exact",
+    "logiclens.experiments": "logiclens.estimator.cross_validation",
     "logiclens.explain.rules": "logiclens.explain.decision",
+    "logiclens.explain.sharpening": "logiclens.explain.thresholds",
     "logiclens.formula.minimise": "logiclens.formula.minimisation",
+    "logiclens.metrics.statistics": "logiclens.metrics.rule_statistics",
     "logiclens.nn.networks": "logiclens.nn.layers",
     "logiclens.train.batched": "logiclens.train.fit_many",
 }
 """Maps the old name of each moved module to its new name. To be removed in the next release."""
+
+
+class _MovedModule(ModuleType):
+    """A moved module. Its package may have a function of the same name, which Python replaces by the module."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Call the function of the same name."""
+        return getattr(self, self.__name__.rpartition(".")[2])(*args, **options)
 
 
 class _MovedModules(MetaPathFinder, Loader):
@@ -43,8 +55,9 @@ class _MovedModules(MetaPathFinder, Loader):
         is_package = any(name.startswith(f"{fullname}.") for name in MOVED)
         return ModuleSpec(fullname, self, is_package=is_package) if fullname in MOVED else None
 
-    def create_module(self, spec: ModuleSpec) -> None:
-        """Return None, so that Python creates the module."""
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return an empty module that can stand in for a function of its name."""
+        return _MovedModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         old, new = module.__name__, MOVED[module.__name__]

@@ -89,11 +89,14 @@ def figure(value: float | None, unit: str, *, digits: int = 1, error: float = ma
 
     >>> figure(98.67, "%"), figure(3, "literals"), figure(98.672, "%", digits=2, error=0.417), figure(99.97, "%")
     ('98.7%', '3.0 literals', '98.67 ± 0.42%', '99.97%')
+    >>> figure(99.97, "%", error=0.03)
+    '99.97 ± 0.03%'
     """
     if value is None or math.isnan(value):
         return percent(None)
     number = percent(value / 100, digits, sign="") if unit == "%" else f"{value:.{digits}f}"
-    spread = "" if math.isnan(error) else f" ± {error:.{digits}f}"
+    # Where the number has a further decimal, so has its error.
+    spread = "" if math.isnan(error) else f" ± {error:.{len(number.partition('.')[2])}f}"
     return f"{number:>{width}}{spread}{unit if unit == '%' else f' {unit}'}"
 
 

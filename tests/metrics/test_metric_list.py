@@ -24,7 +24,7 @@ import pandas as pd
 from logiclens.bench.baselines.learner import Learned
 from logiclens.bench.pages.summary import read_bench
 from logiclens.bench.pages.tables import six_tables
-from logiclens.bench.runs.measurement import measured
+from logiclens.bench.runs.plan import measured
 from logiclens.bench.runs.results import Results, Run, append_run, write_results
 from logiclens.cli.output import Printer
 from logiclens.cli.sheet import print_metrics
@@ -43,9 +43,9 @@ learned = Learned(lambda rows: np.array([0, 1]), (parse("a | b"), parse("a")))
 folder = Path(sys.argv[1])
 write_results(folder, Results(()))
 append_run(folder, Run("iris", "clean", "stump", 0), measured(learned, table), "ok")
-section = next(part for part in six_tables(read_bench(folder), "clean").sections if part.title == "Number of cubes")
-print(section.blocks[0].caption)
-print(section.blocks[0].rows[0].cells[0].text)
+section = next(part for part in six_tables(read_bench(folder), "clean") if part.title == "Number of cubes")
+print(section.blocks[1].caption)
+print(section.blocks[1].rows[0].cells[0].text)
 """
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.explain.exact import CompiledNetwork, compiled_network, stated_formula
-from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+from logiclens.explain.exact import CompiledNetwork, compiled_network
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal, written
 from tests.oracles.certified import Saved
 
 
@@ -45,7 +45,7 @@ def saved_compiled(
         if isinstance(formula, Complement):
             classes.append({"class": head.name, "complement_of": head.complement_of, "confidence": 0.8})
         else:
-            cubes = [{"if": literals(cube), "confidence": 0.9} for cube in stated_formula(formula)]
+            cubes = [{"if": literals(cube), "confidence": 0.9} for cube in written(formula)]
             classes.append({"class": head.name, "cubes": cubes})
     stated = [i for i, formula in enumerate(formulas) if isinstance(formula, DNF)]
     if order is None:

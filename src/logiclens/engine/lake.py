@@ -20,6 +20,7 @@ from logiclens.engine.failures import cannot_read, in_a_line, remember, stop
 from logiclens.engine.query import TEXT_TABLE
 from logiclens.errors import LogicLensError, require_extra
 from logiclens.tables.formats import DATABASES, is_engine_table
+from logiclens.tables.formats import is_lake as is_lake
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

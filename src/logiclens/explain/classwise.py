@@ -286,7 +286,7 @@ class _How:
 def _paper_class(reading: Reading, judged: Reading, head: int, how: _How) -> ClassExplanation:
     table = reading.truth_table(head)
     judge = Judge(_judge_rows(judged, head, table, how.score_against))
-    constant = _constant(reading, head) or _untold(reading, head, table)
+    constant = _constant(reading, head) or _untold(table)
     if constant is None:
         chosen = select_paper(table, judge)
     else:
@@ -367,7 +367,7 @@ def _constant(reading: Reading, head: int) -> _Constant | None:
     return None
 
 
-def _untold(reading: Reading, head: int, table: TruthTable) -> _Constant | None:
+def _untold(table: TruthTable) -> _Constant | None:
     """Return the constant of a head whose relevant concepts do not separate its rows."""
     if len(table.on) and len(table.off):
         return None

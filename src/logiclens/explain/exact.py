@@ -21,7 +21,7 @@ from logiclens.explain.certificate import Certificate, HeadCertificate
 from logiclens.explain.choice import Choice
 from logiclens.explain.reading import Reading, read
 from logiclens.explain.result import ClassExplanation, Explanation
-from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.dnf import DNF, Complement, written
 from logiclens.formula.groups import NO_GROUPS
 from logiclens.formula.minimisation import minimise_complete, row_bits
 from logiclens.formula.packed_rows import unknown_concept
@@ -219,7 +219,7 @@ def compile_formulas(
     if not formulas:
         raise LogicLensError("compile_formulas needs at least one formula, one for each head.")
     place = {name: j for j, name in enumerate(names)}
-    width = max(1, max(len(stated_formula(formula)) for formula in formulas))
+    width = max(1, max(len(written(formula)) for formula in formulas))
     # The initial weights do not matter, but drawing them must not change torch's global generator.
     network = EntropyNet(len(names), len(formulas), (width,), temperature=temperature, generator=torch.Generator())
     keep, (weight, bias, out_weight, out_bias) = network.entropy.keep, network.parameters()
@@ -227,7 +227,7 @@ def compile_formulas(
         for parameter in network.parameters():
             parameter.zero_()
         for head, formula in enumerate(formulas):
-            units, n_units = _units(stated_formula(formula), place), len(stated_formula(formula))
+            units, n_units = _units(written(formula), place), len(written(formula))
             keep[head] = torch.from_numpy((units.weight != 0).any(axis=0))
             weight[head, :n_units] = torch.from_numpy(units.weight).float()
             bias[head, :n_units] = torch.from_numpy(units.bias).float()
@@ -235,11 +235,6 @@ def compile_formulas(
             out_weight[head, 0, :n_units] = torch.from_numpy(sign * STEP / units.height).float()
             out_bias[head, 0] = -sign * STEP / 2
     return network
-
-
-def stated_formula(formula: DNF | Complement) -> DNF:
-    """Return the formula itself, or the formula that a complement refers to."""
-    return formula.of if isinstance(formula, Complement) else formula
 
 
 def compiled_network(
@@ -267,14 +262,14 @@ def compiled_network(
     if not 0 <= agreement <= 1:
         raise LogicLensError(f"agreement must be a share from 0 to 1, got {agreement}.")
     network = compile_formulas(formulas, table.names, temperature=temperature)
-    proved = {formula: _is_minimal(formula, table) for formula in dict.fromkeys(map(stated_formula, formulas))}
+    proved = {formula: _is_minimal(formula, table) for formula in dict.fromkeys(map(written, formulas))}
     heads = []
     for head, (formula, name) in enumerate(zip(formulas, table.class_names, strict=True)):
         concepts = tuple(concept for concept in table.names if concept in formula.concepts)
         bound = compiled_bound(network, head)
         if not ROOM * bound < STEP / 2:
             raise LogicLensError(
-                f"the formula of {name!r} cannot be compiled safely: with {len(stated_formula(formula))} cubes over "
+                f"the formula of {name!r} cannot be compiled safely: with {len(written(formula))} cubes over "
                 f"{len(concepts)} concepts and temperature {temperature:g}, float32 rounding may turn an answer. "
                 "Use fewer cubes or a higher temperature."
             )
@@ -289,7 +284,7 @@ def compiled_network(
                 rows_checked=2 ** len(concepts) if len(concepts) <= MOST_CONCEPTS else None,
                 smallest_logit=STEP / 2,
                 rounding_bound=bound,
-                proved_minimal=proved[stated_formula(formula)],
+                proved_minimal=proved[written(formula)],
                 refit=None,
                 agreement=float(agreement),
                 complement_of=_place(formula, formulas) if isinstance(formula, Complement) else None,

@@ -28,7 +28,7 @@ class ExportFormat:
         function: its name; it takes rules and returns text.
         help: what the text is, in one line.
         suffix: of a file with such text.
-        extra: what to install, as in `pip install 'logiclens[sql]'`; empty if nothing.
+        extra: what to install, the name of an extra such as `sql`; empty if nothing.
         options: keyword arguments that the function takes from the command line.
     """
 

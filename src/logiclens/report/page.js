@@ -171,7 +171,7 @@
       const cube = data.cubes[decision.cube];
       const words = cube.if.map(([place, wanted]) => data.words[place][wanted]).join(" and ");
       const because = words ? "because " + words : "its rule always fires";
-      return data.resolve === "none" ? because : because + " (trust " + Math.round(100 * cube.trust) + "%)";
+      return data.resolve === "none" ? because : because + " (trust " + cube.trust_words + ")";
     }
     const fired = data.classes.filter((_, klass) => firesAny(klass, bits));
     if (fired.length) return "rules of several classes fire: " + joined(fired);

@@ -9,7 +9,6 @@ from importlib import resources
 from typing import Any
 
 from logiclens.errors import require_extra
-from logiclens.metrics.rule_statistics import Share
 from logiclens.report.charts import MOST_BARS, accuracy_chart, loss_chart, relevance_chart
 from logiclens.report.result import Result
 from logiclens.report.view import bar, class_views, confusions, deciding, differing, shade, standing, summary
@@ -40,7 +39,7 @@ def render(result: Result) -> str:
         count_text=count_text,
         count_with_noun=count_with_noun,
         percent=percent,
-        share=lambda share: share_words(Share.from_dict(share)),
+        share=share_words,
     )
     pages.globals.update(figure=figure, interval=interval, bar=bar, shade=shade, most_bars=MOST_BARS)
     raw = jinja2.utils.markupsafe.Markup
@@ -107,7 +106,12 @@ def _for_script(result: Result) -> dict[str, Any]:
         "implied": [[place[name] for name in chain] for chain in result.implied],
         "classes": [entry.name for entry in result.classes],
         "cubes": [
-            {"of": i, "if": [[place[lit.concept], int(lit.positive)] for lit in cube], "trust": trust}
+            {
+                "of": i,
+                "if": [[place[lit.concept], int(lit.positive)] for lit in cube],
+                "trust": trust,
+                "trust_words": percent(trust),
+            }
             for i, rule in enumerate(rules.rules)
             for cube, trust in zip(rule.cubes, rule.confidence if rule.cubes else (), strict=True)
         ],
