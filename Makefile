@@ -32,7 +32,7 @@ test-browser: setup
 	  || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq chromium; }
 	LOGICLENS_BROWSER=required $(BIN)/python -m pytest tests/browser
 
-# Every example of the property tests, of which `make test` draws a quarter.
+# Every example of the property tests, of which `make test` draws a part.
 test-fuzz: setup
 	$(PARALLEL) -m "hypothesis and not slow" --hypothesis-profile=full --ignore tests/browser
 

@@ -1,4 +1,4 @@
-"""How many examples hypothesis draws: a quarter by default, all of them with `--hypothesis-profile=full`."""
+"""How many examples hypothesis draws: a part by default, all of them with `--hypothesis-profile=full`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import settings
 
 FULL = 100
-QUICK = 25
+QUICK = 15
 FEWEST = 10
 
 

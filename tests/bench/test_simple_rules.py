@@ -33,7 +33,7 @@ from tests.strategies import dnfs
 
 LEARNERS: tuple[Learner, ...] = (
     Tree(), Tree(max_depth=None, class_weight="balanced"), *SMALL_TREES, OneR(), Stump(), BestShortDNF(), Forest(10),
-    Logistic(), PlainNetwork(epochs=5), PlainNetwork((4, 3), epochs=2, batch_size=7), EBM(2, max_rounds=200),
+    Logistic(), PlainNetwork(epochs=5), PlainNetwork((4, 3), epochs=2, batch_size=7), EBM(2, max_rounds=50),
 )  # fmt: skip
 RULES = tuple(learner for learner in LEARNERS if not isinstance(learner, Forest | Logistic | PlainNetwork | EBM))
 

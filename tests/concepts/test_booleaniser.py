@@ -172,7 +172,7 @@ def test_groups_of_one_table_are_known():
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize(("exact", "price"), [(False, None), (True, None), (False, 0.0)])
 def test_no_cube_names_two_nested_cuts_of_a_column(seed, exact, price):
     rng = np.random.default_rng(seed)
@@ -202,7 +202,7 @@ def test_no_cube_names_two_nested_cuts_of_a_column(seed, exact, price):
 # Only the rows that train --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_the_estimator_cuts_by_the_rows_that_train_alone(seed):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"u": rng.random(200), "v": rng.random(200)})
