@@ -14,9 +14,8 @@ from pathlib import Path
 from reasons import DIFFERS, REASONS
 
 from logiclens.bench.pages.names import METRICS, method_title, task_title
-from logiclens.bench.pages.sections import comparisons
+from logiclens.bench.pages.sections import comparisons, estimate_text, published_text
 from logiclens.bench.pages.summary import Bench, Entry, front, points, read_bench
-from logiclens.bench.pages.tables import estimate_text, published_text
 from logiclens.formula.text import parse
 from logiclens.metrics.scores import Metric, metric_named
 

@@ -26,8 +26,7 @@ from logiclens.bench.datasets import dataset as dataset_module
 from logiclens.bench.datasets import images
 from logiclens.bench.datasets.dataset import LEVELS, BinnedConcepts, Bins, DataFile, Origin, identifier
 from logiclens.bench.datasets.images import read_idx
-from logiclens.bench.datasets.synthetic import random_dnf
-from logiclens.bench.datasets.tabular import CONCEPTS, FLAGS, LATE, NUMBERS
+from logiclens.bench.datasets.tabular import CONCEPTS, FLAGS, LATE, NUMBERS, random_dnf
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Literal
 from logiclens.formula.minimisation import minimise_complete

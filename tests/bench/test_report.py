@@ -20,12 +20,11 @@ import pandas as pd
 import pytest
 
 from logiclens.bench.pages.document import ShownFormula, slug
-from logiclens.bench.pages.markup import latex_text, markdown_text
 from logiclens.bench.pages.names import METHODS, METRICS, columns_of_paper
-from logiclens.bench.pages.report import write_bench_report
+from logiclens.bench.pages.report import latex_text, markdown_text, write_bench_report
+from logiclens.bench.pages.sections import figure_text
 from logiclens.bench.pages.summary import Estimate, Point, front, read_bench
-from logiclens.bench.pages.tables import figure_text
-from logiclens.bench.runs.published import paper_figures
+from logiclens.bench.runs.paper_figures import paper_figures
 from logiclens.bench.runs.results import COLUMNS, Measurement, Results, write_results
 from logiclens.errors import LogicLensError
 from logiclens.formula.text import parse

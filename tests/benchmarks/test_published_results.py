@@ -6,9 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from logiclens.bench.pages.markup import render
 from logiclens.bench.pages.names import METRICS
-from logiclens.bench.pages.report import bench_document
+from logiclens.bench.pages.report import bench_document, render
 from logiclens.bench.pages.sections import comparisons
 from logiclens.bench.pages.summary import Bench, read_bench
 from tests.scripts import ROOT, benchmark_script

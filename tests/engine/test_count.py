@@ -300,7 +300,7 @@ def test_parquet_files_of_nulls_fit_any_type(lake):
 
 
 def test_beyond_the_budget_a_sample_chooses_and_all_rows_count(monkeypatch):
-    monkeypatch.setattr("logiclens.estimator.counting.SAMPLE", 1_000)
+    monkeypatch.setattr("logiclens.estimator.on_engine.SAMPLE", 1_000)
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({f"x{j:02}": rng.random(4_000) < 0.5 for j in range(16)})
     rows["y"] = np.where(rows.x03 & rows.x07 | rows.x11, "yes", "no")
@@ -321,7 +321,7 @@ def test_beyond_the_budget_a_sample_chooses_and_all_rows_count(monkeypatch):
 
 def test_no_row_that_chose_concepts_is_set_aside(monkeypatch):
     """Where nothing is to be learned, the best of 40 columns of noise must not look good on rows set aside."""
-    monkeypatch.setattr("logiclens.estimator.counting.SAMPLE", 200)
+    monkeypatch.setattr("logiclens.estimator.on_engine.SAMPLE", 200)
     right = []
     for seed in range(3):
         rng = np.random.default_rng(seed)

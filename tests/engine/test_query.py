@@ -84,7 +84,7 @@ def test_without_permission_for_a_table_all_rows_are_queried(table, monkeypatch)
 
 
 def test_a_sample_of_condensed_rows_keeps_what_each_counts_for(monkeypatch):
-    monkeypatch.setattr("logiclens.estimator.counting.SAMPLE", 400)
+    monkeypatch.setattr("logiclens.estimator.on_engine.SAMPLE", 400)
     rng = np.random.default_rng(0)
     distinct = pd.DataFrame({f"x{j:02}": rng.random(700) < 0.5 for j in range(16)})
     distinct["y"] = np.where(distinct.x03 & distinct.x07 | distinct.x11, "yes", "no")

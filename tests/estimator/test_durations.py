@@ -17,7 +17,7 @@ from logiclens.errors import LogicLensError
 from logiclens.export import from_json, rules_schema, to_json, to_latex, to_pmml, to_python, to_sql
 from logiclens.formula.english import english
 from logiclens.verify import verify
-from logiclens.verify.meaning import excludes, implies, misleads
+from logiclens.verify.predicates import excludes, implies, misleads
 from logiclens.verify.records import Predicate as Asked
 
 jsonschema = pytest.importorskip("jsonschema")

@@ -12,9 +12,9 @@ from sklearn.metrics import f1_score
 from logiclens import EntropyClassifier
 from logiclens.errors import LogicLensWarning
 from logiclens.explain import choice as choice_module
+from logiclens.explain.candidates import SearchTable
 from logiclens.explain.choice import Choice, _is_better, _most_frequent, recurring
 from logiclens.explain.length import ERRORS, Judge, SearchConfig, Trial, eligible
-from logiclens.explain.search_table import SearchTable
 from logiclens.formula import Complement
 from logiclens.formula.groups import Groups
 

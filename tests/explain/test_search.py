@@ -12,9 +12,8 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics import f1_score
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.explain.candidates import SearchRows, Support, beam_cubes, wilson_lower
+from logiclens.explain.candidates import SearchRows, SearchTable, Support, beam_cubes, wilson_lower
 from logiclens.explain.search import FormulaSearch, Limits, Point
-from logiclens.explain.search_table import SearchTable
 from logiclens.formula import DNF, parse
 from logiclens.metrics.rule_statistics import wilson_interval
 from logiclens.train.committee import Taught

@@ -17,7 +17,7 @@ from logiclens.explain import explain_all
 from logiclens.explain.local import explain_rows, shortest_reason, shortest_refusal
 from logiclens.export import to_english, to_latex, to_sympy, to_sympy_source
 from logiclens.formula import DNF, Complement, Cube, Literal, english, format_first_order, format_formula, parse
-from logiclens.formula.column_facts import always
+from logiclens.formula.diff import always
 from logiclens.formula.dnf import implied_by
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet

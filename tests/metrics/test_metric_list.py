@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from logiclens.bench.baselines.learner import Learned
 from logiclens.bench.pages.summary import read_bench
-from logiclens.bench.pages.tables import six_tables
+from logiclens.bench.pages.sections import six_tables
 from logiclens.bench.runs.plan import measured
 from logiclens.bench.runs.results import Results, Run, append_run, write_results
 from logiclens.cli.output import Printer

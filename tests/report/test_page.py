@@ -28,8 +28,8 @@ from sklearn.metrics import accuracy_score, confusion_matrix
 from logiclens.errors import LogicLensError
 from logiclens.report import Result, read_result, render
 from logiclens.report.charts import MOST_BARS, loss_chart, relevance_chart
+from logiclens.report.page import deciding, differing, shade, standing, summary
 from logiclens.report.result import Relevance
-from logiclens.report.view import deciding, differing, shade, standing, summary
 from tests.report_cases import CASES, Case, patients, result_of
 
 pytest.importorskip("jinja2")

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.explain.bottleneck import bottleneck_table, explain_bottleneck
+from logiclens.explain.classwise import bottleneck_table, explain_bottleneck
 from logiclens.nn import EntropyNet, entropy_logic_loss
 from logiclens.nn.bottleneck import ConceptBottleneck
 from logiclens.nn.encoders import ImageScale

@@ -18,7 +18,7 @@ from logiclens.errors import LogicLensError
 from logiclens.estimator.inputs import known_labels
 from logiclens.estimator.prepare import Cutter, _Raw
 from logiclens.estimator.training import Begun, probabilities, train_networks
-from logiclens.explain.search_table import folds_of
+from logiclens.explain.candidates import folds_of
 from logiclens.nn import EntropyNet
 from logiclens.train.committee import Committee, n_groups_for, teacher_of
 

@@ -15,8 +15,7 @@ from logiclens.cli.options import Reading
 from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, write_json, write_text
 from logiclens.errors import LogicLensError
 from logiclens.export.registry import format_named
-from logiclens.formula.column_facts import always, impossible, in_one_language
-from logiclens.formula.diff import CubeChange
+from logiclens.formula.diff import CubeChange, always, impossible, in_one_language
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula

@@ -14,8 +14,8 @@ from logiclens.metrics.rule_statistics import (
     DecisionRecord,
     SubgroupRecord,
 )
+from logiclens.report.page import recurrences
 from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
-from logiclens.report.view import recurrences
 from logiclens.words import count_text, figure, interval, percent, share_words
 
 if TYPE_CHECKING:

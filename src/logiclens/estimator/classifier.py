@@ -20,9 +20,15 @@ from logiclens.concepts.booleaniser import Booleaniser, How
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.engine.lake import in_engine
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.estimator.counting import RESAMPLES, prepare_in_engine
 from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, seed_of, teacher_name
-from logiclens.estimator.on_engine import predict_into, score_in_engine, statistics_in_engine, table_in_engine
+from logiclens.estimator.on_engine import (
+    RESAMPLES,
+    predict_into,
+    prepare_in_engine,
+    score_in_engine,
+    statistics_in_engine,
+    table_in_engine,
+)
 from logiclens.estimator.persistence import classifier_files, load_classifier
 from logiclens.estimator.prepare import as_frame, prepare
 from logiclens.estimator.training import (

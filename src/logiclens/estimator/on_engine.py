@@ -1,4 +1,9 @@
-"""A fitted classifier on tables in an engine: rows are counted or answered there and never collected."""
+"""Tables in an engine: a classifier is fitted on counted rows, and predicts and scores where the rows are.
+
+Cuts are found by counting how often each value of a column occurs with each class, with one query per column. The rows
+are then counted as concepts, and the counted rows are split in an order of their own. So cuts depend on the held-out
+rows too, but only through these counts. Rows are never collected.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +33,270 @@ from logiclens.tables.formats import is_engine_table
 
 if TYPE_CHECKING:
     from logiclens.estimator.classifier import EntropyClassifier
+from collections.abc import Callable, Mapping
+
+from logiclens.concepts.booleaniser import Booleaniser, Cutting
+from logiclens.concepts.cuts import Tally
+from logiclens.concepts.splits import Copies, row_hashes, set_apart, split_groups
+from logiclens.engine.count import TooManyRows, count_rows
+from logiclens.engine.histogram import tallies
+from logiclens.engine.query import kept
+from logiclens.estimator.inputs import Labels, Prepared, Schema, SetAside, about
+from logiclens.formula.counted_rows import counting_weight
+from logiclens.formula.groups import Groups
+from logiclens.progress import Progress
+from logiclens.tables.frames import Column
+from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
+from logiclens.words import percent
+
+SAMPLE = 50_000
+"""The approximate number of rows on which concepts are chosen."""
+RESAMPLES = 10
+"""The number of resamples of these rows, to see which concepts recur."""
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """Counted rows within the budget, how their concepts are cut, and notes about what was left out.
+
+    `seen` are the rows on which concepts were chosen, if they had to be chosen.
+    """
+
+    counted: CountedRows
+    cutting: Cutting
+    seen: CountedRows | None = None
+    note: str | None = None
+
+
+def within_budget(
+    table: Any,
+    cutting: Cutting,
+    target: str,
+    classes: Sequence[Any],
+    *,
+    n_rows: int,
+    budget: int,
+    most: float,
+    recurring: Callable[[CountedRows], Mapping[str, float]],
+    seed: int,
+) -> Within:
+    """Count all rows of a table, with fewer concepts if there would be more distinct rows than the budget.
+
+    `recurring` returns how often each concept is chosen on resamples of counted rows of a sample; the sample is at
+    most the share `most` of the rows.
+    """
+    try:
+        return Within(count_rows(table, cutting, target, classes, at_most=budget), cutting)
+    except TooManyRows:
+        pass
+    looked_at = count_rows(_sampled(table, most, seed), cutting, target, classes)
+    frequency = recurring(looked_at)
+    places = {name: place for place, name in enumerate(cutting.names)}
+    chosen = sorted((name for name in places if frequency.get(name, 0) > 0), key=lambda name: -frequency[name])
+    # A network needs at least one input.
+    kept = chosen or list(places)[:1]
+    while True:
+        names = tuple(sorted(kept, key=places.__getitem__))
+        fewer = only(cutting, names)
+        try:
+            counted = count_rows(table, fewer, target, classes, at_most=budget)
+            break
+        except TooManyRows:
+            kept = kept[: max(1, len(kept) * 2 // 3)]
+    told = ", ".join(f"{name} {percent(frequency.get(name, 0))}" for name in chosen) or "none is"
+    note = (
+        f"the table has more than {budget:,} distinct rows of {len(places)} concepts: concepts were chosen on a sample "
+        f"of {int(looked_at.total.sum()):,} of its {n_rows:,} rows, by how often each is used in {RESAMPLES} resamples "
+        f"of it ({told}); kept are {', '.join(names)}, and of these all {n_rows:,} rows are counted. No row of the "
+        "sample is set aside."
+    )
+    return Within(counted, fewer, looked_at.project(names), note)
+
+
+def _sampled(table: Any, most: float, seed: int) -> Any:
+    """Return a share of the rows with their weights; not every engine accepts a seed."""
+    import ibis.expr.operations as ops
+    from ibis.common.exceptions import IbisError
+
+    share = min(SAMPLE / max(1, fetched(table.agg(n=table.count()))["n"][0].as_py()), most)
+    if share >= 1:
+        return table
+    seeded = table.sample(share, seed=seed)
+    try:
+        table.get_backend().compile(seeded)
+    except IbisError:
+        return table.sample(share) if table.get_backend().has_operation(ops.RandomScalar) else table.limit(SAMPLE)
+    return seeded
+
+
+def only(cutting: Cutting, names: Sequence[str]) -> Cutting:
+    """Return a cutting with some of its concepts only."""
+    predicates = {name: cutting.predicates[name] for name in names if name in cutting.predicates}
+    memberships = {name: cutting.memberships[name] for name in names if name in cutting.memberships}
+    columns = {cutting.column_of(name) for name in names}
+    kinds = {column: kind for column, kind in cutting.kinds.items() if column in columns}
+    groups = cutting.groups.among(names)
+    return replace(cutting, kinds=kinds, predicates=predicates, groups=groups, memberships=memberships)
+
+
+ALMOST_ALL = 0.999
+"""The largest share of the rows not used for choosing that is held out."""
+
+
+def prepare_in_engine(
+    table: Any,
+    target: str | None,
+    *,
+    booleaniser: Booleaniser | None,
+    shares: tuple[float, float],
+    seed: int,
+    budget: int,
+    recurring: Callable[[ConceptTable, NDArray[Any]], Mapping[str, float]],
+    committee: int | None = 0,
+) -> Prepared:
+    """Count a table of Ibis, as `prepare_counted` counts rows in memory.
+
+    With more than `budget` distinct rows, concepts are chosen on a sample by `recurring`: how often each is chosen on
+    resamples.
+    """
+    if not isinstance(target, str):
+        raise LogicLensError("a table in an engine needs the name of its target: fit(table, target=...).")
+    cuts = countable(booleaniser)
+    classes, n_of_class = classes_of(table, target)
+    columns = [name for name in table.columns if name != target]
+    if not columns:
+        raise LogicLensError(f"the table has no column beside the target {target!r}.")
+    for name in columns:
+        kind_of(table, name)
+    found: list[Tally] = []
+    with Progress(len(columns) + 1, "counting") as progress, kept(table, [*columns, target]) as table:
+        for tally in tallies(table, columns, target, classes, n_of_class):
+            found.append(tally)
+            progress.update(len(found), tally.name)
+        fitted = cuts.fit_tallies(found)
+        progress.update(len(columns), "distinct rows")
+        known = Labels(np.zeros(0, dtype=np.intp), np.array(classes), tuple(str(value) for value in classes))
+        within = within_budget(
+            table, fitted.cutting_, target, classes, n_rows=int(n_of_class.sum()), budget=budget, most=1 - shares[0],
+            seed=seed,
+            recurring=lambda counted: recurring(_as_table(counted, fitted.groups_, known)[0], known.classes),
+        )  # fmt: skip
+    fitted.cutting_ = within.cutting
+    if within.note is not None:
+        fitted.notes_ = (*fitted.notes_, within.note)
+    return split_counted(
+        within.counted,
+        fitted,
+        known,
+        tuple(columns),
+        shares=shares,
+        seed=seed,
+        seen=within.seen,
+        committee=committee,
+    )
+
+
+def prepare_counted(
+    columns: Sequence[Column],
+    known: Labels,
+    weight: NDArray[np.float64],
+    *,
+    booleaniser: Booleaniser | None,
+    shares: tuple[float, float],
+    seed: int,
+    positional: bool = False,
+    committee: int | None = 0,
+) -> Prepared:
+    """Find cuts on all rows in memory, count the rows, and split the counted rows."""
+    cuts = countable(booleaniser)
+    if known.codes.ndim == 2:
+        raise LogicLensError('cuts_on="all" counts rows of one class each: several labels need cuts_on="train".')
+    there = weight > 0
+    parts = [column.take(there) for column in columns]
+    codes, n_classes = known.codes[there], len(known.classes)
+    each = counting_weight(weight[there])
+    fitted = cuts.fit_tallies([Tally.of(part, codes[:, None], n_classes, each) for part in parts])
+    counts = np.eye(n_classes)[codes] * weight[there][:, None]
+    counted = CountedRows.of(fitted.cutting_.values(parts), fitted.cutting_.names, counts, weight[there])
+    names = tuple(column.name for column in columns)
+    return split_counted(
+        counted, fitted, known, names, shares=shares, seed=seed, positional=positional, committee=committee
+    )
+
+
+def countable(booleaniser: Booleaniser | None) -> Booleaniser:
+    """Return the booleaniser. Refuse one whose concepts are not Boolean, because such rows cannot be counted."""
+    if booleaniser is None:
+        raise LogicLensError("rows are counted as concepts, which raw columns have to be cut into: set booleanise.")
+    given = booleaniser.cuts.values() if isinstance(booleaniser.cuts, Mapping) else [booleaniser.cuts]
+    if any(isinstance(how, str) and how == "soft" for how in given):
+        raise LogicLensError('rows of "soft" concepts differ all, so that there is nothing to count: cut the columns.')
+    return booleaniser
+
+
+def split_counted(
+    counted: CountedRows,
+    fitted: Booleaniser,
+    known: Labels,
+    columns: tuple[str, ...],
+    *,
+    shares: tuple[float, float],
+    seed: int,
+    positional: bool = False,
+    seen: CountedRows | None = None,
+    committee: int | None = 0,
+) -> Prepared:
+    """Split counted rows into training, validation and held-out rows; the split depends only on the counts.
+
+    Rows that were `seen` when concepts were chosen are not held out. For a committee, the training rows are split
+    into groups.
+    """
+    everything, keys = _as_table(counted, fitted.groups_, known)
+    codes, weight = np.asarray(everything.labels), everything.weight
+    order = np.argsort(row_hashes([], *keys.T, codes, seed=seed), kind="stable")
+    everything, codes, weight = everything.take(order), codes[order], weight[order]
+    unseen = weight if seen is None else weight - _among(counted, seen)[np.nonzero(counted.counts)][order]
+    aside = set_apart(codes, unseen, min(shares[0] * weight.sum() / unseen.sum(), ALMOST_ALL) if shares[0] else 0.0)
+    held = set_apart(codes, weight - aside, shares[1])
+    cutting = fitted.cutting_
+    schema = Schema(
+        counted.names, known.names, cutting.groups, False, cutting.predicates, cutting, columns, positional
+    )  # fmt: skip
+    none = np.zeros(0, dtype=np.intp)
+    kept_aside = SetAside(everything.weighing(aside), (), Copies(none, none, np.zeros(0))) if aside.any() else None
+    if committee != 0:
+        table = everything.weighing(weight - aside)
+        used, labels = weight > aside, np.asarray(table.labels)
+        rarest = float(np.bincount(labels, table.copies, minlength=len(known.classes)).min())
+        groups = split_groups(labels, (weight - aside)[used], n_groups_for(committee, rarest, len(known.classes)))
+        grouped = GroupedRows(CutRows(table, None, about(cutting.predicates)), groups, alone=committee == 1)
+        return Prepared(table, table, None, kept_aside, known.classes, schema, fitted, grouped)
+    return Prepared(
+        everything.weighing(weight - aside),
+        everything.weighing(weight - aside - held),
+        everything.weighing(held) if held.any() else None,
+        kept_aside,
+        known.classes,
+        schema,
+        fitted,
+    )
+
+
+def _among(counted: CountedRows, some: CountedRows) -> NDArray[np.float64]:
+    """Return the counts of some of the counted rows, at the positions these have among all."""
+    places = {key.tobytes(): place for place, key in enumerate(counted.keys)}
+    counts = np.zeros_like(counted.counts)
+    counts[[places[key.tobytes()] for key in some.keys]] = some.counts
+    return counts
+
+
+def _as_table(counted: CountedRows, groups: Groups, known: Labels) -> tuple[ConceptTable, NDArray[np.int64]]:
+    """Return counted rows as rows of one class each with their weight, and the packed concepts of each."""
+    place, codes = np.nonzero(counted.counts)
+    weight = counted.counts[place, codes]
+    bits = counted.bits()[place]
+    table = ConceptTable(bits, counted.names, codes, known.names, groups.exclusive, weight, groups.implied)
+    return table, counted.keys[place].view(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

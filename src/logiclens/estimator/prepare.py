@@ -16,7 +16,6 @@ from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable, checked_weight
 from logiclens.concepts.splits import DistinctRows, distinct_rows, set_apart, split_groups
 from logiclens.errors import LogicLensError, NoConcepts
-from logiclens.estimator.counting import prepare_counted
 from logiclens.estimator.inputs import (
     CutsOn,
     Labels,
@@ -29,6 +28,7 @@ from logiclens.estimator.inputs import (
     class_codes,
     known_labels,
 )
+from logiclens.estimator.on_engine import prepare_counted
 from logiclens.explain.thresholds import sharper_cuts
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import Groups

@@ -25,12 +25,11 @@ from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimator.inputs import (
     listed_class_weight,
 )
-from logiclens.explain.candidates import formula_of
+from logiclens.explain.candidates import MOST_ROWS, SearchTable, formula_of
 from logiclens.explain.choice import Choice, LearnedRules, bag_cubes, learn_rules
 from logiclens.explain.classwise import explain_all
 from logiclens.explain.length import FAR_ROWS, SHARES, SearchConfig
 from logiclens.explain.reading import read
-from logiclens.explain.search_table import MOST_ROWS, SearchTable
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.nn.layers import EntropyNet
 from logiclens.nn.stacked import stackable

@@ -1,8 +1,8 @@
 """Formulas from networks: explain all classes, one class or one row, or compile formulas into a network."""
 
-from logiclens.explain.bottleneck import explain_bottleneck as explain_bottleneck
 from logiclens.explain.certificate import Certificate as Certificate
 from logiclens.explain.classwise import explain_all as explain_all
+from logiclens.explain.classwise import explain_bottleneck as explain_bottleneck
 from logiclens.explain.classwise import explain_class as explain_class
 from logiclens.explain.exact import compile_formulas as compile_formulas
 from logiclens.explain.exact import explain_exact as explain_exact

@@ -1,6 +1,6 @@
 """Choose the formula of each class: search all rows at the price and teacher share that cross-validation chose.
 
-`learn_rules` is the entry point. `length` compares prices and shares, `search_table` holds the rows, `search` finds the
+`learn_rules` is the entry point. `length` compares prices and shares, `candidates` holds the rows, `search` finds the
 formulas.
 """
 
@@ -14,10 +14,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.explain.candidates import Codes, formula_of
+from logiclens.explain.candidates import MOST_ROWS, Codes, Fold, SearchTable, folds_of, formula_of, literals_of
 from logiclens.explain.length import FAR_ROWS, Judge, SearchConfig, Trial, cross_validate, eligible, formula_search
 from logiclens.explain.search import FormulaSearch, Point
-from logiclens.explain.search_table import MOST_ROWS, Fold, SearchTable, folds_of, literals_of
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.train.committee import MANY_CLASSES, N_GROUPS, Teacher
 

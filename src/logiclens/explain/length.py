@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError
-from logiclens.explain.candidates import DEPTH, TINY
+from logiclens.explain.candidates import DEPTH, TINY, Fold, SearchTable
 from logiclens.explain.search import FormulaSearch, Limits, Point
-from logiclens.explain.search_table import Fold, SearchTable
 from logiclens.formula.dnf import DNF
 from logiclens.metrics.scores import macro_f1_of_counts
 

@@ -1,6 +1,6 @@
 """Patterns of concept values that a raw column can produce, and helpers to read a single row.
 
-`check`, `why`, `flip` and `column_facts` use this module. A pattern is the tuple of truth values of the concepts of one
+`check`, `why`, `flip` and `diff` use this module. A pattern is the tuple of truth values of the concepts of one
 column.
 """
 

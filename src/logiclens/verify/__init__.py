@@ -6,8 +6,9 @@ needs only NumPy, safetensors and the standard library. It imports nothing else 
 reviewed on its own.
 
 Read the modules in this order: `files` (files and hashes), `records` (contents of the files), `network` (logits and
-rounding bound), `units` (heads of more than 20 concepts), `resolution` (decision between classes), `meaning`
-(predicates and the names of concepts), `report` (result and text), `claim` (the check).
+rounding bound), `units` (heads of more than 20 concepts), `predicates` (relations
+between predicates, names of concepts), `report` (result and text), `claim` (the check, and the decision between
+classes).
 """
 
 from __future__ import annotations

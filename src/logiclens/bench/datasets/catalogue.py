@@ -7,8 +7,18 @@ from pathlib import Path
 
 from logiclens.bench.datasets.dataset import SOURCES, Dataset, checked
 from logiclens.bench.datasets.images import cub, mnist
-from logiclens.bench.datasets.synthetic import parity, random_dnf, xor
-from logiclens.bench.datasets.tabular import breast_cancer, digits_parity, iris, mimic2, mimic2_early, vdem, wine
+from logiclens.bench.datasets.tabular import (
+    breast_cancer,
+    digits_parity,
+    iris,
+    mimic2,
+    mimic2_early,
+    parity,
+    random_dnf,
+    vdem,
+    wine,
+    xor,
+)
 from logiclens.errors import LogicLensError, unknown
 
 _FROM_FOLDER: dict[str, Callable[[Path], Dataset]] = {

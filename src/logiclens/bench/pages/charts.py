@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from logiclens.bench.pages.document import Chart
 from logiclens.bench.pages.names import METHODS, TASKS, columns_of_paper, method_title, task_title
 from logiclens.bench.pages.summary import Estimate, Point, front
-from logiclens.bench.runs.published import paper_figures
+from logiclens.bench.runs.paper_figures import paper_figures
 from logiclens.render.figures import MEMORABLE, heat_map, new_figure
 from logiclens.words import count_with_noun, shortened
 

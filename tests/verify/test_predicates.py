@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from logiclens.formula import predicate as formula
 from logiclens.verify import Refuted, verify
-from logiclens.verify.meaning import excludes, implies, misleads, surely_meet
+from logiclens.verify.predicates import excludes, implies, misleads, surely_meet
 from logiclens.verify.records import Predicate
 from tests.examples import examples
 from tests.oracles.certified import Saved, certify, random_net

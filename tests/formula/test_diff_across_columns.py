@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.formula import DNF, Cube, Literal, Rule, RuleSet, parse
-from logiclens.formula.column_facts import impossible, in_one_language
+from logiclens.formula.diff import impossible, in_one_language
 from logiclens.formula.predicate import Predicate
 
 PREDICATES = (

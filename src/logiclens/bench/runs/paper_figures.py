@@ -71,7 +71,7 @@ class PaperFigures:
 @cache
 def paper_figures() -> PaperFigures:
     """Read the paper's figures, once."""
-    held = json.loads(resources.files(__package__).joinpath("published.json").read_text("utf-8"))
+    held = json.loads(resources.files(__package__).joinpath("paper_figures.json").read_text("utf-8"))
     tables = {
         metric: PublishedTable(
             table["source"],
