@@ -88,7 +88,7 @@ def result_of(case: Case) -> dict[str, Any]:
         "rules": to_dict(rules),
         "classes": [_class(rule, truth[:, i], said[:, i], case) for i, rule in enumerate(rules.rules)],
         "statistics": {
-            "source": f"{n} rows set aside before training",
+            "source": f"{n} rows held out before training",
             "n_rows": n,
             "weight": float(n),
             "by": None,

@@ -63,18 +63,34 @@ def interval(low: float, high: float, digits: int = 0) -> str:
     >>> interval(0.742, 0.895, digits=1), interval(0.98, 0.9999)
     ('74.2–89.5%', '98.00–99.99%')
     """
-    least = digits if high - low >= NARROW else max(digits, 1)
-    truthful = (d for d in range(least, MOST_DECIMALS) if _tells_truth(low, d) and _tells_truth(high, d))
-    decimals = next(truthful, MOST_DECIMALS)
-    ends = (100 * end if _tells_truth(end, decimals) else _nearest_inside(end, decimals) for end in (low, high))
-    return "–".join(f"{end:.{decimals}f}" for end in ends) + "%"
+    decimals = _decimals(low, high, digits=digits if high - low >= NARROW else max(digits, 1))
+    return f"{_rounded(low, decimals)}–{_rounded(high, decimals)}%"
+
+
+def share_and_interval(share: ShareLike, digits: int = 0) -> tuple[str, str]:
+    """Return a share and its interval with the same decimals; `unknown` and an empty text of no rows."""
+    if share.value is None or math.isnan(share.value):
+        return percent(None), ""
+    narrow = share.high - share.low < NARROW
+    decimals = _decimals(share.value, share.low, share.high, digits=max(digits, 1) if narrow else digits)
+    return f"{_rounded(share.value, decimals)}%", interval(share.low, share.high, decimals)
 
 
 def share_words(share: ShareLike, digits: int = 0) -> str:
     """Return a share and its interval: `83% (74–90%)`; `unknown` of no rows."""
-    if share.value is None or math.isnan(share.value):
-        return percent(None)
-    return f"{percent(share.value, digits)} ({interval(share.low, share.high, digits)})"
+    value, around = share_and_interval(share, digits)
+    return f"{value} ({around})" if around else value
+
+
+def times(ratio: float | None, low: float | None = None, high: float | None = None) -> tuple[str, str]:
+    """Return a ratio such as lift, and its interval where that is known.
+
+    >>> times(2.62), times(2.62, 2.1, 3.04), times(None)
+    (('2.6×', ''), ('2.6×', '2.1–3.0×'), ('unknown', ''))
+    """
+    if ratio is None or math.isnan(ratio):
+        return percent(None), ""
+    return f"{ratio:.1f}×", "" if low is None or high is None else f"{low:.1f}–{high:.1f}×"
 
 
 def figure(value: float | None, unit: str, *, digits: int = 1, error: float = math.nan, width: int = 0) -> str:
@@ -105,10 +121,17 @@ def _tells_truth(share: float, decimals: int) -> bool:
     return round(100 * share, decimals) not in (0.0, 100.0) or share in (0.0, 1.0)
 
 
-def _nearest_inside(share: float, decimals: int) -> float:
-    """The number of per cent nearest to a share that is neither 0 nor 100."""
+def _decimals(*shares: float, digits: int) -> int:
+    """The fewest decimals, at least `digits`, with which all of these shares tell the truth."""
+    truthful = (d for d in range(digits, MOST_DECIMALS) if all(_tells_truth(share, d) for share in shares))
+    return next(truthful, MOST_DECIMALS)
+
+
+def _rounded(share: float, decimals: int) -> str:
+    """A share in per cent; the nearest number inside where rounding would give 0 or 100 for something in between."""
     least = 0.1**decimals
-    return least if share < 0.5 else 100 - least
+    inside = least if share < 0.5 else 100 - least
+    return f"{100 * share if _tells_truth(share, decimals) else inside:.{decimals}f}"
 
 
 def count_text(number: float) -> str:

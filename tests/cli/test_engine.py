@@ -111,7 +111,7 @@ def test_one_value_of_the_target_against_the_others(lake):
     (["--target", "z"], "part*.parquet has no column 'z'"),
     (["--target", "y", "--drop", "nought"], "part*.parquet has no column 'nought'"),
     (["--target", "y", "--drop", "y"], "the target 'y' cannot be left out"),
-    (["--target", "y", "--by", "unit"], "rows that an engine counts are set aside without their columns, so that --by"),
+    (["--target", "y", "--by", "unit"], "rows that an engine counts are held out without their columns, so that --by"),
     (["--target", "y", "--weight", "age"], "rows that an engine counts take no --weight"),
     (["--target", "y", "--positive", "dead"], "'dead' is not a value of 'y'; the values are 'ill', 'well'"),
     (["--target", "y", "--cuts", "soft"], 'rows of "soft" concepts differ all'),

@@ -214,7 +214,7 @@ def test_the_estimator_cuts_by_the_rows_that_train_alone(seed):
     alone = Booleaniser().fit(frame.iloc[trains], target[trains])
     assert model.concept_names_ == tuple(alone.predicates_)
     assert model.booleaniser_.predicates_ == alone.predicates_
-    # With the rows set aside the cuts would be others: the assertions above say something.
+    # With the held-out rows the cuts would be others: the assertions above say something.
     assert Booleaniser().fit(frame, target).predicates_ != alone.predicates_
     # Where they choose the epoch, they may be anything.
     for values, labels in (

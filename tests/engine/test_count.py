@@ -320,7 +320,7 @@ def test_beyond_the_budget_a_sample_chooses_and_all_rows_count(monkeypatch):
 
 
 def test_no_row_that_chose_concepts_is_set_aside(monkeypatch):
-    """Where nothing is to be learned, the best of 40 columns of noise must not look good on rows set aside."""
+    """Where nothing is to be learned, the best of 40 columns of noise must not look good on rows held out."""
     monkeypatch.setattr("logiclens.estimator.on_engine.SAMPLE", 200)
     right = []
     for seed in range(3):
@@ -331,7 +331,7 @@ def test_no_row_that_chose_concepts_is_set_aside(monkeypatch):
         model = EntropyClassifier(
             epochs=60, set_aside=0.3, max_distinct=60, score_against="labels", price=0.04, random_state=seed
         )
-        with pytest.warns(LogicLensWarning, match="No row of the sample is set aside"):
+        with pytest.warns(LogicLensWarning, match="No row of the sample is held out"):
             model.fit(in_duckdb(rows), target="y")
         aside, kept = model.set_aside_.table, list(model.schema_.names)
         assert aside.n_counted == pytest.approx(120, abs=2)

@@ -100,7 +100,7 @@ def test_cuts_come_from_the_rows_that_train_alone(patients):
     # The members of the committee choose their epochs on rows of their bags: no row is kept from the cuts for that.
     inner = EntropyClassifier(Booleaniser("quantile", n_cuts=3), epochs=2, committee=3, validation=0.5).fit(frame, risk)
     assert inner.concept_names_ == model.concept_names_
-    # What is set aside is: the cuts are those of the other rows.
+    # What is held out is: the cuts are those of the other rows.
     whole = EntropyClassifier(Booleaniser("quantile", n_cuts=3), epochs=2, committee=3, set_aside=0.5).fit(frame, risk)
     aside = {column.name: column.values for column in whole.set_aside_.columns}
     rest = pd.concat([frame, pd.DataFrame(aside)[list(frame.columns)].astype(frame.dtypes)])

@@ -72,7 +72,7 @@ def test_cuts_are_found_on_the_rows_that_train(monkeypatch):
 
 def test_statistics_are_those_of_the_rows_set_aside(model):
     counted = model.statistics()
-    assert "set aside before training" in counted.source
+    assert "held out before training" in counted.source
     places = model.set_aside_.places
     rows, labels = FRAME.iloc[places], LABELS[places]
     fires = model.rules_.fires(rows)
@@ -111,7 +111,7 @@ def test_statistics_of_other_rows(model):
 
 def test_without_rows_set_aside_the_reason_is_told(model):
     plain = EntropyClassifier(epochs=2).fit(FRAME, LABELS)
-    with pytest.raises(LogicLensError, match=r"no rows were set aside: fit with set_aside=0.25"):
+    with pytest.raises(LogicLensError, match=r"no rows were held out: fit with set_aside=0.25"):
         plain.statistics()
     with pytest.raises(LogicLensError, match="need their labels"):
         plain.statistics(FRAME)

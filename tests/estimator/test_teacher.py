@@ -41,7 +41,7 @@ def test_rules_state_the_teacher_and_not_the_labels(table):
     said = np.where((frame["c"] == 1) & (frame["d"] == 0), "ill", "well")
     np.testing.assert_array_equal(model.predict(frame), said)
     assert model.teacher_fidelity_ == {"train": 1.0, "set_aside": 1.0}
-    assert "the rules explain Rule: they decide as it does on 100.0% of the rows set aside." in model.explain().notes
+    assert "the rules explain Rule: they decide as it does on 100.0% of the held-out rows." in model.explain().notes
 
 
 def test_a_soft_model_follows_its_network_and_rules_the_teacher(table):
@@ -137,7 +137,7 @@ def test_a_column_teaches_on_the_command_line(csv, words):
     told = logiclens("explain", csv, "--target", "state", "--exact", *words)
     assert told.returncode == 0, told.stderr
     told = told.stdout + told.stderr
-    assert f"the rules explain column '{words[1]}': they decide as it does on 100.0% of the rows set aside" in told
+    assert f"the rules explain column '{words[1]}': they decide as it does on 100.0% of the held-out rows" in told
     assert '∀x: ill(x) ↔ "c is 1"(x) ∧ ¬"d is 1"(x)' in told, told
 
 

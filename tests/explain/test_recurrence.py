@@ -61,7 +61,7 @@ def without_counts(rules: RuleSet) -> RuleSet:
 
 def test_the_reasons_of_a_row_show_how_often_cubes_recur():
     why = RULES.why({"age": 80, "smoker": 0, "unit": "SICU", "flag": 0})
-    assert why.because == f"ill, because: age is at least 72.5 and smoker is not true (confidence 0.90, {SELDOM})"
+    assert why.because == f"ill, because: age is at least 72.5 and smoker is not true (confidence 90%, {SELDOM})"
     assert [cube.recurrence for cube in why["ill"].cubes] == [SELDOM, HALF, ALWAYS]
     assert f"fails: flag is true ({ALWAYS}), for lack of: flag is true (it is 0)" in str(why)
     assert [cube.recurrence for cube in why["well"].unless] == [SELDOM, HALF, ALWAYS]

@@ -154,7 +154,7 @@ def test_every_text_names_what_is_left() -> None:
     ]
     page = rules_html(RULES)
     assert ">otherwise</td>" in page
-    assert ">80.0%</td>" in page
+    assert ">80%</td>" in page
     assert "Where no class fires" not in page
 
 

@@ -88,7 +88,7 @@ def test_the_most_trusted_cube_of_the_class_decided() -> None:
     rules = RuleSet((Rule("x", parse("a | b | c"), (0.2, 0.9, 0.9)), Rule("y", parse("a"), (0.5,))))
     why = rules.why({"a": 1, "b": 1, "c": 1})
     assert why.decided is why["x"].cubes[1]
-    assert why.because == "x, because: b is true (confidence 0.90), which outweighs y"
+    assert why.because == "x, because: b is true (confidence 90%), which outweighs y"
 
 
 @given(rule_sets(multilabel=True), raw_rows())
@@ -104,12 +104,12 @@ def test_with_several_labels_each_formula_answers(rules: RuleSet, row: dict[str,
 
 def test_the_whole_reads_like_this() -> None:
     assert str(RULES.why(ROW)) == (
-        "well, because: age is below 72.5 (confidence 0.80)\n"
+        "well, because: age is below 72.5 (confidence 80%)\n"
         "ill: no\n"
         "  fails: age is at least 72.5 and smoker is true, for lack of: age is at least 72.5 (it is 60)\n"
         "  fails: unit is MICU and age is at least 18, for lack of: unit is MICU (it is CCU)\n"
         "well: yes\n"
-        "  fires: age is below 72.5 (confidence 0.80)\n"
+        "  fires: age is below 72.5 (confidence 80%)\n"
         "  fails: age is below 18, for lack of: age is below 18 (it is 60)"
     )
 
@@ -124,13 +124,13 @@ def test_a_complement_shows_what_each_other_cube_lacks() -> None:
         "ill: no\n"
         "  fails: age is at least 72.5 and smoker is true, for lack of: age is at least 72.5 (it is 60)\n"
         "  fails: unit is MICU and age is at least 18, for lack of: unit is MICU (it is CCU)\n"
-        "well: yes, otherwise, since no cube of the other class fires (confidence 0.80)\n"
+        "well: yes, otherwise, since no cube of the other class fires (confidence 80%)\n"
         "  fails: age is at least 72.5 and smoker is true, for lack of: age is at least 72.5 (it is 60)\n"
         "  fails: unit is MICU and age is at least 18, for lack of: unit is MICU (it is CCU)"
     )
     assert replace(rules, resolve="none").why(ROW).because == rules.why(ROW).because
     assert str(rules.why({**ROW, "age": 80})).startswith(
-        "ill, because: age is at least 72.5 and smoker is true (confidence 0.90)\n"
+        "ill, because: age is at least 72.5 and smoker is true (confidence 90%)\n"
     )
     assert "well: no, otherwise\n" in str(rules.why({**ROW, "age": 80}))
 
@@ -141,7 +141,7 @@ def test_with_an_order_the_first_class_that_fires_decided() -> None:
     )
     why = rules.why({"a": 1, "b": 1})
     assert why.decided is why["x"].cubes[0]
-    assert why.because == "x, because: a is true (confidence 0.20), which comes before y"
+    assert why.because == "x, because: a is true (confidence 20%), which comes before y"
 
 
 def test_a_missing_value_is_a_reason_of_its_own() -> None:
@@ -152,9 +152,9 @@ def test_a_missing_value_is_a_reason_of_its_own() -> None:
     ]
     assert why["well"].failed[0].failed[0].missing
     # A negated comparison holds of a missing value, which is not to claim that the value is low.
-    assert why.because == "well, because: age is missing (so not at least 72.5) (confidence 0.80)"
+    assert why.because == "well, because: age is missing (so not at least 72.5) (confidence 80%)"
     bare = RuleSet((Rule("no", parse("~smoker"), (0.5,)),)).why({"smoker": None})
-    assert bare.because == "no, because: smoker is missing (so not true) (confidence 0.50)"
+    assert bare.because == "no, because: smoker is missing (so not true) (confidence 50%)"
 
 
 DATED = RuleSet(
@@ -169,9 +169,9 @@ DATED = RuleSet(
 def test_a_missing_value_can_be_what_is_asked_for() -> None:
     why = DATED.why({"bmi": None, "on": "2021-02-28"})
     assert str(why) == (
-        "ill, because: bmi is missing and on is before 2021-03-01 (confidence 0.90)\n"
+        "ill, because: bmi is missing and on is before 2021-03-01 (confidence 90%)\n"
         "ill: yes\n"
-        "  fires: bmi is missing and on is before 2021-03-01 (confidence 0.90)\n"
+        "  fires: bmi is missing and on is before 2021-03-01 (confidence 90%)\n"
         "well: no\n"
         "  fails: bmi is not missing and on is 2021-03-01 or later, for lack of: "
         "bmi is missing; on is 2021-03-01 or later (it is 2021-02-28)"
@@ -185,7 +185,7 @@ def test_a_missing_value_can_be_what_is_asked_for() -> None:
     undated = DATED.why({"bmi": float("nan"), "on": pd.NaT})
     assert (
         undated.because
-        == "ill, because: bmi is missing and on is missing (so not 2021-03-01 or later) (confidence 0.90)"
+        == "ill, because: bmi is missing and on is missing (so not 2021-03-01 or later) (confidence 90%)"
     )
 
 
@@ -273,7 +273,7 @@ def test_a_concept_may_have_the_name_of_a_raw_column() -> None:
 @pytest.mark.parametrize(
     ("how", "row", "because"),
     [
-        ({}, {"a": 1, "b": 1}, "first, because: a is true (confidence 0.90), which outweighs second"),
+        ({}, {"a": 1, "b": 1}, "first, because: a is true (confidence 90%), which outweighs second"),
         ({}, {"a": 0, "b": 0}, "nobody decides, because no formula fires"),
         ({"otherwise": 1}, {"a": 0, "b": 0}, "second, because no formula fires and this is the answer otherwise"),
         ({"resolve": "none"}, {"a": 1, "b": 0}, "first, because no other formula fires"),
@@ -290,7 +290,7 @@ def test_constant_formulas_have_reasons_too() -> None:
     rules = RuleSet((Rule("all", parse("True"), (0.5,)), Rule("none", parse("False"), ())))
     why = rules.why({})
     assert str(why) == (
-        "all, because: always (confidence 0.50)\nall: yes\n  fires: always (confidence 0.50)\n"
+        "all, because: always (confidence 50%)\nall: yes\n  fires: always (confidence 50%)\n"
         "none: no\n  its formula is False: it never fires"
     )
 

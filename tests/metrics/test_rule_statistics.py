@@ -211,17 +211,17 @@ def test_the_ward():
 
 
 def test_the_ward_as_it_is_printed():
-    counted = rule_statistics(RULES, WARD, LABELS, by="gender", source="6 rows set aside", weight=[2, 1, 1, 1, 1, 1])
+    counted = rule_statistics(RULES, WARD, LABELS, by="gender", source="6 rows held out", weight=[2, 1, 1, 1, 1, 1])
     lines = str(counted).splitlines()
     assert lines[:7] == [
-        "rule statistics on 6 rows set aside (n = 6, weight 7), with intervals of 95% after Wilson; "
+        "rule statistics on 6 rows held out (n = 6, weight 7), with intervals of 95% after Wilson; "
         "a class by what the rules decide, a rule by where it fires",
         "",
         "ill: 5 of 7 rows (71.4%)",
         "  decided for 4 of 7 rows: precision 75.0% (30.1–95.4%), recall 60.0% (23.1–88.2%), F1 66.7%",
         "  fires on  coverage            unique  confidence            lift  rule",
-        "  42.9%     60.0% (23.1–88.2%)  20.0%   100.0% (43.9–100.0%)  1.40  old ∧ smoker",
-        "  42.9%     40.0% (11.8–76.9%)  0.0%    66.7% (20.8–93.9%)    0.93  sepsis",
+        "  42.9%     60.0% (23.1–88.2%)  20.0%   100.0% (43.9–100.0%)  1.4×  old ∧ smoker",
+        "  42.9%     40.0% (11.8–76.9%)  0.0%    66.7% (20.8–93.9%)    0.9×  sepsis",
     ]
     headings = [line for line in lines if line.startswith("gender")]
     assert headings == [

@@ -129,10 +129,10 @@ RULES = RuleSet(
 def test_rules_are_a_table_in_words_with_the_formula_below():
     assert cells(shown(RULES)["text/html"]) == [
         ["class", "if", "confidence"],
-        ["ill", "age is at least 72.5 and smoker is not true", "91.2%"],
-        ["or if bmi is missing", "50.0%"],
+        ["ill", "age is at least 72.5 and smoker is not true", "91%"],
+        ["or if bmi is missing", "50%"],
         ["(old ∧ ¬smoker) ∨ bare"],
-        ["well", "age is below 72.5 (or missing)", "80.0%"],
+        ["well", "age is below 72.5 (or missing)", "80%"],
         ["¬old"],
         ["never", "never", ""],
         ["⊥"],
@@ -149,7 +149,7 @@ def test_every_row_of_the_table_has_three_columns():
 
 
 def test_an_always_true_formula_is_said():
-    assert cells(rules_html(RuleSet((Rule("x", DNF.true, (0.3,)),))))[1:] == [["x", "always", "30.0%"], ["⊤"]]
+    assert cells(rules_html(RuleSet((Rule("x", DNF.true, (0.3,)),))))[1:] == [["x", "always", "30%"], ["⊤"]]
 
 
 def test_who_decides_is_what_predict_does():
@@ -186,8 +186,8 @@ def test_names_with_html_are_shown_as_they_are(name):
         {"c": Predicate(name, "==", name), "d": Predicate(f"{name}2", ">=", 2)},
     )
     told = cells(rules_html(rules))
-    assert told[1] == [name, f'{name} is "{name}"', "90.0%"]
-    assert told[2] == [f"or if {name}2 is at least 2", "80.0%"]
+    assert told[1] == [name, f'{name} is "{name}"', "90%"]
+    assert told[2] == [f"or if {name}2 is at least 2", "80%"]
 
 
 text = st.text(st.sampled_from("<>&\"' ;#/ax1\n"), min_size=1, max_size=12)
@@ -196,7 +196,7 @@ text = st.text(st.sampled_from("<>&\"' ;#/ax1\n"), min_size=1, max_size=12)
 @given(text, text)
 def test_no_name_can_leave_its_place(label, column):
     rules = RuleSet((Rule(label, parse("c"), (0.9,)),), {"c": Predicate(column, ">=", 1)}, otherwise=0)
-    assert cells(rules_html(rules))[1] == [label, f"{column} is at least 1", "90.0%"]
+    assert cells(rules_html(rules))[1] == [label, f"{column} is at least 1", "90%"]
     assert f"the class is {label}." in read(rules_html(rules)).text
     told = read(model_html(label, {"a": column}, rules, [column])).text
     assert told.startswith(f"{label}(a={column!r}), fitted")
@@ -388,7 +388,7 @@ def test_the_accuracy_is_that_on_the_rows_set_aside(models, which):
     judged = accuracy_score(truth[places].tolist(), model.predict(rows).tolist())
     by_rules = accuracy_score(truth[places].tolist(), model.rules_.predict(rows).tolist())
     told = f"accuracy {100 * judged:.1f}%, of the rules alone {100 * by_rules:.1f}%."
-    assert f"On the {len(places)} rows set aside before training: {told}" in read(model._repr_html_()).text
+    assert f"On the {len(places)} rows held out before training: {told}" in read(model._repr_html_()).text
 
 
 def test_the_networks_accuracy_is_not_that_of_its_rules():

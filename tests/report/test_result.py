@@ -54,7 +54,7 @@ def either(request):
 
 
 def aside(result: Result) -> tuple[pd.DataFrame, np.ndarray]:
-    """The raw rows that were set aside, found by their numbers, and their classes."""
+    """The raw rows that were held out, found by their numbers, and their classes."""
     places = [row.row - 1 for row in result.rows]
     return FRAME.iloc[places], STATE.iloc[places].to_numpy()
 
@@ -73,7 +73,7 @@ def test_the_parts_are_all_rows_once(either):
     assert result.parts.set_aside == len(result.rows) == result.rows_total
     places = [row.row for row in result.rows]
     assert places == sorted(set(places))
-    # Rows that trained are others: a quarter of each class is set aside.
+    # Rows that trained are others: a quarter of each class is held out.
     counts = STATE.iloc[np.array(places) - 1].value_counts()
     assert ((counts / STATE.value_counts() - 0.25).abs() < 0.02).all()
 

@@ -203,7 +203,7 @@ def explain(
     elif (asked := counting(data, engine, memory, refused)) is not None:
         if by is not None:
             raise LogicLensError(
-                "rows that an engine counts are set aside without their columns, so that --by cannot tell them apart: "
+                "rows that an engine counts are held out without their columns, so that --by cannot tell them apart: "
                 f"save the model, and say logiclens score MODEL NEW_ROWS --by {shlex.quote(by)}."
             )
         lake = open_lake(asked, target, positive=positive, drop=tuple(drop or ()))

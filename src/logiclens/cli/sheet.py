@@ -16,7 +16,7 @@ from logiclens.metrics.rule_statistics import (
 )
 from logiclens.report.page import recurrences
 from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
-from logiclens.words import count_text, figure, interval, percent, share_words
+from logiclens.words import count_text, figure, interval, percent, share_words, times
 
 if TYPE_CHECKING:
     from logiclens.estimator.cross_validation import MetricOverFolds
@@ -80,7 +80,7 @@ def print_sheet(printer: Printer, result: Result) -> None:
     printer.say(f"{data.name}: {data.rows:,} rows, {data.columns:,} columns; target {data.target!r}")
     epoch = f", {parts.validation:,} choose the epoch" if parts.validation else ""
     printer.say(
-        f"{parts.train:,} rows train{epoch}, {parts.set_aside:,} are set aside: the numbers below are measured "
+        f"{parts.train:,} rows train{epoch}, {parts.set_aside:,} are held out: the numbers below are measured "
         "on these.",
         hang=0,
     )
@@ -182,7 +182,7 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
     print_rules(printer, counted, words, recurrences(result.stability, told.name))
     printer.say(f"  {told.formula}")
     if counted.whole.coverage.total == 0:
-        printer.say("  no row that was set aside has this class: nothing is known of how well it is found")
+        printer.say("  no held-out row has this class: nothing is known of how well it is found")
     else:
         printer.say(f"  {decision_line(counted.decision)}", hang=0)
         if told.simplest is not None:
@@ -219,7 +219,7 @@ def _print_relevance(printer: Printer, relevance: Sequence[Relevance], who: str,
 def _numbers(cube: CubeRecord) -> str:
     """Return the statistics of a rule in one line."""
     fires, total = count_text(cube.support.hits), count_text(cube.support.total)
-    lift = "" if cube.lift is None else f", {cube.lift:.1f}× the average"
+    lift = "" if cube.lift is None else f", {times(cube.lift)[0]} the average"
     right, finds = share_words(cube.confidence), share_words(cube.coverage)
     doubt = "" if cube.lift is None or cube.lift > 1 else " (no better than chance here)"
     return f"fires on {fires} of {total} rows; right {right}{lift}{doubt}; finds {finds}"
@@ -242,4 +242,4 @@ def _firing(firing: FiringCounts) -> str:
     counts = {"one": firing.one, "none": firing.none, "several": firing.several}
     total = max(sum(counts.values()), 1)
     parts = ", ".join(f"{name} on {percent(rows / total, 1)}" for name, rows in counts.items())
-    return f"How many formulas fire on the rows set aside: {parts}."
+    return f"How many formulas fire on the held-out rows: {parts}."

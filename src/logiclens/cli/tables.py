@@ -269,7 +269,7 @@ def open_lake(asked: Counting, target: str, *, positive: str | None, drop: Seque
         raise LogicLensError(f"the target {target!r} cannot be left out.")
     # A database counts its own rows, whichever engine was chosen.
     engine = table.get_backend().name.removeprefix("py")
-    notes = [f"rows were counted by {engine}: cuts were found on all of them, also on those set aside."]
+    notes = [f"rows were counted by {engine}: cuts were found on all of them, also on the held-out ones."]
     table, n_gone = labelled(table.drop(*drop) if drop else table, target)
     table = _with_whole(table, target)
     if n_gone:

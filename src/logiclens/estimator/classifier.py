@@ -103,10 +103,10 @@ def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None
     aside = getattr(model, "set_aside_", None)
     if aside is None:
         raise LogicLensError(
-            "no rows were set aside: fit with set_aside=0.25, or pass rows and labels that the model has not seen."
+            "no rows were held out: fit with set_aside=0.25, or pass rows and labels that the model has not seen."
         )
     table, copies, name = aside.table, aside.copies, by if isinstance(by, str) else None
-    source = f"{table.n_counted:,} rows set aside before training: they neither trained the network nor chose a rule"
+    source = f"{table.n_counted:,} rows held out before training: they neither trained the network nor chose a rule"
     weight, values = table.weight, None if name is None else aside.column(name)
     if by is not None and name is None:
         # Equal rows may differ in a column that the model does not know.
@@ -153,7 +153,7 @@ def _facts(model: EntropyClassifier, rules: RuleSet) -> list[str]:
         if not exact:
             by_rules = accuracy(truth, rules.predict(PackedRows.of(table.boolean(), table.names)), table.weight)
             told = f"{told}, of the rules alone {percent(by_rules, 1)}"
-        facts.append(f"On the {table.n_counted:,} rows set aside before training: {told}.")
+        facts.append(f"On the {table.n_counted:,} rows held out before training: {told}.")
     return facts
 
 
@@ -796,7 +796,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         notes += [f"{names[choice.klass]}: {choice.note}" for choice in choices if choice.note]
         if hasattr(self, "teacher_fidelity_"):
             shares = self.teacher_fidelity_
-            rows = "the rows set aside" if "set_aside" in shares else "the training rows"
+            rows = "the held-out rows" if "set_aside" in shares else "the training rows"
             share = percent(shares.get("set_aside", shares["train"]), 1)
             notes.append(
                 f"the rules explain {teacher_name(self.teacher)}: they decide as it does on {share} of {rows}."

@@ -108,7 +108,7 @@ def within_budget(
         f"the table has more than {budget:,} distinct rows of {len(places)} concepts: concepts were chosen on a sample "
         f"of {int(looked_at.total.sum()):,} of its {n_rows:,} rows, by how often each is used in {RESAMPLES} resamples "
         f"of it ({told}); kept are {', '.join(names)}, and of these all {n_rows:,} rows are counted. No row of the "
-        "sample is set aside."
+        "sample is held out."
     )
     return Within(counted, fewer, looked_at.project(names), note)
 

@@ -11,6 +11,7 @@ from logiclens.formula.column_states import cells_of, concepts_of, now, packed_r
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.english import literal_words
 from logiclens.formula.rules import DecisionRules, Rule, no_class
+from logiclens.words import percent
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class CubeReason:
     @property
     def trusted(self) -> str:
         """The cube in words, with its confidence."""
-        trust = [f"confidence {self.confidence:.2f}", *([self.recurrence] if self.recurrence else [])]
+        trust = [f"confidence {percent(self.confidence)}", *([self.recurrence] if self.recurrence else [])]
         return f"{self.words} ({', '.join(trust)})"
 
 
@@ -102,7 +103,7 @@ class ClassReason:
     def __str__(self) -> str:
         """A heading and a line for each cube."""
         if self.is_complement:
-            trust = "" if self.confidence is None else f" (confidence {self.confidence:.2f})"
+            trust = "" if self.confidence is None else f" (confidence {percent(self.confidence)})"
             told = f"otherwise, since no cube of the other class fires{trust}" if self.fires else "otherwise"
             lines = [f"  {cube}" for cube in self.unless] or ["  the other formula is False: it never fires"]
             return "\n".join([f"{self.label}: {'yes' if self.fires else 'no'}, {told}", *lines])
@@ -144,11 +145,11 @@ def why(rules: DecisionRules, row: Any) -> Why:
     >>> rules = RuleSet((Rule("ill", parse("old & smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
     ...                 {"old": Predicate("age", ">=", 72.5)}, otherwise=1)
     >>> print(why(rules, {"age": 60, "smoker": True}))
-    well, because: age is below 72.5 (confidence 0.80)
+    well, because: age is below 72.5 (confidence 80%)
     ill: no
       fails: age is at least 72.5 and smoker is true, for lack of: age is at least 72.5 (it is 60)
     well: yes
-      fires: age is below 72.5 (confidence 0.80)
+      fires: age is below 72.5 (confidence 80%)
     """
     cells = cells_of(row)
     holds = concepts_of(rules, rules.concepts, cells)

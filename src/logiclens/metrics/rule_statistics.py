@@ -18,7 +18,7 @@ from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, boolean_matrix
 from logiclens.formula.rule_set import RuleSet, no_class
 from logiclens.formula.text import format_formula
-from logiclens.words import count_text, percent, share_words
+from logiclens.words import count_text, percent, share_words, times
 
 Z = 1.959963984540054
 """The normal quantile of a two-sided interval of 95%."""
@@ -568,15 +568,15 @@ def rule_statistics(
     ill: 3 of 6 rows (50.0%)
       decided for 3 of 6 rows: precision 66.7% (20.8–93.9%), recall 66.7% (20.8–93.9%), F1 66.7%
       fires on  coverage            unique  confidence            lift  rule
-      33.3%     66.7% (20.8–93.9%)  33.3%   100.0% (34.2–100.0%)  2.00  old ∧ smoker
-      33.3%     33.3% (6.1–79.2%)   0.0%    50.0% (9.5–90.5%)     1.00  sepsis
-      50.0%     66.7% (20.8–93.9%)  66.7%   66.7% (20.8–93.9%)    1.33  whole formula
+      33.3%     66.7% (20.8–93.9%)  33.3%   100.0% (34.2–100.0%)  2.0×  old ∧ smoker
+      33.3%     33.3% (6.1–79.2%)   0.0%    50.0% (9.5–90.5%)     1.0×  sepsis
+      50.0%     66.7% (20.8–93.9%)  66.7%   66.7% (20.8–93.9%)    1.3×  whole formula
     <BLANKLINE>
     well: 3 of 6 rows (50.0%)
       decided for 2 of 6 rows: precision 100.0% (34.2–100.0%), recall 66.7% (20.8–93.9%), F1 80.0%
       fires on  coverage              unique  confidence            lift  rule
-      50.0%     100.0% (43.9–100.0%)  100.0%  100.0% (43.9–100.0%)  2.00  ¬old
-      50.0%     100.0% (43.9–100.0%)  66.7%   100.0% (43.9–100.0%)  2.00  whole formula
+      50.0%     100.0% (43.9–100.0%)  100.0%  100.0% (43.9–100.0%)  2.0×  ¬old
+      50.0%     100.0% (43.9–100.0%)  66.7%   100.0% (43.9–100.0%)  2.0×  whole formula
     >>> print(counted["ill"].cubes[1].coverage)
     33.3% (6.1–79.2%), 1 of 3
     """
@@ -743,7 +743,7 @@ def _block(counted: ClassStatistics, heading: str) -> str:
     for rule in (*counted.cubes, counted.whole):
         support, unique = (percent(share.value, 1) for share in (rule.support, rule.unique_coverage))
         # Its interval is that of the confidence, times the same number.
-        lift = "unknown" if math.isnan(rule.lift) else f"{rule.lift:.2f}"
+        lift, _ = times(rule.lift)
         text = "whole formula" if rule.cube is None else format_formula(rule.cube, "unicode")
         lines.append([support, rule.coverage.percent, unique, rule.confidence.percent, lift, text])
     share = counted.prevalence

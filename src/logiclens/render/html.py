@@ -180,9 +180,9 @@ _CONFIDENCE = (
 def _rows(rule: Rule, rules: DecisionRules, *, counted: bool) -> str:
     """The cubes of one class, one under the other, and the formula that they make."""
     lines = [
-        (_cube_words(cube, rules), percent(confidence, 1), recurrence)
+        (_cube_words(cube, rules), percent(confidence), recurrence)
         for cube, confidence, recurrence in zip(rule.cubes, rule.confidence, rule.recurrence, strict=False)
-    ] or [("otherwise", percent(rule.confidence[0], 1), "") if rule.is_complement else ("never", "", "")]
+    ] or [("otherwise", percent(rule.confidence[0]), "") if rule.is_complement else ("never", "", "")]
     name = f'<th scope="rowgroup" rowspan="{len(lines) + 1}" style="{_CELL};{_NAME}">{escape(rule.name)}</th>'
     rows = []
     for place, (words, confidence, recurrence) in enumerate(lines):

@@ -29,7 +29,9 @@ from logiclens.words import (
     figure,
     interval,
     percent,
+    share_and_interval,
     share_words,
+    times,
 )
 
 MOST_ROWS = 200
@@ -162,7 +164,7 @@ def line_words(cube: CubeRecord, name: str) -> str:
         return f"fires on none of {count_with_noun(support.total, 'row')}, so nothing is known of how often it is right"
     return (
         f"fires on {count_text(support.hits)} of {count_with_noun(support.total, 'row')}; "
-        f"{percent(confidence.value)} of them are {name}"
+        f"{share_and_interval(confidence)[0]} of them are {name}"
     )
 
 
@@ -190,15 +192,16 @@ def confusions(result: Result) -> list[Confusion]:
 
 
 def _line(words: str, cube: CubeRecord, name: str, base: float | None) -> Line:
+    confidence, around = share_and_interval(cube.confidence)
     return Line(
         words=words,
         sentence=line_words(cube, name),
-        interval=_figure(cube.confidence)[1],
+        interval=around,
         bar=bar(cube.confidence, base),
-        confidence=percent(cube.confidence.value),
-        coverage=_figure(cube.coverage),
-        unique=_figure(cube.unique_coverage),
-        lift=_lift(cube),
+        confidence=confidence,
+        coverage=share_and_interval(cube.coverage),
+        unique=share_and_interval(cube.unique_coverage),
+        lift=times(cube.lift, cube.lift_low, cube.lift_high),
         table=cube.table,
     )
 
@@ -208,27 +211,14 @@ def bar(share: ShareLike, base: float | None) -> Bar | None:
     if share.value is None:
         return None
     beside = "" if base is None else f"; among all rows {percent(base)}"
+    value, around = share_and_interval(share)
     return Bar(
         value=round(100 * share.value, 2),
         low=round(100 * share.low, 2),
         width=round(100 * (share.high - share.low), 2),
         base=None if base is None else round(100 * base, 2),
-        words=f"{percent(share.value)}, interval {interval(share.low, share.high)}{beside}",
+        words=f"{value}, interval {around}{beside}",
     )
-
-
-def _figure(share: ShareLike) -> Figure:
-    if share.value is None:
-        return percent(None), ""
-    return percent(share.value), interval(share.low, share.high)
-
-
-def _lift(cube: CubeRecord) -> Figure:
-    if cube.lift is None:
-        return "not known", ""
-    if cube.lift_low is None or cube.lift_high is None:
-        return f"{cube.lift:.2f}×", ""
-    return f"{cube.lift:.2f}×", f"{cube.lift_low:.2f}–{cube.lift_high:.2f}×"
 
 
 def _status(entry: ClassResult) -> str:
