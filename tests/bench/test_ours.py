@@ -129,7 +129,7 @@ def test_classes_predicted_straight_are_those_of_the_rows_asked_about(tmp_path: 
     fold = encoded_fold(encoded_problem(), tmp_path)
     final = fold.test.take([2, 0, 1])
     asked, last = np.eye(2)[fold.test.labels], np.eye(2)[1 - final.labels]
-    monkeypatch.setattr(methods_module, "predicted_classes", lambda *_: fold_data_module.Said(asked, last))
+    monkeypatch.setattr(methods_module, "predicted_classes", lambda *_: fold_data_module.Predictions(asked, last))
     predict = METHODS["direct"].learn(replace(fold, final=final)).predict
     assert (predict(fold.test) == fold.test.labels).all()
     assert (predict(final) == 1 - final.labels).all()

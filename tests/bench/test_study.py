@@ -97,7 +97,7 @@ def test_the_front_is_what_no_other_trial_beats(tmp_path: Path) -> None:
     study = opened(url)
     tried = study.tried()
 
-    def beaten(one: studies.Tried) -> bool:
+    def beaten(one: studies.FinishedTrial) -> bool:
         return any(
             other.values != one.values and other.values[0] >= one.values[0] and other.values[1] <= one.values[1]
             for other in tried

@@ -18,11 +18,11 @@ from logiclens.bench.runs.ours import forget
 from logiclens.bench.runs.plan import work
 from logiclens.bench.runs.results import SWEEP, Run
 from logiclens.bench.runs.study import (
-    Found,
-    Search,
+    FinishedTrial,
+    SearchPlan,
+    SearchResult,
     Setting,
     SharedStudy,
-    Tried,
     changed,
     cuts_are_free,
     judge,
@@ -31,7 +31,7 @@ from logiclens.bench.runs.study import (
     suggested,
 )
 from logiclens.bench.runs.tasks import TASKS
-from logiclens.cli.bench import Wanted, front_table
+from logiclens.cli.bench import SearchOptions, front_table
 from logiclens.errors import LogicLensError
 from tests.encoded_problem import encoded_problem
 
@@ -123,8 +123,8 @@ def test_cuts_are_searched_where_there_are_raw_columns_only(source: Source, tmp_
 
 
 def test_a_resumed_search_finds_what_one_run_finds(source: Source, tmp_path: Path) -> None:
-    def wanted(name: str, trials: int) -> Search:
-        return Search(TASKS["xor"], "clean", source, trials, f"sqlite:///{tmp_path / name}", "s", n_workers=1)
+    def wanted(name: str, trials: int) -> SearchPlan:
+        return SearchPlan(TASKS["xor"], "clean", source, trials, f"sqlite:///{tmp_path / name}", "s", n_workers=1)
 
     steps: list[Any] = []
     with joblib.parallel_config("threading", n_jobs=1):
@@ -141,33 +141,35 @@ def test_a_trial_that_cannot_be_carried_out_is_counted(source: Source, tmp_path:
     steps: list[Any] = []
     url = f"sqlite:///{tmp_path / 'study.db'}"
     with joblib.parallel_config("threading", n_jobs=1):
-        found = search(Search(TASKS["xor"], "clean", source, 2, url, "s", n_workers=2), steps.append)
-    assert found == Found(0, 2, ())
+        found = search(SearchPlan(TASKS["xor"], "clean", source, 2, url, "s", n_workers=2), steps.append)
+    assert found == SearchResult(0, 2, ())
     assert {step.status for step in steps} == {"failed: ZeroDivisionError: division by zero"}
 
 
 def test_the_front_is_a_table_with_the_most_accurate_first() -> None:
-    few = Tried(3, {"tau": 0.7, "lambda": 1e-3, "hidden": "20"}, (0.9, 0.85, 1.5))
-    many = Tried(5, {"tau": 5.0, "lambda": 2.5e-06, "hidden": "20-20", "cuts": "quantile", "n_cuts": 2}, (0.95, 0.9, 7))
-    lines = list(front_table(Found(6, 0, (few, many)), "iris, protocol clean"))
+    few = FinishedTrial(3, {"tau": 0.7, "lambda": 1e-3, "hidden": "20"}, (0.9, 0.85, 1.5))
+    many = FinishedTrial(
+        5, {"tau": 5.0, "lambda": 2.5e-06, "hidden": "20-20", "cuts": "quantile", "n_cuts": 2}, (0.95, 0.9, 7)
+    )
+    lines = list(front_table(SearchResult(6, 0, (few, many)), "iris, protocol clean"))
     assert lines[0] == "\niris, protocol clean: the front of 6 trials, on validation rows"
     assert lines[1].split() == ["accuracy", "%", "rules", "F1", "%", "literals", "trial"]
     assert lines[2].split() == ["tau=5", "lambda=2.5e-06", "hidden=20,20", "quantile:2", "95.00", "90.00", "7.00", "5"]
     assert lines[3].split() == ["tau=0.7", "lambda=0.001", "hidden=20", "90.00", "85.00", "1.50", "3"]
-    assert list(front_table(Found(0, 2, ()), "iris")) == []
+    assert list(front_table(SearchResult(0, 2, ()), "iris")) == []
 
 
 @pytest.mark.parametrize(
     ("wanted", "sentence"),
     [
-        (Wanted(None, trials=3), "--trials is for a search: say --search optuna too"),
-        (Wanted(None, storage="sqlite:///a.db"), "--storage is for a search"),
-        (Wanted("grid"), "--search must be optuna, got 'grid'"),
-        (Wanted("optuna", grid=True), "--taus and --lambdas are a grid"),
-        (Wanted("optuna", retry=True), "--retry is for a grid"),
+        (SearchOptions(None, trials=3), "--trials is for a search: say --search optuna too"),
+        (SearchOptions(None, storage="sqlite:///a.db"), "--storage is for a search"),
+        (SearchOptions("grid"), "--search must be optuna, got 'grid'"),
+        (SearchOptions("optuna", grid=True), "--taus and --lambdas are a grid"),
+        (SearchOptions("optuna", retry=True), "--retry is for a grid"),
     ],
 )
-def test_options_that_mean_nothing_together_are_refused(wanted: Wanted, sentence: str) -> None:
+def test_options_that_mean_nothing_together_are_refused(wanted: SearchOptions, sentence: str) -> None:
     with pytest.raises(LogicLensError, match=sentence):
         wanted.check()
 
@@ -179,7 +181,7 @@ def test_predicted_concepts_are_made_once_before_the_trials(source: Source, tmp_
     steps: list[Any] = []
     url = f"sqlite:///{tmp_path / 'study.db'}"
     with joblib.parallel_config("threading", n_jobs=1):
-        found = search(Search(TASKS["vdem"], "clean", source, 1, url, "s", n_workers=1), steps.append)
+        found = search(SearchPlan(TASKS["vdem"], "clean", source, 1, url, "s", n_workers=1), steps.append)
     assert [step.label for step in steps] == [
         "concepts of vdem, clean, fold 0",
         "concepts of vdem, clean, fold 1",

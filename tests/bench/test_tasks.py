@@ -143,11 +143,11 @@ def test_classes_are_predicted_straight_and_the_last_test_needs_rows(problem: Da
 def test_the_encoder_of_the_rows_has_seen_the_last_test(problem: Dataset, tmp_path: Path, monkeypatch) -> None:
     asked_of: list[int] = []
 
-    def said(_how: Encoding, dataset: Dataset, part: fold_data_module.Part, _what: str) -> fold_data_module.Said:
+    def said(_how: Encoding, dataset: Dataset, part: fold_data_module.Part, _what: str) -> fold_data_module.Predictions:
         asked_of.append(len(part.train))
-        return fold_data_module.Said(np.zeros((len(part.asked), 2)), np.full((len(dataset.final), 2), 0.75))
+        return fold_data_module.Predictions(np.zeros((len(part.asked), 2)), np.full((len(dataset.final), 2), 0.75))
 
-    monkeypatch.setattr(fold_data_module, "_said", said)
+    monkeypatch.setattr(fold_data_module, "_predictions", said)
     rows = folds_of(TASKS["vdem"], problem, "clean", 3, 42)[0]
     with_final = Dataset(**{**vars(problem), "final": encoded_problem(seed=1)})
     found = final_concepts(encoding("vdem", "clean", tmp_path), with_final, rows)

@@ -18,8 +18,8 @@ from logiclens.bench.baselines.torch_explain import (
     NOTHING,
     PEER,
     VARIABLE,
-    Answered,
     PeerLearned,
+    PeerResult,
     TorchExplain,
     read_formula,
     run_peer,
@@ -96,7 +96,7 @@ def with_other_validation_rows(each: Case) -> Case:
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory) -> list[tuple[Case, Answered]]:
+def answered(tmp_path_factory) -> list[tuple[Case, PeerResult]]:
     folder = tmp_path_factory.mktemp("peer")
     cases = [case(seed) for seed in range(N_CASES)]
     cases.append(with_other_validation_rows(cases[1]))

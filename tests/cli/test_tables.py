@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from logiclens.cli.explain import command_line
-from logiclens.cli.options import Reading
+from logiclens.cli.options import TableSource
 from logiclens.cli.saved_model import check_kind
-from logiclens.cli.tables import Asked, check_columns, read_problem, text_of
+from logiclens.cli.tables import ColumnRoles, check_columns, read_problem, text_of
 from logiclens.errors import LogicLensError, nearest
 
 
@@ -22,7 +22,7 @@ def _few_rows_will_do(monkeypatch):
 
 def problem(content: str, tmp_path, missing=(), **options):
     (tmp_path / "t.csv").write_text(content)
-    return read_problem(Reading(str(tmp_path / "t.csv"), missing=missing), Asked("y", **options))
+    return read_problem(TableSource(str(tmp_path / "t.csv"), missing=missing), ColumnRoles("y", **options))
 
 
 def test_rows_without_a_target_are_dropped_and_the_rest_kept(tmp_path):

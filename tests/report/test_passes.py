@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from logiclens.cli import explain
-from logiclens.cli.options import Wanted
+from logiclens.cli.options import ExplainOutputs
 from logiclens.cli.output import Printer
 from logiclens.estimator import EntropyClassifier
 from logiclens.explain import candidates
@@ -60,7 +60,7 @@ def test_explaining_asks_each_network_about_each_table_once(settings, passes, mo
     found = []
     monkeypatch.setattr(measurement, "best_literal", lambda *of: found.append(of[1]) or candidates.best_literal(*of))
     model.fit(FRAME.drop(columns="state"), FRAME["state"])
-    wanted = Wanted(save=tmp_path / "m", report=str(tmp_path / "r.html"), json=str(tmp_path / "r.json"))
+    wanted = ExplainOutputs(save=tmp_path / "m", report=str(tmp_path / "r.html"), json=str(tmp_path / "r.json"))
     source = Source("t.csv", len(FRAME), FRAME.shape[1] - 1, "state")
     explain.tell(model, source, wanted, Printer(quiet=True), begun=0.0)
     soft = getattr(model, "soft_network_", model.network_)

@@ -19,7 +19,7 @@ from logiclens.errors import LogicLensError
 from logiclens.estimator import EntropyClassifier
 from logiclens.report.measurement import MOST_ROWS, Source, result_of
 from logiclens.report.page import render
-from logiclens.report.result import Dropped, FiringCounts, Result, read_result
+from logiclens.report.result import FiringCounts, Result, UnusedColumn, read_result
 
 RNG = np.random.default_rng(3)
 N = 400
@@ -62,7 +62,7 @@ def aside(result: Result) -> tuple[pd.DataFrame, np.ndarray]:
 def test_it_is_whole_and_can_be_written(either):
     _, result = either
     assert read_result(json.loads(json.dumps(to_plain(result), allow_nan=False))) == result
-    assert result.data.dropped == (Dropped("flat", "it has one value only"),)
+    assert result.data.dropped == (UnusedColumn("flat", "it has one value only"),)
     assert result.command == SOURCE.command
     assert result.title == "rows.csv: state"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from logiclens.bench.runs.fold_data import Source
     from logiclens.bench.runs.plan import Plan, Step
     from logiclens.bench.runs.results import Results, Run
-    from logiclens.bench.runs.study import Found, Setting
+    from logiclens.bench.runs.study import SearchResult, Setting
     from logiclens.bench.runs.tasks import Protocol, Task
     from logiclens.bench.runs.toy import ToyRun
     from logiclens.explain.classwise import Method
@@ -37,7 +37,7 @@ COLUMNS = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class BenchOptions:
     """The options of a bench: where it reads and writes, and how it runs."""
 
     out: Path
@@ -89,7 +89,7 @@ class Asked:
         return Plan(runs, self.source, self.protocols, self.jobs, self.limit, self.retry)
 
 
-def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, quick: bool, quiet: bool) -> None:
+def run_bench(asked: BenchOptions, tasks: Sequence[str], methods: Sequence[str], *, quick: bool, quiet: bool) -> None:
     """Run what has no result yet, then print the means."""
     from logiclens.bench.runs.methods import named_methods
     from logiclens.bench.runs.plan import runs_of, toy_runs
@@ -111,7 +111,7 @@ def run_bench(asked: Asked, tasks: Sequence[str], methods: Sequence[str], *, qui
 
 
 def run_sweep(
-    asked: Asked, task: str, temperatures: Sequence[float], penalties: Sequence[float], *, quiet: bool
+    asked: BenchOptions, task: str, temperatures: Sequence[float], penalties: Sequence[float], *, quiet: bool
 ) -> None:
     """Run the grid of one task."""
     from logiclens.bench.runs.plan import sweep_runs
@@ -123,7 +123,7 @@ def run_sweep(
         _carry_out(asked.plan(runs), asked.out, quiet=quiet)
 
 
-def run_encode(asked: Asked, tasks: Sequence[str], *, quiet: bool) -> None:
+def run_encode(asked: BenchOptions, tasks: Sequence[str], *, quiet: bool) -> None:
     """Predict the concepts of every fold and store them, without running a method."""
     from logiclens.bench.datasets.catalogue import check
     from logiclens.bench.runs.plan import prepare_all
@@ -134,7 +134,7 @@ def run_encode(asked: Asked, tasks: Sequence[str], *, quiet: bool) -> None:
         if not task.encoded:
             raise LogicLensError(f"the concepts of {task.name} are given: there is nothing to predict.")
         check(task.dataset, asked.data)
-    prepare_all(chosen, asked.protocols, asked.source, asked.jobs or 1, Shown(quiet).tell)
+    prepare_all(chosen, asked.protocols, asked.source, asked.jobs or 1, ProgressLine(quiet).tell)
 
 
 def write_report(folder: Path, *, quiet: bool) -> None:
@@ -153,7 +153,7 @@ def _carry_out(plan: Plan, out: Path, *, quiet: bool) -> None:
     from logiclens.bench.runs.plan import bench
     from logiclens.bench.runs.results import Results
 
-    shown = Shown(quiet)
+    shown = ProgressLine(quiet)
     try:
         results = bench(plan, out, shown.tell)
     finally:
@@ -180,7 +180,7 @@ def _left_out(tasks: Sequence[Task], protocols: Sequence[Protocol]) -> Iterable[
                 yield f"{task.name}, {protocol}: left out, the paper has no such experiment."
 
 
-class Shown:
+class ProgressLine:
     """Shows progress: one line that is redrawn on a terminal; in a pipe, a line for each run that failed."""
 
     def __init__(self, quiet: bool) -> None:
@@ -255,7 +255,7 @@ TRIALS = 30
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SearchOptions:
     """The options of a search; None and False if not given."""
 
     search: str | None
@@ -280,11 +280,11 @@ class Wanted:
             raise LogicLensError("--retry is for a grid; a search goes on with more --trials.")
 
 
-def run_search(asked: Asked, task: str, wanted: Wanted, *, quiet: bool) -> None:
+def run_search(asked: BenchOptions, task: str, wanted: SearchOptions, *, quiet: bool) -> None:
     """Run the missing trials, then print the Pareto front."""
     from logiclens.bench.datasets.catalogue import check
     from logiclens.bench.runs.results import STUDY
-    from logiclens.bench.runs.study import Search, search
+    from logiclens.bench.runs.study import SearchPlan, search
     from logiclens.bench.runs.tasks import has_protocol, named_tasks
 
     (chosen,) = named_tasks([task])
@@ -299,13 +299,13 @@ def run_search(asked: Asked, task: str, wanted: Wanted, *, quiet: bool) -> None:
         raise LogicLensError(f"{asked.out} is a file: name a folder with --out, or a database with --storage.")
     storage = wanted.storage or f"sqlite:///{asked.out / STUDY}"
     study = wanted.study or f"{chosen.name}, {protocol}"
-    shown = Shown(quiet)
+    shown = ProgressLine(quiet)
     with asked.cluster():
         if wanted.storage is None:
             asked.out.mkdir(parents=True, exist_ok=True)
         try:
             found = search(
-                Search(
+                SearchPlan(
                     chosen, protocol, source, wanted.trials or TRIALS, storage, study,
                     n_workers=asked.jobs, limit=asked.limit,
                 ),
@@ -323,7 +323,7 @@ def run_search(asked: Asked, task: str, wanted: Wanted, *, quiet: bool) -> None:
     printer.note("No setting of the table is beaten by another in everything. Test rows were not looked at.")
 
 
-def front_table(found: Found, title: str) -> Iterable[str]:
+def front_table(found: SearchResult, title: str) -> Iterable[str]:
     """Return the Pareto front as lines of text, the most accurate first."""
     from logiclens.bench.runs.study import Setting
 

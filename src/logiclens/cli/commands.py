@@ -19,6 +19,7 @@ from logiclens.cli.options import (
     Data,
     Delimiter,
     Engine,
+    ExplainOutputs,
     Json,
     Memory,
     Method,
@@ -26,9 +27,8 @@ from logiclens.cli.options import (
     Model,
     NoNotes,
     Quiet,
-    Reading,
     Scheduler,
-    Wanted,
+    TableSource,
     WithDefault,
     cluster,
     known_format,
@@ -177,9 +177,9 @@ def explain(
       logiclens explain patients.csv --target died --stability 20 --report rules.html
       logiclens explain 'lake/2026/*.parquet' --target churned --engine duckdb --memory 4GB
     """
-    from logiclens.cli.tables import Asked, check_by, counting, open_lake, read_problem
+    from logiclens.cli.tables import ColumnRoles, check_by, counting, open_lake, read_problem
 
-    wanted = Wanted(folds or 0, stability, by, save, report, json, jobs, backend)
+    wanted = ExplainOutputs(folds or 0, stability, by, save, report, json, jobs, backend)
     wanted.check(data=data)
     if weight is not None and folds:
         raise LogicLensError("cross-validation counts every row once: leave out --folds or --weight.")
@@ -209,8 +209,8 @@ def explain(
         lake = open_lake(asked, target, positive=positive, drop=tuple(drop or ()))
     else:
         # Before anything heavy is loaded: what is wrong with a table is told at once.
-        reading = Reading(data, delimiter, tuple(missing or ()))
-        problem = read_problem(reading, Asked(target, positive, tuple(drop or ()), weight, teacher_column))
+        reading = TableSource(data, delimiter, tuple(missing or ()))
+        problem = read_problem(reading, ColumnRoles(target, positive, tuple(drop or ()), weight, teacher_column))
         check_by(problem, by)
     from logiclens.cli.explain import explain_lake, explain_table, recorded_teacher
     from logiclens.estimator.classifier import EntropyClassifier
@@ -331,9 +331,9 @@ def run(
     Methods: minimal exact labels paper authors soft joint · oner stump tree-2 … tree-8 best-3 · tree brl psi
     ripper column-generation figs rule-list rrl · torch_explain · forest logistic mlp ebm direct
     """
-    from logiclens.cli.bench import Asked, run_bench
+    from logiclens.cli.bench import BenchOptions, run_bench
 
-    asked = Asked(out, protocol, data, cache, folds, seed, jobs, limit, retry, epochs, backend, scheduler)
+    asked = BenchOptions(out, protocol, data, cache, folds, seed, jobs, limit, retry, epochs, backend, scheduler)
     run_bench(asked, tasks or (), methods or (), quick=quick, quiet=quiet)
 
 
@@ -389,11 +389,11 @@ def sweep(
     explanation accuracy and few literals, on validation rows only. Several processes may share one study, and a stopped
     study continues where it was.
     """
-    from logiclens.cli.bench import Asked, Wanted, numbers, run_search, run_sweep
+    from logiclens.cli.bench import BenchOptions, SearchOptions, numbers, run_search, run_sweep
 
-    wanted = Wanted(search, trials, storage, study, grid=(taus, lambdas) != (TAUS, LAMBDAS), retry=retry)
+    wanted = SearchOptions(search, trials, storage, study, grid=(taus, lambdas) != (TAUS, LAMBDAS), retry=retry)
     wanted.check()
-    asked = Asked(out, protocol, data, cache, folds, seed, jobs, limit, retry, None, backend, scheduler)
+    asked = BenchOptions(out, protocol, data, cache, folds, seed, jobs, limit, retry, None, backend, scheduler)
     if search is not None:
         run_search(asked, task, wanted, quiet=quiet)
         return
@@ -419,9 +419,11 @@ def encode(
     A GPU is used if there is one. `bench` does this itself when needed; use this command to do it on another machine.
     A stopped run continues from its last epoch.
     """
-    from logiclens.cli.bench import Asked, run_encode
+    from logiclens.cli.bench import BenchOptions, run_encode
 
-    run_encode(Asked(cache.parent, protocol, data, cache, folds, seed, jobs, epochs=epochs), tasks or (), quiet=quiet)
+    run_encode(
+        BenchOptions(cache.parent, protocol, data, cache, folds, seed, jobs, epochs=epochs), tasks or (), quiet=quiet
+    )
 
 
 @bench_app.command("report", cls=Command, short_help="Make tables and figures from results.")
@@ -543,7 +545,7 @@ def predict(
     if (asked := counting(data, engine, memory, refused, what="answers")) is not None:
         predict_lake(model, asked, keep=keep or (), by_rules=rules, out=out, quiet=quiet)
         return
-    reading = Reading(data, delimiter, tuple(missing or ()))
+    reading = TableSource(data, delimiter, tuple(missing or ()))
     predict_table(model, reading, why=why, keep=keep or (), by_rules=rules, out=out, json=json, quiet=quiet)
 
 
@@ -586,7 +588,7 @@ def score(
         return
     if per_file:
         raise LogicLensError("--per-file tells the files of a folder or a pattern apart: name these, or use --by.")
-    reading = Reading(data, delimiter, tuple(missing or ()))
+    reading = TableSource(data, delimiter, tuple(missing or ()))
     score_table(model, reading, target=target, by=by, json=json, quiet=quiet)
 
 
@@ -684,7 +686,7 @@ def diff(
 
     reading = None
     if data is not None:
-        reading = Reading(data, delimiter, tuple(missing or ()))
+        reading = TableSource(data, delimiter, tuple(missing or ()))
     raise typer.Exit(int(diff_models(before, after, reading=reading, json=json, quiet=quiet)))
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.base import clone
 
-from logiclens.cli.options import Wanted
+from logiclens.cli.options import ExplainOutputs
 from logiclens.cli.output import (
     Printer,
     uninterrupted,
@@ -42,7 +42,7 @@ from logiclens.tables.files import TableFile
 BUNDLED_FOLDS = 5
 
 
-def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wanted, *, quiet: bool) -> None:
+def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: ExplainOutputs, *, quiet: bool) -> None:
     """Train on a table in memory, explain, measure on held-out rows, write the outputs and print the rule sheet.
 
     Without a problem the bundled example is used.
@@ -62,7 +62,7 @@ def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Wan
     )  # fmt: skip
 
 
-def explain_lake(lake: Lake, model: EntropyClassifier, wanted: Wanted, *, quiet: bool) -> None:
+def explain_lake(lake: Lake, model: EntropyClassifier, wanted: ExplainOutputs, *, quiet: bool) -> None:
     """Like `explain_table`, for a table whose rows an engine counts."""
     _check(wanted)
     printer = Printer(quiet=quiet or wanted.takes_standard_output, notes=not quiet)
@@ -97,7 +97,7 @@ def recorded_teacher(problem: Problem | None, positive: str | None) -> RecordedA
 def tell(
     model: EntropyClassifier,
     source: Source,
-    wanted: Wanted,
+    wanted: ExplainOutputs,
     printer: Printer,
     *,
     begun: float,
@@ -147,7 +147,7 @@ def command_line(words: list[str]) -> str:
     return shlex.join(kept)
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: ExplainOutputs) -> None:
     """Refuse outputs that cannot be made, before training."""
     if wanted.save is not None:
         check_model_target(wanted.save)
@@ -165,7 +165,7 @@ def _source(problem: Problem) -> Source:
 
 
 def _write(
-    model: EntropyClassifier, explanation: Explanation, result: Result, wanted: Wanted, beside: dict[str, Any]
+    model: EntropyClassifier, explanation: Explanation, result: Result, wanted: ExplainOutputs, beside: dict[str, Any]
 ) -> list[str]:
     """Write the outputs; return the notes about them."""
     told = []

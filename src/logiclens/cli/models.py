@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logiclens.cli.options import Reading
+from logiclens.cli.options import TableSource
 from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, write_json, write_text
 from logiclens.errors import LogicLensError
 from logiclens.export.registry import format_named
@@ -23,7 +23,7 @@ from logiclens.storage import open_model, open_result
 from logiclens.verify import VerificationError, verify
 
 if TYPE_CHECKING:
-    from logiclens.cli.options import Reading
+    from logiclens.cli.options import TableSource
 
 
 def verify_model(folder: Path, *, json: str | None, quiet: bool) -> int:
@@ -62,7 +62,7 @@ def export_rules(
         printer.note(f"The rules are in {out}.")
 
 
-def diff_models(before: Path, after: Path, *, reading: Reading | None, json: str | None, quiet: bool) -> bool:
+def diff_models(before: Path, after: Path, *, reading: TableSource | None, json: str | None, quiet: bool) -> bool:
     """Print what changed per class and on which rows of a table; return whether anything changed."""
     check_outputs(json)
     content: dict[str, Any] = {"before": str(before), "after": str(after)}
@@ -72,7 +72,7 @@ def diff_models(before: Path, after: Path, *, reading: Reading | None, json: str
     return bool(content["changed"])
 
 
-def compared(before: RuleSet, after: RuleSet, reading: Reading | None = None) -> dict[str, Any]:
+def compared(before: RuleSet, after: RuleSet, reading: TableSource | None = None) -> dict[str, Any]:
     """Return what changed, as plain data."""
     old, new = in_one_language(before, after)
     common = [name for name in old.names if name in new.names]
@@ -209,7 +209,7 @@ def _swapped(old: RuleSet, new: RuleSet, never: Callable[[Cube], bool]) -> list[
     ]
 
 
-def _rows(old: RuleSet, new: RuleSet, reading: Reading) -> dict[str, Any]:
+def _rows(old: RuleSet, new: RuleSet, reading: TableSource) -> dict[str, Any]:
     # Imported here, because it loads pandas.
     from logiclens.cli.tables import check_columns
 

@@ -149,7 +149,7 @@ def cluster(backend: str, scheduler: str | None, jobs: int | None = None) -> Abs
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableSource:
     """A table to read: its name, its delimiter (detected if None), and the texts that mean a missing value."""
 
     source: str
@@ -169,7 +169,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExplainOutputs:
     """Output options of `explain`."""
 
     folds: int = 0

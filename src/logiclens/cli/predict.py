@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from logiclens.cli.options import Reading
+from logiclens.cli.options import TableSource
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.saved_model import SavedModel
 from logiclens.cli.tables import Counting, check_column, check_columns
@@ -21,7 +21,7 @@ from logiclens.tables.formats import PARQUET, WRITTEN
 
 def predict_table(
     folder: Path,
-    reading: Reading,
+    reading: TableSource,
     *,
     why: bool,
     keep: Sequence[str],

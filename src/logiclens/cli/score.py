@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.cli.options import Reading
+from logiclens.cli.options import TableSource
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.saved_model import SavedModel
 from logiclens.cli.sheet import (
@@ -42,7 +42,7 @@ from logiclens.words import percent
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class ScoredTable:
     """Rows with known classes, and the answers of the model.
 
     Attributes:
@@ -101,7 +101,7 @@ class Score:
 
 
 def score_table(
-    folder: Path, reading: Reading, *, target: str | None, by: str | None, json: str | None, quiet: bool
+    folder: Path, reading: TableSource, *, target: str | None, by: str | None, json: str | None, quiet: bool
 ) -> None:
     """Score a model on a table in memory; print the score and write it as JSON."""
     check_outputs(json, data=reading.source)
@@ -118,7 +118,7 @@ def score_lake(
     _tell(_content(model, known), json, "the file" if per_file else by, quiet=quiet)
 
 
-def score(model: SavedModel, reading: Reading, *, target: str | None = None, by: str | None = None) -> Score:
+def score(model: SavedModel, reading: TableSource, *, target: str | None = None, by: str | None = None) -> Score:
     """Score a model on a table in memory."""
     wanted = _target(model, target)
     file = reading.table()
@@ -131,14 +131,14 @@ def score(model: SavedModel, reading: Reading, *, target: str | None = None, by:
     rows, labels = model.rows(frame, file.name).loc[kept.index], model.labels(kept[wanted])
     values, source = None if by is None else told_apart(kept[by]).to_numpy(), f"{len(rows):,} rows of {file.name}"
     statistics = rule_statistics(model.rules, rows, labels, by=values, by_name=by, source=source)
-    known = Known(
+    known = ScoredTable(
         file.name, file.sha256, wanted, labels, model.predict(rows), model.rules.predict(rows),
         np.ones(len(rows)), len(frame) - len(rows), statistics,
     )  # fmt: skip
     return _content(model, known)
 
 
-def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str | None, per_file: bool) -> Known:
+def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str | None, per_file: bool) -> ScoredTable:
     """Return the distinct rows of a table that an engine counts, with the answers of the model."""
     if per_file and by is not None:
         raise LogicLensError("rows are told apart by a column or by their files: leave out --by or --per-file.")
@@ -162,7 +162,7 @@ def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str |
     by_rules, source = model.rules.predict(rows), f"{lake.n_rows:,} rows of {asked.source}"
     answers = model.network.predict(concepts_of(model.network, lake, None)) if model.has_network else by_rules
     statistics = lake_statistics(model.rules, lake, labels, by=apart, source=source)
-    return Known(
+    return ScoredTable(
         asked.source, None, wanted, labels, answers, by_rules, lake.weight, left_out,
         statistics,
     )  # fmt: skip
@@ -192,7 +192,7 @@ def _target(model: SavedModel, target: str | None) -> str:
     return wanted
 
 
-def _content(model: SavedModel, known: Known) -> Score:
+def _content(model: SavedModel, known: ScoredTable) -> Score:
     def right(answers: NDArray[Any], labels: NDArray[Any]) -> ShareRecord:
         return Share(float(known.weight[np.equal(answers, labels)].sum()), float(known.weight.sum())).record()
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
-from logiclens.cli.options import Reading
+from logiclens.cli.options import TableSource
 from logiclens.errors import LogicLensError, nearest, no_column, quoted_names
 from logiclens.formula.column_kinds import kind_of_dtype
 from logiclens.tables.files import TableFile, doubtful_columns, mixed_columns
@@ -42,7 +42,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ColumnRoles:
     """The roles of the columns of a table.
 
     Attributes:
@@ -60,7 +60,7 @@ class Asked:
     teacher: str | None = None
 
 
-def read_problem(reading: Reading, asked: Asked) -> Problem:
+def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
     """Read a table with its target. Leave out rows without a target value."""
     file, target = reading.table(), asked.target
     frame, drop = file.frame, [*asked.drop, *(name for name in (asked.weight, asked.teacher) if name is not None)]

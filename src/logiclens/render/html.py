@@ -33,7 +33,7 @@ _NAME = "white-space:normal;overflow-wrap:break-word;max-width:18em"
 _CODE = "background:none;color:inherit;padding:0;white-space:pre-wrap;overflow-wrap:anywhere"
 
 
-class ExplainedClass(Protocol):
+class ClassLike(Protocol):
     """The parts of a class explanation that are shown."""
 
     @property
@@ -77,11 +77,11 @@ class ExplainedClass(Protocol):
         """The certificate that head and formula are equal; None without one."""
 
 
-class Explained(Protocol):
+class ExplanationLike(Protocol):
     """The parts of an explanation that are shown."""
 
     @property
-    def classes(self) -> Sequence[ExplainedClass]:
+    def classes(self) -> Sequence[ClassLike]:
         """One for each class."""
 
     @property
@@ -101,7 +101,7 @@ class Explained(Protocol):
         """The recurrence of concepts and cubes over resamples; None if unknown."""
 
 
-def explanation_html(explanation: Explained) -> str:
+def explanation_html(explanation: ExplanationLike) -> str:
     """Return one section per class, then the notes."""
     chosen = {} if explanation.stability is None else {entry.name: entry for entry in explanation.stability.classes}
     parts = []
@@ -118,7 +118,7 @@ def explanation_html(explanation: Explained) -> str:
 
 
 def class_html(
-    explained: ExplainedClass, predicates: Mapping[str, Predicate], *, folded: bool = False, more: str = ""
+    explained: ClassLike, predicates: Mapping[str, Predicate], *, folded: bool = False, more: str = ""
 ) -> str:
     """Return the formula of one class in words and symbols, its fidelity, and the relevance of concepts.
 
@@ -222,7 +222,7 @@ def _in_doubt(rules: DecisionRules) -> list[str]:
     return [*told, f"Where no class fires, {otherwise}."]
 
 
-def _facts(explained: ExplainedClass) -> list[str]:
+def _facts(explained: ClassLike) -> list[str]:
     """Return the fidelity of the formula and what is proved about it, as sentences."""
     if explained.equals_network:
         facts = ["Formula and network agree on all explained rows."]

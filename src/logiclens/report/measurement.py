@@ -41,7 +41,6 @@ from logiclens.report.result import (
     CubeFrequency,
     Curves,
     Data,
-    Dropped,
     FiringCounts,
     GapStep,
     GapSummary,
@@ -52,6 +51,7 @@ from logiclens.report.result import (
     Relevance,
     Result,
     Simplest,
+    UnusedColumn,
 )
 from logiclens.storage import write_whole
 from logiclens.words import percent
@@ -86,7 +86,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class ModelMeasurement:
     """A model and its explanation on held-out rows: what everything in the result is computed from.
 
     `reading` is the network's answer on these rows; None if the rules are the model.
@@ -331,7 +331,7 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
         raise LogicLensError("a report needs rows that chose nothing: fit with set_aside=0.25.")
     rules, table = explanation.rules, aside.table
     statistics, reading = statistics_aside(model, rules, by=by), None if model.exact else model.read(table)
-    told = Measured(model, explanation, source, rules, aside, statistics, reading)
+    told = ModelMeasurement(model, explanation, source, rules, aside, statistics, reading)
     rows = told.rows()
     return Result(
         kind=KIND,
@@ -373,7 +373,7 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
 
 def _data(model: EntropyClassifier, source: Source) -> Data:
     dropped: Mapping[str, str] = getattr(model.booleaniser_, "dropped_", {})
-    left_out = tuple(Dropped(column, reason) for column, reason in dropped.items())
+    left_out = tuple(UnusedColumn(column, reason) for column, reason in dropped.items())
     return Data(source.name, source.rows, source.columns, source.sha256, source.target, left_out)
 
 

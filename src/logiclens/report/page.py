@@ -53,7 +53,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Line:
+class RuleLine:
     """A cube, or the whole formula, with its numbers."""
 
     words: str
@@ -69,7 +69,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Covered:
+class CoveredRows:
     """The rows on which a cube fires: the numbers to list, each with whether its class differs, and how many more."""
 
     words: str
@@ -91,12 +91,12 @@ class ClassView:
     status: str
     certified: bool
     prevalence: str
-    lines: tuple[Line, ...]
-    whole: Line
+    lines: tuple[RuleLine, ...]
+    whole: RuleLine
     decision: str
     reason: str
     comparison: str
-    covered: tuple[Covered, ...]
+    covered: tuple[CoveredRows, ...]
 
 
 def class_views(result: Result) -> tuple[ClassView, ...]:
@@ -191,9 +191,9 @@ def confusions(result: Result) -> list[Confusion]:
     return [network] if rules is None or network.of == rules.of else [network, rules]
 
 
-def _line(words: str, cube: CubeRecord, name: str, base: float | None) -> Line:
+def _line(words: str, cube: CubeRecord, name: str, base: float | None) -> RuleLine:
     confidence, around = share_and_interval(cube.confidence)
-    return Line(
+    return RuleLine(
         words=words,
         sentence=line_words(cube, name),
         interval=around,
@@ -260,13 +260,13 @@ def _comparison(entry: ClassResult) -> str:
     )
 
 
-def _covered(words: str, cube: Cube, name: str, result: Result) -> Covered:
+def _covered(words: str, cube: Cube, name: str, result: Result) -> CoveredRows:
     place = {concept.name: i for i, concept in enumerate(result.concepts)}
     signs = [(place[literal.concept], "1" if literal.positive else "0") for literal in cube]
     fired = [row for row in result.rows if all(row.bits[i] == sign for i, sign in signs)]
     # A row with several labels names them all, so it cannot be compared with one class.
     rows = [(str(row.row), not result.multilabel and row.label != name) for row in fired[:MOST_ROWS]]
-    return Covered(words, len(fired), tuple(rows), len(fired) - len(rows))
+    return CoveredRows(words, len(fired), tuple(rows), len(fired) - len(rows))
 
 
 def summary(result: Result) -> str:

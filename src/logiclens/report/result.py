@@ -21,7 +21,7 @@ READABLE = (1, SCHEMA)
 
 
 @dataclass(frozen=True)
-class Dropped:
+class UnusedColumn:
     """A column that is not used, and why."""
 
     column: str
@@ -37,7 +37,7 @@ class Data:
     columns: int
     sha256: str | None
     target: str
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[UnusedColumn, ...]
 
 
 @dataclass(frozen=True)

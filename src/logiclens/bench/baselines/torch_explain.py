@@ -47,7 +47,7 @@ class PeerLearned(Learned):
 
 
 @dataclass(frozen=True, eq=False)
-class Answered:
+class PeerResult:
     """The answer of the other interpreter: texts in its own names, outputs on all rows, and its weights as a network.
 
     Times are elapsed seconds and CPU seconds.
@@ -148,13 +148,13 @@ class TorchExplain:
             **{f"weight{i}": weight for i, weight in enumerate(weights)},
         }
 
-    def answered(self, path: Path, rows: ConceptTable) -> Answered:
+    def answered(self, path: Path, rows: ConceptTable) -> PeerResult:
         """Read the answer of the other interpreter, and rebuild its network from its weights."""
         with np.load(path, allow_pickle=False) as file:
             found = dict(file)
         if not np.isfinite(found["logits"]).all():
             raise LogicLensError("torch_explain's network gives NaN or infinite outputs: raise the temperature.")
-        return Answered(
+        return PeerResult(
             tuple(found["texts"].tolist()),
             found["logits"],
             self._rebuilt(found, rows),

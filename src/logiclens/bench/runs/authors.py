@@ -239,7 +239,7 @@ def aggregate_as_authors(
     for target in range(reading.n_heads):
         yes = labels == target
         kept = (reading.logits[:, target] > aggregation.logit_cut) == yes
-        scored = _Judged(scored_words, scored_labels == target, aggregation.score)
+        scored = _ScoredRows(scored_words, scored_labels == target, aggregation.score)
         columns = _columns(reading.relevance[target], aggregation.max_minterm)
         result.append(_rules(bits[kept], yes[kept], columns, scored, local_rows.names, aggregation))
     return tuple(result)
@@ -257,7 +257,7 @@ def _rules(
     bits: NDArray[np.bool_],
     yes: NDArray[np.bool_],
     columns: NDArray[np.intp],
-    scored: _Judged,
+    scored: _ScoredRows,
     names: Sequence[str],
     aggregation: Aggregation,
 ) -> ClassRules:
@@ -272,7 +272,7 @@ def _rules(
     best = np.argsort(-alone, kind="stable")[: aggregation.top_k]
     judged = scored
     if aggregation.reduced_on == "kept":
-        judged = _Judged(pack_columns(bits.T), yes, aggregation.score)
+        judged = _ScoredRows(pack_columns(bits.T), yes, aggregation.score)
     # Reducing a rule does not depend on the others, so only rules that can be taken are reduced.
     kept = judged.reduced(minterms[best], columns, exact_only=aggregation.exact_only)
     everything = np.ones(len(columns), dtype=np.bool_)
@@ -296,7 +296,7 @@ class _Candidate:
     fires: Words
 
 
-def _aggregate(candidates: Sequence[_Candidate], scored: _Judged) -> ClassRules:
+def _aggregate(candidates: Sequence[_Candidate], scored: _ScoredRows) -> ClassRules:
     """OR rule after rule; a rule without gain stays in the running disjunction, as in the authors' scripts."""
     running: list[Cube] = []
     fired = np.zeros_like(scored.valid)
@@ -334,7 +334,7 @@ def simplified(formula: DNF) -> DNF:
     return minimise_complete(formula.evaluate(grid, concepts), concepts).formula
 
 
-class _Judged:
+class _ScoredRows:
     """Packed Boolean rows with a yes or no each; evaluates and scores minterms, 64 rows per word."""
 
     def __init__(self, words: Words, yes: NDArray[np.bool_], score: Score) -> None:

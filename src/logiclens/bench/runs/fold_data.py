@@ -102,14 +102,14 @@ def predicted_concepts(encoding: Encoding, dataset: Dataset, rows: Fold) -> Conc
     annotated = dataset.concepts(dataset.all_rows)
     values = np.full(annotated.values.shape, np.nan, dtype=np.float32)
     for part in concept_parts(encoding, dataset, rows):
-        values[part.asked] = _said(encoding, dataset, part, "concepts").asked
+        values[part.asked] = _predictions(encoding, dataset, part, "concepts").asked
     return annotated.with_values(values)
 
 
-def predicted_classes(encoding: Encoding, dataset: Dataset, rows: Fold) -> Said:
+def predicted_classes(encoding: Encoding, dataset: Dataset, rows: Fold) -> Predictions:
     """Return the class probabilities of the test rows from an encoder g: X → Y, trained on the classes directly."""
     part = Part(np.unique(np.concatenate([rows.train, rows.validation])), rows.test)
-    return _said(encoding, dataset, part, "classes")
+    return _predictions(encoding, dataset, part, "classes")
 
 
 def final_concepts(encoding: Encoding, dataset: Dataset, rows: Fold) -> ConceptTable:
@@ -117,7 +117,9 @@ def final_concepts(encoding: Encoding, dataset: Dataset, rows: Fold) -> ConceptT
     if dataset.final is None:
         raise LogicLensError(f"{dataset.name} keeps no rows for a last test.")
     outer = list(concept_parts(encoding, dataset, rows))[-1]
-    return dataset.final.concepts(dataset.final.all_rows).with_values(_said(encoding, dataset, outer, "concepts").final)
+    return dataset.final.concepts(dataset.final.all_rows).with_values(
+        _predictions(encoding, dataset, outer, "concepts").final
+    )
 
 
 def concept_parts(encoding: Encoding, dataset: Dataset, rows: Fold) -> Iterator[Part]:
@@ -144,14 +146,14 @@ def _script_rows(encoding: Encoding, dataset: Dataset, rows: Fold) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class Predictions:
     """The predictions of an encoder on the rows it was asked about, and on the rows of a final test, if any."""
 
     asked: NDArray[np.float32]
     final: NDArray[np.float32]
 
 
-def _said(encoding: Encoding, dataset: Dataset, part: Part, what: Literal["concepts", "classes"]) -> Said:
+def _predictions(encoding: Encoding, dataset: Dataset, part: Part, what: Literal["concepts", "classes"]) -> Predictions:
     """Train an encoder and predict, or read its predictions from the cache."""
     spec = encoding.spec
     # One encoder serves all seeds of the scripts.
@@ -168,12 +170,12 @@ def _said(encoding: Encoding, dataset: Dataset, part: Part, what: Literal["conce
         encoding.cache.mkdir(parents=True, exist_ok=True)
         _keep(kept, _asked(dataset, part, targets, spec, seed, kept.with_suffix(".part")))
     with np.load(kept, allow_pickle=False) as arrays:
-        return Said(arrays["asked"].astype(np.float32), arrays["final"].astype(np.float32))
+        return Predictions(arrays["asked"].astype(np.float32), arrays["final"].astype(np.float32))
 
 
 def _asked(
     dataset: Dataset, part: Part, targets: NDArray[np.float32], spec: EncoderSpec, seed: int, checkpoint: Path
-) -> Said:
+) -> Predictions:
     inputs = prepared_inputs(dataset, part.train)
     if spec.kind == "authors":
         return _asked_as_authors(np.asarray(inputs, dtype=np.float32), part, targets, spec, seed)
@@ -183,20 +185,20 @@ def _asked(
     final = np.zeros((0, targets.shape[1]), dtype=np.float32)
     if dataset.final is not None:
         final = encode(encoder, prepared_inputs(dataset.final, None), task=spec.config.task)
-    said = Said(encode(encoder, inputs[part.asked], task=spec.config.task), final)
+    said = Predictions(encode(encoder, inputs[part.asked], task=spec.config.task), final)
     checkpoint.unlink(missing_ok=True)
     return said
 
 
 def _asked_as_authors(
     inputs: NDArray[np.float32], part: Part, targets: NDArray[np.float32], spec: EncoderSpec, seed: int
-) -> Said:
+) -> Predictions:
     """Shift logits so that the scripts' threshold of 0.5 on logits becomes our threshold of 0.5 on probabilities."""
     encoder = encoder_as_authors(inputs[part.train], targets[part.train], epochs=spec.config.epochs, seed=seed)
     with torch.no_grad():
         logits = encoder(torch.tensor(inputs[part.asked]))
     said = torch.sigmoid(logits - SCRIPT_CUT).numpy()
-    return Said(said, np.zeros((0, targets.shape[1]), dtype=np.float32))
+    return Predictions(said, np.zeros((0, targets.shape[1]), dtype=np.float32))
 
 
 def prepared_inputs(dataset: Dataset, train: Rows | None) -> NDArray[np.generic]:
@@ -235,7 +237,7 @@ def _inputs_hash(dataset: Dataset) -> bytes:
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).digest()
 
 
-def _keep(path: Path, said: Said) -> None:
+def _keep(path: Path, said: Predictions) -> None:
     with open_whole(path) as file:
         np.savez_compressed(file, asked=said.asked.astype(np.float16), final=said.final.astype(np.float16))
 

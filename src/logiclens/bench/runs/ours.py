@@ -56,14 +56,14 @@ class TrainedNetwork:
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
+class _CachedNetwork:
     network: EntropyNet
     share: tuple[float, float]
     # Keeps the tables alive, since the key contains their identity.
     fold: FoldData
 
 
-_kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
+_cached_networks: OrderedDict[tuple[object, ...], _CachedNetwork] = OrderedDict()
 
 
 def trained(fold: FoldData, *, soft: bool = False) -> TrainedNetwork:
@@ -72,7 +72,7 @@ def trained(fold: FoldData, *, soft: bool = False) -> TrainedNetwork:
     With `soft` it sees the values of the encoder instead of these cut at 0.5.
     """
     spent = (0.0, 0.0)
-    if _key(fold, soft) not in _kept:
+    if _key(fold, soft) not in _cached_networks:
         together = _together(fold)
         try:
             spent = _train(together, soft)
@@ -81,13 +81,13 @@ def trained(fold: FoldData, *, soft: bool = False) -> TrainedNetwork:
             if len(together) == 1:
                 raise
             spent = _train([fold], soft)
-    found = _kept[_key(fold, soft)]
+    found = _cached_networks[_key(fold, soft)]
     return TrainedNetwork(copy.deepcopy(found.network), found.share, spent)
 
 
 def forget() -> None:
     """Forget all networks, so that the next run trains its own."""
-    _kept.clear()
+    _cached_networks.clear()
 
 
 def _key(fold: FoldData, soft: bool) -> tuple[object, ...]:
@@ -130,9 +130,9 @@ def _train(folds: Sequence[FoldData], soft: bool) -> tuple[float, float]:
     spent = time.perf_counter() - wall, time.process_time() - cpu
     share = spent[0] / len(folds), spent[1] / len(folds)
     for fold, network in zip(folds, networks, strict=True):
-        _kept[_key(fold, soft)] = _Kept(network, share, fold)
-    while len(_kept) > max(KEPT, len(folds)):
-        _kept.popitem(last=False)
+        _cached_networks[_key(fold, soft)] = _CachedNetwork(network, share, fold)
+    while len(_cached_networks) > max(KEPT, len(folds)):
+        _cached_networks.popitem(last=False)
     return spent
 
 

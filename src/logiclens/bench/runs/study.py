@@ -42,7 +42,7 @@ _HEADER, _READY, _REASON, _WORKER = "logiclens", "ready", "reason", "worker"
 
 
 @dataclass(frozen=True)
-class Tried:
+class FinishedTrial:
     """A completed trial: its parameters and values."""
 
     number: int
@@ -51,7 +51,7 @@ class Tried:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class OpenTrial:
     """A trial to run. `place` is its number without counting lost trials."""
 
     trial: Any
@@ -114,7 +114,7 @@ class SharedStudy:
         for number in list(self.open):
             self._lost(number)
 
-    def ask(self, total: int, suggest: Callable[[Any], None]) -> Asked | None:
+    def ask(self, total: int, suggest: Callable[[Any], None]) -> OpenTrial | None:
         """Return the next trial with parameters from `suggest`, or None if `total` trials are done or running."""
         self._bury()
         if len(self._counted()) >= total:
@@ -138,9 +138,9 @@ class SharedStudy:
         self.study.sampler = self.optuna.samplers.TPESampler(seed=drawn_from, multivariate=False)
         suggest(trial)
         trial.set_user_attr(_READY, True)
-        return Asked(trial, place)
+        return OpenTrial(trial, place)
 
-    def tell(self, asked: Asked, values: Sequence[float] | None, reason: str = "") -> None:
+    def tell(self, asked: OpenTrial, values: Sequence[float] | None, reason: str = "") -> None:
         """Record the values of a trial, or the reason why it has none."""
         if values is not None and np.isfinite(values).all():
             self._told(asked.number, values=list(values))
@@ -157,11 +157,11 @@ class SharedStudy:
         """Return the exception type that means that the database does not answer."""
         return self.optuna.exceptions.StorageInternalError  # type: ignore[no-any-return]
 
-    def tried(self) -> tuple[Tried, ...]:
+    def tried(self) -> tuple[FinishedTrial, ...]:
         """Return the completed trials, by number."""
         return tuple(_tried(one) for one in self._trials() if one.state == self.states.COMPLETE)
 
-    def front(self) -> tuple[Tried, ...]:
+    def front(self) -> tuple[FinishedTrial, ...]:
         """Return the Pareto front: the trials that no other trial dominates."""
         return tuple(_tried(one) for one in self.study.best_trials)
 
@@ -238,8 +238,8 @@ class SharedStudy:
                     self.storage.record_heartbeat(trial_id)
 
 
-def _tried(trial: Any) -> Tried:
-    return Tried(trial.number, dict(trial.params), tuple(trial.values))
+def _tried(trial: Any) -> FinishedTrial:
+    return FinishedTrial(trial.number, dict(trial.params), tuple(trial.values))
 
 
 def _optuna() -> ModuleType:
@@ -341,7 +341,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchPlan:
     """What to search, and where to store it.
 
     Args:
@@ -375,15 +375,15 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The result of a search: the number of completed and failed trials, and the Pareto front."""
 
     n_tried: int
     n_failed: int
-    front: tuple[Tried, ...]
+    front: tuple[FinishedTrial, ...]
 
 
-def search(wanted: Search, tell: Callable[[Step], None] = lambda _step: None) -> Found:
+def search(wanted: SearchPlan, tell: Callable[[Step], None] = lambda _step: None) -> SearchResult:
     """Run the missing trials and return the front of all trials; other workers may share the study.
 
     Trials are drawn in rounds of `n_workers`, so that one process with the same number and seed finds the same result.
@@ -412,14 +412,14 @@ def search(wanted: Search, tell: Callable[[Step], None] = lambda _step: None) ->
                     # Other workers run the last trials; if they are lost, we repeat them.
                     time.sleep(POLL)
         tried = study.tried()
-        return Found(len(tried), study.n_ended() - len(tried), study.front())
+        return SearchResult(len(tried), study.n_ended() - len(tried), study.front())
     except study.trouble:
         raise LogicLensError(
             "the storage of the study does not answer. What has ended is kept; start again to go on."
         ) from None
 
 
-def _round(study: SharedStudy, total: int, suggest: Callable[[Any], None], size: int) -> Iterator[Asked]:
+def _round(study: SharedStudy, total: int, suggest: Callable[[Any], None], size: int) -> Iterator[OpenTrial]:
     """Yield trials up to the next multiple of `size`, so that rounds are the same after an interruption."""
     while (asked := study.ask(total, suggest)) is not None:
         yield asked
