@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from logiclens.bench.runs.methods import METHODS
+from logiclens.bench.runs.tasks import TASKS
 from tests.cli_runs import logiclens
 
 COMMAND = [sys.executable, "-c", "from logiclens.cli import main; main()", "bench"]
@@ -55,6 +58,13 @@ def test_a_bench_prints_means_and_keeps_every_measurement(done) -> None:
         rows = [row for row in csv.DictReader(file) if row["method"] == "oner" and row["metric"] == "model_accuracy"]
     assert shown[1] == f"{100 * sum(float(row['value']) for row in rows) / 3:.2f}"
     assert "logiclens bench report out" in ended.stderr
+
+
+def test_help_names_every_task_and_method(tmp_path: Path) -> None:
+    tasks, methods = (run(*words, "--help", cwd=tmp_path).stdout for words in ((), ("run",)))
+    assert set(TASKS) <= set(re.findall(r"[\w-]+", tasks))
+    listed = set(re.findall(r"[\w-]+", methods.replace("tree-2 … tree-8", " ".join(f"tree-{k}" for k in range(2, 9)))))
+    assert set(METHODS) <= listed
 
 
 def test_a_report_is_made_from_the_table_alone(done, tmp_path: Path) -> None:

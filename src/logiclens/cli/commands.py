@@ -297,7 +297,14 @@ TAUS, LAMBDAS = "4,5,6", "1e-6,1e-5,1e-4,1e-3"
 
 @bench_app.command(cls=Command, short_help="Run methods on tasks.")
 def run(
-    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASKS]...", show_default=False)] = None,
+    tasks: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TASKS]...",
+            show_default=False,
+            help="Tasks of `logiclens bench --help`. Default: the tables of the paper. Example: mimic2 iris",
+        ),
+    ] = None,
     methods: Annotated[
         list[str] | None,
         typer.Option(
@@ -339,7 +346,9 @@ def run(
 
 @bench_app.command(cls=Command, short_help="Try a grid of temperature and penalty, or search.")
 def sweep(
-    task: Annotated[str, typer.Argument(metavar="TASK")] = "vdem",
+    task: Annotated[
+        str, typer.Argument(metavar="TASK", help="Task of `logiclens bench --help`. Example: iris")
+    ] = "vdem",
     data: BenchData = None,
     out: Out = OUT,
     protocol: Protocol = "clean",
@@ -402,7 +411,14 @@ def sweep(
 
 @bench_app.command(cls=Command, short_help="Predict the concepts of image tasks.")
 def encode(
-    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASKS]...", show_default=False)] = None,
+    tasks: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TASKS]...",
+            show_default=False,
+            help="Tasks with an encoder. Default: all of them. Example: mnist cub",
+        ),
+    ] = None,
     data: BenchData = None,
     cache: Annotated[Path, typer.Option(metavar="DIR", help="Folder for predicted concepts.")] = OUT / "concepts",
     protocol: Protocol = "clean",

@@ -104,7 +104,8 @@ Missing: TypeAlias = Annotated[
 Engine: TypeAlias = Annotated[
     Engines | None,
     typer.Option(
-        metavar="NAME", help="Engine that counts the rows of a folder or pattern: duckdb or spark. Default: duckdb."
+        metavar="NAME",
+        help=f"Engine for a folder, pattern or database: {' or '.join(Engines)}. Default: duckdb.",
     ),
 ]
 Memory: TypeAlias = Annotated[
