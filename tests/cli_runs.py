@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -54,40 +53,27 @@ def logiclens(
     The process does not have the variables that `without` names.
     """
     words = [str(argument) for argument in arguments]
-    if any(name.startswith("PYTHON") for name in changed_environment()):
+    changed = {
+        name: ENVIRONMENT.get(name) for name in {*ENVIRONMENT, *USUAL} if ENVIRONMENT.get(name) != USUAL.get(name)
+    }
+    if any(name.startswith("PYTHON") for name in changed):
         # The interpreter reads these when it starts.
         run = subprocess.run([str(COMMAND), *words], input=stdin, capture_output=True, cwd=cwd, env=ENVIRONMENT)
         return subprocess.CompletedProcess(run.args, run.returncode, run.stdout.decode(), run.stderr.decode())
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
-        ask_server(words, cwd, [file.fileno() for file in (given, out, err)], without)
-        code = server_answer()
+        request = {
+            "arguments": words,
+            "cwd": None if cwd is None else str(cwd),
+            "environment": changed | dict.fromkeys(without),
+        }
+        socket.send_fds(server(), [json.dumps(request).encode()], [file.fileno() for file in (given, out, err)])
+        code = server().makefile().readline()
+        assert code, "the process that runs commands has ended"
         out.seek(0)
         err.seek(0)
-        return subprocess.CompletedProcess([str(COMMAND), *words], code, out.read().decode(), err.read().decode())
-
-
-def changed_environment() -> dict[str, str | None]:
-    """The variables that a test has changed for the commands."""
-    return {name: ENVIRONMENT.get(name) for name in {*ENVIRONMENT, *USUAL} if ENVIRONMENT.get(name) != USUAL.get(name)}
-
-
-def ask_server(words: Sequence[str], cwd: Path | None, streams: Sequence[int], without: Sequence[str] = ()) -> None:
-    """Start a command in a fork of the server; `server_answer` waits for its end."""
-    request = {
-        "arguments": words,
-        "cwd": None if cwd is None else str(cwd),
-        "environment": changed_environment() | dict.fromkeys(without),
-    }
-    socket.send_fds(server(), [json.dumps(request).encode()], streams)
-
-
-def server_answer() -> int:
-    """The exit code of the command that runs."""
-    code = server().makefile().readline()
-    assert code, "the process that runs commands has ended"
-    return int(code)
+        return subprocess.CompletedProcess([str(COMMAND), *words], int(code), out.read().decode(), err.read().decode())
 
 
 def refused(*arguments: object, cwd: Path | None = None, stdin: bytes = b"") -> str:
@@ -102,7 +88,7 @@ def refused(*arguments: object, cwd: Path | None = None, stdin: bytes = b"") -> 
 
 
 class Terminal:
-    """A command in a fresh interpreter on a pseudo-terminal of 80 columns; what it shows is read as it comes."""
+    """A command on a pseudo-terminal of 80 columns; what it shows is read as it comes."""
 
     def __init__(self, *arguments: object, cwd: Path) -> None:
         """Start it."""
@@ -134,21 +120,6 @@ class Terminal:
         self.read()
         os.close(self.master)
         return self.process.wait(30)
-
-
-def on_terminal(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end on a pseudo-terminal of 80 columns, in a process that has loaded everything."""
-    master, slave = pty.openpty()
-    words = [str(argument) for argument in arguments]
-    ask_server(words, cwd, [slave] * 3)
-    os.close(slave)
-    shown = b""
-    # At the end of the command Linux reports an error in place of an empty read.
-    with suppress(OSError):
-        while part := os.read(master, 4096):
-            shown += part
-    os.close(master)
-    return subprocess.CompletedProcess([str(COMMAND), *words], server_answer(), shown.decode(errors="replace"), "")
 
 
 @cache
@@ -211,7 +182,12 @@ def explain(frame: pd.DataFrame, name: str, *options: object, terminal: bool = F
     folder.mkdir(exist_ok=True)
     frame.to_csv(folder / "data.csv", index=False)
     arguments = ("explain", "data.csv", *options, "--save", "model", "--json", "model.json")
-    run = (on_terminal if terminal else logiclens)(*arguments, cwd=folder)
+    if terminal:
+        started = Terminal(*arguments, cwd=folder)
+        shown = started.read()
+        run = subprocess.CompletedProcess(arguments, started.close(), shown, "")
+    else:
+        run = logiclens(*arguments, cwd=folder)
     assert run.returncode == 0, run.stdout + run.stderr
     return Explained(run, folder / "data.csv", folder / "model")
 
