@@ -1,8 +1,9 @@
-"""Settings of all tests: the examples of property tests, the data folder, and skipping without a GPU."""
+"""Settings of all tests: the examples of property tests, one thread, the data folder, and skipping without a GPU."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
         if item.get_closest_marker("data") and not os.environ.get("LOGICLENS_DATA"):
             item.add_marker(pytest.mark.skip(reason="needs the folder named by $LOGICLENS_DATA"))
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Fail a test that leaves torch with more threads: every test after it would be several times slower."""
+    yield
+    left = torch.get_num_threads()
+    torch.set_num_threads(1)
+    assert left == 1, f"the test leaves torch with {left} threads"
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from itertools import combinations, product
 
 import numpy as np
@@ -407,7 +408,8 @@ def test_small_trees_have_two_to_eight_leaves():
 # All formulas of at most three literals
 
 
-def every_short_dnf(names: Sequence[str], max_literals: int) -> set[DNF]:
+@cache
+def every_short_dnf(names: str, max_literals: int) -> set[DNF]:
     """All sets of cubes with so few literals together, concepts repeated or not."""
     literals = [Literal(name, positive) for name in names for positive in (True, False)]
     cubes = [
@@ -418,9 +420,6 @@ def every_short_dnf(names: Sequence[str], max_literals: int) -> set[DNF]:
     ]
     sets = (DNF(chosen) for size in range(max_literals + 1) for chosen in combinations(cubes, size))
     return {DNF.true} | {formula for formula in sets if formula.n_literals <= max_literals}
-
-
-SHORT = {max_literals: every_short_dnf("abcd", max_literals) for max_literals in (1, 2, 3)}
 
 
 def judged(formula: DNF, table: ConceptTable, target: int) -> float:
@@ -438,7 +437,7 @@ def test_no_short_formula_is_better_than_the_one_found(max_literals, whole):
         learned = BestShortDNF(max_literals)(train, validation, seed=0)
         assert learned.formulas is not None
         for target, found in enumerate(learned.formulas):
-            scores = {formula: judged(formula, train, target) for formula in SHORT[max_literals]}
+            scores = {formula: judged(formula, train, target) for formula in every_short_dnf("abcd", max_literals)}
             assert found in scores
             tied = [formula for formula, score in scores.items() if score >= max(scores.values()) - 1e-11]
             assert found in tied

@@ -159,7 +159,7 @@ def test_a_bench_that_was_stopped_goes_on_where_it_was(tmp_path: Path, sent: sig
     if sent == signal.SIGINT:
         assert b"stopped" in said
         assert b"Traceback" not in said
-    ended = run_anew(*arguments, cwd=tmp_path)
+    ended = run(*arguments, cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     after = runs_in(tmp_path / "out")
     assert after[: len(before)] == before

@@ -8,11 +8,13 @@ import json
 import re
 import subprocess
 import warnings
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from logiclens import EntropyClassifier
 from logiclens.cli.main import _run
 from tests import cli_runs
 from tests.engine.test_count import frame
@@ -42,9 +44,12 @@ def new(tmp_path_factory):
 
 
 def logiclens(*arguments, cwd):
-    """A command as a user gives it, but in this process, which has loaded everything."""
+    """A command as a user gives it, but in this process, which has loaded everything, and with a smaller committee."""
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings_ignored():
+    with (
+        contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings_ignored(),
+        patch.dict(EntropyClassifier.__init__.__kwdefaults__, epochs=200, committee=3),
+    ):  # fmt: skip
         code = _run([str(argument) for argument in arguments])
     return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 

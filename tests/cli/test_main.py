@@ -241,6 +241,7 @@ def test_quiet_is_silent_on_a_terminal_and_output_reproducible(tmp_path):
     first = soft()
     shutil.copy(first.data, tmp_path / "data.csv")
     outputs = ("--save", "m", "--report", "m.html", "--json", "m.json", "--quiet")
+    # A fresh interpreter, where sets have another order than in the first run.
     terminal = Terminal("explain", "data.csv", "--target", "died", "--by", "sex", *outputs, cwd=tmp_path)
     assert terminal.read() == ""
     assert terminal.close() == 0

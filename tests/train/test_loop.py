@@ -32,15 +32,6 @@ XOR = [[0, 0], [0, 1], [1, 0], [1, 1]]
 CLEAR = "\r\x1b[2K"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    # These networks are so small that threads spend their time waiting for each other.
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 

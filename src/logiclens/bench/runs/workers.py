@@ -1,7 +1,9 @@
 """Run jobs in processes of this machine, or where the active joblib backend sends them.
 
 Each local process has an executor of its own, because a process that dies breaks its executor with all its jobs. Loky
-cannot stop a single job, and Pebble loses other jobs, or waits for ever, if a process ends at once or with code 0.
+3.6, as tried, does the same and cannot stop one job alone; with an executor for each process, its workers outlive a
+killed parent, because their `parent_process().sentinel` is None, and a kill at once can raise a KeyError in its manager
+thread. Pebble loses other jobs, or waits for ever, if a process ends at once or with code 0.
 """
 
 from __future__ import annotations
