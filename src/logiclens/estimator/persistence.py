@@ -148,7 +148,7 @@ def load(folder: str | Path | ModelFolder) -> StoredModel:
         record.settings,
         rules,
         certificate,
-        record.metrics,
+        vars(record.metrics),
         record.data_sha256,
         record.target,
     )

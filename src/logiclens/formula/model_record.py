@@ -51,6 +51,18 @@ class NetworkRecord:
 
 
 @dataclass(frozen=True)
+class MetricsRecord:
+    """What was measured when the model was saved; nothing is decided by it. Earlier versions had no teacher."""
+
+    rows: int
+    best_epoch: int
+    accuracy_on_these_rows: float | None
+    agreement_with_the_soft_network: float | None
+    teacher: str | None = None
+    fidelity_to_the_teacher: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
 class MembershipRecord:
     """A concept that only the network sees: the column holds one of these categories."""
 
@@ -106,7 +118,7 @@ class ModelRecord:
     exact: bool
     rules: RulesForm | None
     settings: Mapping[str, Any]
-    metrics: Mapping[str, Any]
+    metrics: MetricsRecord
     data_sha256: str
     target: str | None
     weights_sha256: str
@@ -199,6 +211,7 @@ def _check_columns(model: ModelRecord) -> None:
         _check_predicate(name, predicate, _kind(kinds, predicate.column))
     for name, membership in model.memberships.items():
         _check_membership(name, membership, _kind(kinds, membership.column))
+    _check_order(model)
     _check_scales(model, model.cutting.scales)
     _check_groups(model)
 
@@ -226,6 +239,24 @@ def _check_membership(name: str, membership: MembershipRecord, kind: ColumnKind)
         raise LogicLensError(f"the categories of {record.shown(name)} must be {kind.plural}")
 
 
+def _check_order(model: ModelRecord) -> None:
+    """Check that concepts are in the order of their columns, and thresholds rise, as they do when columns are cut."""
+    place = {column: number for number, column in enumerate(model.columns)}
+    for concepts in (model.predicates, model.memberships):
+        order = [place[concept.column] for concept in concepts.values()]
+        if order != sorted(order):
+            raise LogicLensError("'concepts' must be in the order of 'columns'")
+    names, meant = list(model.predicates), list(model.predicates.values())
+    for name, one, after in zip(names[1:], meant[:-1], meant[1:], strict=True):
+        if one.column != after.column:
+            continue
+        rises = one.operator != "missing"
+        if rises and one.operator in ORDERS and after.operator in ORDERS:
+            rises = one.kind.number(one.value) < after.kind.number(after.value)
+        if not rises:
+            raise LogicLensError(f"'concepts' has {record.shown(name)} at the wrong place: its cuts must rise")
+
+
 def _check_scales(model: ModelRecord, scales: Mapping[str, tuple[float, ...]]) -> None:
     """Check that exactly the columns that are rescaled have a scale, and that its middle is the threshold."""
     settings: Any = model.settings["booleanise"]
@@ -247,7 +278,10 @@ def _check_scales(model: ModelRecord, scales: Mapping[str, tuple[float, ...]]) -
 
 def _check_groups(model: ModelRecord) -> None:
     """Check that groups of concepts on raw columns follow from the predicates."""
+    place = {name: number for number, name in enumerate(model.concepts)}
     for group in (*model.exclusive, *model.implied):
+        if [place[name] for name in group] != sorted(place[name] for name in group):
+            raise LogicLensError(f"the group {record.shown(list(group))} is not in the order of the concepts")
         if len({model.predicates[name].column for name in group if name in model.predicates}) != 1:
             raise LogicLensError(f"the group {record.shown(list(group))} must be about one column")
     for chain in model.implied:
@@ -283,14 +317,19 @@ def _check_rules(model: ModelRecord) -> None:
                 raise LogicLensError(f"rules and model differ in what {record.shown(concept)} means")
 
 
-_NEEDED = ("booleanise", "exact", "hidden", "method", "resolve", "shared_tail", "temperature")
-"""Settings that every schema has, and that say what the network and the rules are like."""
+_NEEDED = (
+    "booleanise", "class_weight", "epochs", "exact", "hidden", "learning_rate", "max_cubes", "max_literals", "method",
+    "penalty_weight", "price", "random_state", "resolve", "score_against", "shared_tail", "temperature", "validation",
+)  # fmt: skip
+"""Settings that every schema has."""
+_NEEDED_SINCE_3 = ("cuts_on", "max_distinct", "set_aside")
+"""Settings that schema 3 has too. Those that came later may be missing; they then have their defaults."""
 
 
 def _check_settings(model: ModelRecord) -> None:
     """Check the settings that the model repeats; the estimator checks the others."""
     settings, network = model.settings, model.network
-    for name in _NEEDED:
+    for name in (*_NEEDED, *(_NEEDED_SINCE_3 if model.schema == SCHEMA else ())):
         if name not in settings:
             raise LogicLensError(f"'settings' lacks {name!r}")
     if settings["exact"] is not model.exact:
@@ -365,7 +404,9 @@ def _check_certificate(model: ModelRecord, rules: DecisionRules, certificate: Ma
         heads = [(entry["head"], entry["class"]) for entry in entries]
         formulas = {entry["head"]: _formula(entry) for entry in entries}
         others = {entry["head"]: entry.get("complement_of") for entry in entries}
-        decided = {part: certificate[part] for part in ("resolve", "order", "otherwise") if part in certificate}
+        # Schema 1 did not state how the classes are decided.
+        parts = () if certificate.get("schema") == 1 else ("resolve", "order", "otherwise")
+        decided = {part: certificate[part] for part in parts}
     except (KeyError, TypeError, AttributeError) as error:
         raise LogicLensError(f"{name} is incomplete or does not hold what was saved there ({error!r:.80}).") from None
     except LogicLensError as error:
