@@ -17,6 +17,7 @@ import re
 import secrets
 import shutil
 import stat
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -29,34 +30,38 @@ from logiclens.errors import LogicLensError
 
 # Workspaces ----------------------------------------------------------------------------------------------------------
 
-_WORKSPACE = re.compile(r"\..*\.[0-9a-f]{8}\.logiclens-part", re.DOTALL)
+WORKSPACE = re.compile(r"\..*\.[0-9a-f]{8}\.logiclens-part", re.DOTALL)
+"""The names of workspaces."""
 _MOVED = "moved-away"
 """The name, in a workspace, of the folder that is moved out of the way where the system cannot exchange two names."""
 
 
 @contextmanager
-def _workspace(target: Path) -> Iterator[Path]:
+def _workspace(target: Path, mode: int = 0o777) -> Iterator[Path]:
     """Give a hidden folder beside a target, to write its new content in. It is removed at the end of the block.
 
     It is locked as long as its writer lives. What a killed writer left behind is not locked, so the next writer removes
     it; see `clear_leftovers`.
     """
     clear_leftovers(target.parent)
-    path, lock = _locked_workspace(target)
+    path, lock = _locked_workspace(target, mode)
+    process = os.getpid()
     try:
         yield path
     finally:
-        _put_back(path, target)
-        _remove(path)
+        # A forked process must not remove the folder of its parent.
+        if os.getpid() == process:
+            _put_back(path, target)
+            _remove(path)
         if lock is not None:
             os.close(lock)
 
 
-def _locked_workspace(target: Path) -> tuple[Path, int | None]:
+def _locked_workspace(target: Path, mode: int) -> tuple[Path, int | None]:
     while True:
         # A part of the name is enough: two writers of similar names are told apart by the lock.
         path = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.logiclens-part")
-        path.mkdir()
+        path.mkdir(mode)
         try:
             return path, _lock(path)
         except (BlockingIOError, FileNotFoundError):
@@ -88,7 +93,7 @@ def clear_leftovers(folder: Path) -> bool:
     is_busy = False
     try:
         with os.scandir(folder) as entries:
-            found = [entry.name for entry in entries if _WORKSPACE.fullmatch(entry.name)]
+            found = [entry.name for entry in entries if WORKSPACE.fullmatch(entry.name)]
     except OSError:
         return False
     for name in found:
@@ -125,6 +130,16 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Give a private folder for temporary files, removed at the end of the block.
+
+    That of a killed process is removed by the next one.
+    """
+    with _workspace(Path(tempfile.gettempdir()) / "scratch", 0o700) as folder:
+        yield folder
+
+
 # Files that appear whole ---------------------------------------------------------------------------------------------
 
 
@@ -136,7 +151,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     followed, an existing file keeps its permissions, and a device or named pipe is written to directly. What a killed
     writer leaves behind is removed by the next one that writes into the folder.
 
-    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with replacing(Path(folder) / "answer.txt") as part:
     ...         _ = part.write_text("42")

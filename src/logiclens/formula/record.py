@@ -71,8 +71,8 @@ def to_dict(rules: DecisionRules) -> dict[str, Any]:
 
 
 def _rule_to_dict(rule: Rule, place: int) -> dict[str, Any]:
-    if not all(math.isfinite(confidence) for confidence in rule.confidence):
-        raise LogicLensError(f"the rule of {rule.label!r} has a confidence that is not finite, which JSON cannot say.")
+    if not all(0 <= confidence <= 1 for confidence in rule.confidence):
+        raise LogicLensError(f"the rule of {rule.label!r} has a confidence that is not a number from 0 to 1.")
     label, counts = plain_label(rule.label), [{} if count is None else {"recurs": int(count)} for count in rule.counts]
     if rule.is_complement:
         # With two classes, the other one has the formula.
