@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import sys
+import tempfile
 import threading
 import traceback
 from contextlib import redirect_stderr, suppress
@@ -36,6 +37,10 @@ def serve(connection: socket.socket, command: str) -> None:
                 os.environ.pop(name, None)
                 if value is not None:
                     os.environ[name] = value
+            # Python looks for the folder of temporary files only once.
+            tempfile.tempdir = request["environment"].get("TMPDIR", tempfile.tempdir)
+            if fault := os.environ.get(VARIABLE):
+                install(Fault.of(fault))
             os._exit(run(command, request["arguments"], request["cwd"]))
         for stream in streams:
             os.close(stream)
@@ -82,6 +87,7 @@ if __name__ == "__main__":
     import logiclens.cli.explain
     import logiclens.estimator.classifier
     import logiclens.report.page  # noqa: F401
+    from faults.injection import VARIABLE, Fault, install
     from logiclens.cli import main
 
     _, descriptor, command = sys.argv

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -15,11 +16,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from logiclens import storage
 from logiclens.errors import LogicLensError
 from logiclens.estimator import EntropyClassifier
 from logiclens.formula import RuleSet
 from logiclens.report import Source, result_of
-from logiclens.storage import open_model, open_result, open_whole, replacing, replacing_folder, sealed, write_whole
+from logiclens.storage import open_folder, open_whole, replacing, replacing_folder, sealed, write_whole
 
 ROWS = pd.DataFrame({"age": [20.0, 35, 50, 61, 72, 90] * 12, "unit": ["A", "B", "C"] * 24})
 LABELS = np.where((ROWS["age"] >= 60) & (ROWS["unit"] != "A"), "ill", "well")
@@ -190,24 +192,132 @@ def test_a_folder_is_replaced_whole(tmp_path):
     assert stat.S_IMODE((tmp_path / "deep" / "folder").stat().st_mode) == 0o755
 
 
-@pytest.mark.parametrize("call", [1, 2])
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
-def test_a_folder_that_cannot_be_replaced_is_put_back(tmp_path, monkeypatch, call, error):
+class Refused(Exception):
+    pass
+
+
+@pytest.mark.parametrize(("can_exchange", "call"), [(True, 1), (False, 1), (False, 2)])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(5, "Input/output error"), Refused])
+def test_a_folder_that_cannot_be_replaced_is_put_back(tmp_path, monkeypatch, can_exchange, call, error):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "file").write_bytes(b"older")
-    calls, real = [], os.replace
+    calls = []
 
-    def fails(*names):
-        calls.append(names)
-        if len(calls) == call:
-            raise error
-        real(*names)
+    def failing(real):
+        def fails(*names):
+            calls.append(names)
+            # The steps that undo a switch work.
+            if len(calls) == call:
+                raise error
+            real(*names)
 
-    monkeypatch.setattr(os, "replace", fails)
-    with pytest.raises(error), replacing_folder(tmp_path / "folder") as new:
+        return fails
+
+    if can_exchange:
+        monkeypatch.setattr(storage, "exchange", failing(storage.exchange))
+    else:
+        monkeypatch.setattr(storage, "exchange", cannot_exchange)
+        monkeypatch.setattr(os, "rename", failing(os.rename))
+    kind = error if isinstance(error, type) else type(error)
+    with pytest.raises(kind), replacing_folder(tmp_path / "folder") as new:
         (new / "file").write_bytes(b"newer")
     assert content_of(tmp_path / "folder") == {"file": b"older"}
     assert os.listdir(tmp_path) == ["folder"]
+
+
+def cannot_exchange(*names):
+    raise OSError(errno.EINVAL, "Invalid argument")
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_a_folder_behind_a_link_is_replaced_and_the_link_stays(tmp_path, monkeypatch, can_exchange):
+    if not can_exchange:
+        monkeypatch.setattr(storage, "exchange", cannot_exchange)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    for content in (b"older", b"newer"):
+        with replacing_folder(tmp_path / "link") as new:
+            (new / "file").write_bytes(content)
+        assert (tmp_path / "link").is_symlink()
+        assert content_of(tmp_path / "real") == {"file": content}
+    assert sorted(os.listdir(tmp_path)) == ["link", "real"]
+
+
+def test_files_and_folder_reach_the_disk_before_the_name(tmp_path, monkeypatch):
+    steps, real = [], {"fsync": os.fsync, "exchange": storage.exchange}
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (steps.append("fsync"), real["fsync"](descriptor)))
+    monkeypatch.setattr(storage, "exchange", lambda *names: (steps.append("exchange"), real["exchange"](*names)))
+    (tmp_path / "folder").mkdir()
+    with replacing_folder(tmp_path / "folder") as new:
+        (new / "one").write_bytes(b"1")
+        (new / "two").write_bytes(b"2")
+    assert steps == ["fsync", "fsync", "fsync", "exchange", "fsync"]
+
+
+# What killed writers leave behind -----------------------------------------------------------------------------------
+
+
+def workspace(folder: Path, name: str) -> Path:
+    path = folder / f".{name}.0123abcd.logiclens-part"
+    path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize("write", [write_whole, lambda path, content: shutil.rmtree(made_folder(path))])
+def test_the_next_writer_removes_what_a_killed_one_left(tmp_path, write):
+    (workspace(tmp_path, "file") / "file").write_bytes(b"half")
+    write(tmp_path / "other", b"x")
+    assert [name for name in os.listdir(tmp_path) if name != "other"] == []
+
+
+def made_folder(path: Path) -> Path:
+    with replacing_folder(path) as new:
+        (new / "file").write_bytes(b"x")
+    return path
+
+
+def test_what_only_looks_like_a_leftover_stays(tmp_path):
+    for name in (".file.0123abcd.part", "file.0123abcd.logiclens-part", ".file.0123abcg.logiclens-part"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".other.0123abcd.logiclens-part").write_bytes(b"a file")
+    (tmp_path / ".link.0123abcd.logiclens-part").symlink_to(tmp_path / ".file.0123abcd.part")
+    before = sorted(os.listdir(tmp_path))
+    write_whole(tmp_path / "new", b"x")
+    assert sorted(os.listdir(tmp_path)) == sorted([*before, "new"])
+
+
+def test_the_workspace_of_a_living_writer_is_left_alone(tmp_path):
+    with replacing(tmp_path / "one") as part:
+        part.write_bytes(b"1")
+        write_whole(tmp_path / "two", b"2")
+    assert content_of(tmp_path) == {"one": b"1", "two": b"2"}
+
+
+def test_a_workspace_taken_before_it_is_locked_is_made_anew(tmp_path, monkeypatch):
+    real, tries = storage._lock, []
+
+    def taken_at_first(folder):
+        tries.append(folder)
+        if len(tries) == 1:
+            # A writer that looks for leftovers was faster.
+            folder.rmdir()
+        return real(folder)
+
+    monkeypatch.setattr(storage, "_lock", taken_at_first)
+    write_whole(tmp_path / "file", b"x")
+    assert len(tries) == 2
+    assert content_of(tmp_path) == {"file": b"x"}
+
+
+def test_files_are_written_where_nothing_can_be_locked(tmp_path, monkeypatch):
+    def no_locks(*arguments):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(storage.fcntl, "flock", no_locks)
+    left = workspace(tmp_path, "old")
+    write_whole(tmp_path / "file", b"x")
+    assert content_of(tmp_path) == {"file": b"x"}
+    assert left.is_dir()
 
 
 # The model folder -------------------------------------------------------------------------------------------------
@@ -236,11 +346,13 @@ print(sorted({{'torch', 'sklearn', 'scipy', 'pandas'}} & {{name for name, module
 
 
 def test_the_seal_is_the_hash_of_the_content(folder):
-    content = open_model(folder)
+    content = dict(open_folder(folder).content)
     told = content.pop("content_sha256")
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     assert told == hashlib.sha256(text.encode()).hexdigest()
-    assert open_result(folder)["model_sha256"] == hashlib.sha256((folder / "model.json").read_bytes()).hexdigest()
+    assert (
+        open_folder(folder).result()["model_sha256"] == hashlib.sha256((folder / "model.json").read_bytes()).hexdigest()
+    )
 
 
 @pytest.mark.parametrize("name", ["model.json", "certificate.json", "result.json"])
@@ -249,7 +361,7 @@ def test_what_was_cut_short_is_refused(folder, name, left):
     text = (folder / name).read_bytes()
     (folder / name).write_bytes(text[: int(left * len(text))])
     with pytest.raises(LogicLensError, match=rf"{name} cannot be read as JSON: it may be cut short"):
-        open_result(folder) if name == "result.json" else RuleSet.load(folder)
+        open_folder(folder).result() if name == "result.json" else RuleSet.load(folder)
 
 
 def test_weights_that_were_cut_short_or_changed_are_refused(folder):
@@ -259,10 +371,10 @@ def test_weights_that_were_cut_short_or_changed_are_refused(folder):
         with pytest.raises(
             LogicLensError, match=r"is not the file that model\.json was saved with: its sha256 differs"
         ):
-            open_model(folder)
+            open_folder(folder)
     (folder / "weights.safetensors").unlink()
     with pytest.raises(LogicLensError, match="the weights are missing"):
-        open_model(folder)
+        open_folder(folder)
 
 
 @pytest.mark.parametrize(
@@ -279,30 +391,30 @@ def test_weights_that_were_cut_short_or_changed_are_refused(folder):
 def test_a_change_of_the_model_is_refused(folder, change):
     edit(folder / "model.json", change)
     with pytest.raises(LogicLensError, match=r"model\.json was changed after it was saved"):
-        open_model(folder)
+        open_folder(folder)
     # Who seals it again meets the certificate.
     edit(folder / "model.json", lambda content: None, seal=True)
     with pytest.raises(LogicLensError, match=r"certificate\.json is for another model"):
-        open_model(folder)
+        open_folder(folder)
 
 
 @pytest.mark.parametrize("schema", [0, 4, 99, None, "2", [1], True])
 def test_a_schema_that_is_not_known_is_refused(folder, schema):
     edit(folder / "model.json", lambda content: content.update(schema=schema), seal=True)
     with pytest.raises(LogicLensError, match=r"this version reads schema 1 to 3"):
-        open_model(folder)
+        open_folder(folder)
 
 
 def test_a_changed_result_or_one_of_another_model_is_refused(folder):
     edit(folder / "result.json", lambda content: content["metrics"][0].update(value=12.5))
     with pytest.raises(LogicLensError, match=r"result\.json was changed after it was saved"):
-        open_result(folder)
+        open_folder(folder).result()
     edit(folder / "result.json", lambda content: content.update(model_sha256="0" * 64), seal=True)
     with pytest.raises(LogicLensError, match=r"result\.json is of another model"):
-        open_result(folder)
+        open_folder(folder).result()
     (folder / "result.json").unlink()
     with pytest.raises(LogicLensError, match="holds no result: save it with `logiclens explain"):
-        open_result(folder)
+        open_folder(folder).result()
 
 
 def test_what_is_no_model_is_named(folder, tmp_path):
@@ -317,11 +429,8 @@ def test_what_is_no_model_is_named(folder, tmp_path):
     (folder / "model.json").write_text("[1, 2]")
     with pytest.raises(LogicLensError, match="does not hold what was saved there"):
         RuleSet.load(folder)
-    with pytest.raises(LogicLensError, match="holds no result"):
-        open_result(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("name", ["schema1_exact", "schema1_soft"])
 def test_a_folder_of_schema_1_is_read(name):
-    content = open_model(Path(__file__).parent / "folders" / name)
-    assert content["schema"] == 1
+    assert open_folder(Path(__file__).parent / "folders" / name).content["schema"] == 1

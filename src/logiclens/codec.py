@@ -67,6 +67,8 @@ def from_plain(kind: type[T], data: Any, name: str) -> T:
 
 def _read(form: Any, value: Any, where: str, name: str) -> Any:
     origin, inner = get_origin(form), get_args(form)
+    if form is Any:
+        return value
     if own := _own_form(form):
         return own.read(value)
     if is_dataclass(form):
@@ -120,7 +122,13 @@ def _own_form(hint: Any) -> OwnForm | None:
 def _is(value: Any, kind: Any) -> bool:
     if kind in (str, bool) or isinstance(value, bool):
         return type(value) is kind
-    return isinstance(value, int if kind is int else int | float) and math.isfinite(value)
+    if kind is int:
+        return isinstance(value, int)
+    try:
+        return isinstance(value, int | float) and math.isfinite(value)
+    except OverflowError:
+        # A whole number that no float holds.
+        return False
 
 
 def _key(field_name: str) -> str:

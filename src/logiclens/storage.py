@@ -1,33 +1,155 @@
 """Files on disk: writes that are whole or not there, hashes, sealed JSON, and the files of a model folder.
 
-Every module that writes a file to keep writes it through `replacing`, `open_whole` or `write_whole`. Nothing here needs
-the network, so rules are read without torch.
+Every module that writes a file to keep writes it through `replacing`, `open_whole` or `write_whole`, and a model folder
+through `replacing_folder`. A model folder is read through `open_folder` alone. Nothing here needs the network, so rules
+are read without torch.
 """
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
+import stat
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from logiclens.errors import LogicLensError
+
+# Workspaces ----------------------------------------------------------------------------------------------------------
+
+WORKSPACE = re.compile(r"\..*\.[0-9a-f]{8}\.logiclens-part", re.DOTALL)
+"""The names of workspaces."""
+_MOVED = "moved-away"
+"""The name, in a workspace, of the folder that is moved out of the way where the system cannot exchange two names."""
+
+
+@contextmanager
+def _workspace(target: Path, mode: int = 0o777) -> Iterator[Path]:
+    """Give a hidden folder beside a target, to write its new content in. It is removed at the end of the block.
+
+    It is locked as long as its writer lives. What a killed writer left behind is not locked, so the next writer removes
+    it; see `clear_leftovers`.
+    """
+    clear_leftovers(target.parent)
+    path, lock = _locked_workspace(target, mode)
+    process = os.getpid()
+    try:
+        yield path
+    finally:
+        # A forked process must not remove the folder of its parent.
+        if os.getpid() == process:
+            _put_back(path, target)
+            _remove(path)
+        if lock is not None:
+            os.close(lock)
+
+
+def _locked_workspace(target: Path, mode: int) -> tuple[Path, int | None]:
+    while True:
+        # A part of the name is enough: two writers of similar names are told apart by the lock.
+        path = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.logiclens-part")
+        path.mkdir(mode)
+        try:
+            return path, _lock(path)
+        except (BlockingIOError, FileNotFoundError):
+            # Another process took the folder for an abandoned one before it was locked, and removes it.
+            continue
+        except OSError:
+            # The file system has no locks.
+            return path, None
+
+
+def _lock(folder: Path) -> int:
+    """Lock a folder and return the descriptor that holds the lock. Raise `OSError` if another process has it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.path.samestat(os.fstat(descriptor), os.stat(folder)):
+            raise FileNotFoundError(folder)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def clear_leftovers(folder: Path) -> bool:
+    """Remove the workspaces of killed writers in a folder; put back what they had moved away.
+
+    Return whether a writer that lives is at work in the folder.
+    """
+    is_busy = False
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry.name for entry in entries if WORKSPACE.fullmatch(entry.name)]
+    except OSError:
+        return False
+    for name in found:
+        try:
+            lock = _lock(folder / name)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            is_busy = True
+            continue
+        try:
+            for moved in (folder / name / _MOVED).glob("*"):
+                _put_back(folder / name, folder / moved.name)
+            _remove(folder / name)
+        finally:
+            os.close(lock)
+    return is_busy
+
+
+def _put_back(workspace: Path, target: Path) -> None:
+    """Give a folder its name back if it was moved away and nothing took its place."""
+    moved = workspace / _MOVED / target.name
+    if moved.exists() and not target.exists():
+        # Somebody may have taken the name meanwhile.
+        with suppress(OSError):
+            os.rename(moved, target)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder. In a model folder `model.json` goes first; see `open_folder`."""
+    for model in (*folder.glob(f"*/{MODEL}"), *folder.glob(f"{_MOVED}/*/{MODEL}")):
+        with suppress(OSError):
+            model.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Give a private folder for temporary files, removed at the end of the block.
+
+    That of a killed process is removed by the next one.
+    """
+    with _workspace(Path(tempfile.gettempdir()) / "scratch", 0o700) as folder:
+        yield folder
+
 
 # Files that appear whole ---------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary name in the same folder; what is there at the end of the block takes the place of `path`.
+    """Give a temporary path in the same folder; what is there at the end of the block takes the place of `path`.
 
     An error or Ctrl-C inside the block removes the temporary file or folder and leaves `path` as it was. A link is
-    followed, an existing file keeps its permissions, and a device or named pipe is written to directly.
+    followed, an existing file keeps its permissions, and a device or named pipe is written to directly. What a killed
+    writer leaves behind is removed by the next one that writes into the folder.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with replacing(Path(folder) / "answer.txt") as part:
@@ -40,17 +162,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield given
         return
     target = Path(os.path.realpath(given))
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
+    with _workspace(target) as space:
+        part = space / target.name
         yield part
         if target.is_file():
             shutil.copymode(target, part)
         os.replace(part, target)
-    finally:
-        if part.is_dir():
-            shutil.rmtree(part, ignore_errors=True)
-        else:
-            part.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -77,33 +194,95 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, *, sync: boo
     return Path(path)
 
 
+# Folders that appear whole -------------------------------------------------------------------------------------------
+
+
 @contextmanager
 def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary folder that takes the place of `path` at the end of the block.
+    """Give a temporary folder that takes the place of `path` at the end of the block, in one step.
 
-    An older folder is moved away first and removed last. If anything fails, it is put back.
+    Whatever ends the program at whatever moment, `path` is the old folder or the new one, and whole: files and folder
+    reach the disk before the folder gets its name. Where the system cannot exchange two folders in one step, there is
+    a moment without any, and the next `open_folder` or `replacing_folder` puts the old one back. A link is followed.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
-    new = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
+    with _workspace(target) as space:
+        new = space / target.name
+        new.mkdir()
         yield new
-        # Temporary folders are private. A folder to keep is as readable as any other.
+        # A folder to keep is as readable as any other.
         new.chmod(0o755)
-        if not target.exists():
-            os.replace(new, target)
-            return
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}-old-", dir=target.parent) as aside:
-            old = Path(aside) / target.name
-            try:
-                os.replace(target, old)
-                os.replace(new, target)
-            except BaseException:
-                if old.exists() and not target.exists():
-                    os.replace(old, target)
-                raise
+        for file in sorted(new.iterdir()):
+            _sync(file)
+        _sync(new)
+        _switch(new, target)
+        _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file or folder is on the disk. Some folders may not be opened, some file systems sync none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
-        shutil.rmtree(new, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _switch(new: Path, target: Path) -> None:
+    """Put a folder in the place of another, which moves into the workspace of the new one."""
+    while True:
+        try:
+            exchange(new, target)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            if error.errno not in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+                raise
+            # Neither the system nor the file system can exchange: move the old folder away first.
+            moved = new.parent / _MOVED / target.name
+            if moved.exists():
+                _remove(moved.parent)
+            moved.parent.mkdir(exist_ok=True)
+            with suppress(FileNotFoundError):
+                os.rename(target, moved)
+        else:
+            return
+        try:
+            os.rename(new, target)
+        except OSError as error:
+            # Another writer may have been faster: then there is a folder again.
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        else:
+            return
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Exchange the names of two folders in one step. Raise `OSError` with `ENOSYS` or the like where that cannot be."""
+    call = _renameat2()
+    if call is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    # -100 is the folder of the process (AT_FDCWD), which absolute names ignore; 2 is RENAME_EXCHANGE.
+    if call(-100, os.fsencode(one.absolute()), -100, os.fsencode(other.absolute()), 2) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), str(other))
+
+
+@cache
+def _renameat2() -> Any:
+    """Return Linux's `renameat2`, or None where the C library has none."""
+    with suppress(OSError, AttributeError):
+        call = ctypes.CDLL(None, use_errno=True).renameat2
+        call.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+        return call
+    return None
 
 
 # Hashes and sealed JSON ----------------------------------------------------------------------------------------------
@@ -136,18 +315,64 @@ def check_sealed(content: Mapping[str, Any], path: Path) -> None:
         raise LogicLensError(f"{path} was changed after it was saved: its content does not fit its hash.")
 
 
+MOST_NESTED = 64
+"""The deepest nesting of lists and objects in JSON that is read; what this project writes has less than a third."""
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object from a file. Raise `LogicLensError` if the file is missing or cut short."""
     if not path.is_file():
         raise LogicLensError(f"there is no {path}.")
+    return json_object(path.read_bytes(), path)
+
+
+def json_object(text: bytes, path: Path) -> dict[str, Any]:
+    """Return the JSON object that the bytes of a file hold.
+
+    Raises `LogicLensError` if they are cut short, name a key twice, nest too deep, or hold numbers that JSON has not.
+    """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_number)
     # ValueError covers a syntax error, bytes that are no text, and numbers with too many digits.
     except (ValueError, RecursionError) as error:
         raise LogicLensError(f"{path} cannot be read as JSON: it may be cut short ({error}).") from None
+    except KeyError as error:
+        raise LogicLensError(f"{path} cannot be read: {error.args[0]}.") from None
     if not isinstance(content, dict):
         raise LogicLensError(f"{path} does not hold what was saved there.")
+    _check_nesting(content, path)
     return content
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise KeyError(f"an object in it has the key {_shown(twice)} twice")
+    return made
+
+
+def _no_number(name: str) -> Any:
+    raise KeyError(f"it holds {name}, which is no number of JSON")
+
+
+def _check_nesting(content: Any, path: Path) -> None:
+    level, depth = [content], 0
+    while level:
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        depth += 1
+        if depth > MOST_NESTED:
+            raise LogicLensError(f"{path} nests lists and objects more than {MOST_NESTED} deep.")
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
 
 
 # The model folder ----------------------------------------------------------------------------------------------------
@@ -176,15 +401,123 @@ def check_model_target(folder: str | Path) -> Path:
     return target
 
 
-def open_model(folder: str | Path) -> dict[str, Any]:
-    """Read and check `model.json` of a model folder, and check that the other files belong to it.
+@dataclass(frozen=True, eq=False)
+class ModelFolder:
+    """The files of a model folder, all read from one folder at one moment, and checked to belong together.
+
+    Attributes:
+        path: where the folder is.
+        files: the bytes of each file by its name.
+        content: what `model.json` holds; `logiclens.formula.model_record` reads it.
+        certificate: what `certificate.json` holds; None if the model is not exact.
+    """
+
+    path: Path
+    files: Mapping[str, bytes]
+    content: Mapping[str, Any]
+    certificate: Mapping[str, Any] | None
+
+    def result(self) -> dict[str, Any]:
+        """Return what `result.json` holds, checked to be unchanged and of this model."""
+        if RESULT not in self.files:
+            raise LogicLensError(
+                f"{self.path} holds no result: save it with `logiclens explain DATA --target COLUMN --save DIR`."
+            )
+        content = json_object(self.files[RESULT], self.path / RESULT)
+        check_sealed(content, self.path / RESULT)
+        if content.get("model_sha256") != hashlib.sha256(self.files[MODEL]).hexdigest():
+            raise LogicLensError(f"{self.path / RESULT} is of another model: the sha256 of {MODEL} differs.")
+        if content.get("rules") != self.content.get("rules"):
+            raise LogicLensError(f"{self.path / RESULT} has other rules than {MODEL}.")
+        return content
+
+
+MOST_BYTES = {MODEL: 2**28, CERTIFICATE: 2**28, RESULT: 2**28, WEIGHTS: 2**33}
+"""The largest files that are read from a model folder."""
+_PATIENCE = 5.0
+"""Seconds for which a reader tries again while writers replace the folder."""
+
+
+def open_folder(folder: str | Path) -> ModelFolder:
+    """Read all files of a model folder, and check that they belong together.
+
+    A writer may replace the folder meanwhile: the files are then those of the old model or those of the new one. A
+    folder that an interrupted writer had moved away is put back.
 
     Raises `LogicLensError` if a file is missing, cut short, changed or of an unknown schema.
     """
-    path = Path(folder)
-    if not path.is_dir():
-        raise LogicLensError(f"there is no folder {path}.")
-    content = read_json(path / MODEL)
+    path, end = Path(folder), time.monotonic() + _PATIENCE
+    while True:
+        before = _identity(path)
+        try:
+            return _checked_folder(path, _files_of(path))
+        except LogicLensError:
+            if time.monotonic() > end or not _was_replaced(path, before):
+                raise
+
+
+def _identity(path: Path) -> tuple[int, ...] | None:
+    """Return what tells the folder of this name from another that takes its place."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_ctime_ns, found.st_mtime_ns
+
+
+def _was_replaced(path: Path, before: tuple[int, ...] | None) -> bool:
+    """Return whether a reader should look again, because the folder is or was about to be replaced."""
+    after = _identity(path)
+    if before is None and after is None:
+        is_busy = clear_leftovers(Path(os.path.realpath(path)).parent)
+        if is_busy:
+            time.sleep(0.01)
+        return is_busy or path.is_dir()
+    return after != before
+
+
+def _files_of(path: Path) -> dict[str, bytes]:
+    """Return the files of a model folder.
+
+    They are read from one open folder, which stays the same if another takes its name, and `model.json` last. Because
+    it is also what is removed first, nothing was removed before if it is still there.
+    """
+    try:
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except (FileNotFoundError, NotADirectoryError):
+        raise LogicLensError(f"there is no folder {path}.") from None
+    except OSError as error:
+        raise LogicLensError(f"{path} cannot be read: {error.strerror or error}.") from None
+    try:
+        found = {name: _read_file(name, folder, path) for name in (RESULT, CERTIFICATE, WEIGHTS, MODEL)}
+    finally:
+        os.close(folder)
+    if found[MODEL] is None:
+        raise LogicLensError(f"there is no {path / MODEL}.")
+    return {name: content for name, content in found.items() if content is not None}
+
+
+def _read_file(name: str, folder: int, path: Path) -> bytes | None:
+    """Return the bytes of a regular file in an open folder, or None if there is none."""
+    try:
+        # Without O_NONBLOCK, a named pipe would block until somebody writes into it.
+        with open(os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise LogicLensError(f"{path / name} is not a regular file.")
+            if status.st_size > MOST_BYTES[name]:
+                raise LogicLensError(
+                    f"{path / name} has {status.st_size:,} bytes; at most {MOST_BYTES[name]:,} are read."
+                )
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LogicLensError(f"{path / name} cannot be read: {error.strerror or error}.") from None
+
+
+def _checked_folder(path: Path, files: Mapping[str, bytes]) -> ModelFolder:
+    content = json_object(files[MODEL], path / MODEL)
     if content.get("kind") != KIND:
         raise LogicLensError(f"{path / MODEL} does not describe a logiclens model.")
     # The type is checked too, because True equals 1.
@@ -195,37 +528,17 @@ def open_model(folder: str | Path) -> dict[str, Any]:
         )
     if content["schema"] > 1 or "content_sha256" in content or "cutting" in content:
         check_sealed(content, path / MODEL)
-    if not (path / WEIGHTS).is_file():
+    if WEIGHTS not in files:
         raise LogicLensError(f"the weights are missing: there is no {path / WEIGHTS}.")
-    if sha256(path / WEIGHTS) != content.get("weights_sha256"):
+    if hashlib.sha256(files[WEIGHTS]).hexdigest() != content.get("weights_sha256"):
         raise LogicLensError(f"{path / WEIGHTS} is not the file that {MODEL} was saved with: its sha256 differs.")
+    certificate = None
     if content.get("exact"):
-        certificate = read_json(path / CERTIFICATE)
-        if certificate.get("model_sha256") != sha256(path / MODEL):
+        if CERTIFICATE not in files:
+            raise LogicLensError(f"there is no {path / CERTIFICATE}.")
+        certificate = json_object(files[CERTIFICATE], path / CERTIFICATE)
+        if certificate.get("model_sha256") != hashlib.sha256(files[MODEL]).hexdigest():
             raise LogicLensError(f"{path / CERTIFICATE} is for another model: the sha256 of {MODEL} differs.")
-    return content
-
-
-def open_rules(place: str | Path) -> dict[str, Any]:
-    """Read the record of the rules of a model folder, or of a JSON file that `logiclens export --to json` wrote."""
-    path = Path(place)
-    if path.is_file():
-        return read_json(path)
-    rules: dict[str, Any] | None = open_model(path).get("rules")
-    if rules is None:
-        raise LogicLensError(f"{path} holds no rules.")
-    return rules
-
-
-def open_result(folder: str | Path) -> dict[str, Any]:
-    """Read `result.json` of a model folder. Check that it is unchanged and belongs to the model beside it."""
-    path = Path(folder)
-    if not (path / RESULT).is_file():
-        raise LogicLensError(
-            f"{path} holds no result: save it with `logiclens explain DATA --target COLUMN --save DIR`."
-        )
-    content = read_json(path / RESULT)
-    check_sealed(content, path / RESULT)
-    if content.get("model_sha256") != sha256(path / MODEL):
-        raise LogicLensError(f"{path / RESULT} is of another model: the sha256 of {MODEL} differs.")
-    return content
+    elif CERTIFICATE in files:
+        raise LogicLensError(f"{path} holds a certificate, but {path / MODEL} says that the model is not exact.")
+    return ModelFolder(path, files, content, certificate)

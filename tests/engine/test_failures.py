@@ -24,8 +24,9 @@ import pytest
 
 from logiclens import EntropyClassifier
 from logiclens.engine.count import fetched
-from logiclens.engine.lake import PREFIX, Reader, in_engine
+from logiclens.engine.lake import Reader, in_engine
 from logiclens.errors import LogicLensError
+from logiclens.storage import WORKSPACE
 from tests.cli_runs import COMMAND, ENVIRONMENT, Terminal, logiclens, refused
 from tests.engine.test_count import frame
 
@@ -171,7 +172,7 @@ def test_data_beyond_memory_goes_to_temporary_files_that_vanish(numbers, tmp_pat
     monkeypatch.chdir(here)
     table = in_engine(numbers, memory="60MB", threads=2)
     [spill] = place.iterdir()
-    assert spill.name.startswith(PREFIX)
+    assert WORKSPACE.fullmatch(spill.name)
     # A process that lives keeps its folder.
     other = in_engine(numbers)
     assert spill.exists()
@@ -264,7 +265,7 @@ def test_a_run_stopped_while_counting_leaves_nothing_and_restarts(
     assert list(here.iterdir()) == []
     # Who is killed cannot tidy up: whoever comes next does.
     left = [path.name for path in temporary.iterdir()]
-    assert [name.startswith(PREFIX) for name in left] == [True] * (sent == signal.SIGKILL)
+    assert [bool(WORKSPACE.fullmatch(name)) for name in left] == [True] * (sent == signal.SIGKILL)
     assert explained(large, temporary) == undisturbed
     assert list(temporary.iterdir()) == []
 

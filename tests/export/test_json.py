@@ -45,7 +45,7 @@ def any_rule_sets(draw: st.DrawFn) -> RuleSet:
     rules, bags = [], draw(st.integers(0, 10))
     for label in draw(st.lists(labels, min_size=1, max_size=3, unique_by=str)):
         formula = draw(dnfs(concepts, max_cubes=3))
-        confidence = draw(st.lists(finite, min_size=len(formula), max_size=len(formula)))
+        confidence = draw(st.lists(st.floats(0, 1), min_size=len(formula), max_size=len(formula)))
         counts = draw(st.lists(st.integers(0, bags), min_size=len(formula), max_size=len(formula))) if bags else []
         rules.append(Rule(label, formula, tuple(confidence), dict(zip(formula, counts, strict=False)), bags))
     groups = st.lists(st.lists(st.sampled_from(concepts), unique=True, max_size=3), max_size=2)
@@ -296,7 +296,7 @@ def a_predicate(**fields: Any) -> dict[str, Any]:
         (a_class(cubes=[{"if": {}}]), "a cube of class number 0 lacks 'confidence'."),
         (a_cube(**{"if": {"a": 1}}), "'if' of class number 0 must give true or false for each concept, got {'a': 1}."),
         (a_cube(**{"if": {"": True}}), "a literal needs the name of a concept, got ''."),
-        (a_cube(confidence=True), "'confidence' of class number 0 must be a finite number, got True."),
+        (a_cube(confidence=True), "'confidence' of class number 0 must be a number from 0 to 1, got True."),
         (a_cube(recurs=3), "a cube of class number 0 has an unknown field 'recurs'."),
         (a_class(bags=0), "'bags' of class number 0 must be a whole number, 1 or more, got 0."),
         (counted(recurs=True), "'recurs' of class number 0 must be a whole number, 0 or more, got True."),
@@ -352,7 +352,7 @@ def test_numbers_beyond_float64_are_refused() -> None:
         with pytest.raises(LogicLensError, match="the predicate on 'age' needs a finite value"):
             from_json(text)
         text = json.dumps(a_cube(confidence=12345)).replace("12345", value)
-        with pytest.raises(LogicLensError, match="'confidence' of class number 0 must be a finite number"):
+        with pytest.raises(LogicLensError, match="'confidence' of class number 0 must be a number from 0 to 1"):
             from_json(text)
     with pytest.raises(LogicLensError, match="class number 0 must be a text, a finite number or a Boolean, got inf"):
         from_json(json.dumps(a_class(**{"class": 12345})).replace("12345", "1e999"))
@@ -364,7 +364,7 @@ def test_bytes_are_no_text() -> None:
 
 
 def test_what_json_cannot_say_is_refused() -> None:
-    with pytest.raises(LogicLensError, match="the rule of 'a' has a confidence that is not finite"):
+    with pytest.raises(LogicLensError, match="the rule of 'a' has a confidence that is not a number"):
         to_json(RuleSet((Rule("a", DNF.true, (math.nan,)),)))
     with pytest.raises(LogicLensError, match="a class that is exported must be a text, a finite number or a Boolean"):
         to_json(RuleSet((Rule(math.inf, DNF.true, (0.5,)),)))

@@ -17,9 +17,10 @@ from logiclens.errors import LogicLensError
 from logiclens.export.registry import format_named
 from logiclens.formula.diff import CubeChange, always, impossible, in_one_language
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+from logiclens.formula.model_record import read_record
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
-from logiclens.storage import open_model, open_result
+from logiclens.storage import open_folder
 from logiclens.verify import VerificationError, verify
 
 if TYPE_CHECKING:
@@ -48,16 +49,17 @@ def export_rules(
 ) -> None:
     """Write the rules of a saved model in another format, to a file or to standard output."""
     check_outputs(out, json)
-    content = open_model(folder)
-    if content.get("rules") is None:
+    opened = open_folder(folder)
+    model = read_record(opened)
+    if model.rules is None:
         raise LogicLensError(f"{folder} holds no rules.")
     printer = Printer(quiet=quiet)
-    text = format_named(form).text(RuleSet.from_dict(content["rules"]), dialect=dialect, table=table)
-    if not content["exact"]:
+    text = format_named(form).text(RuleSet.from_dict(opened.content["rules"]), dialect=dialect, table=table)
+    if not model.exact:
         printer.note("note: these rules are about the model, they are not the model: it was not made exact.")
     if json is None or out is not None:
         write_text(text if text.endswith("\n") else f"{text}\n", out or STANDARD)
-    write_json({"model": str(folder), "to": form, "exact": bool(content["exact"]), "text": text}, json)
+    write_json({"model": str(folder), "to": form, "exact": model.exact, "text": text}, json)
     if out not in (None, STANDARD):
         printer.note(f"The rules are in {out}.")
 
@@ -268,8 +270,9 @@ def write_report(folder: Path, out: str, *, json: str | None, quiet: bool) -> No
     """Write the report page, and as JSON its place and its hash."""
     check_outputs(out, json)
     check_page_name(out)
-    open_model(folder)
-    result = open_result(folder)
+    opened = open_folder(folder)
+    read_record(opened)
+    result = opened.result()
     # Imported after the folder was checked, because it loads slowly.
     from logiclens.report import read_result, render
 

@@ -17,8 +17,9 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, ColumnKind, kind_of_dtype
 from logiclens.formula.dnf import DNF
 from logiclens.formula.english import literal_words
+from logiclens.formula.model_record import read_record
 from logiclens.formula.rule_set import RuleSet
-from logiclens.storage import open_model
+from logiclens.storage import open_folder
 
 
 class SavedModel:
@@ -26,35 +27,31 @@ class SavedModel:
 
     def __init__(self, folder: Path, *, by_rules: bool = False) -> None:
         """Check the folder. The network is loaded on first use, after the table was checked."""
-        self.folder, content = folder, open_model(folder)
-        if content.get("rules") is None:
+        # Read once, so that rules and network are of one model even if another one takes its place.
+        self.folder, self._opened = folder, open_folder(folder)
+        model = read_record(self._opened)
+        if model.rules is None:
             raise LogicLensError(f"{folder} holds no rules.")
-        self.rules = RuleSet.from_dict(content["rules"])
-        self.target: str | None = content.get("target")
-        self.exact = bool(content["exact"])
-        self.kinds: Mapping[str, str] = (content.get("cutting") or {}).get("kinds", {})
+        self.rules = RuleSet.from_dict(self._opened.content["rules"])
+        self.target = model.target
+        self.exact = model.exact
+        self.kinds: Mapping[str, str] = {} if model.cutting is None else model.cutting.kinds
         # Text columns some of whose categories look like numbers.
         self.coded = {
-            meant["column"]
-            for meant in content["predicates"].values()
-            if isinstance(meant["value"], str) and meant["operator"] == "==" and _is_number(meant["value"])
+            meant.column
+            for meant in model.predicates.values()
+            if isinstance(meant.value, str) and meant.operator == "==" and _is_number(meant.value)
         }
         self.has_network = not (self.exact or by_rules)
-        if not self.has_network:
-            # Rules need only the columns they use.
-            self.columns = self.rules.columns
-        elif "columns" in content:
-            self.columns = tuple(content["columns"] or content["concepts"])
-        else:
-            # A folder of schema 1 does not list the columns of its network.
-            self.columns = self.network.schema_.columns or self.network.schema_.names
+        # Rules need only the columns they use.
+        self.columns = model.needed_columns if self.has_network else self.rules.columns
 
     @cached_property
     def network(self) -> Any:
         """The classifier, with its network."""
         from logiclens.estimator.classifier import EntropyClassifier
 
-        return EntropyClassifier.load(self.folder)
+        return EntropyClassifier.load(self._opened)
 
     def rows(self, frame: pd.DataFrame, name: str) -> pd.DataFrame:
         """Return the columns that the model uses, each with the kind that it had in training."""

@@ -8,9 +8,9 @@ import os
 import re
 import shutil
 import socket
-import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 from logiclens.engine.failures import cannot_read, in_a_line, remember, stop
 from logiclens.engine.query import TEXT_TABLE
 from logiclens.errors import LogicLensError, require_extra
+from logiclens.storage import scratch_folder
 from logiclens.tables.formats import DATABASES, is_engine_table
 from logiclens.tables.formats import is_lake as is_lake
 
@@ -193,75 +194,30 @@ def _check_remote(remote: str) -> None:
         raise LogicLensError(f"no Spark answers at {remote}, which SPARK_REMOTE names: {in_a_line(error)}") from None
 
 
-PREFIX = "logiclens-duckdb-"
-_LOCK = "lock"
-
-
 def connected(connect: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
     """Connect with a temporary folder that is removed with the connection, or at exit at the latest.
 
     Folders left by killed processes are removed, too. If no folder can be created, DuckDB chooses one.
     """
+    scratch = ExitStack()
     try:
-        _sweep(Path(tempfile.gettempdir()))
-        folder, held = _made()
+        folder = scratch.enter_context(scratch_folder())
     except OSError:
         return connect(**settings)
     try:
         connection = connect(temp_directory=str(folder), **settings)
     except BaseException:
-        _remove(folder, held, os.getpid())
+        scratch.close()
         raise
-    weakref.finalize(connection, _remove, folder, held, os.getpid())
+    weakref.finalize(connection, _close, scratch)
     return connection
 
 
-def _made() -> tuple[Path, int | None]:
-    """Create a temporary folder and lock it."""
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        try:
-            return folder, _locked(folder / _LOCK, create=True)
-        except BlockingIOError:
-            # Another process took the folder for an abandoned one and removes it.
-            continue
-        except OSError:
-            return folder, None
-
-
-def _remove(folder: Path, held: int | None, process: int) -> None:
-    if os.getpid() != process:
-        # A forked process must not remove the folder of its parent.
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    if held is not None:
-        os.close(held)
-
-
-def _sweep(place: Path) -> None:
-    """Remove folders whose process has ended: the operating system has released their lock."""
-    for folder in place.glob(f"{PREFIX}*"):
-        try:
-            held = _locked(folder / _LOCK, create=False)
-        except OSError:
-            continue
-        if held is not None:
-            _remove(folder, held, os.getpid())
-
-
-def _locked(path: Path, *, create: bool) -> int | None:
-    """Lock a file; raise OSError if another process holds the lock; return None if the system has no such locks."""
-    try:
-        import fcntl
-    except ImportError:
-        return None
-    opened = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(opened)
-        raise
-    return opened
+def _close(scratch: ExitStack) -> None:
+    """Remove a temporary folder; if the process is told to stop meanwhile, the next one removes the rest."""
+    # Python ignores what is raised here, but would print it.
+    with suppress(KeyboardInterrupt, SystemExit):
+        scratch.close()
 
 
 ENGINES: tuple[Engine, ...] = ("duckdb", "spark")

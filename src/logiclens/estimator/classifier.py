@@ -59,6 +59,7 @@ from logiclens.metrics.scores import accuracy
 from logiclens.nn.layers import EntropyNet
 from logiclens.render.figures import plot_history, plot_relevance, require_matplotlib
 from logiclens.render.html import model_html
+from logiclens.storage import ModelFolder
 from logiclens.tables.formats import is_lake
 from logiclens.tables.frames import as_named, check_column_names, column_names, opened, parted
 from logiclens.train.committee import Committee
@@ -506,7 +507,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return classifier_files(self, result, rules).write(folder)
 
     @classmethod
-    def load(cls, folder: str | Path) -> EntropyClassifier:
+    def load(cls, folder: str | Path | ModelFolder) -> EntropyClassifier:
         """Load a model from its folder. It predicts as before, and explains rows that are passed to it."""
         return load_classifier(cls, folder)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors.torch import load as safetensors_load
 from safetensors.torch import save as safetensors_bytes
 
 from logiclens import __version__
@@ -24,10 +24,11 @@ from logiclens.codec import to_plain
 from logiclens.concepts.booleaniser import Booleaniser, Cutting, Membership
 from logiclens.errors import LogicLensError
 from logiclens.estimator.inputs import Schema, listed_class_weight, teacher_name
+from logiclens.estimator.training import check_settings
 from logiclens.explain.certificate import Certificate, check_seal
 from logiclens.explain.reading import Reading
-from logiclens.formula.groups import Groups
-from logiclens.formula.predicate import Predicate
+from logiclens.formula.model_record import ModelRecord, read_record
+from logiclens.formula.predicate import label_array
 from logiclens.formula.record import to_dict
 from logiclens.formula.rule_set import RuleSet
 from logiclens.nn.layers import EntropyNet
@@ -38,9 +39,9 @@ from logiclens.storage import (
     RESULT,
     SCHEMA,
     WEIGHTS,
+    ModelFolder,
     check_model_target,
-    open_model,
-    read_json,
+    open_folder,
     replacing_folder,
     sealed,
 )
@@ -122,18 +123,35 @@ def files_of(model: StoredModel, *, version: str) -> ModelFiles:
     return ModelFiles(files)
 
 
-def load(folder: str | Path) -> StoredModel:
-    """Read a model folder. Refuse one that is incomplete, changed or of another version, and say why."""
-    path = Path(folder)
-    content = open_model(path)
+def load(folder: str | Path | ModelFolder) -> StoredModel:
+    """Read a model folder. Refuse one that is incomplete, changed or of another version, and say why.
+
+    All files are read at one moment, so that a folder that is replaced meanwhile gives the old model or the new one.
+    """
+    opened = folder if isinstance(folder, ModelFolder) else open_folder(folder)
+    record = read_record(opened)
     certificate = None
-    if content.get("exact"):
-        certificate = read_json(path / CERTIFICATE)
-        check_seal(certificate, str(path / CERTIFICATE))
-    try:
-        return _stored(UPGRADES[content["schema"]](content), certificate, load_file(path / WEIGHTS))
-    except (KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
-        raise LogicLensError(f"{path / MODEL} is not complete or does not fit its weights ({error}).") from None
+    if opened.certificate is not None:
+        name = str(opened.path / CERTIFICATE)
+        check_seal(opened.certificate, name)
+        try:
+            certificate = Certificate.from_dict(opened.certificate)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise LogicLensError(f"{name} is not complete ({error!r:.80}).") from None
+    network = _network(record, opened.files[WEIGHTS], str(opened.path / WEIGHTS))
+    schema = _schema(record)
+    rules = None if record.rules is None else RuleSet.from_dict(opened.content["rules"])
+    return StoredModel(
+        network,
+        schema,
+        record.labels,
+        record.settings,
+        rules,
+        certificate,
+        vars(record.metrics),
+        record.data_sha256,
+        record.target,
+    )
 
 
 def _content(model: StoredModel, version: str) -> dict[str, Any]:
@@ -177,61 +195,76 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
     }
 
 
-def _stored(
-    content: Mapping[str, Any], certificate: Mapping[str, Any] | None, weights: Mapping[str, torch.Tensor]
-) -> StoredModel:
-    built = content["network"]
+def _network(record: ModelRecord, content: bytes, name: str) -> EntropyNet | Committee:
+    """Return the network with its weights. Shapes are compared before anything is made of these sizes."""
+    try:
+        weights = safetensors_load(content)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise LogicLensError(f"{name} cannot be read: it holds no weights ({error!s:.80}).") from None
+    built = record.network
+    n_members, n_tensors = built.members or 1, len(weights)
+    shapes = _shapes(record) if n_members * len(built.hidden) <= n_tensors else {}
+    found = {key: tuple(tensor.shape) for key, tensor in weights.items()}
+    if found != shapes:
+        other = sorted(key for key in {**found, **shapes} if found.get(key) != shapes.get(key))
+        raise LogicLensError(f"{name} does not fit the network that {MODEL} describes: see {', '.join(other[:3])!r}.")
+    dtypes = {key: torch.bool if key.endswith("entropy.keep") else None for key in weights}
+    # A soft network is stored in double precision, a certified one in the precision of its certificate.
+    for key, tensor in weights.items():
+        if dtypes[key] is not None and tensor.dtype != dtypes[key]:
+            raise LogicLensError(f"{name} must hold truth values in {key!r}, got {tensor.dtype}.")
+        if dtypes[key] is None and tensor.dtype not in (torch.float32, torch.float64):
+            raise LogicLensError(f"{name} must hold float32 or float64 in {key!r}, got {tensor.dtype}.")
+        if not bool(torch.isfinite(tensor).all()):
+            raise LogicLensError(f"{name} holds a weight in {key!r} that is not finite.")
+    network = _built(record, torch.Generator())
+    network.to(torch.float64 if built.members is not None else weights["entropy.weight"].dtype)
+    network.load_state_dict(weights)
+    return network
+
+
+def _built(record: ModelRecord, generator: torch.Generator | None = None) -> EntropyNet | Committee:
+    """Return a network of the sizes that `model.json` gives, with random weights."""
+    built = record.network
 
     def made() -> EntropyNet:
         return EntropyNet(
-            built["n_concepts"],
-            built["n_heads"],
-            built["hidden"],
-            built["shared_tail"],
-            temperature=built["temperature"],
-            generator=torch.Generator(),
+            built.n_concepts,
+            built.n_heads,
+            built.hidden,
+            built.shared_tail,
+            temperature=built.temperature,
+            generator=generator,
         )
 
-    # Earlier versions had no committees: every model was one network.
-    n_members = built.get("members")
-    network: EntropyNet | Committee = made()
-    if n_members is not None:
-        network = Committee([made() for _ in range(n_members)], single=content["multilabel"])
-    # A soft network is stored in double precision, a certified one in the precision of its certificate.
-    network.to(torch.float64 if n_members is not None else weights["entropy.weight"].dtype)
-    network.load_state_dict(dict(weights))
-    predicates = {name: Predicate(**meant) for name, meant in content["predicates"].items()}
-    groups = Groups(content["exclusive"], content["implied"])
+    if built.members is None:
+        return made()
+    return Committee([made() for _ in range(built.members)], single=record.multilabel)
+
+
+def _shapes(record: ModelRecord) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each weight of a network of these sizes, without allocating any."""
+    # Nothing is drawn on this device, so the state of torch's random numbers stays.
+    with torch.device("meta"):
+        return {key: tuple(tensor.shape) for key, tensor in _built(record).state_dict().items()}
+
+
+def _schema(record: ModelRecord) -> Schema:
     cutting = None
-    if content["cutting"] is not None:
-        scales = {name: (float(middle), float(reach)) for name, (middle, reach) in content["cutting"]["scales"].items()}
-        # Folders of earlier versions have no concepts that only the network uses.
-        memberships = {
-            name: Membership(meant["column"], tuple(meant["values"]))
-            for name, meant in content["cutting"].get("memberships", {}).items()
-        }
-        cutting = Cutting(content["cutting"]["kinds"], predicates, groups, scales, memberships)
-    schema = Schema(
-        tuple(content["concepts"]),
-        tuple(content["class_names"]),
-        groups,
-        content["multilabel"],
-        predicates,
+    if record.cutting is not None:
+        scales = {name: (middle, reach) for name, (middle, reach) in record.cutting.scales.items()}
+        memberships = {name: Membership(meant.column, meant.values) for name, meant in record.memberships.items()}
+        kinds: Any = record.cutting.kinds
+        cutting = Cutting(kinds, record.predicates, record.groups, scales, memberships)
+    return Schema(
+        record.concepts,
+        record.class_names,
+        record.groups,
+        record.multilabel,
+        record.predicates,
         cutting,
-        tuple(content["columns"]),
-        content["positional"],
-    )
-    rules = None if content["rules"] is None else RuleSet.from_dict(content["rules"])
-    return StoredModel(
-        network,
-        schema,
-        tuple(content["labels"]),
-        content["settings"],
-        rules,
-        None if certificate is None else Certificate.from_dict(certificate),
-        content["metrics"],
-        content["data_sha256"],
-        content["target"],
+        record.columns,
+        record.positional,
     )
 
 
@@ -243,24 +276,6 @@ def _cutting_to_dict(cutting: Cutting) -> dict[str, Any]:
             name: {"column": meant.column, "values": list(meant.values)} for name, meant in cutting.memberships.items()
         },
     }
-
-
-def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Upgrade schema 1, which had number and Boolean columns cut at quantiles and did not list columns without cuts."""
-    upgraded = {name: value for name, value in content.items() if name != "raw_columns"}
-    settings = dict(content["settings"])
-    n_cuts = settings.pop("n_cuts")
-    settings["booleanise"] = None if n_cuts is None else {"cuts": "quantile", "n_cuts": n_cuts, "max_categories": 20}
-    meant = content["predicates"].values()
-    kinds = {entry["column"]: "boolean" if entry["operator"] == "==" else "number" for entry in meant}
-    raw = content["raw_columns"]
-    upgraded["positional"] = False
-    upgraded |= {"cutting": {"kinds": kinds, "scales": {}} if raw else None, "columns": list(kinds) if raw else []}
-    return {**upgraded, "settings": settings, "target": None}
-
-
-UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _from_schema_1, 2: dict, SCHEMA: dict}
-"""The upgrade of `model.json` from each schema to this version."""
 
 
 def _json_bytes(content: Mapping[str, Any]) -> bytes:
@@ -331,9 +346,10 @@ def _accuracy(model: EntropyClassifier, reading: Reading | None) -> float:
     return float(table.weight[right].sum() / table.weight.sum())
 
 
-def load_classifier(kind: type[EntropyClassifier], folder: str | Path) -> EntropyClassifier:
+def load_classifier(kind: type[EntropyClassifier], folder: str | Path | ModelFolder) -> EntropyClassifier:
     """Load a fitted classifier from its folder, without its training rows."""
     stored = load(folder)
+    name = folder.path if isinstance(folder, ModelFolder) else folder
     settings = dict(stored.settings)
     try:
         settings["booleanise"] = _booleanise(settings["booleanise"])
@@ -341,10 +357,13 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path) -> Entrop
         if settings.pop("max_concepts", None) is not None:
             settings |= {"method": "paper" if settings["method"] == "paper" else "search", "score_against": None}
         model = kind(**settings)
+        check_settings(model)
     except (TypeError, KeyError) as error:
-        raise LogicLensError(f"{folder} has settings that this version does not know ({error}).") from None
+        raise LogicLensError(f"{name} has settings that this version does not know ({error!s:.80}).") from None
+    except (LogicLensError, ValueError, AttributeError, OverflowError) as error:
+        raise LogicLensError(f"{name} has a setting that cannot be: {error!s:.160}") from None
     model.network_, model.schema_ = stored.network, stored.schema
-    model.classes_ = np.array(stored.labels)
+    model.classes_ = label_array(stored.labels)
     model.concept_names_ = stored.schema.names
     model.n_features_in_ = len(stored.columns)
     if not stored.schema.positional:

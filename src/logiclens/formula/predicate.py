@@ -173,6 +173,23 @@ def plain_label(label: Any) -> Scalar:
     raise LogicLensError(f"a class that is exported must be a text, a finite number or a Boolean, got {label!r}.")
 
 
+def label_array(labels: Sequence[Any]) -> NDArray[Any]:
+    """Return class labels as an array that holds each of them exactly.
+
+    NumPy would turn whole numbers into floats, which are not equal to them, if only unsigned integers hold the largest,
+    and numbers among texts into texts.
+
+    >>> label_array([1, 2**64 - 1]).dtype, label_array(["a", 1]).tolist()
+    (dtype('uint64'), ['a', 1])
+    """
+    made = np.array(labels)
+    if all(isinstance(label, int) and not isinstance(label, bool) for label in labels) and made.dtype.kind not in "iu":
+        fits = min(labels) >= 0 and max(labels) < 2**64
+        return np.array(labels, dtype=np.uint64 if fits else object)
+    is_mixed = made.dtype.kind in "US" and not all(isinstance(label, str) for label in labels)
+    return np.array(labels, dtype=object) if is_mixed else made
+
+
 def labels_of_one_kind(labels: Sequence[Any]) -> list[Scalar]:
     """Return labels of one type, for formats that need it: mixed texts, numbers and Booleans all become texts.
 

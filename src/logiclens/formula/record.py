@@ -71,8 +71,8 @@ def to_dict(rules: DecisionRules) -> dict[str, Any]:
 
 
 def _rule_to_dict(rule: Rule, place: int) -> dict[str, Any]:
-    if not all(math.isfinite(confidence) for confidence in rule.confidence):
-        raise LogicLensError(f"the rule of {rule.label!r} has a confidence that is not finite, which JSON cannot say.")
+    if not all(0 <= confidence <= 1 for confidence in rule.confidence):
+        raise LogicLensError(f"the rule of {rule.label!r} has a confidence that is not a number from 0 to 1.")
     label, counts = plain_label(rule.label), [{} if count is None else {"recurs": int(count)} for count in rule.counts]
     if rule.is_complement:
         # With two classes, the other one has the formula.
@@ -152,7 +152,7 @@ def _complement(entry: Any, where: str, formulas: Mapping[int, Rule]) -> Rule:
     formula = formulas[other].formula if type(other) is int and other in formulas else None
     if not isinstance(formula, DNF):
         _refuse(f"'complement_of' of {where} must be the place of a class with cubes, got {shown(other)}.")
-    confidence = _number(entry["confidence"], f"'confidence' of {where}")
+    confidence = _share(entry["confidence"], f"'confidence' of {where}")
     return Rule(_label(entry["class"], where), Complement(formula), (confidence,))
 
 
@@ -178,7 +178,7 @@ def _rule(entry: Any, where: str, schema: int) -> Rule:
             _refuse(f"'if' of {where} must give true or false for each concept, got {shown(literals)}.")
         signs = [(_string(concept, where), positive) for concept, positive in literals.items()]
         cubes.append(Cube(_made(Literal, concept, positive) for concept, positive in signs))
-        confidence.append(_number(entry_of_cube["confidence"], f"'confidence' of {where}"))
+        confidence.append(_share(entry_of_cube["confidence"], f"'confidence' of {where}"))
         if is_counted:
             recurs[cubes[-1]] = _whole(entry_of_cube["recurs"], f"'recurs' of {where}")
     if len(set(cubes)) < len(cubes):
@@ -230,13 +230,10 @@ def _string(value: Any, where: str) -> str:
     return value
 
 
-def _number(value: Any, where: str) -> float:
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            return float(value)
-    except OverflowError:
-        pass
-    _refuse(f"{where} must be a finite number, got {shown(value)}.")
+def _share(value: Any, where: str) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
+        return float(value)
+    _refuse(f"{where} must be a number from 0 to 1, got {shown(value)}.")
 
 
 def _whole(value: Any, where: str, least: int = 0) -> int:

@@ -12,6 +12,7 @@ from logiclens.formula import record
 from logiclens.formula.check import Check, Property, check
 from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.flip import Flip, flip
+from logiclens.formula.model_record import open_rules
 from logiclens.formula.rules import Decision as Decision
 from logiclens.formula.rules import DecisionRules
 from logiclens.formula.rules import Firing as Firing
@@ -20,7 +21,6 @@ from logiclens.formula.rules import Rule as Rule
 from logiclens.formula.rules import no_class as no_class
 from logiclens.formula.rules import who_decides as who_decides
 from logiclens.formula.why import Why, why
-from logiclens.storage import open_rules
 
 
 @dataclass(frozen=True)

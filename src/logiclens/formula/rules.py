@@ -16,7 +16,7 @@ from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.english import recurrence_words
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, pack_columns, places, unknown_concept
-from logiclens.formula.predicate import Predicate
+from logiclens.formula.predicate import Predicate, label_array
 from logiclens.words import percent
 
 Resolve: TypeAlias = OneOf["order", "confidence", "none"]
@@ -288,10 +288,7 @@ class DecisionRules:
         if self.multilabel:
             return self.fires(table, names).astype(np.int64)
         places = self.predict_places(table, names)
-        labels = np.array([rule.label for rule in self.rules])
-        if labels.dtype.kind in "US" and not all(isinstance(rule.label, str) for rule in self.rules):
-            # NumPy would turn numbers among texts into texts.
-            labels = np.array([rule.label for rule in self.rules], dtype=object)
+        labels = label_array([rule.label for rule in self.rules])
         if (places >= 0).all():
             predicted: NDArray[Any] = labels[places]
             return predicted

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ import pandas as pd
 
 from logiclens.errors import LogicLensError, nearest
 from logiclens.formula.column_kinds import NUMBER, kind_of_cell
-from logiclens.storage import open_whole
+from logiclens.storage import open_whole, scratch_folder
 from logiclens.tables.delimited import checked_delimiter, read_delimited
 from logiclens.tables.dtypes import checked_names
 from logiclens.tables.dtypes import doubtful_columns as doubtful_columns
@@ -125,8 +124,8 @@ def read_table(
     """
     given = None if delimiter is None else checked_delimiter(delimiter)
     absent = frozenset([missing] if isinstance(missing, str) else missing)
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "input" if str(source) == "-" else Path(source)
+    with scratch_folder() as scratch:
+        path = scratch / "input" if str(source) == "-" else Path(source)
         name = "standard input" if str(source) == "-" else path.name
         try:
             if str(source) == "-":
@@ -135,7 +134,7 @@ def read_table(
             suffix = "" if str(source) == "-" else _checked_suffix(path)
             with path.open("rb") as file:
                 sha256, n_bytes = hashlib.file_digest(file, "sha256").hexdigest(), file.seek(0, os.SEEK_END)
-            path = plain_file(path, Path(scratch), name)
+            path = plain_file(path, scratch, name)
             suffix = suffix or _sniffed(path)
             frame = _frame(path, name, suffix, given, absent)
         except UnicodeDecodeError:

@@ -1,0 +1,450 @@
+"""What `model.json` holds, as frozen dataclasses: every field is typed, and all of them fit together.
+
+This is the one reader of `model.json`: loading a model, its rules or a command on a saved model all read through it. It
+needs no torch. `logiclens.estimator.persistence` writes the file and reads the weights.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+from logiclens.codec import OwnForm, from_plain
+from logiclens.errors import LogicLensError
+from logiclens.formula import record
+from logiclens.formula.column_kinds import KINDS, ORDERS, TRUTH_VALUE, ColumnKind
+from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.groups import Groups
+from logiclens.formula.packed_rows import check_names
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.rules import DecisionRules
+from logiclens.storage import CERTIFICATE, MODEL, RESULT, SCHEMA, ModelFolder, open_folder, read_json
+
+
+@dataclass(frozen=True)
+class NetworkRecord:
+    """The sizes of the network, without its weights; `members` is None for a single network."""
+
+    n_concepts: int
+    n_heads: int
+    hidden: tuple[int, ...]
+    shared_tail: bool
+    temperature: float
+    activation: str
+    # Earlier versions had no committees.
+    members: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that no network has."""
+        if not self.hidden or min(self.n_concepts, self.n_heads, *self.hidden) < 1:
+            raise LogicLensError("the sizes of the network must be 1 or more")
+        if self.temperature <= 0:
+            raise LogicLensError(f"the temperature of the network must be above 0, got {self.temperature:g}")
+        if self.activation != "relu":
+            raise LogicLensError(f"the activation of the network must be 'relu', got {record.shown(self.activation)}")
+        if self.members is not None and self.members < 1:
+            raise LogicLensError(f"a committee has one member or more, got {self.members}")
+
+
+@dataclass(frozen=True)
+class MetricsRecord:
+    """What was measured when the model was saved; nothing is decided by it. Earlier versions had no teacher."""
+
+    rows: int
+    best_epoch: int
+    accuracy_on_these_rows: float | None
+    agreement_with_the_soft_network: float | None
+    teacher: str | None = None
+    fidelity_to_the_teacher: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class MembershipRecord:
+    """A concept that only the network sees: the column holds one of these categories."""
+
+    column: str
+    values: tuple[str | bool | int | float, ...]
+
+
+@dataclass(frozen=True)
+class CuttingRecord:
+    """How raw columns become concepts, beside the predicates; see `logiclens.concepts.booleaniser.Cutting`."""
+
+    kinds: Mapping[str, str]
+    scales: Mapping[str, tuple[float, ...]]
+    # Earlier versions had no concepts that only the network sees.
+    memberships: Mapping[str, MembershipRecord] = field(default_factory=dict)
+
+
+def _read_predicate(entry: Any) -> Predicate:
+    """Return a predicate; its own checks refuse operators and values that do not fit."""
+    if not isinstance(entry, Mapping) or set(entry) != {"column", "operator", "value"}:
+        raise LogicLensError(f"a predicate needs a column, an operator and a value, got {record.shown(entry)}")
+    if not isinstance(entry["operator"], str):
+        raise LogicLensError(f"the operator of a predicate must be a text, got {record.shown(entry['operator'])}")
+    return Predicate(**entry)
+
+
+PredicateForm = Annotated[Predicate, OwnForm(vars, _read_predicate)]
+RulesForm = Annotated[DecisionRules, OwnForm(record.to_dict, lambda content: record.from_dict(content, DecisionRules))]
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """The content of `model.json`, of this schema or upgraded to it.
+
+    Raises:
+        LogicLensError: if its parts contradict each other.
+    """
+
+    kind: str
+    schema: int
+    logiclens: str
+    network: NetworkRecord
+    concepts: tuple[str, ...]
+    predicates: Mapping[str, PredicateForm]
+    columns: tuple[str, ...]
+    positional: bool
+    cutting: CuttingRecord | None
+    exclusive: tuple[tuple[str, ...], ...]
+    implied: tuple[tuple[str, ...], ...]
+    class_names: tuple[str, ...]
+    labels: tuple[str | bool | int | float, ...]
+    multilabel: bool
+    exact: bool
+    rules: RulesForm | None
+    settings: Mapping[str, Any]
+    metrics: MetricsRecord
+    data_sha256: str
+    target: str | None
+    weights_sha256: str
+    # Folders of schema 1 were not sealed.
+    content_sha256: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse parts that do not fit together, and put concepts in the order of the network's inputs."""
+        check_names(self.concepts, len(self.concepts))
+        check_names(self.class_names, len(self.class_names), "class")
+        # Whatever the order of keys in JSON: `concepts` says which input of the network each one is.
+        places = {name: place for place, name in enumerate(self.concepts)}
+        unknown = [name for name in self.predicates if name not in places]
+        if unknown:
+            raise LogicLensError(f"'predicates' names {record.shown(unknown[0])}, which is not among the concepts")
+        in_order = {name: self.predicates[name] for name in self.concepts if name in self.predicates}
+        object.__setattr__(self, "predicates", in_order)
+        self.groups.check(self.concepts)
+        for check in (_check_sizes, _check_labels, _check_columns, _check_rules, _check_settings):
+            check(self)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Which concepts exclude or imply each other."""
+        return Groups(self.exclusive, self.implied)
+
+    @property
+    def memberships(self) -> Mapping[str, MembershipRecord]:
+        """The concepts that only the network sees, in the order of its inputs."""
+        found = {} if self.cutting is None else self.cutting.memberships
+        return {name: found[name] for name in self.concepts if name in found}
+
+    @property
+    def needed_columns(self) -> tuple[str, ...]:
+        """The columns of the table that the network needs."""
+        return self.columns or self.concepts
+
+
+# What must fit together ----------------------------------------------------------------------------------------------
+
+
+def _check_sizes(model: ModelRecord) -> None:
+    for name, size, entries in (
+        ("n_concepts", model.network.n_concepts, model.concepts),
+        ("n_heads", model.network.n_heads, model.class_names),
+    ):
+        if size != len(entries):
+            raise LogicLensError(f"'network.{name}' is {size}, but {len(entries)} are named")
+
+
+def _check_labels(model: ModelRecord) -> None:
+    """Check that labels are the classes: in order, and by their names; several labels per row are numbered."""
+    expected = [str(label) for label in model.labels]
+    if model.multilabel:
+        if model.labels != tuple(range(len(model.class_names))) or any(type(label) is bool for label in model.labels):
+            raise LogicLensError("'labels' of a model with several labels per row must number the classes from 0 on")
+        return
+    if expected != list(model.class_names):
+        raise LogicLensError(f"'labels' {expected[:8]} are not the class names {list(model.class_names[:8])}")
+    in_order: list[Any] = list(model.labels)
+    if len({isinstance(label, str) for label in in_order}) > 1 or in_order != sorted(in_order):
+        raise LogicLensError("'labels' must be of one kind and in order")
+
+
+def _check_columns(model: ModelRecord) -> None:
+    """Check that each concept says by its name what it means, and that its column has values of that kind."""
+    if (model.cutting is None) != (model.settings.get("booleanise") is None):
+        raise LogicLensError("'cutting' and the setting 'booleanise' must both be there or both be null")
+    if model.cutting is None:
+        if model.columns or model.positional:
+            raise LogicLensError("'columns' and 'positional' are for models that cut raw columns; 'cutting' is null")
+        for name, predicate in model.predicates.items():
+            if predicate != Predicate(name, "==", True):
+                raise LogicLensError(f"the predicate of {record.shown(name)} needs 'cutting', which is null")
+        return
+    kinds = model.cutting.kinds
+    check_names(model.columns, len(model.columns), "column")
+    if model.positional and model.columns != tuple(f"x{place}" for place in range(len(model.columns))):
+        raise LogicLensError("columns that are taken by position are named x0, x1 and so on")
+    for column, name in kinds.items():
+        if column not in model.columns or name not in KINDS:
+            raise LogicLensError(
+                f"'cutting.kinds' says {record.shown(name)} of {record.shown(column)}, which is no kind of a column"
+            )
+    if model.concepts != (*model.predicates, *model.memberships) or set(model.predicates) & set(model.memberships):
+        raise LogicLensError("'concepts' must list those of 'predicates', then those of 'cutting.memberships'")
+    if len(model.memberships) < len(model.cutting.memberships):
+        raise LogicLensError("'cutting.memberships' names a concept that is not among the concepts")
+    for name, predicate in model.predicates.items():
+        _check_predicate(name, predicate, _kind(kinds, predicate.column))
+    for name, membership in model.memberships.items():
+        _check_membership(name, membership, _kind(kinds, membership.column))
+    _check_order(model)
+    _check_scales(model, model.cutting.scales)
+    _check_groups(model)
+
+
+def _kind(kinds: Mapping[str, str], column: str) -> ColumnKind:
+    if column not in kinds:
+        raise LogicLensError(f"'cutting.kinds' lacks the column {record.shown(column)} of a concept")
+    return KINDS[kinds[column]]
+
+
+def _check_predicate(name: str, predicate: Predicate, kind: ColumnKind) -> None:
+    is_truth_value = (predicate.operator, predicate.value) == ("==", True) and predicate.value is True
+    if name != str(predicate) and not (is_truth_value and name == predicate.column):
+        raise LogicLensError(f"the concept {record.shown(name)} is not what its predicate says: {predicate}")
+    if predicate.operator != "missing" and (predicate.kind is not kind or predicate.operator not in kind.operators):
+        raise LogicLensError(f"{predicate} cannot be asked of a column of {kind.plural}")
+
+
+def _check_membership(name: str, membership: MembershipRecord, kind: ColumnKind) -> None:
+    values, form = membership.values, re.escape(membership.column) + r" in group [0-9]+ \(([0-9]+) of ([0-9]+) values\)"
+    found = re.fullmatch(form, name)
+    if not found or not 0 < len(set(values)) == len(values) == int(found[1]) <= int(found[2]):
+        raise LogicLensError(f"the concept {record.shown(name)} is not a group of {len(values)} categories")
+    if not all(isinstance(value, str) == kind.is_nominal for value in values):
+        raise LogicLensError(f"the categories of {record.shown(name)} must be {kind.plural}")
+
+
+def _check_order(model: ModelRecord) -> None:
+    """Check that concepts are in the order of their columns, and thresholds rise, as they do when columns are cut."""
+    place = {column: number for number, column in enumerate(model.columns)}
+    for concepts in (model.predicates, model.memberships):
+        order = [place[concept.column] for concept in concepts.values()]
+        if order != sorted(order):
+            raise LogicLensError("'concepts' must be in the order of 'columns'")
+    names, meant = list(model.predicates), list(model.predicates.values())
+    for name, one, after in zip(names[1:], meant[:-1], meant[1:], strict=True):
+        if one.column != after.column:
+            continue
+        rises = one.operator != "missing"
+        if rises and one.operator in ORDERS and after.operator in ORDERS:
+            rises = one.kind.number(one.value) < after.kind.number(after.value)
+        if not rises:
+            raise LogicLensError(f"'concepts' has {record.shown(name)} at the wrong place: its cuts must rise")
+
+
+def _check_scales(model: ModelRecord, scales: Mapping[str, tuple[float, ...]]) -> None:
+    """Check that exactly the columns that are rescaled have a scale, and that its middle is the threshold."""
+    settings: Any = model.settings["booleanise"]
+    cuts = settings.get("cuts") if isinstance(settings, Mapping) else settings
+    for name in scales:
+        if name not in model.predicates:
+            raise LogicLensError(f"'cutting.scales' names {record.shown(name)}, which has no predicate")
+    for name, predicate in model.predicates.items():
+        how = cuts.get(predicate.column) if isinstance(cuts, Mapping) else cuts
+        if (name in scales) != (how == "soft" and predicate.operator in ORDERS):
+            raise LogicLensError(f"'cutting.scales' must have an entry for {record.shown(name)} if it is cut 'soft'")
+        if name in scales:
+            middle_and_reach = scales[name]
+            if len(middle_and_reach) != 2 or not middle_and_reach[1] > 0:
+                raise LogicLensError(f"the scale of {record.shown(name)} must be a middle and a reach above 0")
+            if middle_and_reach[0] != predicate.kind.number(predicate.value):
+                raise LogicLensError(f"the middle of the scale of {record.shown(name)} is not its threshold")
+
+
+def _check_groups(model: ModelRecord) -> None:
+    """Check that groups of concepts on raw columns follow from the predicates."""
+    place = {name: number for number, name in enumerate(model.concepts)}
+    for group in (*model.exclusive, *model.implied):
+        if [place[name] for name in group] != sorted(place[name] for name in group):
+            raise LogicLensError(f"the group {record.shown(list(group))} is not in the order of the concepts")
+        if len({model.predicates[name].column for name in group if name in model.predicates}) != 1:
+            raise LogicLensError(f"the group {record.shown(list(group))} must be about one column")
+    for chain in model.implied:
+        meant = [model.predicates.get(name) for name in chain]
+        numbers = [one.kind.number(one.value) for one in meant if one is not None and one.operator == ">="]
+        if len(numbers) < len(chain) or numbers != sorted(set(numbers)):
+            raise LogicLensError(f"the chain {record.shown(list(chain))} must list rising thresholds of a column")
+    for group in model.exclusive:
+        meant = [model.predicates.get(name) for name in group]
+        if None in meant or sum(one is not None and one.operator in ORDERS for one in meant) > 1:
+            raise LogicLensError(f"the concepts {record.shown(list(group))} do not exclude each other")
+
+
+def _check_rules(model: ModelRecord) -> None:
+    """Check that the rules are about the same classes and concepts, and mean the same by them."""
+    rules = model.rules
+    if rules is None:
+        return
+    labels = model.class_names if model.multilabel else model.labels
+    found = tuple(rule.label for rule in rules.rules)
+    if found != tuple(labels) or list(map(type, found)) != list(map(type, labels)):
+        raise LogicLensError(
+            f"the rules are of the classes {record.shown(list(found))}, the model is of {list(labels)}"
+        )
+    if rules.multilabel != model.multilabel:
+        raise LogicLensError("rules and model differ in 'multilabel'")
+    for concept in (*rules.concepts, *rules.predicates, *rules.groups.concepts):
+        if concept not in model.concepts or concept in model.memberships:
+            raise LogicLensError(f"the rules name {record.shown(concept)}, which no rule of this model can")
+        if concept in (*rules.concepts, *rules.predicates):
+            meant, by_rules = (one.predicates.get(concept) for one in (model, rules))
+            if meant != by_rules or type(getattr(meant, "value", None)) is not type(getattr(by_rules, "value", None)):
+                raise LogicLensError(f"rules and model differ in what {record.shown(concept)} means")
+
+
+_NEEDED = (
+    "booleanise", "class_weight", "epochs", "exact", "hidden", "learning_rate", "max_cubes", "max_literals", "method",
+    "penalty_weight", "price", "random_state", "resolve", "score_against", "shared_tail", "temperature", "validation",
+)  # fmt: skip
+"""Settings that every schema has."""
+_NEEDED_SINCE_3 = ("cuts_on", "max_distinct", "set_aside")
+"""Settings that schema 3 has too. Those that came later may be missing; they then have their defaults."""
+
+
+def _check_settings(model: ModelRecord) -> None:
+    """Check the settings that the model repeats; the estimator checks the others."""
+    settings, network = model.settings, model.network
+    for name in (*_NEEDED, *(_NEEDED_SINCE_3 if model.schema == SCHEMA else ())):
+        if name not in settings:
+            raise LogicLensError(f"'settings' lacks {name!r}")
+    if settings["exact"] is not model.exact:
+        raise LogicLensError("the setting 'exact' and 'exact' differ")
+    if not model.exact:
+        for name, built in (
+            ("hidden", list(network.hidden)),
+            ("shared_tail", network.shared_tail),
+            ("temperature", network.temperature),
+        ):
+            if settings[name] != built or isinstance(settings[name], bool) != isinstance(built, bool):
+                raise LogicLensError(f"the setting {name!r} is {record.shown(settings[name])}, the network has {built}")
+    elif network.members is not None:
+        raise LogicLensError("an exact model has one network, not a committee")
+    if model.exact and model.rules is None:
+        raise LogicLensError("an exact model needs rules")
+
+
+# Reading -------------------------------------------------------------------------------------------------------------
+
+
+def read_record(folder: ModelFolder) -> ModelRecord:
+    """Return what `model.json` of a folder holds, of this schema or of an earlier one.
+
+    Raises:
+        LogicLensError: in one sentence, if a field is missing, unknown or of another type, or if fields contradict
+            each other, the result or the certificate.
+    """
+    name = str(folder.path / MODEL)
+    found = read_content(folder.content, name)
+    if folder.certificate is not None and found.rules is not None:
+        _check_certificate(found, found.rules, folder.certificate, str(folder.path / CERTIFICATE))
+    if RESULT in folder.files:
+        # Its hashes and its rules are checked.
+        folder.result()
+    return found
+
+
+def read_content(content: Mapping[str, Any], name: str) -> ModelRecord:
+    """Return the record of the content of `model.json`; `name` is what messages call it."""
+    try:
+        return from_plain(ModelRecord, UPGRADES[content["schema"]](content), name)
+    except LogicLensError as error:
+        reason = str(error).removesuffix(".")
+        known = reason if name in reason else f"{name} contradicts itself or is incomplete: {reason}"
+        raise LogicLensError(f"{known}.") from None
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise LogicLensError(f"{name} is incomplete or does not hold what was saved there ({error!r:.80}).") from None
+
+
+def open_record(folder: str | Path) -> ModelRecord:
+    """Open a model folder and return what its `model.json` holds."""
+    return read_record(open_folder(folder))
+
+
+def open_rules(place: str | Path) -> Mapping[str, Any]:
+    """Return the record of the rules of a model folder, or of a JSON file that `logiclens export --to json` wrote."""
+    path = Path(place)
+    if path.is_file():
+        return read_json(path)
+    folder = open_folder(path)
+    if read_record(folder).rules is None:
+        raise LogicLensError(f"{path} holds no rules.")
+    rules: Mapping[str, Any] = folder.content["rules"]
+    return rules
+
+
+def _check_certificate(model: ModelRecord, rules: DecisionRules, certificate: Mapping[str, Any], name: str) -> None:
+    """Check that the certificate is about the rules of the model, and about how they decide."""
+    try:
+        entries = certificate["classes"]
+        heads = [(entry["head"], entry["class"]) for entry in entries]
+        formulas = {entry["head"]: _formula(entry) for entry in entries}
+        others = {entry["head"]: entry.get("complement_of") for entry in entries}
+        # Schema 1 did not state how the classes are decided.
+        parts = () if certificate.get("schema") == 1 else ("resolve", "order", "otherwise")
+        decided = {part: certificate[part] for part in parts}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise LogicLensError(f"{name} is incomplete or does not hold what was saved there ({error!r:.80}).") from None
+    except LogicLensError as error:
+        raise LogicLensError(f"{name} has no formula: {error}") from None
+    if sorted(heads, key=str) != sorted(enumerate(model.class_names), key=str):
+        raise LogicLensError(f"{name} is not about the classes of {MODEL}.")
+    for place, rule in enumerate(rules.rules):
+        stated = 1 - place if rule.is_complement else None
+        if others[place] != stated or (stated is None and formulas[place] != rule.formula):
+            raise LogicLensError(f"{name} has another formula of {record.shown(rule.label)} than {MODEL}.")
+    said = {"resolve": rules.resolve, "order": list(rules.order), "otherwise": rules.otherwise}
+    for part, value in decided.items():
+        if value != said[part]:
+            raise LogicLensError(f"{name} and {MODEL} differ in {part!r} of the rules.")
+
+
+def _formula(entry: Mapping[str, Any]) -> DNF | None:
+    if entry["formula"] is None:
+        return None
+    return DNF(Cube(Literal(concept, holds) for concept, holds in cube.items()) for cube in entry["formula"])
+
+
+def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Upgrade schema 1, which had number and Boolean columns cut at quantiles and did not list columns without cuts."""
+    upgraded = {name: value for name, value in content.items() if name != "raw_columns"}
+    settings = dict(content["settings"])
+    n_cuts = settings.pop("n_cuts")
+    settings["booleanise"] = None if n_cuts is None else {"cuts": "quantile", "n_cuts": n_cuts, "max_categories": 20}
+    # In the order of the concepts: the order of keys means nothing.
+    meant = [content["predicates"][name] for name in content["concepts"] if name in content["predicates"]]
+    kinds = {entry["column"]: TRUTH_VALUE.name if entry["operator"] == "==" else "number" for entry in meant}
+    raw = content["raw_columns"]
+    if not isinstance(raw, bool):
+        raise LogicLensError(f"'raw_columns' must be true or false, got {record.shown(raw)}")
+    upgraded["positional"] = False
+    upgraded |= {"cutting": {"kinds": kinds, "scales": {}} if raw else None, "columns": list(kinds) if raw else []}
+    return {**upgraded, "settings": settings, "target": None}
+
+
+UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _from_schema_1, 2: dict, SCHEMA: dict}
+"""The upgrade of `model.json` from each schema to this version."""
