@@ -1,6 +1,7 @@
-"""Contents of `model.json` and `certificate.json` as typed values; their form is checked here, their truth in `claim`.
+"""Contents of `model.json` and `certificate.json` as typed values, read strictly.
 
-`claim` and the modules that it calls use these values.
+An object must have exactly the fields of its schema, each of its type. What the fields say of each other is checked in
+`consistency`, what they say of the weights in `claim`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from .files import AGAIN, Fields, Unusable, finite, shown
+from .files import AGAIN, Fields, Label, Unusable, finite, is_label, shown
+from .settings import read_settings
 
 MOST_CONCEPTS = 20
 """Maximum number of concepts of a head whose rows are enumerated; 2^20 rows take some seconds.
@@ -24,6 +26,10 @@ RESOLVES = ("order", "confidence", "none")
 TEMPERATURES = (2.0**-126, 2.0**126)
 """Smallest and largest τ for which τ and 1/τ are both normal float32 numbers, as the rounding bound assumes."""
 
+MOST_PAIRS = 10**7
+"""Maximum number of pairs of concepts in all groups of a kind; more would take too long to check."""
+KINDS = ("number", "boolean", "text", "date", "timedelta")
+"""Kinds of columns, as `model.json` names them."""
 ORDERS = (">=", ">", "<=", "<")
 OPERATORS = (*ORDERS, "==", "missing")
 
@@ -48,19 +54,106 @@ class Predicate:
 
 
 @dataclass(frozen=True)
+class Membership:
+    """A concept that is true of several categories of a column. Networks see it, and no rule may name it."""
+
+    column: str
+    values: tuple[Label, ...]
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How the columns of a raw table become concepts.
+
+    Attributes:
+        columns: columns of the table, in the order of training.
+        positional: whether the columns are taken by their position, because they had no names.
+        kinds: kind of each column that a concept is about.
+        scales: for a rescaled column, the value that becomes 0.5, and the distance from there to 0 and 1.
+        memberships: concepts that no rule may name.
+    """
+
+    columns: tuple[str, ...]
+    positional: bool
+    kinds: Mapping[str, str]
+    scales: Mapping[str, tuple[float, float]]
+    memberships: Mapping[str, Membership]
+
+
+@dataclass(frozen=True)
+class ClassRule:
+    """The stored rule of one class: the cubes of its formula, or the place of the class that it is a complement of.
+
+    Attributes:
+        label: the class, as predictions give it.
+        formula: the cubes; empty for a complement.
+        confidence: the stated confidence of each cube; of a complement, its one confidence.
+        complement_of: place of the class whose formula this one negates, if any.
+    """
+
+    label: Label
+    formula: Formula
+    confidence: tuple[float, ...]
+    complement_of: int | None = None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules in `model.json`, which predict.
+
+    Attributes:
+        classes: the rule of each class, in the order of the heads.
+        predicates: copies of those predicates that the rules use.
+        exclusive: groups that follow from the model's, for the concepts that the rules use.
+        implied: chains that follow from the model's, for the concepts that the rules use.
+        resolve: how to decide if not exactly one formula fires; one of `RESOLVES`.
+        order: places of the classes, in the order in which they decide.
+        otherwise: place of the class of a row on which no formula fires, if any.
+        multilabel: whether a row can have several labels.
+    """
+
+    classes: tuple[ClassRule, ...]
+    predicates: Mapping[str, Predicate]
+    exclusive: Groups
+    implied: Groups
+    resolve: str
+    order: tuple[int, ...]
+    otherwise: int | None
+    multilabel: bool
+
+
+@dataclass(frozen=True)
 class Model:
-    """The part of `model.json` that a certificate refers to."""
+    """What `model.json` says, as far as a prediction or a certificate depends on it."""
 
     concepts: tuple[str, ...]
     hidden: tuple[int, ...]
     temperature: float
     class_names: tuple[str, ...]
+    labels: tuple[Label, ...]
+    multilabel: bool
     predicates: Mapping[str, Predicate]
     exclusive: Groups
     implied: Groups
-    rules: Mapping[str, Formula]
-    complements: Mapping[str, str]
-    """Maps each class that is a complement to the class whose formula it negates."""
+    rules: Rules
+    target: str | None
+    cutting: Cutting | None
+    """None if the columns of the table are the concepts."""
+
+    @property
+    def formulas(self) -> dict[str, Formula]:
+        """The formula of each class that has one."""
+        return {
+            name: rule.formula
+            for name, rule in zip(self.class_names, self.rules.classes, strict=False)
+            if rule.complement_of is None
+        }
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The concepts that any formula uses, in the order of the network's inputs."""
+        named = {name for rule in self.rules.classes for cube in rule.formula for name, _ in cube}
+        return tuple(name for name in self.concepts if name in named)
 
 
 @dataclass(frozen=True)
@@ -114,77 +207,101 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Resolution:
-    """Decision between classes if not exactly one formula fires.
+class Certificate:
+    """Contents of `certificate.json`.
 
-    Attributes:
-        resolve: one of `RESOLVES`.
-        order: names of the classes, in the order in which they decide.
-        otherwise: class of a row on which no formula fires; None if such a row is not decided.
-        multilabel: whether a row can have several labels.
+    `resolve`, `order` and `otherwise` are copies of what the rules say; None in schema 1, which does not state them.
     """
 
-    resolve: str
-    order: tuple[str, ...]
-    otherwise: str | None
-    multilabel: bool
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Contents of `certificate.json`; `resolution` is None in schema 1, which does not state it."""
-
     claims: tuple[Claim, ...]
-    does_not_cover: tuple[str, ...]
-    resolution: Resolution | None = None
+    decision: tuple[str, tuple[int, ...], int | None] | None = None
+
+
+_MODEL_FIELDS = (
+    "kind", "schema", "logiclens", "network", "concepts", "predicates", "exclusive", "implied", "class_names", "labels",
+    "multilabel", "exact", "rules", "settings", "metrics", "data_sha256", "weights_sha256",
+)  # fmt: skip
+_MODEL_FIELDS_2 = (*_MODEL_FIELDS, "columns", "positional", "cutting", "target", "content_sha256")
+_CERTIFICATE_FIELDS = (
+    "kind", "schema", "logiclens", "model_sha256", "weights_sha256", "classes", "does_not_cover", "certificate_sha256",
+)  # fmt: skip
+_CLAIM_FIELDS = (
+    "class", "head", "concepts", "formula", "domain", "rows_checked", "smallest_logit", "rounding_bound",
+    "refit_to_formula", "proved_minimal", "note",
+)  # fmt: skip
 
 
 def read_model(fields: Fields) -> Model:
-    """Read `model.json` and check its form.
+    """Read `model.json` and check its form: unknown, missing and mistyped fields are refused.
 
     Args:
         fields: the parsed file.
 
     Raises:
-        Unusable: a field is missing or malformed.
+        Unusable: a field is unknown, missing or malformed.
     """
+    schema = fields.whole("schema")
+    if schema == 1:
+        fields.check_keys((*_MODEL_FIELDS, "raw_columns"), ("content_sha256",))
+    else:
+        fields.check_keys(_MODEL_FIELDS_2)
     fields.text("logiclens")
     concepts = fields.names("concepts")
     network = fields.inner("network")
-    hidden, temperature = _read_network(network)
+    hidden, temperature = _read_network(network, schema)
     if network.whole("n_concepts") != len(concepts) or not concepts:
         raise network.refuse("n_concepts", f"the number of concepts, {len(concepts)}, and at least 1")
-    class_names = fields.names("class_names")
+    class_names = fields.texts("class_names")
+    if len(set(class_names)) < len(class_names):
+        raise fields.refuse("class_names", "a list of strings that differ from each other")
     if network.whole("n_heads") != len(class_names) or not class_names:
         raise network.refuse("n_heads", f"the number of class names, {len(class_names)}, and at least 1")
+    labels = fields.value("labels")
+    if not isinstance(labels, list) or not all(map(is_label, labels)):
+        raise fields.refuse("labels", "a list of strings, finite numbers, or true and false")
+    if fields.flag("exact") is not True:
+        raise fields.refuse("exact", "true where there is a certificate")
+    read_settings(fields, schema)
     known = frozenset(concepts)
-    rules, complements = _read_rules(fields.inner("rules"), known)
+    predicates = _read_predicates(fields, known)
     return Model(
         concepts,
         hidden,
         temperature,
         class_names,
-        _read_predicates(fields, known),
+        tuple(labels),
+        fields.flag("multilabel"),
+        predicates,
         _read_groups(fields, "exclusive", known),
         _read_groups(fields, "implied", known),
-        rules,
-        complements,
+        _read_rules(fields.inner("rules"), known, schema),
+        None if schema == 1 or fields.value("target") is None else fields.text("target"),
+        _read_cutting(fields, known, predicates) if schema > 1 else _old_cutting(fields, predicates),
     )
 
 
 def read_certificate(fields: Fields, model: Model) -> Certificate:
     """Read `certificate.json`, and check its form and that the model has the concepts and heads it names.
 
+    `does_not_cover` is not interpreted: what is not covered is known to the checker itself (see `report`).
+
     Args:
         fields: the parsed file.
         model: the model that the certificate is about.
 
     Raises:
-        Unusable: a field is missing or malformed, or names an unknown concept or head.
+        Unusable: a field is unknown, missing or malformed, or names an unknown concept or head.
     """
     fields.text("logiclens")
-    known = frozenset(model.concepts)
-    read = _read_claim if fields.whole("schema") == 1 else _read_claim_of_schema_2
+    fields.texts("does_not_cover")
+    known, first = frozenset(model.concepts), fields.whole("schema") == 1
+    decision = None
+    if first:
+        fields.check_keys(_CERTIFICATE_FIELDS)
+    else:
+        fields.check_keys((*_CERTIFICATE_FIELDS, "resolve", "order", "otherwise"))
+        decision = _read_decision(fields, len(model.class_names))
+    read = _read_claim if first else _read_claim_of_schema_2
     claims = fields.each("classes", lambda entry: read(entry, known, len(model.class_names)))
     heads = [claim.head for claim in claims]
     if len(set(heads)) < len(heads):
@@ -201,49 +318,28 @@ def read_certificate(fields: Fields, model: Model) -> Certificate:
         claim if claim.complement_of is None else replace(claim, formula=stated[claim.complement_of])
         for claim in sorted(claims, key=lambda claim: claim.head)
     )
-    # Only the model stores whether a row can have several labels.
-    resolution = None
-    if fields.whole("schema") > 1:
-        resolution = _read_resolution(fields, model.class_names, fields.wholes("order"), False)
-    return Certificate(claims, fields.texts("does_not_cover"), resolution)
+    return Certificate(claims, decision)
 
 
-def read_resolution(fields: Fields) -> Resolution:
-    """Read from `model.json` how the rules decide between classes.
-
-    Args:
-        fields: the parsed file.
-
-    Raises:
-        Unusable: a field is missing or malformed.
-    """
-    rules = fields.inner("rules")
-    names = rules.each("classes", lambda entry: entry.label("class"))
-    # Rules of schema 1 have no order.
-    order = rules.wholes("order") if "order" in rules.record else ()
-    return _read_resolution(rules, names, order, rules.flag("multilabel"))
-
-
-def _read_resolution(fields: Fields, names: tuple[str, ...], order: tuple[int, ...], multilabel: bool) -> Resolution:
-    resolve = fields.text("resolve")
-    if resolve not in RESOLVES:
-        raise fields.refuse("resolve", f"one of {', '.join(map(repr, RESOLVES))}")
-    if len(set(order)) < len(order) or not all(place < len(names) for place in order):
-        raise fields.refuse("order", f"a list of classes, counted from 0 to {len(names) - 1}, each at most once")
-    otherwise = None
+def _read_decision(fields: Fields, n_classes: int) -> tuple[str, tuple[int, ...], int | None]:
+    """Read `resolve`, `order` and `otherwise`."""
+    resolve, order, otherwise = fields.choice("resolve", RESOLVES), fields.wholes("order"), None
+    if len(set(order)) < len(order) or not all(place < n_classes for place in order):
+        raise fields.refuse("order", f"a list of classes, counted from 0 to {n_classes - 1}, each at most once")
     if fields.value("otherwise") is not None:
         otherwise = fields.whole("otherwise")
-        if otherwise >= len(names):
-            raise fields.refuse("otherwise", f"null or one of the {len(names)} classes, counted from 0")
-    return Resolution(
-        resolve,
-        tuple(names[place] for place in order),
-        None if otherwise is None else names[otherwise],
-        multilabel,
-    )
+        if otherwise >= n_classes:
+            raise fields.refuse("otherwise", f"null or one of the {n_classes} classes, counted from 0")
+    return resolve, order, otherwise
 
 
-def _read_network(network: Fields) -> tuple[tuple[int, ...], float]:
+def _read_network(network: Fields, schema: int) -> tuple[tuple[int, ...], float]:
+    required = ("n_concepts", "n_heads", "hidden", "shared_tail", "temperature", "activation")
+    # Earlier versions had no committees.
+    network.check_keys((*required, "members") if schema == 3 else required, ("members",) if schema == 2 else ())
+    if network.flag("shared_tail") or network.record.get("members") is not None:
+        field = "shared_tail" if network.flag("shared_tail") else "members"
+        raise network.refuse(field, "false" if field == "shared_tail" else "null, since a committee is not certified")
     hidden = network.wholes("hidden")
     if not hidden or 0 in hidden:
         raise network.refuse("hidden", "a list of at least one width, each at least 1")
@@ -255,9 +351,62 @@ def _read_network(network: Fields) -> tuple[tuple[int, ...], float]:
     return hidden, temperature
 
 
+def _read_cutting(fields: Fields, known: frozenset[str], predicates: Mapping[str, Predicate]) -> Cutting | None:
+    columns, positional = fields.names("columns"), fields.flag("positional")
+    if fields.value("cutting") is None:
+        if columns:
+            raise fields.refuse("columns", "empty, since without cuts the columns are the concepts")
+        return None
+    cutting = fields.inner("cutting")
+    # Earlier versions had no concepts that only networks see.
+    cutting.check_keys(("kinds", "scales"), ("memberships",))
+    if fields.whole("schema") == 3:
+        cutting.value("memberships")
+    kinds, scales = cutting.inner("kinds"), cutting.inner("scales")
+    for concept in scales.record:
+        _check_known(concept, known, scales)
+    memberships = {}
+    if "memberships" in cutting.record:
+        table = cutting.inner("memberships")
+        for concept in table.record:
+            _check_known(concept, known, table)
+            memberships[concept] = _read_membership(table.inner(concept))
+    return Cutting(
+        columns,
+        positional,
+        {column: kinds.choice(column, KINDS) for column in kinds.record},
+        {concept: _read_scale(scales, concept) for concept in scales.record},
+        memberships,
+    )
+
+
+def _old_cutting(fields: Fields, predicates: Mapping[str, Predicate]) -> Cutting | None:
+    """Return the cuts of schema 1, which had numbers and truth values and stored only whether columns are cut."""
+    if not fields.flag("raw_columns"):
+        return None
+    kinds = {meant.column: "boolean" if meant.operator == "==" else "number" for meant in predicates.values()}
+    return Cutting(tuple(kinds), False, kinds, {}, {})
+
+
+def _read_scale(scales: Fields, concept: str) -> tuple[float, float]:
+    scale = scales.value(concept)
+    numbers = [finite(number) for number in scale] if isinstance(scale, list) else []
+    if len(numbers) != 2 or numbers[0] is None or numbers[1] is None or not numbers[1] > 0:
+        raise scales.refuse(concept, "two finite numbers, the second above 0")
+    return numbers[0], numbers[1]
+
+
+def _read_membership(fields: Fields) -> Membership:
+    fields.check_keys(("column", "values"))
+    values = fields.value("values")
+    is_text = isinstance(values, list) and all(isinstance(value, str) for value in values)
+    is_number = isinstance(values, list) and all(finite(value) is not None for value in values)
+    if not isinstance(values, list) or not values or not (is_text or is_number) or len(set(values)) < len(values):
+        raise fields.refuse("values", "a list of strings or of finite numbers that differ from each other")
+    return Membership(fields.text("column"), tuple(values))
+
+
 def _read_predicates(fields: Fields, known: frozenset[str]) -> dict[str, Predicate]:
-    if "predicates" not in fields.record:
-        return {}
     table = fields.inner("predicates")
     predicates = {}
     for concept in table.record:
@@ -267,10 +416,12 @@ def _read_predicates(fields: Fields, known: frozenset[str]) -> dict[str, Predica
 
 
 def _read_predicate(fields: Fields) -> Predicate:
-    column, operator, value = fields.text("column"), fields.text("operator"), fields.value("value")
+    fields.check_keys(("column", "operator", "value"))
+    column, value = fields.text("column"), fields.value("value")
     # The meaning of an unknown operator cannot be checked.
-    if operator not in OPERATORS:
-        raise fields.refuse("operator", f"one of {' '.join(OPERATORS)}")
+    operator = fields.choice("operator", OPERATORS)
+    if not column:
+        raise fields.refuse("column", "the name of a column")
     if not isinstance(value, bool | int | float | str):
         raise fields.refuse("value", "a number, a string, true or false")
     if operator == "missing" and value is not True:
@@ -324,36 +475,86 @@ def as_point(text: str) -> datetime | timedelta | None:
 
 
 def _read_groups(fields: Fields, key: str, known: frozenset[str]) -> Groups:
-    """Read lists of concepts; an omitted key means that there are none."""
-    if key not in fields.record:
-        return ()
     groups = fields.groups(key)
     for name in (name for group in groups for name in group):
         _check_known(name, known, fields)
+    if sum(len(group) ** 2 for group in groups) > MOST_PAIRS:
+        raise Unusable(f"{key} in {fields.file} holds groups that are too large to be checked. {AGAIN}")
     return groups
 
 
-def _read_rules(rules: Fields, known: frozenset[str]) -> tuple[dict[str, Formula], dict[str, str]]:
-    """Return the formula of each class that has one, and for each other class the class that it is a complement of."""
+_RULES_FIELDS = (
+    "kind", "schema", "classes", "predicates", "exclusive", "implied", "resolve", "otherwise", "multilabel",
+)  # fmt: skip
 
-    def read(entry: Fields) -> tuple[str, Formula | int]:
-        if "complement_of" in entry.record:
-            return entry.label("class"), entry.whole("complement_of")
-        return entry.label("class"), entry.each("cubes", lambda cube: _read_cube(cube.inner("if"), known))
 
-    pairs = rules.each("classes", read)
-    if len(dict(pairs)) < len(pairs):
+def _read_rules(rules: Fields, known: frozenset[str], model_schema: int) -> Rules:
+    if rules.text("kind") != "logiclens rules":
+        raise rules.refuse("kind", "'logiclens rules'")
+    schema, schemas = rules.whole("schema"), {1: (1,), 2: (1, 2), 3: (2,)}[model_schema]
+    if schema not in schemas:
+        raise rules.refuse("schema", " or ".join(map(str, schemas)))
+    rules.check_keys(_RULES_FIELDS if schema == 1 else (*_RULES_FIELDS, "order"))
+    classes = rules.each("classes", lambda entry: _read_rule(entry, known, schema))
+    _check_bags(rules)
+    if len({str(rule.label) for rule in classes}) < len(classes):
         raise Unusable(f"rules.classes in {rules.file} must hold each class once, got one of them twice. {AGAIN}")
-    formulas = {name: formula for name, formula in pairs if not isinstance(formula, int)}
-    complements = {}
-    for name, place in ((name, place) for name, place in pairs if isinstance(place, int)):
-        if place >= len(pairs) or pairs[place][0] not in formulas:
+    for rule in classes:
+        other = rule.complement_of
+        if other is not None and (other >= len(classes) or classes[other].complement_of is not None):
             raise Unusable(
-                f"rules.classes in {rules.file} has {shown(name)} as the complement of class number {place}, which has "
-                f"no formula. {AGAIN}"
+                f"rules.classes in {rules.file} has {shown(rule.label)} as the complement of class number {other}, "
+                f"which has no formula. {AGAIN}"
             )
-        complements[name] = pairs[place][0]
-    return formulas, complements
+    # Rules of schema 1 have no order.
+    with_order = rules if schema > 1 else replace(rules, record={**rules.record, "order": []})
+    return Rules(
+        classes,
+        _read_predicates(rules, known),
+        _read_groups(rules, "exclusive", known),
+        _read_groups(rules, "implied", known),
+        *_read_decision(with_order, len(classes)),
+        rules.flag("multilabel"),
+    )
+
+
+def _read_rule(entry: Fields, known: frozenset[str], schema: int) -> ClassRule:
+    if schema > 1 and "complement_of" in entry.record:
+        entry.check_keys(("class", "complement_of", "confidence"))
+        return ClassRule(entry.label("class"), (), (entry.share("confidence"),), entry.whole("complement_of"))
+    entry.check_keys(("class", "cubes"), ("bags",) if schema > 1 else ())
+    counted = ("recurs",) if "bags" in entry.record else ()
+
+    def read(cube: Fields) -> tuple[Cube, float]:
+        cube.check_keys(("if", "confidence"), counted)
+        return _read_cube(cube.inner("if"), known), cube.share("confidence")
+
+    cubes = entry.each("cubes", read)
+    if len({frozenset(cube) for cube, _ in cubes}) < len(cubes):
+        raise entry.refuse("cubes", "a list of cubes that differ from each other")
+    return ClassRule(
+        entry.label("class"), tuple(cube for cube, _ in cubes), tuple(confidence for _, confidence in cubes)
+    )
+
+
+def _check_bags(rules: Fields) -> None:
+    """Check the counts of recurrence: out of the same number of bags in all classes."""
+    bags = set()
+
+    def read(entry: Fields) -> None:
+        if "bags" in entry.record:
+            bags.add(most := entry.whole("bags"))
+            if most == 0:
+                raise entry.refuse("bags", "a whole number, 1 or more")
+            entry.each("cubes", lambda cube: check(cube, most))
+
+    def check(cube: Fields, most: int) -> None:
+        if "recurs" in cube.record and cube.whole("recurs") > most:
+            raise cube.refuse("recurs", f"a whole number, at most the {most} bags")
+
+    rules.each("classes", read)
+    if len(bags) > 1:
+        raise rules.refuse("classes", "counted on the same number of bags")
 
 
 def _read_cube(cube: Fields, known: frozenset[str]) -> Cube:
@@ -363,6 +564,7 @@ def _read_cube(cube: Fields, known: frozenset[str]) -> Cube:
 
 
 def _read_claim(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
+    entry.check_keys(_CLAIM_FIELDS)
     concepts = _read_concepts(entry, known)
     if len(concepts) > MOST_CONCEPTS:
         raise entry.refuse("concepts", f"a list of at most {MOST_CONCEPTS} concepts, for 2^{MOST_CONCEPTS} rows")
@@ -372,13 +574,10 @@ def _read_claim(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
 
 def _read_claim_of_schema_2(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
     """Read a claim of schema 2, which adds origins of weights, complements and heads of more than 20 concepts."""
-    origin, complement_of, agreement = entry.text("origin"), None, None
-    if origin not in (COMPILED, TRAINED):
-        raise entry.refuse("origin", f"{COMPILED!r} or {TRAINED!r}")
+    entry.check_keys((*_CLAIM_FIELDS, "origin", "complement_of", "agreement"))
+    origin, complement_of, agreement = entry.choice("origin", (COMPILED, TRAINED)), None, None
     if origin == COMPILED:
-        agreement = entry.number("agreement")
-        if not 0 <= agreement <= 1:
-            raise entry.refuse("agreement", "a share from 0 to 1")
+        agreement = entry.share("agreement")
     elif entry.value("agreement") is not None:
         raise entry.refuse("agreement", f"null for a head that is {TRAINED}")
     if entry.value("complement_of") is None:
@@ -411,10 +610,13 @@ def _claim(entry: Fields, known: frozenset[str], n_heads: int, formula: Formula,
         raise entry.refuse("head", f"one of the model's {n_heads} heads, counted from 0")
     if entry.value("refit_to_formula") is not None:
         refit = entry.inner("refit_to_formula")
-        for figure in ("accuracy_before", "accuracy_after"):
-            if not 0 <= refit.number(figure) <= 1:
-                raise refit.refuse(figure, "a share from 0 to 1")
+        figures = ("accuracy_before", "accuracy_after", "f1_before", "f1_after")
+        refit.check_keys(figures)
+        for figure in figures:
+            refit.share(figure)
     entry.flag("proved_minimal")
+    if entry.value("note") is not None:
+        entry.text("note")
     return Claim(
         entry.text("class"),
         head,
@@ -428,14 +630,11 @@ def _claim(entry: Fields, known: frozenset[str], n_heads: int, formula: Formula,
 
 
 def _read_domain(domain: Fields, known: frozenset[str]) -> Domain:
-    rows = domain.text("rows")
-    if rows not in ("all", "possible"):
-        raise domain.refuse("rows", "'all' or 'possible'")
+    rows = domain.choice("rows", ("all", "possible"))
     # An unknown key might restrict the rows further than this module checks.
-    understood = {"rows"} if rows == "all" else {"rows", "exclusive", "implied"}
-    if set(domain.record) - understood:
-        unknown = shown(sorted(set(domain.record) - understood)[0])
-        raise Unusable(f"{domain.path} in {domain.file} has the key {unknown}, which {rows!r} rows do not. {AGAIN}")
+    domain.check_keys(("rows",) if rows == "all" else ("rows", "exclusive", "implied"))
+    if rows == "all":
+        return Domain()
     return Domain(_read_groups(domain, "exclusive", known), _read_groups(domain, "implied", known))
 
 
