@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .consistency import check_model, meanings
+from .consistency import DISTRUST, check_model, meanings
 from .files import Refuted, Unusable, VerificationError, read_folder, shown
 from .network import Head, logits, read_heads, relevance
+from .reader import read_certificate, read_model
 from .records import (
     MOST_CONCEPTS,
     Certificate,
@@ -23,8 +24,6 @@ from .records import (
     Domain,
     Formula,
     Model,
-    read_certificate,
-    read_model,
 )
 from .report import (
     ClassReport,
@@ -93,7 +92,6 @@ def _painted(table: Booleans, cubes: Iterable[Cube], concepts: Sequence[str], va
 
 RELEVANT = 0.5
 """ε: the smallest relevance at which a concept counts as relevant."""
-DISTRUST = "Do not take the printed rules for the model; save it again to have a certificate made from its weights."
 
 
 def verify(folder: str | Path) -> Report:

@@ -23,10 +23,10 @@ from .predicates import (
     surely_meet,
     threshold_number,
 )
-from .records import Certificate, Cutting, Groups, Model, Predicate
+from .records import Certificate, Cutting, Model, Predicate
 from .report import column_text, meaning_text
 
-DISTRUST = "Do not take the printed rules for the model; save it again."
+DISTRUST = "Do not take the printed rules for the model; save it again to have a certificate made from its weights."
 
 
 def check_model(model: Model, certificate: Certificate) -> None:
@@ -41,9 +41,9 @@ def check_model(model: Model, certificate: Certificate) -> None:
     """
     _check_labels(model)
     _check_decision(model, certificate)
+    _check_groups(model)
     _check_cutting(model)
     _check_names(model)
-    _check_groups(model)
     _check_copies(model)
 
 
@@ -65,8 +65,8 @@ def _check_labels(model: Model) -> None:
         raise Refuted(f"class {shown(absent[0])}: model.json prints no rules for it. {DISTRUST}")
     if printed != names:
         unknown = [name for name in printed if name not in names]
-        what = f"prints rules for a class {shown(unknown[0])}, which it does not have" if unknown else "turns classes"
-        raise Refuted(f"model.json {what}: its rules must be those of {shown(names)}, in that order. {DISTRUST}")
+        what = f"for a class {shown(unknown[0])}, which it does not have" if unknown else "in another order"
+        raise Refuted(f"model.json prints rules {what}. {DISTRUST}")
     if model.multilabel:
         if not _same(stored, names) or not _same(list(model.labels), list(range(len(names)))):
             raise contradiction(f"its labels {shown(list(model.labels))} must count its class names from 0")
@@ -149,7 +149,7 @@ def _complement(other: int | None, names: Sequence[str]) -> str:
 
 
 def _contradicted(what: str) -> Refuted:
-    return Refuted(f"{what}. {DISTRUST}")
+    return Refuted(f"{what}. Do not take the printed rules for the model; save it again.")
 
 
 # Columns and cuts ----------------------------------------------------------------------------------------------------
@@ -240,9 +240,9 @@ def _check_names(model: Model) -> None:
 
 def _check_groups(model: Model) -> None:
     """Check that the groups follow from the predicates; without cuts they are what the user declared."""
-    for before, after in _steps(model.implied):
-        meant = [model.predicates[name] for name in (before, after) if name in model.predicates]
-        if len(meant) == 2 and not implies(meant[1], meant[0]):
+    known = [[name for name in chain if name in model.predicates] for chain in model.implied]
+    for before, after in _steps(known):
+        if not implies(model.predicates[after], model.predicates[before]):
             raise Refuted(
                 f"model.json declares that {shown(after)} implies {shown(before)}, and by their predicates it does "
                 f"not: a chain needs one column, and each condition within the one before it. {DISTRUST}"
@@ -262,7 +262,7 @@ def _check_groups(model: Model) -> None:
                 )
 
 
-def _steps(chains: Groups) -> Iterator[tuple[str, str]]:
+def _steps(chains: Sequence[Sequence[str]]) -> Iterator[tuple[str, str]]:
     """Return neighbours in chains, which suffice because implication is transitive."""
     return (step for chain in chains for step in pairwise(chain))
 

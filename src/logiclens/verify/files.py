@@ -337,13 +337,13 @@ def read_regular(path: Path, limit: int) -> bytes:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise Unusable(f"{path.name} is not a regular file, and only such are read. {AGAIN}")
-        content = b""
         if status.st_size <= limit:
             with open(descriptor, "rb", closefd=False) as file:
-                content = file.read(limit + 1)
-        # The file may have grown since its size was asked for.
-        if max(status.st_size, len(content)) > limit:
+                content = file.read(status.st_size + 1)
+        else:
             raise Unusable(f"{path.name} is larger than {limit:,} bytes, the most that is read. {AGAIN}")
+        if len(content) != status.st_size:
+            raise Unusable(f"{path.name} was changed while it was read. {AGAIN}")
     finally:
         os.close(descriptor)
     return content

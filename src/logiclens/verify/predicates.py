@@ -1,8 +1,8 @@
 """Relations between two predicates on one column that hold for any data, and the names of their concepts.
 
 The checks in `consistency` use them. A predicate is true of an interval of numbers, moments or durations, of one text,
-or of a missing value. A missing value makes every comparison false. Another predicate of the same column may read a text as
-a number, a date or a duration.
+or of a missing value. A missing value makes every comparison false. Another predicate of the same column may read a
+text as a number, a date or a duration.
 """
 
 from __future__ import annotations
