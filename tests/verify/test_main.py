@@ -107,7 +107,7 @@ def test_names_cannot_forge_a_verdict(tmp_path):
     saved = certify(random_net(6, [[0, 1, 2, 3, 4]], 5, temperature=10.0), names, ["x: equal on all\nrows"])
     printed = str(verify(saved.write(tmp_path)))
     lines = printed.splitlines()
-    assert len(lines) == 12
+    assert len(lines) == 16
     assert lines[0].startswith('"x: equal on all\\nrows": equal on all 32 rows')
     assert lines[-1].startswith("- Arithmetic")
     assert '"a\\nhigh: equal on all 4 rows"' in lines[1]

@@ -105,12 +105,17 @@ def test_a_column_of_numbers_is_none_of_dates():
 
 
 def raw(
-    predicates: dict[str, formula.Predicate], exclusive: Any = (), implied: Any = (), temperature: float = 1
+    predicates: dict[str, formula.Predicate],
+    exclusive: Any = (),
+    implied: Any = (),
+    *,
+    temperature: float = 1.0,
+    seed: int = 5,
 ) -> Saved:
     """A model of schema 2 that was trained on raw columns."""
     names = list(predicates)
     records = {name: {"column": p.column, "operator": p.operator, "value": p.value} for name, p in predicates.items()}
-    net = random_net(5, [list(range(len(names)))], len(names), temperature=temperature)
+    net = random_net(seed, [list(range(len(names)))], len(names), temperature=temperature)
     return certify(net, names, ["yes"], records, exclusive, implied)
 
 
@@ -253,7 +258,7 @@ def test_a_chosen_name_is_printed_with_its_meaning(tmp_path):
         "gone": formula.Predicate("bmi", "missing"), "a is b is c": formula.Predicate("a", "==", "b is c"),
         "x >= 1": formula.Predicate("x >= 1", "==", True),
     }  # fmt: skip
-    report = verify(raw(predicates, temperature=20).write(tmp_path))
+    report = verify(raw(predicates, temperature=20.0, seed=3).write(tmp_path))
     assert report.meanings == (
         "old means: age >= 60", 'kind means: "my unit" is "2"', "gone means: bmi is missing",
         '"a is b is c" means: a is "b is c"', '"x >= 1" means: the column of that name',

@@ -133,7 +133,9 @@ def _verify(folder: Path) -> Report:
         compiled=any(claim.is_compiled for claim in claims),
         groups=any(claim.domain != Domain() for claim in claims),
     )
-    return Report(reports, omitted, decision_text(model), columns_text(model), meanings(model), model.target)
+    return Report(
+        reports, omitted, decision_text(model), columns_text(model), meanings(model), model.target, files.is_signed
+    )
 
 
 def _check_claim(claim: Claim, head: Head, model: Model) -> ClassReport:

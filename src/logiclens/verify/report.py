@@ -169,6 +169,7 @@ def wide_domain_text(concepts: Sequence[str]) -> str:
     return f"all 2^{len(concepts)} rows of its {len(concepts)} concepts, proved unit by unit"
 
 
+UNCHECKED_SIGNATURE = "The signature of this folder was not checked: that needs `logiclens verify MODEL --key FILE`."
 NOT_COVERED = (
     "Concepts between 0 and 1, such as scores of an encoder: the claim is about concepts cut to 0 and 1.",
     "Whether the rules are right about the world: measure that on rows that were not trained on.",
@@ -295,6 +296,7 @@ class Report:
         columns: which columns the model reads, in words.
         meanings: what concepts mean, in words, whose names do not say it without doubt.
         target: name of the predicted column, if it is known.
+        is_signed: whether the folder has a signature, which is not checked here.
     """
 
     classes: tuple[ClassReport, ...]
@@ -303,6 +305,7 @@ class Report:
     columns: str
     meanings: tuple[str, ...] = ()
     target: str | None = None
+    is_signed: bool = False
 
     def __str__(self) -> str:
         """Return a paragraph for each class, what the rules rest on, and a verdict."""
