@@ -33,16 +33,16 @@ def test_the_command_line_prints_a_paragraph_for_each_class(saved, tmp_path, cap
     assert entry.smallest_logit * 0.9 < float(margin) <= entry.smallest_logit
     assert entry.bound <= float(bound) < entry.bound * 1.1
     assert formula == "  " + entry.formula
-    assert rest[0] == 'red means: light is "red"'
-    assert rest[1] == (
+    assert rest[:2] == ['red means: light is "red"', 'green means: light is "green"']
+    assert rest[2] == (
         "Columns: age (number), smoker (true or false), sepsis (true or false), icu (true or false), light (text)."
     )
-    assert rest[2].startswith(
+    assert rest[3].startswith(
         "Where several formulas fire, the cube with the highest confidence decides, the first of "
     )
-    assert rest[2].endswith("; otherwise low.")
-    assert rest[3:5] == ["The printed rules are the model, on hard 0/1 concepts.", "Not covered:"]
-    assert rest[5:] == [f"- {sentence}" for sentence in report.does_not_cover]
+    assert rest[3].endswith("; otherwise low.")
+    assert rest[4:6] == ["The printed rules are the model, on hard 0/1 concepts.", "Not covered:"]
+    assert rest[6:] == [f"- {sentence}" for sentence in report.does_not_cover]
 
 
 def test_what_is_not_covered_is_the_checkers_own_text(saved, tmp_path):

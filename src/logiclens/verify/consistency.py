@@ -208,15 +208,19 @@ def _check_kinds(model: Model, cutting: Cutting) -> None:
 
 
 def meanings(model: Model) -> tuple[str, ...]:
-    """Return what concepts of the formulas mean, in words, where their names do not say it without doubt."""
-    return tuple(words for name in model.used if (words := _meaning(name, model.predicates.get(name))) is not None)
+    """Return what concepts mean, in words, where their names do not say it: those of formulas, and all chosen names."""
+    chosen = {name for name, predicate in model.predicates.items() if not _is_derived(name, predicate)}
+    named = [name for name in model.concepts if name in chosen or name in model.used]
+    return tuple(words for name in named if (words := _meaning(name, model.predicates.get(name))) is not None)
+
+
+def _is_derived(name: str, predicate: Predicate) -> bool:
+    return name == predicate_name(predicate) or is_own_column(name, predicate)
 
 
 def _meaning(name: str, predicate: Predicate | None) -> str | None:
-    if predicate is None:
-        # A column as it is. `columns` says so; where the name reads as a condition, it is said again.
-        return f"{column_text(name)} means: the column of that name" if reads_as_condition(name) else None
-    if is_own_column(name, predicate):
+    if predicate is None or is_own_column(name, predicate):
+        # A column as it is. The report says so anyway; where the name reads as a condition, it says so again.
         return f"{column_text(name)} means: the column of that name" if reads_as_condition(name) else None
     if name == predicate_name(predicate) and has_one_reading(name):
         return None
@@ -229,7 +233,7 @@ def _check_names(model: Model) -> None:
     columns |= {looks(column) for column in (() if model.cutting is None else model.cutting.columns)}
     everybody = [looks(name) for name in model.concepts]
     for name, predicate in model.predicates.items():
-        if name == predicate_name(predicate) or is_own_column(name, predicate):
+        if _is_derived(name, predicate):
             continue
         if reads_as_condition(name) or looks(name) in columns or everybody.count(looks(name)) > 1:
             raise contradiction(f"the concept {shown(name)} means {shown(predicate_name(predicate))} on the table")
@@ -247,6 +251,8 @@ def _check_groups(model: Model) -> None:
                 f"model.json declares that {shown(after)} implies {shown(before)}, and by their predicates it does "
                 f"not: a chain needs one column, and each condition within the one before it. {DISTRUST}"
             )
+    if model.cutting is not None:
+        _check_made_groups(model)
     for group in model.exclusive:
         for pair in combinations(group, 2):
             meant = [model.predicates[name] for name in pair if name in model.predicates]
@@ -260,6 +266,18 @@ def _check_groups(model: Model) -> None:
                     f"{shown(list(pair))} cannot exclude each other: these are not values of one column, of which it "
                     "has one at a time"
                 )
+
+
+def _check_made_groups(model: Model) -> None:
+    """Check the form of groups that were made from cuts: several concepts, in the order of the network's inputs."""
+    place = {name: number for number, name in enumerate(model.concepts)}
+    for group in (*model.exclusive, *model.implied):
+        places = [place[name] for name in group]
+        if len(group) < 2 or places != sorted(places):
+            raise contradiction(f"the group {shown(list(group))} must be several concepts in the order of `concepts`")
+    for name in (name for chain in model.implied for name in chain):
+        if name not in model.predicates or model.predicates[name].operator != ">=":
+            raise contradiction(f"a chain holds {shown(name)}, which is no lower limit of a column")
 
 
 def _steps(chains: Sequence[Sequence[str]]) -> Iterator[tuple[str, str]]:

@@ -28,7 +28,7 @@ from .records import (
     Rules,
     as_point,
 )
-from .settings import read_settings
+from .settings import cut_softly, read_settings
 
 TEMPERATURES = (2.0**-126, 2.0**126)
 """Smallest and largest τ for which τ and 1/τ are both normal float32 numbers, as the rounding bound assumes."""
@@ -189,6 +189,12 @@ def _read_cutting(fields: Fields, known: frozenset[str], predicates: Mapping[str
     kinds, scales = cutting.inner("kinds"), cutting.inner("scales")
     for concept in scales.record:
         _check_known(concept, known, scales)
+    for concept, predicate in predicates.items():
+        if (concept in scales.record) != (predicate.operator in ORDERS and cut_softly(fields, predicate.column)):
+            raise Unusable(
+                f"{scales.path} in {scales.file} must have {shown(concept)} exactly if settings.booleanise is soft for "
+                f"its column. {AGAIN}"
+            )
     memberships = {}
     if "memberships" in cutting.record:
         table = cutting.inner("memberships")
