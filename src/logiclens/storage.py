@@ -388,7 +388,7 @@ def check_model_target(folder: str | Path) -> Path:
 
     A model can take a new name, an empty folder, or the place of another model. Raises `LogicLensError` otherwise.
     """
-    target, own = Path(folder), {MODEL, WEIGHTS, CERTIFICATE, RESULT}
+    target, own = Path(folder), {MODEL, WEIGHTS, CERTIFICATE, RESULT, "signature.json"}
     names = {path.name for path in target.iterdir()} if target.is_dir() else set()
     is_model = names <= own and (target / MODEL).is_file()
     if target.exists() and not (target.is_dir() and (is_model or not names)):

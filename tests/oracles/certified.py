@@ -18,6 +18,8 @@ import numpy as np
 import safetensors.numpy
 import torch
 
+from logiclens import storage
+from logiclens.formula.column_kinds import kind_of_value
 from logiclens.formula.minimisation import minimise
 from logiclens.formula.truth_table import TruthTable
 from logiclens.nn import EntropyNet
@@ -37,8 +39,8 @@ class Saved:
 
     def write(self, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
-        model = json.dumps(self.model, indent=1, ensure_ascii=False).encode()
         weights = safetensors.numpy.save(self.weights)
+        model = self._model_bytes(weights, self.model if self.stale else None)
         certificate = self.certificate if self.stale else sealed(self.certificate, model, weights)
         (folder / "model.json").write_bytes(model)
         (folder / "weights.safetensors").write_bytes(weights)
@@ -47,9 +49,19 @@ class Saved:
 
     def frozen(self) -> Saved:
         """The same, with the hashes of now: what is changed later is changed behind the certificate's back."""
-        model = json.dumps(self.model, indent=1, ensure_ascii=False).encode()
-        sealed_now = sealed(self.certificate, model, safetensors.numpy.save(self.weights))
-        return copy.deepcopy(Saved(self.model, self.weights, sealed_now, stale=True))
+        weights = safetensors.numpy.save(self.weights)
+        model = self._model_bytes(weights)
+        sealed_now = sealed(self.certificate, model, weights)
+        return copy.deepcopy(Saved(json.loads(model), self.weights, sealed_now, stale=True))
+
+    def _model_bytes(self, weights: bytes, content: dict[str, Any] | None = None) -> bytes:
+        """`model.json`, with the hash of the weights and, from schema 2 on, of itself."""
+        if content is None:
+            content = {key: value for key, value in self.model.items() if key != "content_sha256"}
+            content["weights_sha256"] = hashlib.sha256(weights).hexdigest()
+            if content.get("schema") != 1:
+                content = storage.sealed(content)
+        return json.dumps(content, indent=1, ensure_ascii=False).encode()
 
     def entry(self, name: str = "high") -> dict[str, Any]:
         return next(entry for entry in self.certificate["classes"] if entry["class"] == name)
@@ -59,8 +71,12 @@ class Saved:
 
     def set_formula(self, cubes: list[dict[str, bool]], name: str = "high") -> None:
         """Change the rule in both files, as someone would who wants the two to fit each other."""
+        rules, predicates = self.model["rules"], self.model["predicates"]
+        rules["predicates"] |= {
+            concept: predicates[concept] for cube in cubes for concept in cube if concept in predicates
+        }
         self.entry(name)["formula"] = cubes
-        self.rules(name)["cubes"] = [{"if": dict(cube), "support": 1} for cube in cubes]
+        self.rules(name)["cubes"] = [{"if": dict(cube), "confidence": 0.9} for cube in cubes]
 
 
 def sealed(certificate: dict[str, Any], model: bytes, weights: bytes) -> dict[str, Any]:
@@ -115,19 +131,32 @@ def certify(net, concepts, class_names, predicates=None, exclusive=(), implied=(
         classes.append({
             "class": name, "head": head, "concepts": names, "formula": cubes, "domain": domain,
             "rows_checked": len(rows), "smallest_logit": smallest, "rounding_bound": min(1e-6, smallest / 2),
-            "refit_to_formula": None, "proved_minimal": True,
+            "refit_to_formula": None, "proved_minimal": True, "note": None,
         })  # fmt: skip
-        rules.append({"class": name, "cubes": [{"if": dict(cube), "support": 1} for cube in cubes], "reason": ""})
+        rules.append({"class": name, "cubes": [{"if": dict(cube), "confidence": 0.9} for cube in cubes]})
+    predicates = predicates or {}
+    kinds: dict[str, str] = {}
+    for meant in predicates.values():
+        kind = "number" if meant["operator"] == "missing" else kind_of_value(meant["value"], meant["operator"]).name
+        kinds[meant["column"]] = kind if meant["operator"] != "missing" else kinds.get(meant["column"], kind)
+    used = {concept for rule in rules for cube in rule["cubes"] for concept in cube["if"]}
     model = {
-        "kind": "logiclens model", "schema": 1, "logiclens": "0.1.0",
+        "kind": "logiclens model", "schema": 2, "logiclens": "0.1.0",
         "network": {
             "n_concepts": net.n_concepts, "n_heads": net.n_classes,
             "hidden": [net.entropy.out_features, *(m.out_features for m in list(net.tail)[1::2][:-1])],
-            "temperature": net.entropy.temperature, "activation": "relu",
+            "shared_tail": False, "temperature": net.entropy.temperature, "activation": "relu",
         },
-        "concepts": list(concepts), "predicates": predicates or {}, "exclusive": [list(g) for g in exclusive],
-        "implied": [list(g) for g in implied], "class_names": list(class_names), "rules": {"classes": rules, "n": 1},
-        "settings": {"seed": 1}, "data_sha256": "0" * 64,
+        "concepts": list(concepts), "predicates": predicates, "columns": list(kinds), "positional": False,
+        "cutting": {"kinds": kinds, "scales": {}} if kinds else None, "target": None,
+        "exclusive": [list(g) for g in exclusive], "implied": [list(g) for g in implied],
+        "class_names": list(class_names), "labels": list(class_names), "multilabel": False, "exact": True,
+        "rules": {
+            "kind": "logiclens rules", "schema": 1, "classes": rules,
+            "predicates": {name: dict(meant) for name, meant in predicates.items() if name in used},
+            "exclusive": [], "implied": [], "resolve": "confidence", "otherwise": 0, "multilabel": False,
+        },
+        "settings": {"exact": True, "booleanise": None}, "metrics": {}, "data_sha256": "0" * 64,
     }  # fmt: skip
     certificate = {
         "kind": "logiclens certificate", "schema": 1, "logiclens": "0.1.0", "classes": classes,

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from logiclens import EntropyClassifier
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.exact import CompiledNetwork, compiled_network
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal, written
 from tests.oracles.certified import Saved
+
+METRICS = {
+    "rows": 1, "best_epoch": 0, "accuracy_on_these_rows": 1.0, "teacher": None, "fidelity_to_the_teacher": None,
+    "agreement_with_the_soft_network": 0.9,
+}  # fmt: skip
+
+
+def settings() -> dict[str, Any]:
+    return EntropyClassifier(exact=True, hidden=[20]).get_params(deep=False)
 
 
 def random_formula(rng: np.random.Generator, names: list[str], n_cubes: int, longest: int) -> DNF:
@@ -59,11 +71,16 @@ def saved_compiled(
         "kind": "logiclens model", "schema": 3, "logiclens": "0.1.0",
         "network": {
             "n_concepts": network.n_concepts, "n_heads": network.n_classes, "hidden": list(network.hidden),
-            "temperature": network.entropy.temperature, "activation": "relu",
+            "shared_tail": False, "temperature": network.entropy.temperature, "activation": "relu", "members": None,
         },
-        "concepts": list(names), "predicates": {}, "exclusive": [], "implied": [], "class_names": class_names,
-        "multilabel": multilabel,
-        "rules": {"kind": "logiclens rules", "schema": 2, "classes": classes, "multilabel": multilabel, **deciding},
+        "concepts": list(names), "predicates": {}, "columns": [], "positional": False, "cutting": None,
+        "exclusive": [], "implied": [], "class_names": class_names,
+        "labels": list(range(len(class_names))) if multilabel else class_names, "multilabel": multilabel, "exact": True,
+        "rules": {
+            "kind": "logiclens rules", "schema": 2, "classes": classes, "predicates": {}, "exclusive": [],
+            "implied": [], "multilabel": multilabel, **deciding,
+        },
+        "settings": settings(), "metrics": dict(METRICS), "data_sha256": "0" * 64, "target": None,
     }  # fmt: skip
     certificate = {
         "kind": "logiclens certificate", "schema": 2, "logiclens": "0.1.0",

@@ -6,15 +6,18 @@ import copy
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logiclens.formula.dnf import Complement
 from logiclens.verify import Refuted, Report, Unusable, VerificationError, verify
 from tests.examples import examples
+from tests.oracles.certified import Saved
+from tests.oracles.compiled import random_formula, saved_compiled
 from tests.verify.certificates import CONCEPTS, write_certificate
+from tests.verify.edits import at, places
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(CONCEPTS),
@@ -23,21 +26,24 @@ JSON = st.recursive(
 )
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(place for key, item in inner for place in places(item, (*path, key)))]
+NAMES = [f"c{j}" for j in range(24)]
+FORMULA = random_formula(np.random.default_rng(0), NAMES, 6, 10)
+WIDE = saved_compiled([FORMULA, Complement(FORMULA)], NAMES)
+"""A compiled model whose heads are proved unit by unit."""
+
+
+def subject(data: st.DataObject, saved: Saved) -> Saved:
+    return (WIDE if data.draw(st.booleans()) else saved).copy()
 
 
 @examples(400)
 @given(data=st.data())
 def test_whatever_the_json_says_there_is_a_verdict(saved, data):
-    tampered = saved.copy()
+    tampered = subject(data, saved)
     for _ in range(data.draw(st.integers(1, 3))):
         root = data.draw(st.sampled_from([tampered.model, tampered.certificate]))
-        path = data.draw(st.sampled_from([place for place in places(root) if place]))
-        inner = root
-        for step in path[:-1]:
-            inner = inner[step]
+        path = data.draw(st.sampled_from(list(places(root))))
+        inner = at(root, path[:-1])
         how = data.draw(st.sampled_from(["replace", "remove", "repeat"]))
         if how == "replace":
             inner[path[-1]] = data.draw(JSON)
@@ -89,7 +95,7 @@ def test_whatever_the_bytes_are_there_is_a_verdict(saved, data, right):
 @examples(200)
 @given(data=st.data())
 def test_whatever_the_tensors_hold_there_is_a_verdict(saved, data):
-    tampered = saved.copy()
+    tampered = subject(data, saved)
     name = data.draw(st.sampled_from(sorted(tampered.weights)))
     tensor = tampered.weights[name]
     how = data.draw(st.sampled_from(["value", "scale", "shape", "dtype", "drop", "bits"]))

@@ -10,30 +10,57 @@ import sys
 from pathlib import Path
 
 import logiclens.verify
+from logiclens.explain import certificate
 from logiclens.verify import verify
 from logiclens.verify.__main__ import main
+from logiclens.verify.report import NOT_COVERED, NOT_TRAINED, RULED_OUT
 from tests.oracles.certified import certify, random_net
 from tests.verify.certificates import refused
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_command_line_prints_a_paragraph_for_each_class(saved, tmp_path, capsys):
     assert main([str(saved.write(tmp_path))]) == 0
-    low, _, high, formula, *verdict = capsys.readouterr().out.splitlines()
+    low, _, _, high, formula, _, *rest = capsys.readouterr().out.splitlines()
     assert low.startswith("low: equal on the 6 possible of all 8 rows of its 3 concepts (at most one of red, green); ")
     margin, bound = high.removeprefix("high: equal on all 16 rows of its 4 concepts; smallest |logit| ").split(
         ", float32 rounding at most "
     )
-    entry = verify(tmp_path).classes[1]
+    report = verify(tmp_path)
+    entry = report.classes[1]
     # Rounded to the safe side, to two digits.
     assert entry.smallest_logit * 0.9 < float(margin) <= entry.smallest_logit
     assert entry.bound <= float(bound) < entry.bound * 1.1
     assert formula == "  " + entry.formula
-    assert verdict == [
-        "The printed rules are the model, on hard 0/1 concepts.",
-        "Not covered:",
-        "- Concepts between 0 and 1.",
-        "- Whether the rules are right about the world.",
-    ]
+    assert rest[:2] == ['red means: light is "red"', 'green means: light is "green"']
+    assert rest[2] == (
+        "Columns: age (number), smoker (true or false), sepsis (true or false), icu (true or false), light (text)."
+    )
+    assert rest[3].startswith(
+        "Where several formulas fire, the cube with the highest confidence decides, the first of "
+    )
+    assert rest[3].endswith("; otherwise low.")
+    assert rest[4:6] == ["The printed rules are the model, on hard 0/1 concepts.", "Not covered:"]
+    assert rest[6:] == [f"- {sentence}" for sentence in report.does_not_cover]
+
+
+def test_what_is_not_covered_is_the_checkers_own_text(saved, tmp_path):
+    forged = saved.copy()
+    forged.certificate["does_not_cover"] = ["Nothing at all."]
+    report = verify(forged.write(tmp_path))
+    assert "Nothing at all" not in str(report)
+    assert report.does_not_cover == (*NOT_COVERED, RULED_OUT)
+    # The writer says the same, for those who read the file.
+    assert (certificate.NOT_COVERED, certificate.NOT_TRAINED, certificate.RULED_OUT) == (
+        NOT_COVERED, NOT_TRAINED, RULED_OUT,
+    )  # fmt: skip
+
+
+def test_the_documentation_says_what_is_not_covered():
+    text = " ".join((ROOT / "docs" / "exact.md").read_text("utf-8").split())
+    for sentence in (*NOT_COVERED, NOT_TRAINED, RULED_OUT):
+        assert f"- {sentence}" in text
 
 
 def test_the_command_line_exits_with_the_kind_of_failure(saved, tmp_path, capsys):
@@ -78,15 +105,15 @@ def test_a_terminal_without_unicode_gets_a_verdict(saved, tmp_path):
 def test_names_cannot_forge_a_verdict(tmp_path):
     names = ["a\nhigh: equal on all 4 rows", "b | c", "\x1b[2K", "d\u202e", 'e"']
     saved = certify(random_net(6, [[0, 1, 2, 3, 4]], 5, temperature=10.0), names, ["x: equal on all\nrows"])
-    saved.certificate["does_not_cover"] = ["one\ntwo"]
     printed = str(verify(saved.write(tmp_path)))
-    assert len(printed.splitlines()) == 5
-    assert printed.startswith('"x: equal on all\\nrows": equal on all 32 rows')
-    assert '"a\\nhigh: equal on all 4 rows"' in printed
+    lines = printed.splitlines()
+    assert len(lines) == 16
+    assert lines[0].startswith('"x: equal on all\\nrows": equal on all 32 rows')
+    assert lines[-1].startswith("- Arithmetic")
+    assert '"a\\nhigh: equal on all 4 rows"' in lines[1]
     assert '"b | c"' in printed
     assert "\x1b" not in printed
     assert "\u202e" not in printed
-    assert printed.endswith("Not covered:\n- one\\ntwo")
     # A row is named in words that cannot be forged either.
     saved.set_formula([], "x: equal on all\nrows")
     assert '"b | c" = ' in str(refused(saved, tmp_path))

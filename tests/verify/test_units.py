@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import copy
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from logiclens.formula import DNF, parse
 from logiclens.formula.dnf import Complement, Cube, Literal
@@ -19,11 +16,9 @@ from logiclens.nn import EntropyNet
 from logiclens.verify import Refuted, Unusable, VerificationError, verify
 from logiclens.verify.network import Head, Linear
 from logiclens.verify.units import Unproved, prove
-from tests.examples import examples
 from tests.oracles.certified import Saved, all_rows
 from tests.oracles.compiled import compiled, random_formula, saved_compiled
 from tests.oracles.rounding import PlainHead, worst_logit
-from tests.verify.test_fuzzing import JSON, assert_verdict, places
 
 SIZES = [(6, 5), (16, 12), (20, 40), (21, 10), (60, 40)]
 DAMAGED_SIZES = [pytest.param(*size, marks=pytest.mark.slow) if size == (20, 40) else size for size in SIZES]
@@ -403,7 +398,7 @@ DECISIONS = [
      "certificate.json has otherwise 'class 1', the rules in model.json have 'class 2'"),
     ("nobody", lambda s: s.model["rules"].update(otherwise=None),
      "certificate.json has otherwise 'class 2', the rules in model.json have None"),
-    ("labels", lambda s: (s.model.update(multilabel=True), s.model["rules"].update(multilabel=True)),
+    ("labels", lambda s: (s.model.update(multilabel=True, labels=[0, 1, 2]), s.model["rules"].update(multilabel=True)),
      "a row can have several labels, and yet the rules have an order of classes"),
 ]  # fmt: skip
 
@@ -462,7 +457,7 @@ def test_only_one_of_two_classes_can_be_a_complement(tmp_path):
 
 UNUSABLE = [
     ("origin", lambda s: s.entry("class 0").update(origin="grown"),
-     "classes[0].origin in certificate.json must be 'compiled from the formula' or 'trained', got 'grown'"),
+     "classes[0].origin in certificate.json must be one of 'compiled from the formula', 'trained', got 'grown'"),
     ("agreement", lambda s: s.entry("class 0").update(agreement=1.1),
      "classes[0].agreement in certificate.json must be a"),
     ("no agreement", lambda s: s.entry("class 0").update(agreement=None),
@@ -498,46 +493,3 @@ def test_what_is_unusable_and_in_which_words(change, words, tmp_path):
     assert isinstance(error, Unusable), error
     assert words in str(error)
     assert len(str(error)) < 400
-
-
-# ---- fuzzing
-
-WIDE = case(24, 6, complement=True)
-
-
-@examples(150)
-@given(data=st.data())
-def test_whatever_the_json_says_there_is_a_verdict(data):
-    tampered = WIDE.copy()
-    roots = [tampered.model["rules"], tampered.certificate, *tampered.certificate["classes"]]
-    for _ in range(data.draw(st.integers(1, 3))):
-        root = data.draw(st.sampled_from(roots))
-        path = data.draw(st.sampled_from([place for place in places(root) if place]))
-        inner = root
-        for step in path[:-1]:
-            inner = inner[step]
-        if data.draw(st.booleans()):
-            inner[path[-1]] = data.draw(JSON)
-        else:
-            del inner[path[-1]]
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            tampered.write(Path(folder))
-        except UnicodeEncodeError:  # half a surrogate pair, which no UTF-8 file can hold
-            return
-        assert_verdict(Path(folder))
-
-
-@examples(150)
-@given(data=st.data())
-def test_whatever_the_tensors_hold_there_is_a_verdict(data):
-    tampered = WIDE.copy()
-    name = data.draw(st.sampled_from(["entropy.weight", "entropy.bias", "tail.1.weight", "tail.1.bias"]))
-    tensor = tampered.weights[name]
-    if data.draw(st.booleans()):
-        tensor.flat[data.draw(st.integers(0, tensor.size - 1))] = data.draw(st.floats(width=32))
-    else:
-        with np.errstate(all="ignore"):
-            tensor *= np.float32(10.0 ** data.draw(st.integers(-45, 38)))
-    with tempfile.TemporaryDirectory() as folder:
-        assert_verdict(tampered.write(Path(folder)))

@@ -1,4 +1,4 @@
-"""Commands on saved models: `verify`, `export`, `diff` and `report`."""
+"""Commands on saved models: `verify`, `sign`, `export`, `diff` and `report`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from logiclens.cli.options import TableSource
 from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, write_json, write_text
+from logiclens.cli.signature import Signed, check_signature, new_key, sign
 from logiclens.errors import LogicLensError
 from logiclens.export.registry import format_named
 from logiclens.formula.diff import CubeChange, always, impossible, in_one_language
@@ -21,27 +22,84 @@ from logiclens.formula.model_record import read_record
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.storage import open_folder
-from logiclens.verify import VerificationError, verify
+from logiclens.verify import Unusable, VerificationError, verify
+from logiclens.verify.report import UNCHECKED_SIGNATURE
 
 if TYPE_CHECKING:
     from logiclens.cli.options import TableSource
 
 
-def verify_model(folder: Path, *, json: str | None, quiet: bool) -> int:
-    """Check the certificate of a model folder, print what was found, and return the exit code."""
+def verify_model(folder: Path, *, key: Path | None, json: str | None, quiet: bool) -> int:
+    """Check the certificate of a model folder, and with a key its signature; print it and return the exit code."""
     check_outputs(json)
+    signed = None
     try:
         report = verify(folder)
+        if key is not None:
+            signed = _check_signature(folder, key)
     except VerificationError as error:
-        refuted = error.exit_code == 1
-        write_json({"model": str(folder), "verified": False, "refuted": refuted, "reason": str(error)}, json)
-        print(f"{'refuted' if refuted else 'not verified'}: {error}", file=sys.stderr)
-        return error.exit_code
-    classes = [asdict(entry) for entry in report.classes]
-    content = {"model": str(folder), "verified": True, "classes": classes, "does_not_cover": report.does_not_cover}
-    write_json(content, json)
-    Printer(quiet=quiet or json == STANDARD).say(str(report))
+        return _refused(folder, error, json)
+    write_json(
+        {
+            "model": str(folder),
+            "verified": True,
+            "classes": [asdict(entry) for entry in report.classes],
+            "meanings": report.meanings,
+            "columns": report.columns,
+            "target": report.target,
+            "decides": report.decides,
+            "does_not_cover": report.does_not_cover,
+            "signed": None if signed is None else asdict(signed),
+        },
+        json,
+    )
+    printer = Printer(quiet=quiet or json == STANDARD)
+    printer.say(str(report))
+    if signed is not None or report.is_signed:
+        printer.say(UNCHECKED_SIGNATURE if signed is None else str(signed))
     return 0
+
+
+def _check_signature(folder: Path, key: Path) -> Signed:
+    """Check a signature. A failure of the checker must not look like a refutation."""
+    try:
+        return check_signature(folder, key)
+    except (VerificationError, LogicLensError):
+        raise
+    except Exception as error:
+        raise Unusable(f"the signature could not be checked ({type(error).__name__}: {error}).") from error
+
+
+def _refused(folder: Path, error: VerificationError, json: str | None) -> int:
+    """Print why a model is not verified, and return the exit code."""
+    refuted = error.exit_code == 1
+    write_json({"model": str(folder), "verified": False, "refuted": refuted, "reason": str(error)}, json)
+    print(f"{'refuted' if refuted else 'not verified'}: {error}", file=sys.stderr)
+    return error.exit_code
+
+
+def sign_model(folder: Path, key: Path, *, json: str | None, quiet: bool) -> int:
+    """Sign a model folder whose certificate holds; return the exit code."""
+    check_outputs(json)
+    try:
+        # Nobody should sign what does not hold.
+        verify(folder)
+        signed = sign(folder, key)
+    except VerificationError as error:
+        return _refused(folder, error, json)
+    write_json({"model": str(folder), **asdict(signed)}, json)
+    Printer(quiet=quiet or json == STANDARD).say(f"{folder} is signed by {signed.signer} at {signed.time}.")
+    return 0
+
+
+def make_key(name: str, *, json: str | None, quiet: bool) -> None:
+    """Make a key pair for signatures."""
+    check_outputs(json)
+    private, public = new_key(name)
+    write_json({"private": str(private), "public": str(public)}, json)
+    Printer(quiet=quiet or json == STANDARD).say(
+        f"The private key is in {private}: keep it to yourself. The public key is in {public}: hand it out."
+    )
 
 
 def export_rules(

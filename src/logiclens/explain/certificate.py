@@ -22,14 +22,15 @@ COMPILED, TRAINED = "compiled from the formula", "trained"
 """Origins of the weights of a head."""
 NOT_COVERED = (
     "Concepts between 0 and 1, such as scores of an encoder: the claim is about concepts cut to 0 and 1.",
-    "What the network's training made of the data: rule and network are one, which does not make them right.",
-    "Whether a concept's name says what its cut is, how far each cube can be trusted, and the metrics: only the hashes "
-    "guard these.",
+    "Whether the rules are right about the world: measure that on rows that were not trained on.",
+    "Who made the folder: hashes show that its files belong together, and only a signature shows who made them.",
+    "Agreement, confidences, recurrence and metrics: they are repeated as stated and not checked.",
     "Arithmetic less precise than float32, such as TF32, bfloat16 or quantised weights.",
 )
+"""For those who read the file. `logiclens verify` prints its own copy of these sentences; a test compares them."""
 NOT_TRAINED = (
-    "The reasons of the trained committee: the heads were compiled from the formulas, and `agreement` is how often the "
-    "rules' decision is the committee's."
+    "The reasons of the trained committee: the heads were compiled from the formulas, and the agreement is how often "
+    "the rules decide as the committee did."
 )
 RULED_OUT = "Rows that the declared groups rule out, where a domain names groups."
 

@@ -5,10 +5,10 @@ a stated domain, also when the network runs in float32. `verify` recomputes that
 needs only NumPy, safetensors and the standard library. It imports nothing else from logiclens, so it can be copied and
 reviewed on its own.
 
-Read the modules in this order: `files` (files and hashes), `records` (contents of the files), `network` (logits and
-rounding bound), `units` (heads of more than 20 concepts), `predicates` (relations
-between predicates, names of concepts), `report` (result and text), `claim` (the check, and the decision between
-classes).
+Read the modules in this order: `files` (files and hashes), `records`, `reader` and `settings` (contents of the files,
+read strictly), `network` (logits and rounding bound), `units` (heads of more than 20 concepts), `predicates` (relations
+between predicates, names of concepts), `report` (result and text), `consistency` (what `model.json` says of itself),
+`claim` (the check).
 """
 
 from __future__ import annotations

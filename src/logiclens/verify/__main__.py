@@ -1,6 +1,7 @@
 """Command line of the checker: `python -m logiclens.verify DIR`.
 
-The exit code is 0 if the certificate holds, 1 if it is refuted, and 2 if the files are unusable.
+The exit code is 0 if the certificate holds, 1 if it is refuted, and 2 if the files could not be checked. A signature is
+not checked here, because that needs a cryptography library; `logiclens verify MODEL --key FILE` does.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from . import VerificationError, verify
+from .report import UNCHECKED_SIGNATURE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say(f"{'not verified' if error.exit_code == 2 else 'refuted'}: {error}", sys.stderr)
         return error.exit_code
     _say(str(report), sys.stdout)
+    if report.is_signed:
+        _say(UNCHECKED_SIGNATURE, sys.stdout)
     return 0
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import Fields, Refuted, read_folder, shown
+from .consistency import DISTRUST, check_model, meanings
+from .files import Refuted, Unusable, VerificationError, read_folder, shown
 from .network import Head, logits, read_heads, relevance
-from .predicates import excludes, implies, misleads, surely_meet
+from .reader import read_certificate, read_model
 from .records import (
     MOST_CONCEPTS,
     Certificate,
@@ -23,176 +24,20 @@ from .records import (
     Domain,
     Formula,
     Model,
-    Resolution,
-    read_certificate,
-    read_model,
-    read_resolution,
 )
 from .report import (
     ClassReport,
     Report,
+    columns_text,
     complement_text,
+    decision_text,
     domain_text,
     formula_text,
-    name_text,
+    not_covered,
     row_text,
     wide_domain_text,
 )
 from .units import Proof, Unproved, prove
-
-
-def check_resolution(stated: Resolution, stored: Resolution, claims: Sequence[Claim], model: Model) -> str:
-    """Check that the certificate states the decision between classes that the stored rules make.
-
-    Args:
-        stated: the decision in `certificate.json`.
-        stored: the decision in `model.json`.
-        claims: the claims of the certificate.
-        model: the model that the certificate is about.
-
-    Returns:
-        The decision in words.
-
-    Raises:
-        Refuted: the two differ, or the stored decision is inconsistent.
-    """
-    for what, said, is_so in (
-        ("resolve", stated.resolve, stored.resolve),
-        ("order", list(stated.order), list(stored.order)),
-        ("otherwise", stated.otherwise, stored.otherwise),
-    ):
-        if said != is_so:
-            raise _contradicted(
-                f"certificate.json has {what} {shown(said)}, the rules in model.json have {shown(is_so)}"
-            )
-    _check_order(stored, model)
-    _check_otherwise(stored, model)
-    for claim in claims:
-        other = None if claim.complement_of is None else model.class_names[claim.complement_of]
-        if model.complements.get(claim.name) != other:
-            printed = model.complements.get(claim.name)
-            raise _contradicted(
-                f"certificate.json has class {shown(claim.name)} as {_complement(other)}, the rules in model.json as "
-                f"{_complement(printed)}"
-            )
-    _check_complements(stored, model)
-    return _words(stored)
-
-
-def _check_order(stored: Resolution, model: Model) -> None:
-    if stored.multilabel:
-        if stored.order:
-            raise _contradicted("a row can have several labels, and yet the rules have an order of classes")
-        return
-    stated = [name for name in model.class_names if name in model.rules]
-    needed = stored.resolve == "order" or stored.order
-    if needed and sorted(stored.order) != sorted(stated):
-        raise _contradicted(
-            f"the order {shown(list(stored.order))} must name each class with a formula once: {shown(stated)}"
-        )
-
-
-def _check_otherwise(stored: Resolution, model: Model) -> None:
-    if stored.otherwise is not None and (stored.multilabel or stored.otherwise not in model.class_names):
-        why = "a row can have several labels" if stored.multilabel else "the model has no such class"
-        raise _contradicted(
-            f"the rules give rows on which nothing fires the class {shown(stored.otherwise)}, and {why}"
-        )
-
-
-def _check_complements(stored: Resolution, model: Model) -> None:
-    """Check that a complement is one of two classes, and that it is the class of rows on which no formula fires."""
-    for name in model.complements:
-        if stored.multilabel or len(model.class_names) != 2:
-            raise _contradicted(f"class {shown(name)} is a complement, which only one of two classes can be")
-        if stored.otherwise != name:
-            raise _contradicted(
-                f"class {shown(name)} is a complement, and yet rows on which nothing fires get "
-                f"{shown(stored.otherwise)}"
-            )
-
-
-def _complement(other: str | None) -> str:
-    return "a class with a formula" if other is None else f"the complement of {shown(other)}"
-
-
-def _words(stored: Resolution) -> str:
-    if stored.multilabel:
-        return "Every label is decided by its own formula."
-    otherwise = "nobody decides" if stored.otherwise is None else name_text(stored.otherwise)
-    names = ", ".join(map(name_text, stored.order))
-    if stored.resolve == "order":
-        return f"The first that applies decides: {names}; otherwise {otherwise}."
-    if stored.resolve == "confidence":
-        return f"Where several formulas fire, the cube with the highest confidence decides; otherwise {otherwise}."
-    return "Where not exactly one formula fires, nobody decides."
-
-
-def _contradicted(what: str) -> Refuted:
-    return Refuted(f"{what}. Do not take the printed rules for the model; save it again.")
-
-
-def check_agreement(fields: Fields, model: Model) -> None:
-    """Check that the fields of `model.json` agree with each other; omitted fields are not compared.
-
-    Args:
-        fields: `model.json` as parsed.
-        model: the same file as read by `read_model`.
-
-    Raises:
-        Refuted: two fields contradict each other.
-    """
-    record, rules = fields.record, fields.inner("rules")
-    if record.get("exact", True) is not True:
-        raise _contradiction("it says that the model is not exact, and there is a certificate")
-    _check_predicates(record.get("predicates", {}), rules.record.get("predicates", {}))
-    multilabel = record.get("multilabel", False)
-    if rules.record.get("multilabel", multilabel) != multilabel:
-        raise _contradiction("model and rules differ in whether a row may have several labels")
-    labels = record.get("labels")
-    if isinstance(labels, list) and not multilabel and [str(label) for label in labels] != list(model.class_names):
-        raise _contradiction(f"its labels {shown(labels)} are not its class names {shown(list(model.class_names))}")
-    # Schema 1 stores whether columns are cut, schema 2 stores how.
-    if record.get("raw_columns") is True or record.get("cutting") is not None:
-        _check_raw_groups(model)
-        _check_names(model)
-
-
-def _check_predicates(meant: object, copied: object) -> None:
-    if not isinstance(meant, dict) or not isinstance(copied, dict):
-        raise _contradiction("its predicates are not objects")
-    for concept, predicate in copied.items():
-        if meant.get(concept) != predicate:
-            raise _contradiction(f"rules and model differ in what {shown(concept)} means on the table")
-
-
-def _check_raw_groups(model: Model) -> None:
-    """Check that the concepts of an exclusive group are values of one column that exclude each other.
-
-    On raw columns any other group is an assumption.
-    """
-    for group in model.exclusive:
-        for pair in combinations(group, 2):
-            meant = [model.predicates[name] for name in pair if name in model.predicates]
-            if len(meant) < 2 or not excludes(*meant):
-                raise _contradiction(
-                    f"{shown(list(pair))} cannot exclude each other: these are not values of one column, of which it "
-                    "has one at a time"
-                )
-
-
-def _check_names(model: Model) -> None:
-    """Check that no name of a concept misleads: on raw columns, names are made from the cuts, and users read them."""
-    columns = {predicate.column for predicate in model.predicates.values()}
-    for name, predicate in model.predicates.items():
-        if misleads(name, predicate, columns):
-            meant = f"{predicate.column} {predicate.operator} {predicate.value}"
-            raise _contradiction(f"the concept {shown(name)} means {shown(meant)} on the table")
-
-
-def _contradiction(what: str) -> Refuted:
-    return Refuted(f"model.json contradicts itself: {what}. Save the model again to have it made from one source.")
-
 
 Booleans = NDArray[np.bool_]
 
@@ -247,7 +92,6 @@ def _painted(table: Booleans, cubes: Iterable[Cube], concepts: Sequence[str], va
 
 RELEVANT = 0.5
 """ε: the smallest relevance at which a concept counts as relevant."""
-DISTRUST = "Do not take the printed rules for the model; save it again to have a certificate made from its weights."
 
 
 def verify(folder: str | Path) -> Report:
@@ -257,26 +101,41 @@ def verify(folder: str | Path) -> Report:
         folder: a saved model with `model.json`, `weights.safetensors` and `certificate.json`.
 
     Returns:
-        The verified claim of each class, and what the certificate does not cover.
+        The verified claim of each class, what the rules rest on, and what a certificate does not cover.
 
     Raises:
-        Unusable: a file is missing, malformed, of an unknown version, or not the certified one.
-        Refuted: the files belong together, and a claim is false.
+        Unusable: the folder could not be checked: a file is missing, malformed, special, too large, of an unknown
+            version, or not the certified one, or the checker failed.
+        Refuted: the files belong together, and a claim is false or they contradict each other.
     """
-    files = read_folder(Path(folder))
+    try:
+        return _verify(Path(folder))
+    except VerificationError:
+        raise
+    except MemoryError:
+        raise Unusable("there is not enough memory to check these files. Check them on a larger machine.") from None
+    except Exception as error:
+        # A failure of the checker must not look like a refutation.
+        what = f"{type(error).__name__}: {shown(str(error))}"
+        raise Unusable(f"the checker failed on these files ({what}), so nothing is known about them.") from error
+
+
+def _verify(folder: Path) -> Report:
+    files = read_folder(folder)
     model = read_model(files.model)
     certificate = read_certificate(files.certificate, model)
     heads = read_heads(files.weights, model)
-    check_agreement(files.model, model)
-    _check_implied(model)
-    _check_exclusive(model)
     _check_classes(certificate, model)
-    decides = ""
-    if certificate.resolution is not None:
-        stored = read_resolution(files.model)
-        decides = check_resolution(certificate.resolution, stored, certificate.claims, model)
+    check_model(model, certificate)
     reports = tuple(_check_claim(claim, heads[claim.head], model) for claim in certificate.claims)
-    return Report(reports, certificate.does_not_cover, decides)
+    claims = certificate.claims
+    omitted = not_covered(
+        compiled=any(claim.is_compiled for claim in claims),
+        groups=any(claim.domain != Domain() for claim in claims),
+    )
+    return Report(
+        reports, omitted, decision_text(model), columns_text(model), meanings(model), model.target, files.is_signed
+    )
 
 
 def _check_claim(claim: Claim, head: Head, model: Model) -> ClassReport:
@@ -292,7 +151,18 @@ def _check_claim(claim: Claim, head: Head, model: Model) -> ClassReport:
         proof, rows = _enumerated(claim, head, possible), len(possible)
         domain = domain_text(claim.domain, rows, claim.concepts)
     _check_figures(claim, rows, proof)
-    return ClassReport(claim.name, formula, domain, rows, proof.smallest, proof.bound, claim.agreement)
+    rule = model.rules.classes[claim.head]
+    return ClassReport(
+        claim.name,
+        formula,
+        domain,
+        rows,
+        proof.smallest,
+        proof.bound,
+        claim.agreement,
+        rule.confidence,
+        None if model.multilabel else rule.label,
+    )
 
 
 def _proved(claim: Claim, head: Head) -> Proof:
@@ -351,11 +221,9 @@ def _check_statement(claim: Claim, head: Head, model: Model) -> None:
     kept = tuple(name for name, keep in zip(model.concepts, head.keep, strict=True) if keep)
     if claim.concepts != kept:
         raise _refuted(claim, f"the head keeps the concepts {shown(list(kept))}, not {shown(list(claim.concepts))}")
-    # A complement uses the rules of the class that it refers to; `check_resolution` checks the reference.
-    printed = claim.name if claim.complement_of is None else model.class_names[claim.complement_of]
-    if printed not in model.rules:
-        raise _refuted(claim, "model.json prints no rules for it")
-    if _cubes(claim.formula) != _cubes(model.rules[printed]):
+    # A complement uses the rules of the class that it refers to; `consistency` checks the reference.
+    printed = claim.head if claim.complement_of is None else claim.complement_of
+    if _cubes(claim.formula) != _cubes(model.rules.classes[printed].formula):
         raise _refuted(claim, "the formula in certificate.json is not the one that model.json prints")
     for name, _ in (literal for cube in claim.formula for literal in cube):
         if name not in claim.concepts:
@@ -393,34 +261,6 @@ def _check_classes(certificate: Certificate, model: Model) -> None:
     for claim in certificate.claims:
         if claim.name != model.class_names[claim.head]:
             raise _refuted(claim, f"head {claim.head} is the head of class {shown(model.class_names[claim.head])}")
-    if unknown := sorted(set(model.rules) - set(model.class_names)):
-        raise Refuted(f"model.json prints rules for a class {shown(unknown[0])}, which it does not have. {DISTRUST}")
-
-
-def _check_implied(model: Model) -> None:
-    """Check that each concept of a chain implies the one before it, if the predicates of both are known."""
-    for chain in model.implied:
-        # Neighbours suffice because implication is transitive.
-        for before, after in pairwise(name for name in chain if name in model.predicates):
-            if not implies(model.predicates[after], model.predicates[before]):
-                raise Refuted(
-                    f"model.json declares that {shown(after)} implies {shown(before)}, and by their predicates it does "
-                    f"not: a chain needs one column, and each condition within the one before it. {DISTRUST}"
-                )
-
-
-def _check_exclusive(model: Model) -> None:
-    """Check that no two concepts of an exclusive group are certainly true together.
-
-    For example, two lower limits on one column are both true of a large value.
-    """
-    for group in model.exclusive:
-        for first, second in combinations((name for name in group if name in model.predicates), 2):
-            if surely_meet(model.predicates[first], model.predicates[second]):
-                raise Refuted(
-                    f"model.json declares {shown(first)} and {shown(second)} exclusive, and by their predicates both "
-                    f"are true of some values of {shown(model.predicates[first].column)}. {DISTRUST}"
-                )
 
 
 def _is_part(chain: Sequence[str], declared: Sequence[str]) -> bool:

@@ -1,8 +1,9 @@
 """Reader for the three files of a model folder, and the errors of the checker.
 
-Each file is read once, and the hashes are compared before the contents are interpreted. The certificate stores the
-sha256 of the bytes of the other two files. It also stores the sha256 of its own content without that key, written as
-canonical JSON. A change of the indentation is therefore allowed, and a change of the content is detected.
+Only regular files up to a stated size are read, each once. The hashes are compared before the contents are interpreted.
+The certificate stores the sha256 of the bytes of the other two files. It also stores the sha256 of its own content
+without that key, written as canonical JSON. A change of the indentation is therefore allowed, and a change of the
+content is detected. `model.json` states its own hash in the same way.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
+import os
+import stat
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -23,7 +26,11 @@ class VerificationError(Exception):
 
 
 class Unusable(VerificationError):
-    """The files cannot be checked: one is missing, malformed, of an unknown version, or not the certified one."""
+    """The files could not be checked.
+
+    One is missing, malformed, special, too large, of an unknown version, or not the certified one; or the checker
+    itself failed.
+    """
 
     exit_code = 2
 
@@ -41,6 +48,8 @@ SHOWN = 60
 """Maximum number of characters of an invalid value that a message repeats."""
 
 T = TypeVar("T")
+Label = str | bool | int | float
+"""A class label as JSON holds it."""
 
 
 def shown(value: object) -> str:
@@ -93,6 +102,19 @@ class Fields:
             f"{self._path(key)} in {self.file} must be {expected}, got {shown(self.record.get(key))}. {AGAIN}"
         )
 
+    def check_keys(self, required: Collection[str], optional: Collection[str] = ()) -> None:
+        """Check that the object has the required keys, and no other but the optional ones.
+
+        Args:
+            required: keys that the object must have.
+            optional: keys that it may have.
+        """
+        for key in required:
+            self.value(key)
+        if unknown := [key for key in self.record if key not in required and key not in optional]:
+            where = f"{self.path} in {self.file}" if self.path else self.file
+            raise Unusable(f"{where} has the unknown field {shown(unknown[0])}. {AGAIN}")
+
     def value(self, key: str) -> object:
         """Return the unchecked value of a field."""
         if key not in self.record:
@@ -106,12 +128,26 @@ class Fields:
             raise self.refuse(key, "a string")
         return value
 
-    def label(self, key: str) -> str:
-        """Return a class label as text; in the file it is a string, a number, true or false."""
+    def label(self, key: str) -> Label:
+        """Return a class label: a string, a finite number, true or false."""
         value = self.value(key)
-        if not isinstance(value, str | bool | int | float):
-            raise self.refuse(key, "a class label: a string, a number, true or false")
-        return str(value)
+        if not is_label(value):
+            raise self.refuse(key, "a class label: a string, a finite number, true or false")
+        return value  # type: ignore[return-value]
+
+    def share(self, key: str) -> float:
+        """Return a number from 0 to 1."""
+        value = self.number(key)
+        if not 0 <= value <= 1:
+            raise self.refuse(key, "a number from 0 to 1")
+        return value
+
+    def choice(self, key: str, choices: Collection[str]) -> str:
+        """Return one of several strings."""
+        value = self.value(key)
+        if not isinstance(value, str) or value not in choices:
+            raise self.refuse(key, f"one of {', '.join(map(repr, choices))}")
+        return value
 
     def flag(self, key: str) -> bool:
         """Return true or false."""
@@ -144,8 +180,8 @@ class Fields:
     def names(self, key: str) -> tuple[str, ...]:
         """Return a list of distinct strings."""
         texts = self.texts(key)
-        if len(set(texts)) < len(texts):
-            raise self.refuse(key, "a list of strings that differ from each other")
+        if len(set(texts)) < len(texts) or "" in texts:
+            raise self.refuse(key, "a list of strings that differ from each other, none of them empty")
         return texts
 
     def groups(self, key: str) -> tuple[tuple[str, ...], ...]:
@@ -208,6 +244,11 @@ def finite(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def is_label(value: object) -> bool:
+    """Return whether a value can be a class label."""
+    return isinstance(value, str | bool) or finite(value) is not None
+
+
 def _is_whole(value: object) -> bool:
     # In Python, JSON's true is an int.
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
@@ -216,17 +257,22 @@ def _is_whole(value: object) -> bool:
 MODEL = "model.json"
 WEIGHTS = "weights.safetensors"
 CERTIFICATE = "certificate.json"
+SIGNATURE = "signature.json"
+"""The signature of the folder, if it has one. Checking it needs a cryptography library, so this package does not."""
 SCHEMAS = {MODEL: (1, 2, 3), CERTIFICATE: (1, 2)}
-"""Supported schema versions of the two JSON files. Later schemas of model.json store more; this part is the same."""
+"""Supported schema versions of the two JSON files."""
+LIMITS = {MODEL: 2**25, CERTIFICATE: 2**25, WEIGHTS: 2**30}
+"""Largest size of each file in bytes: 32 MiB of JSON, 1 GiB of weights. A larger file is not read."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """Uninterpreted contents of the three files, after the hashes have been checked."""
+    """Uninterpreted contents of the three files, after the hashes were checked, and whether there is a signature."""
 
     model: Fields
     certificate: Fields
     weights: bytes
+    is_signed: bool
 
 
 def read_folder(folder: Path) -> Folder:
@@ -248,10 +294,11 @@ def read_folder(folder: Path) -> Folder:
     _check_kind(certificate, "logiclens certificate")
     model = parse(model_bytes, MODEL)
     _check_kind(model, "logiclens model")
+    _check_stated_hashes(model, weights)
     if model.whole("schema") >= 3 and certificate.whole("schema") < 2:
         # A certificate of schema 1 does not state how the rules decide between classes.
         raise Unusable(f"{MODEL} of schema {model.whole('schema')} needs a certificate of schema 2, got 1. {AGAIN}")
-    return Folder(model, certificate, weights)
+    return Folder(model, certificate, weights, os.path.lexists(folder / SIGNATURE))
 
 
 def parse(content: bytes, file: str) -> Fields:
@@ -275,6 +322,36 @@ def parse(content: bytes, file: str) -> Fields:
     return Fields.of(value, file)
 
 
+def read_regular(path: Path, limit: int) -> bytes:
+    """Read a regular file, or a link to one. A pipe is not waited for, and a device is not read.
+
+    Args:
+        path: the file.
+        limit: largest number of bytes.
+
+    Raises:
+        Unusable: it is not a regular file, or larger than the limit.
+        OSError: it cannot be opened or read.
+    """
+    # Without O_NONBLOCK, opening a named pipe waits for somebody to write into it. Windows has neither flag.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise Unusable(f"{path.name} is not a regular file, and only such are read. {AGAIN}")
+        if status.st_size <= limit:
+            with open(descriptor, "rb", closefd=False) as file:
+                content = file.read(status.st_size + 1)
+        else:
+            raise Unusable(f"{path.name} is larger than {limit:,} bytes, the most that is read. {AGAIN}")
+        if len(content) != status.st_size:
+            raise Unusable(f"{path.name} was changed while it was read. {AGAIN}")
+    finally:
+        os.close(descriptor)
+    return content
+
+
 def canonical(record: dict[str, object]) -> bytes:
     """Return the bytes whose sha256 is `certificate_sha256`: canonical JSON of the record without that key."""
     rest = {key: value for key, value in record.items() if key != "certificate_sha256"}
@@ -290,7 +367,7 @@ def _is_folder(folder: Path) -> bool:
 
 def _read(folder: Path, name: str) -> bytes:
     try:
-        return (folder / name).read_bytes()
+        return read_regular(folder / name, LIMITS[name])
     except FileNotFoundError:
         remedy = (
             "Only an exact model has one, whose rules were proved equal to the network when it was saved: "
@@ -327,6 +404,18 @@ def _check_own_hash(certificate: Fields) -> None:
 def _check_hash(certificate: Fields, key: str, content: bytes, file: str) -> None:
     if certificate.text(key) != hashlib.sha256(content).hexdigest():
         raise Unusable(f"{file} is not the file this certificate was made for: its sha256 differs. {AGAIN}")
+
+
+def _check_stated_hashes(model: Fields, weights: bytes) -> None:
+    """Check the hashes in `model.json`, which loading the model compares. Schema 1 did not always state its own."""
+    if model.text("weights_sha256") != hashlib.sha256(weights).hexdigest():
+        raise Unusable(f"{MODEL} names other weights than {WEIGHTS}: its weights_sha256 differs. {AGAIN}")
+    if model.whole("schema") == 1 and "content_sha256" not in model.record:
+        return
+    rest = {key: value for key, value in model.record.items() if key != "content_sha256"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    if model.text("content_sha256") != hashlib.sha256(text.encode("utf-8")).hexdigest():
+        raise Unusable(f"{MODEL} has been changed since it was saved: its content_sha256 differs. {AGAIN}")
 
 
 def _check_kind(fields: Fields, kind: str) -> None:

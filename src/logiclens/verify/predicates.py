@@ -1,14 +1,14 @@
-"""Relations between two predicates on one column that hold for any data, and the check of concept names.
+"""Relations between two predicates on one column that hold for any data, and the names of their concepts.
 
-The check in `claim` uses them. A predicate is true of an interval of numbers, moments or durations, of one text, or of
-a missing value. A missing value makes every comparison false. Another predicate of the same column may read a text as
-a number, a date or a duration.
+The checks in `consistency` use them. A predicate is true of an interval of numbers, moments or durations, of one text,
+or of a missing value. A missing value makes every comparison false. Another predicate of the same column may read a
+text as a number, a date or a duration.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+import unicodedata
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -160,57 +160,101 @@ def _above(high: Point, low: Point) -> bool:
     return high > low
 
 
-_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?"
-_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.]+)?"
-_DURATION = r"-?[0-9]+ days?(?: [+]?[0-9:.]+)?"
-_COMPARISON = re.compile(rf"(.+) (>=|>|<=|<) ({_NUMBER}|{_DATE}|{_DURATION})", re.DOTALL)
+def predicate_name(predicate: Predicate) -> str:
+    """Return the name that logiclens gives the concept of a predicate.
 
-
-def misleads(name: str, predicate: Predicate, columns: Collection[str]) -> bool:
-    """Return whether the name of a concept reads as a predicate other than its own.
-
-    A name that does not read as a predicate is not misleading.
-
-    Args:
-        name: name of the concept.
-        predicate: meaning of the concept.
-        columns: all columns that predicates compare.
-
-    >>> old = Predicate("age", ">=", 60)
-    >>> [misleads(name, old, {"age", "unit"}) for name in ("age >= 60", "old", "age >= 65", "bmi >= 60", "unit is A")]
-    [False, False, True, True, True]
+    >>> predicate_name(Predicate("age", ">=", 60.0)), predicate_name(Predicate("bmi", "missing", True))
+    ('age >= 60', 'bmi is missing')
+    >>> predicate_name(Predicate("unit", "==", "MICU")), predicate_name(Predicate("code", "==", "2"))
+    ('unit is MICU', "code is '2'")
     """
-    if name == predicate.column and predicate.operator == "==" and predicate.value is True:
-        # A Boolean column is a concept itself, whatever its name is.
-        return False
-    about, asks = f"{predicate.column} ", name.removeprefix(f"{predicate.column} ")
-    if name.startswith(about) and _says(asks, predicate):
-        return False
-    reads_as_equal = any(name.startswith(f"{column} is ") for column in (predicate.column, *columns))
-    return reads_as_equal or name.endswith(" is missing") or _COMPARISON.fullmatch(name) is not None
-
-
-def _says(asks: str, predicate: Predicate) -> bool:
-    """Return whether the words after the column name are those of the predicate."""
     if predicate.operator == "missing":
-        return asks == "is missing"
-    operator, _, value = asks.partition(" ")
-    if operator != ("is" if predicate.operator == "==" else predicate.operator):
-        return False
+        return f"{predicate.column} is missing"
+    value = predicate.value
+    if predicate.operator in ORDERS:
+        return f"{predicate.column} {predicate.operator} {value_text(value)}"
+    quoted = isinstance(value, str) and _needs_quotes(value)
+    return f"{predicate.column} is {repr(value) if quoted else value_text(value)}"
+
+
+def value_text(value: bool | int | float | str) -> str:
+    """Return a value as text; a number as the shortest text that parses to the same number."""
+    if isinstance(value, float):
+        return min((text for text in (f"{value:g}", repr(value)) if float(text) == value), key=len)
+    return str(value)
+
+
+def _needs_quotes(text: str) -> bool:
+    """Return whether a text could be taken for something else: a number, a truth value, no value, or quoted text."""
+    if text in ("", "missing", "True", "False") or text[0] in "'\"" or text != text.strip() or not text.isprintable():
+        return True
+    return _as_number(text) is not None
+
+
+def is_own_column(name: str, predicate: Predicate) -> bool:
+    """Return whether a concept is a Boolean column and has its name."""
+    return predicate.operator == "==" and predicate.value is True and name == predicate.column
+
+
+_CONDITION = re.compile(r" (?=(?:is|>=|>|<=|<) )")
+_WORDS = re.compile(r"\b(?:is|missing|in group)\b")
+
+
+def has_one_reading(name: str) -> bool:
+    """Return whether a name made by `predicate_name` can be split into column, operator and value in one way only.
+
+    >>> has_one_reading("unit is MICU"), has_one_reading("unit is B is C")
+    (True, False)
+    """
+    return len(_CONDITION.findall(name)) == 1
+
+
+def reads_as_condition(name: str) -> bool:
+    """Return whether a name could be taken for a condition on a column, also by its looks.
+
+    It could if it has a symbol such as >= or ≥ or a word such as `is`, if it has invisible or doubled characters, or
+    if its characters are only variants of others.
+
+    >>> [reads_as_condition(name) for name in ("old", "in icu", "age >= 57 ", "AGE ≥ 57", "unit Is A", "o\u200bld")]
+    [False, False, True, True, True, True]
+    """
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    if any(unicodedata.category(character) == "Sm" for character in folded) or _WORDS.search(folded):
+        return True
+    return not name.isprintable() or name != " ".join(name.split()) or name != unicodedata.normalize("NFKC", name)
+
+
+def looks(name: str) -> str:
+    """Return a form of a name in which names of the same looks are equal."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+def threshold_number(predicate: Predicate) -> float | None:
+    """Return the threshold of `column >= value` as the number that a rescaled column has there; None without one.
+
+    Moments are seconds since 1970 and durations are seconds.
+    """
+    if predicate.operator != ">=":
+        return None
+    point = as_point(predicate.value) if isinstance(predicate.value, str) else predicate.value
+    if isinstance(point, datetime):
+        point = point - _EPOCH
+    if isinstance(point, timedelta):
+        return (point // timedelta(microseconds=1)) / 1e6
+    return None if point is None else float(point)
+
+
+def column_kind(predicate: Predicate) -> str | None:
+    """Return the kind of column that a predicate compares; None if any kind can be missing."""
+    if predicate.operator == "missing":
+        return None
     if isinstance(predicate.value, bool):
-        return value == str(predicate.value)
-    if isinstance(predicate.value, str):
-        if predicate.operator in ORDERS:
-            return as_point(value) == as_point(predicate.value)
-        # A text is quoted if it would be misread without quotes or if it starts with a quote.
-        bare = value != "missing" and not value.startswith(("'", '"'))
-        return value == repr(predicate.value) or (bare and value == predicate.value)
-    return _is_number(value, predicate.value)
-
-
-def _is_number(text: str, number: int | float) -> bool:
-    try:
-        # Compare whole numbers as int: above 2^53, two of them can be the same float.
-        return (int(text) if isinstance(number, int) else float(text)) == number
-    except ValueError:
-        return False
+        return "boolean"
+    if not isinstance(predicate.value, str):
+        return "number"
+    if predicate.operator == "==":
+        return "text"
+    return "date" if isinstance(as_point(predicate.value), datetime) else "timedelta"

@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from itertools import pairwise
 
-from .records import Domain, Formula
+from .files import Label
+from .predicates import value_text
+from .records import ORDERS, Domain, Formula, Model, Predicate
 
 SYMBOLS = frozenset('&|~()"=,;:\\')
 """Characters that cause a name to be quoted, except as part of a comparison."""
 COMPARISONS = (">=", "<=", "==", "!=")
 
 
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+"""Characters without ink that Python calls printable, besides the variation selectors."""
+
+
 def printable(text: str) -> str:
-    """Return the text with every non-printable character escaped."""
-    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+    r"""Return the text with every character escaped that cannot be seen.
+
+    In a text of Latin and other letters of the same looks, such as Cyrillic, the other letters are escaped too.
+
+    >>> print(printable("a\u200bge"), printable("\u0430ge"), printable("größe"))
+    a\u200bge \u0430ge größe
+    """
+    mixed = any(map(_is_latin, text))
+    return "".join(ascii(character)[1:-1] if _is_hidden(character, mixed) else character for character in text)
+
+
+def _is_hidden(character: str, beside_latin: bool) -> bool:
+    if not character.isprintable() or character in _BLANK:
+        return True
+    name = unicodedata.name(character, "")
+    if "VARIATION SELECTOR" in name:
+        return True
+    return beside_latin and name.startswith(("CYRILLIC ", "GREEK ", "ARMENIAN ", "CHEROKEE ", "LISU ", "COPTIC "))
+
+
+def _is_latin(character: str) -> bool:
+    return unicodedata.name(character, "").startswith("LATIN ")
 
 
 def name_text(name: str) -> str:
@@ -28,10 +55,43 @@ def name_text(name: str) -> str:
     bare = name
     for comparison in COMPARISONS:
         bare = bare.replace(f" {comparison} ", "  ")
-    plain = bare.isprintable() and not SYMBOLS & set(bare) and bare == bare.strip()
+    plain = printable(bare) == bare and not SYMBOLS & set(bare) and bare == bare.strip()
     if plain and bare not in ("", "True", "False"):
         return name
     return '"' + printable(name.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+
+
+def label_text(label: Label) -> str:
+    """Return a class label as text; a text that could be taken for a number or a truth value is quoted.
+
+    >>> label_text(1), label_text("1"), label_text("ill")
+    ('1', '"1"', 'ill')
+    """
+    if not isinstance(label, str):
+        return str(label)
+    try:
+        float(label)
+    except ValueError:
+        return name_text(label)
+    return '"' + printable(label) + '"'
+
+
+def column_text(name: str) -> str:
+    """Return the name of a column or a concept, quoted unless it is one word."""
+    return _term(name)
+
+
+def meaning_text(predicate: Predicate) -> str:
+    """Return a predicate so that it can be read in one way only: texts are always quoted.
+
+    >>> meaning_text(Predicate("age", ">=", 60.0)), meaning_text(Predicate("my unit", "==", "2"))
+    ('age >= 60', '"my unit" is "2"')
+    """
+    column, value = column_text(predicate.column), predicate.value
+    if predicate.operator == "missing":
+        return f"{column} is missing"
+    text = '"' + printable(value.replace('"', '\\"')) + '"' if isinstance(value, str) else value_text(value)
+    return f"{column} {predicate.operator if predicate.operator in ORDERS else 'is'} {text}"
 
 
 def formula_text(formula: Formula) -> str:
@@ -65,7 +125,7 @@ def complement_text(formula: Formula) -> str:
 def _term(name: str) -> str:
     """Return a name for use in a formula: quoted unless it is one word, to show the scope of a negation."""
     text = name_text(name)
-    return text if text.startswith('"') or name.isidentifier() else f'"{name}"'
+    return text if text.startswith('"') or name.isidentifier() else f'"{text}"'
 
 
 def row_text(concepts: Sequence[str], row: int) -> str:
@@ -109,6 +169,74 @@ def wide_domain_text(concepts: Sequence[str]) -> str:
     return f"all 2^{len(concepts)} rows of its {len(concepts)} concepts, proved unit by unit"
 
 
+UNCHECKED_SIGNATURE = "The signature of this folder was not checked: that needs `logiclens verify MODEL --key FILE`."
+NOT_COVERED = (
+    "Concepts between 0 and 1, such as scores of an encoder: the claim is about concepts cut to 0 and 1.",
+    "Whether the rules are right about the world: measure that on rows that were not trained on.",
+    "Who made the folder: hashes show that its files belong together, and only a signature shows who made them.",
+    "Agreement, confidences, recurrence and metrics: they are repeated as stated and not checked.",
+    "Arithmetic less precise than float32, such as TF32, bfloat16 or quantised weights.",
+)
+"""What no certificate covers, as `verify` prints it; `docs/exact.md` says the same sentences."""
+NOT_TRAINED = (
+    "The reasons of the trained committee: the heads were compiled from the formulas, and the agreement is how often "
+    "the rules decide as the committee did."
+)
+RULED_OUT = "Rows that the declared groups rule out, where a domain names groups."
+
+
+def not_covered(*, compiled: bool, groups: bool) -> tuple[str, ...]:
+    """Return what a certificate does not cover.
+
+    Args:
+        compiled: whether a head was compiled from its formula.
+        groups: whether a domain names groups.
+    """
+    return (*NOT_COVERED, *((NOT_TRAINED,) if compiled else ()), *((RULED_OUT,) if groups else ()))
+
+
+_KINDS = {"boolean": "true or false", "timedelta": "duration"}
+
+
+def columns_text(model: Model) -> str:
+    """Return which columns of a table the model reads, in their order, and of which kinds."""
+    cutting = model.cutting
+    if cutting is None:
+        read = [
+            f"{column_text(name)} ({'true or false' if name in model.predicates else 'true from 0.5 on'})"
+            for name in model.concepts
+        ]
+        return f"The columns are the concepts: {', '.join(read)}."
+    read = []
+    for column in cutting.columns:
+        kind = cutting.kinds.get(column)
+        read.append(f"{column_text(column)} ({'not used' if kind is None else _KINDS.get(kind, kind)})")
+    return f"Columns{', by position' if cutting.positional else ''}: {', '.join(read)}."
+
+
+def decision_text(model: Model) -> str:
+    """Return how the rules decide between classes, in words."""
+    rules, names = model.rules, [label_text(rule.label) for rule in model.rules.classes]
+    if rules.multilabel:
+        return "Every label is decided by its own formula."
+    otherwise = "nobody decides" if rules.otherwise is None else names[rules.otherwise]
+    if rules.resolve == "order":
+        return f"The first that applies decides: {', '.join(names[p] for p in rules.order)}; otherwise {otherwise}."
+    if rules.resolve == "none":
+        return "Where not exactly one formula fires, nobody decides."
+    cubes = [
+        (confidence, f"{formula_text((cube,))} ({names[place]})")
+        for place, rule in enumerate(rules.classes)
+        for cube, confidence in zip(rule.formula, rule.confidence, strict=False)
+    ]
+    # The sort is stable: of two cubes of the same confidence the first decides.
+    listed = ", ".join(text for _, text in sorted(cubes, key=lambda cube: -cube[0]))
+    return (
+        "Where several formulas fire, the cube with the highest confidence decides, "
+        f"the first of these: {listed}; otherwise {otherwise}."
+    )
+
+
 @dataclass(frozen=True)
 class ClassReport:
     """The verified claim of one class: the head equals its formula.
@@ -130,6 +258,10 @@ class ClassReport:
     bound: float
     agreement: float | None = None
     """Stated share of training rows on which the rules decide as the committee; None unless the head is compiled."""
+    confidence: tuple[float, ...] = ()
+    """Stated confidence of each cube; of a complement, its one confidence."""
+    label: Label | None = None
+    """The class as predictions give it: a text, a number, true or false; None if it is the name."""
 
     def __str__(self) -> str:
         """Return two lines of text, and a third for a compiled head."""
@@ -143,8 +275,11 @@ class ClassReport:
                 "\n  compiled from the formula, so no reason of a trained network; the rules decide as the committee "
                 f"on {float(share):g}% of the training rows (as stated, not checked)"
             )
+        if self.confidence:
+            shares = ", ".join(f"{round(share, 4):g}" for share in self.confidence)
+            origin += f"\n  confidence {shares} (as stated, not checked)"
         return (
-            f"{name_text(self.name)}: equal on {self.domain}; "
+            f"{name_text(self.name) if self.label is None else label_text(self.label)}: equal on {self.domain}; "
             f"smallest |logit| {float(smallest):g}, float32 rounding at most {float(bound):.1e}\n"
             f"  {self.formula}{origin}"
         )
@@ -156,17 +291,25 @@ class Report:
 
     Attributes:
         classes: one report per class.
-        does_not_cover: sentences of the certificate about what it does not cover.
+        does_not_cover: sentences about what a certificate does not cover.
+        decides: how the rules decide between classes, in words.
+        columns: which columns the model reads, in words.
+        meanings: what concepts mean, in words, whose names do not say it without doubt.
+        target: name of the predicted column, if it is known.
+        is_signed: whether the folder has a signature, which is not checked here.
     """
 
     classes: tuple[ClassReport, ...]
     does_not_cover: tuple[str, ...]
-    decides: str = ""
-    """How the rules decide between classes, in words; empty if the certificate does not state it."""
+    decides: str
+    columns: str
+    meanings: tuple[str, ...] = ()
+    target: str | None = None
+    is_signed: bool = False
 
     def __str__(self) -> str:
-        """Return a paragraph for each class and a verdict."""
-        verdict = "The printed rules are the model, on hard 0/1 concepts."
-        if self.does_not_cover:
-            verdict += "\nNot covered:" + "".join(f"\n- {printable(sentence)}" for sentence in self.does_not_cover)
-        return "\n".join([*(str(entry) for entry in self.classes), *filter(None, [self.decides]), verdict])
+        """Return a paragraph for each class, what the rules rest on, and a verdict."""
+        target = [] if self.target is None else [f"They predict {column_text(self.target)}."]
+        lines = [*map(str, self.classes), *self.meanings, self.columns, *target, self.decides]
+        lines += ["The printed rules are the model, on hard 0/1 concepts.", "Not covered:"]
+        return "\n".join([*lines, *(f"- {sentence}" for sentence in self.does_not_cover)])

@@ -1,0 +1,435 @@
+"""Strict reader of `model.json` and `certificate.json`.
+
+An object must have exactly the fields of its schema, each of its type. What the fields say of each other is checked in
+`consistency`, what they say of the weights in `claim`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from .files import AGAIN, Fields, Unusable, finite, is_label, shown
+from .records import (
+    MOST_CONCEPTS,
+    OPERATORS,
+    ORDERS,
+    Certificate,
+    Claim,
+    ClassRule,
+    Cube,
+    Cutting,
+    Domain,
+    Formula,
+    Groups,
+    Membership,
+    Model,
+    Predicate,
+    Rules,
+    as_point,
+)
+from .settings import cut_softly, read_settings
+
+TEMPERATURES = (2.0**-126, 2.0**126)
+"""Smallest and largest τ for which τ and 1/τ are both normal float32 numbers, as the rounding bound assumes."""
+MOST_PAIRS = 10**7
+"""Maximum number of pairs of concepts in all groups of a kind; more would take too long to check."""
+KINDS = ("number", "boolean", "text", "date", "timedelta")
+"""Kinds of columns, as `model.json` names them."""
+RESOLVES = ("order", "confidence", "none")
+"""Ways to decide between classes if not exactly one formula fires."""
+COMPILED, TRAINED = "compiled from the formula", "trained"
+"""Origins of the weights of a head, as written in a certificate of schema 2."""
+
+_MODEL_FIELDS = (
+    "kind", "schema", "logiclens", "network", "concepts", "predicates", "exclusive", "implied", "class_names", "labels",
+    "multilabel", "exact", "rules", "settings", "metrics", "data_sha256", "weights_sha256",
+)  # fmt: skip
+_MODEL_FIELDS_2 = (*_MODEL_FIELDS, "columns", "positional", "cutting", "target", "content_sha256")
+_CERTIFICATE_FIELDS = (
+    "kind", "schema", "logiclens", "model_sha256", "weights_sha256", "classes", "does_not_cover", "certificate_sha256",
+)  # fmt: skip
+_CLAIM_FIELDS = (
+    "class", "head", "concepts", "formula", "domain", "rows_checked", "smallest_logit", "rounding_bound",
+    "refit_to_formula", "proved_minimal", "note",
+)  # fmt: skip
+
+
+def read_model(fields: Fields) -> Model:
+    """Read `model.json` and check its form: unknown, missing and mistyped fields are refused.
+
+    Args:
+        fields: the parsed file.
+
+    Raises:
+        Unusable: a field is unknown, missing or malformed.
+    """
+    schema = fields.whole("schema")
+    if schema == 1:
+        fields.check_keys((*_MODEL_FIELDS, "raw_columns"), ("content_sha256",))
+    else:
+        fields.check_keys(_MODEL_FIELDS_2)
+    fields.text("logiclens")
+    concepts = fields.names("concepts")
+    network = fields.inner("network")
+    hidden, temperature = _read_network(network, schema)
+    if network.whole("n_concepts") != len(concepts) or not concepts:
+        raise network.refuse("n_concepts", f"the number of concepts, {len(concepts)}, and at least 1")
+    class_names = fields.texts("class_names")
+    if len(set(class_names)) < len(class_names):
+        raise fields.refuse("class_names", "a list of strings that differ from each other")
+    if network.whole("n_heads") != len(class_names) or not class_names:
+        raise network.refuse("n_heads", f"the number of class names, {len(class_names)}, and at least 1")
+    labels = fields.value("labels")
+    if not isinstance(labels, list) or not all(map(is_label, labels)):
+        raise fields.refuse("labels", "a list of strings, finite numbers, or true and false")
+    if fields.flag("exact") is not True:
+        raise fields.refuse("exact", "true where there is a certificate")
+    read_settings(fields, schema)
+    known = frozenset(concepts)
+    predicates = _read_predicates(fields, known)
+    return Model(
+        concepts,
+        hidden,
+        temperature,
+        class_names,
+        tuple(labels),
+        fields.flag("multilabel"),
+        predicates,
+        _read_groups(fields, "exclusive", known),
+        _read_groups(fields, "implied", known),
+        _read_rules(fields.inner("rules"), known, schema),
+        None if schema == 1 or fields.value("target") is None else fields.text("target"),
+        _read_cutting(fields, known, predicates) if schema > 1 else _old_cutting(fields, predicates),
+    )
+
+
+def read_certificate(fields: Fields, model: Model) -> Certificate:
+    """Read `certificate.json`, and check its form and that the model has the concepts and heads it names.
+
+    `does_not_cover` is not interpreted: what is not covered is known to the checker itself (see `report`).
+
+    Args:
+        fields: the parsed file.
+        model: the model that the certificate is about.
+
+    Raises:
+        Unusable: a field is unknown, missing or malformed, or names an unknown concept or head.
+    """
+    fields.text("logiclens")
+    fields.texts("does_not_cover")
+    known, first = frozenset(model.concepts), fields.whole("schema") == 1
+    decision = None
+    if first:
+        fields.check_keys(_CERTIFICATE_FIELDS)
+    else:
+        fields.check_keys((*_CERTIFICATE_FIELDS, "resolve", "order", "otherwise"))
+        decision = _read_decision(fields, len(model.class_names))
+    read = _read_claim if first else _read_claim_of_schema_2
+    claims = fields.each("classes", lambda entry: read(entry, known, len(model.class_names)))
+    heads = [claim.head for claim in claims]
+    if len(set(heads)) < len(heads):
+        twice = next(head for head in heads if heads.count(head) > 1)
+        raise Unusable(f"classes in {fields.file} must name each head once, got head {twice} twice. {AGAIN}")
+    stated = {claim.head: claim.formula for claim in claims if not claim.is_complement}
+    for claim in claims:
+        if claim.is_complement and claim.complement_of not in stated:
+            raise Unusable(
+                f"class {shown(claim.name)} in {fields.file} is the complement of head {claim.complement_of}, of which "
+                f"that file has no formula. {AGAIN}"
+            )
+    claims = tuple(
+        claim if claim.complement_of is None else replace(claim, formula=stated[claim.complement_of])
+        for claim in sorted(claims, key=lambda claim: claim.head)
+    )
+    return Certificate(claims, decision)
+
+
+def _read_decision(fields: Fields, n_classes: int) -> tuple[str, tuple[int, ...], int | None]:
+    """Read `resolve`, `order` and `otherwise`."""
+    resolve, order, otherwise = fields.choice("resolve", RESOLVES), fields.wholes("order"), None
+    if len(set(order)) < len(order) or not all(place < n_classes for place in order):
+        raise fields.refuse("order", f"a list of classes, counted from 0 to {n_classes - 1}, each at most once")
+    if fields.value("otherwise") is not None:
+        otherwise = fields.whole("otherwise")
+        if otherwise >= n_classes:
+            raise fields.refuse("otherwise", f"null or one of the {n_classes} classes, counted from 0")
+    return resolve, order, otherwise
+
+
+def _read_network(network: Fields, schema: int) -> tuple[tuple[int, ...], float]:
+    required = ("n_concepts", "n_heads", "hidden", "shared_tail", "temperature", "activation")
+    # Earlier versions had no committees.
+    network.check_keys((*required, "members") if schema == 3 else required, ("members",) if schema == 2 else ())
+    if network.flag("shared_tail") or network.record.get("members") is not None:
+        field = "shared_tail" if network.flag("shared_tail") else "members"
+        raise network.refuse(field, "false" if field == "shared_tail" else "null, since a committee is not certified")
+    hidden = network.wholes("hidden")
+    if not hidden or 0 in hidden:
+        raise network.refuse("hidden", "a list of at least one width, each at least 1")
+    temperature = network.number("temperature")
+    if not TEMPERATURES[0] <= temperature <= TEMPERATURES[1]:
+        raise network.refuse("temperature", "a number above 0 that float32 can hold")
+    if network.text("activation") != "relu":
+        raise network.refuse("activation", "'relu', the only one whose heads are verified")
+    return hidden, temperature
+
+
+def _read_cutting(fields: Fields, known: frozenset[str], predicates: Mapping[str, Predicate]) -> Cutting | None:
+    columns, positional = fields.names("columns"), fields.flag("positional")
+    if fields.value("cutting") is None:
+        if columns:
+            raise fields.refuse("columns", "empty, since without cuts the columns are the concepts")
+        return None
+    cutting = fields.inner("cutting")
+    # Earlier versions had no concepts that only networks see.
+    cutting.check_keys(("kinds", "scales"), ("memberships",))
+    if fields.whole("schema") == 3:
+        cutting.value("memberships")
+    kinds, scales = cutting.inner("kinds"), cutting.inner("scales")
+    for concept in scales.record:
+        _check_known(concept, known, scales)
+    for concept, predicate in predicates.items():
+        if (concept in scales.record) != (predicate.operator in ORDERS and cut_softly(fields, predicate.column)):
+            raise Unusable(
+                f"{scales.path} in {scales.file} must have {shown(concept)} exactly if settings.booleanise is soft for "
+                f"its column. {AGAIN}"
+            )
+    memberships = {}
+    if "memberships" in cutting.record:
+        table = cutting.inner("memberships")
+        for concept in table.record:
+            _check_known(concept, known, table)
+            memberships[concept] = _read_membership(table.inner(concept))
+    return Cutting(
+        columns,
+        positional,
+        {column: kinds.choice(column, KINDS) for column in kinds.record},
+        {concept: _read_scale(scales, concept) for concept in scales.record},
+        memberships,
+    )
+
+
+def _old_cutting(fields: Fields, predicates: Mapping[str, Predicate]) -> Cutting | None:
+    """Return the cuts of schema 1, which had numbers and truth values and stored only whether columns are cut."""
+    if not fields.flag("raw_columns"):
+        return None
+    kinds = {meant.column: "boolean" if meant.operator == "==" else "number" for meant in predicates.values()}
+    return Cutting(tuple(kinds), False, kinds, {}, {})
+
+
+def _read_scale(scales: Fields, concept: str) -> tuple[float, float]:
+    scale = scales.value(concept)
+    numbers = [finite(number) for number in scale] if isinstance(scale, list) else []
+    if len(numbers) != 2 or numbers[0] is None or numbers[1] is None or not numbers[1] > 0:
+        raise scales.refuse(concept, "two finite numbers, the second above 0")
+    return numbers[0], numbers[1]
+
+
+def _read_membership(fields: Fields) -> Membership:
+    fields.check_keys(("column", "values"))
+    values = fields.value("values")
+    is_text = isinstance(values, list) and all(isinstance(value, str) for value in values)
+    is_number = isinstance(values, list) and all(finite(value) is not None for value in values)
+    if not isinstance(values, list) or not values or not (is_text or is_number) or len(set(values)) < len(values):
+        raise fields.refuse("values", "a list of strings or of finite numbers that differ from each other")
+    return Membership(fields.text("column"), tuple(values))
+
+
+def _read_predicates(fields: Fields, known: frozenset[str]) -> dict[str, Predicate]:
+    table = fields.inner("predicates")
+    predicates = {}
+    for concept in table.record:
+        _check_known(concept, known, table)
+        predicates[concept] = _read_predicate(table.inner(concept))
+    return predicates
+
+
+def _read_predicate(fields: Fields) -> Predicate:
+    fields.check_keys(("column", "operator", "value"))
+    column, value = fields.text("column"), fields.value("value")
+    # The meaning of an unknown operator cannot be checked.
+    operator = fields.choice("operator", OPERATORS)
+    if not column:
+        raise fields.refuse("column", "the name of a column")
+    if not isinstance(value, bool | int | float | str):
+        raise fields.refuse("value", "a number, a string, true or false")
+    if operator == "missing" and value is not True:
+        raise fields.refuse("value", "true beside the operator missing")
+    # Keep whole numbers as int: above 2^53, two of them can be the same float.
+    if isinstance(value, int | float) and not isinstance(value, bool) and finite(value) is None:
+        raise fields.refuse("value", "a finite number")
+    if operator in ORDERS and (isinstance(value, bool) or (isinstance(value, str) and as_point(value) is None)):
+        text = "a date such as '2021-03-01' or a duration such as '2 days'"
+        raise fields.refuse("value", f"a number or {text} beside the operator {operator}")
+    return Predicate(column, operator, value)
+
+
+def _read_groups(fields: Fields, key: str, known: frozenset[str]) -> Groups:
+    groups = fields.groups(key)
+    for name in (name for group in groups for name in group):
+        _check_known(name, known, fields)
+    if sum(len(group) ** 2 for group in groups) > MOST_PAIRS:
+        raise Unusable(f"{key} in {fields.file} holds groups that are too large to be checked. {AGAIN}")
+    return groups
+
+
+_RULES_FIELDS = (
+    "kind", "schema", "classes", "predicates", "exclusive", "implied", "resolve", "otherwise", "multilabel",
+)  # fmt: skip
+
+
+def _read_rules(rules: Fields, known: frozenset[str], model_schema: int) -> Rules:
+    if rules.text("kind") != "logiclens rules":
+        raise rules.refuse("kind", "'logiclens rules'")
+    schema, schemas = rules.whole("schema"), {1: (1,), 2: (1, 2), 3: (2,)}[model_schema]
+    if schema not in schemas:
+        raise rules.refuse("schema", " or ".join(map(str, schemas)))
+    rules.check_keys(_RULES_FIELDS if schema == 1 else (*_RULES_FIELDS, "order"))
+    classes = rules.each("classes", lambda entry: _read_rule(entry, known, schema))
+    _check_bags(rules)
+    if len({str(rule.label) for rule in classes}) < len(classes):
+        raise Unusable(f"rules.classes in {rules.file} must hold each class once, got one of them twice. {AGAIN}")
+    for rule in classes:
+        other = rule.complement_of
+        if other is not None and (other >= len(classes) or classes[other].complement_of is not None):
+            raise Unusable(
+                f"rules.classes in {rules.file} has {shown(rule.label)} as the complement of class number {other}, "
+                f"which has no formula. {AGAIN}"
+            )
+    # Rules of schema 1 have no order.
+    with_order = rules if schema > 1 else replace(rules, record={**rules.record, "order": []})
+    return Rules(
+        classes,
+        _read_predicates(rules, known),
+        _read_groups(rules, "exclusive", known),
+        _read_groups(rules, "implied", known),
+        *_read_decision(with_order, len(classes)),
+        rules.flag("multilabel"),
+    )
+
+
+def _read_rule(entry: Fields, known: frozenset[str], schema: int) -> ClassRule:
+    if schema > 1 and "complement_of" in entry.record:
+        entry.check_keys(("class", "complement_of", "confidence"))
+        return ClassRule(entry.label("class"), (), (entry.share("confidence"),), entry.whole("complement_of"))
+    entry.check_keys(("class", "cubes"), ("bags",) if schema > 1 else ())
+    counted = ("recurs",) if "bags" in entry.record else ()
+
+    def read(cube: Fields) -> tuple[Cube, float]:
+        cube.check_keys(("if", "confidence"), counted)
+        return _read_cube(cube.inner("if"), known), cube.share("confidence")
+
+    cubes = entry.each("cubes", read)
+    if len({frozenset(cube) for cube, _ in cubes}) < len(cubes):
+        raise entry.refuse("cubes", "a list of cubes that differ from each other")
+    return ClassRule(
+        entry.label("class"), tuple(cube for cube, _ in cubes), tuple(confidence for _, confidence in cubes)
+    )
+
+
+def _check_bags(rules: Fields) -> None:
+    """Check the counts of recurrence: out of the same number of bags in all classes."""
+    bags = set()
+
+    def read(entry: Fields) -> None:
+        if "bags" in entry.record:
+            bags.add(most := entry.whole("bags"))
+            if most == 0:
+                raise entry.refuse("bags", "a whole number, 1 or more")
+            entry.each("cubes", lambda cube: check(cube, most))
+
+    def check(cube: Fields, most: int) -> None:
+        if "recurs" in cube.record and cube.whole("recurs") > most:
+            raise cube.refuse("recurs", f"a whole number, at most the {most} bags")
+
+    rules.each("classes", read)
+    if len(bags) > 1:
+        raise rules.refuse("classes", "counted on the same number of bags")
+
+
+def _read_cube(cube: Fields, known: frozenset[str]) -> Cube:
+    for concept in cube.record:
+        _check_known(concept, known, cube)
+    return tuple((concept, cube.flag(concept)) for concept in cube.record)
+
+
+def _read_claim(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
+    entry.check_keys(_CLAIM_FIELDS)
+    concepts = _read_concepts(entry, known)
+    if len(concepts) > MOST_CONCEPTS:
+        raise entry.refuse("concepts", f"a list of at most {MOST_CONCEPTS} concepts, for 2^{MOST_CONCEPTS} rows")
+    formula = entry.each("formula", lambda cube: _read_cube(cube, known))
+    return _claim(entry, known, n_heads, formula, entry.whole("rows_checked"))
+
+
+def _read_claim_of_schema_2(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
+    """Read a claim of schema 2, which adds origins of weights, complements and heads of more than 20 concepts."""
+    entry.check_keys((*_CLAIM_FIELDS, "origin", "complement_of", "agreement"))
+    origin, complement_of, agreement = entry.choice("origin", (COMPILED, TRAINED)), None, None
+    if origin == COMPILED:
+        agreement = entry.share("agreement")
+    elif entry.value("agreement") is not None:
+        raise entry.refuse("agreement", f"null for a head that is {TRAINED}")
+    if entry.value("complement_of") is None:
+        formula = entry.each("formula", lambda cube: _read_cube(cube, known))
+    else:
+        complement_of, formula = entry.whole("complement_of"), ()
+        if entry.value("formula") is not None:
+            raise entry.refuse("formula", "null for a complement, which has the formula of the head that it names")
+    rows = None
+    if len(_read_concepts(entry, known)) <= MOST_CONCEPTS:
+        rows = entry.whole("rows_checked")
+    elif origin != COMPILED:
+        raise entry.refuse("concepts", f"a list of at most {MOST_CONCEPTS} concepts for a head that is {TRAINED}")
+    elif entry.value("rows_checked") is not None:
+        raise entry.refuse("rows_checked", f"null where there are more than {MOST_CONCEPTS} concepts")
+    claim = _claim(entry, known, n_heads, formula, rows)
+    return replace(claim, complement_of=complement_of, agreement=agreement)
+
+
+def _read_concepts(entry: Fields, known: frozenset[str]) -> tuple[str, ...]:
+    concepts = entry.names("concepts")
+    for concept in concepts:
+        _check_known(concept, known, entry)
+    return concepts
+
+
+def _claim(entry: Fields, known: frozenset[str], n_heads: int, formula: Formula, rows: int | None) -> Claim:
+    head = entry.whole("head")
+    if head >= n_heads:
+        raise entry.refuse("head", f"one of the model's {n_heads} heads, counted from 0")
+    if entry.value("refit_to_formula") is not None:
+        refit = entry.inner("refit_to_formula")
+        figures = ("accuracy_before", "accuracy_after", "f1_before", "f1_after")
+        refit.check_keys(figures)
+        for figure in figures:
+            refit.share(figure)
+    entry.flag("proved_minimal")
+    if entry.value("note") is not None:
+        entry.text("note")
+    return Claim(
+        entry.text("class"),
+        head,
+        _read_concepts(entry, known),
+        formula,
+        _read_domain(entry.inner("domain"), known),
+        rows,
+        entry.number("smallest_logit"),
+        entry.number("rounding_bound"),
+    )
+
+
+def _read_domain(domain: Fields, known: frozenset[str]) -> Domain:
+    rows = domain.choice("rows", ("all", "possible"))
+    # An unknown key might restrict the rows further than this module checks.
+    domain.check_keys(("rows",) if rows == "all" else ("rows", "exclusive", "implied"))
+    if rows == "all":
+        return Domain()
+    return Domain(_read_groups(domain, "exclusive", known), _read_groups(domain, "implied", known))
+
+
+def _check_known(concept: str, known: frozenset[str], fields: Fields) -> None:
+    if concept not in known:
+        where = f"{fields.path} in {fields.file}" if fields.path else fields.file
+        raise Unusable(f"{where} names the concept {shown(concept)}, which the model does not have. {AGAIN}")

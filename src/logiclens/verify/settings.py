@@ -1,0 +1,152 @@
+"""Form of `settings` and `metrics` in `model.json`.
+
+They say how the model was trained and what was measured. Loading the model reads the settings, so a malformed one must
+not pass; no prediction of an exact model depends on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .files import Fields, finite
+
+Check = Callable[[object], bool]
+
+
+def _whole(least: int, most: float = float("inf")) -> Check:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _number(is_valid: Callable[[float], bool]) -> Check:
+    return lambda value: (number := finite(value)) is not None and is_valid(number)
+
+
+_any_number = _number(lambda number: True)
+_at_least_0 = _number(lambda number: number >= 0)
+_above_0 = _number(lambda number: number > 0)
+_share = _number(lambda number: 0 <= number <= 1)
+_share_below_1 = _number(lambda number: 0 <= number < 1)
+
+
+def _flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _one_of(*choices: str) -> Check:
+    return lambda value: isinstance(value, str) and value in choices
+
+
+def _list_of(check: Check) -> Check:
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+def _nothing(value: object) -> bool:
+    return value is None
+
+
+def _either(*checks: Check) -> Check:
+    return lambda value: any(check(value) for check in checks)
+
+
+def _shares(value: object) -> bool:
+    """Return whether a value is an object of shares by name."""
+    return isinstance(value, dict) and all(map(_share, value.values()))
+
+
+_HOW = _one_of("supervised", "quantile", "uniform", "soft")
+_CUTS = _either(_HOW, _list_of(_either(_any_number, _text)))
+
+
+def _cuts(value: object) -> bool:
+    """Return whether a value says how columns are cut: one word, or a word or a list of cuts for each column."""
+    return _HOW(value) or (isinstance(value, dict) and all(map(_CUTS, value.values())))
+
+
+def _booleaniser(value: object) -> bool:
+    keys = {"cuts": _cuts, "n_cuts": _either(_nothing, _whole(1)), "max_categories": _whole(1)}
+    return isinstance(value, dict) and value.keys() == keys.keys() and all(keys[key](value[key]) for key in keys)
+
+
+def _committee(value: object) -> bool:
+    """Return whether a value is 1, 2, or a number of pairs of 3 to 100 groups."""
+    return value in (1, 2, *(n * (n - 1) // 2 for n in range(3, 101))) and not isinstance(value, bool | float)
+
+
+SETTINGS: dict[str, Check] = {
+    "booleanise": _either(_nothing, _HOW, _booleaniser),
+    "class_weight": _either(_nothing, _one_of("balanced"), _list_of(_at_least_0)),
+    "committee": _either(_nothing, _committee),
+    "cuts_on": _one_of("train", "all"),
+    "epochs": _whole(1),
+    "exact": lambda value: value is True,
+    "hidden": lambda value: value != [] and _list_of(_whole(1, 65_536))(value),
+    "learning_rate": _above_0,
+    "max_cubes": _either(_nothing, _whole(1)),
+    "max_distinct": _whole(2),
+    "max_literals": _either(_nothing, _whole(1)),
+    "method": _one_of("search"),
+    "min_support": _either(_nothing, _at_least_0),
+    "penalty_weight": _at_least_0,
+    "price": _either(_nothing, _share_below_1),
+    "random_state": _either(_nothing, _whole(0, 2**32 - 1)),
+    "resolve": _one_of("order", "confidence", "none"),
+    "score_against": _either(_nothing, _one_of("network", "labels")),
+    "set_aside": _share_below_1,
+    "shared_tail": _flag,
+    "stable": _flag,
+    "teacher": _nothing,
+    "temperature": _number(lambda number: 1e-30 < number <= 1_000_000),
+    "validation": _share_below_1,
+}
+"""The settings of an exact model of schema 3, each with the check of its value."""
+METRICS: dict[str, Check] = {
+    "rows": _whole(0),
+    "best_epoch": _whole(0),
+    "accuracy_on_these_rows": _either(_nothing, _share),
+    "teacher": _either(_nothing, _text),
+    "fidelity_to_the_teacher": _either(_nothing, _shares),
+    "agreement_with_the_soft_network": _either(_nothing, _share),
+}
+"""The metrics of schema 3."""
+
+
+def read_settings(fields: Fields, schema: int) -> None:
+    """Check the form of `settings`, `metrics` and `data_sha256` in `model.json`.
+
+    Args:
+        fields: the parsed file.
+        schema: its schema; those before 3 had other settings, of which only the names and `exact` are checked.
+
+    Raises:
+        Unusable: one of them is unknown, missing or malformed.
+    """
+    if len(fields.text("data_sha256")) != 64 or set(fields.text("data_sha256")) - set("0123456789abcdef"):
+        raise fields.refuse("data_sha256", "a sha256 in hex")
+    settings, metrics = fields.inner("settings"), fields.inner("metrics")
+    if schema < 3:
+        # Schema 1 had a number of cuts in place of `booleanise`.
+        cuts = "n_cuts" if schema == 1 else "booleanise"
+        settings.check_keys((cuts, "exact"), {*SETTINGS, "max_concepts"} - {"booleanise"})
+        if settings.flag("exact") is not True:
+            raise settings.refuse("exact", "true where there is a certificate")
+        return
+    for part, checks in ((settings, SETTINGS), (metrics, METRICS)):
+        part.check_keys(checks)
+        for key, check in checks.items():
+            if not check(part.record[key]):
+                raise part.refuse(key, "a value that training can have")
+    if settings.record["committee"] in (1, 2) and (
+        settings.record["stable"] or settings.record["score_against"] == "network"
+    ):
+        raise settings.refuse("committee", "null or 3 or more, for a model that needs bags")
+
+
+def cut_softly(fields: Fields, column: str) -> bool:
+    """Return whether a column was rescaled, by the setting `booleanise` of `model.json`."""
+    cuts = fields.inner("settings").value("booleanise")
+    cuts = cuts.get("cuts") if isinstance(cuts, dict) else cuts
+    return (cuts.get(column) if isinstance(cuts, dict) else cuts) == "soft"
