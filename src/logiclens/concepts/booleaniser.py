@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -27,7 +26,8 @@ from logiclens.concepts.cuts import (
 )
 from logiclens.concepts.reference_cuts import NEAR, NO_REFERENCE, Reference, ReferenceCut, find_reference
 from logiclens.concepts.splits import distinct_rows
-from logiclens.errors import LogicLensError, LogicLensWarning, NoConcepts
+from logiclens.constraints import Constraint, check_all, optional, whole_number
+from logiclens.errors import LogicLensError, LogicLensWarning, NoConcepts, quoted
 from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE, Kind, Scalar
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import NO_GROUPS, Groups
@@ -339,6 +339,15 @@ def is_identifier(column: Tally) -> bool:
 
 
 HOW: tuple[How, ...] = ("supervised", "quantile", "uniform", "soft")
+CONSTRAINTS: Mapping[str, Constraint] = {
+    "cuts": Constraint(
+        f"one of {', '.join(HOW)}, or a dictionary",
+        lambda value: isinstance(value, Mapping) or (isinstance(value, str) and value in HOW),
+    ),
+    "n_cuts": optional(whole_number(1)),
+    "max_categories": whole_number(1),
+}
+"""What each setting of a booleaniser may be."""
 
 
 class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -506,23 +515,19 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.cutting_.groups
 
     def _check_settings(self, columns: Sequence[Tally]) -> None:
-        if not isinstance(self.cuts, Mapping) and self.cuts not in HOW:
-            raise LogicLensError(f"cuts must be one of {', '.join(HOW)}, or a dictionary, got {self.cuts!r}.")
-        for name in ("n_cuts", "max_categories"):
-            value = getattr(self, name)
-            if name == "n_cuts" and value is None:
-                continue
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise LogicLensError(f"{name} must be a whole number from 1 on, got {value!r}.")
+        check_all(CONSTRAINTS, self.get_params(deep=False))
         if isinstance(self.cuts, Mapping):
             known = [column.name for column in columns]
             for name, how in self.cuts.items():
-                if name not in known:
-                    raise LogicLensError(f"cuts are given for {name!r}, which is not a column of the table.")
-                if isinstance(how, str) and how not in HOW:
+                if not isinstance(name, str) or name not in known:
+                    raise LogicLensError(f"cuts are given for {quoted(name)}, which is not a column of the table.")
+                is_list = isinstance(how, list | tuple) or (not isinstance(how, str) and np.ndim(how) == 1)
+                if not is_list and not (isinstance(how, str) and how in HOW):
                     raise LogicLensError(
-                        f"the cuts of {name!r} must be a list or one of {', '.join(HOW)}, got {how!r}."
+                        f"the cuts of {name!r} must be a list or one of {', '.join(HOW)}, got {quoted(how)}."
                     )
+                if wrong := [cut for cut in how if not isinstance(cut, Hashable)]:
+                    raise LogicLensError(f"each cut of {name!r} must be a single value, got {quoted(wrong[0])}.")
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that missing values and text are allowed."""

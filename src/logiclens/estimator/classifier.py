@@ -20,7 +20,7 @@ from logiclens.concepts.booleaniser import Booleaniser, How
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.engine.lake import in_engine
 from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, seed_of, teacher_name
+from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, teacher_name
 from logiclens.estimator.on_engine import (
     RESAMPLES,
     predict_into,
@@ -31,12 +31,10 @@ from logiclens.estimator.on_engine import (
 )
 from logiclens.estimator.persistence import classifier_files, load_classifier
 from logiclens.estimator.prepare import as_frame, prepare
+from logiclens.estimator.settings import booleaniser_of, check_settings, committee_of, seed_of
 from logiclens.estimator.training import (
     Begun,
     Trained,
-    booleaniser_of,
-    check_settings,
-    committee_of,
     concept_frequencies,
     resampled_formulas,
     stated_formulas,

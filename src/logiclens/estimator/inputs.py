@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -119,15 +118,6 @@ def listed_class_weight(class_weight: Any, classes: NDArray[Any]) -> Any:
     if unknown:
         raise LogicLensError(f"class_weight names {unknown[0]!r}, which is not among the classes.")
     return [class_weight.get(label, 1.0) for label in classes.tolist()]
-
-
-def seed_of(random_state: Any) -> int:
-    """Return the random seed: the number given, or a new one for None."""
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    if not isinstance(random_state, Integral) or not 0 <= int(random_state) < 2**32:
-        raise LogicLensError(f"random_state must be a whole number from 0 on, or None, got {random_state!r}.")
-    return int(random_state)
 
 
 CutsOn: TypeAlias = Literal["train", "all"]
@@ -277,9 +267,7 @@ def answers_of(teacher: Any, rows: Any, classes: NDArray[Any]) -> NDArray[np.flo
         columns = [place.get(label, -1) for label in classes.tolist()]
         given = np.column_stack([probability, np.zeros(len(probability))])[:, columns]
         return _checked(np.asarray(given, dtype=np.float64), name)
-    if hasattr(teacher, "predict"):
-        return _as_probabilities(np.asarray(teacher.predict(rows)), classes, name)
-    raise LogicLensError(f"a teacher needs predict_proba or predict, and {name} has neither: pass a fitted model.")
+    return _as_probabilities(np.asarray(teacher.predict(rows)), classes, name)
 
 
 def _classes_of(teacher: Any, classes: NDArray[Any], n_columns: int) -> list[Any]:

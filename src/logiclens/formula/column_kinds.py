@@ -27,7 +27,7 @@ from typing import Literal as OneOf
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 
 Operator: TypeAlias = OneOf[">=", ">", "<=", "<", "==", "missing"]
 Scalar: TypeAlias = float | int | bool | str
@@ -184,9 +184,12 @@ class ColumnKind:
 
     def given_threshold(self, cut: Any, column: str) -> Scalar:
         """Return the threshold that a user asked for."""
-        if not isinstance(cut, Real) or isinstance(cut, bool):
-            raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {cut!r}.")
-        return float(cut)
+        try:
+            if isinstance(cut, Real) and not isinstance(cut, bool):
+                return float(cut)
+        except OverflowError:
+            pass
+        raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {quoted(cut)}.")
 
     def shown(self, value: Scalar) -> str:
         """Return the value of a predicate as it is printed; it reads back as the same value."""
@@ -516,7 +519,7 @@ class Date(_Clock):
     def given_threshold(self, cut: Any, column: str) -> Scalar:
         """Return the ISO text."""
         if not isinstance(cut, str | date | np.datetime64):
-            raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {cut!r}.")
+            raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {quoted(cut)}.")
         return cut.isoformat() if isinstance(cut, date) else str(cut)
 
     def inside(self, low: datetime | None, high: datetime | None) -> datetime | None:
@@ -698,7 +701,7 @@ class Duration(_Clock):
     def given_threshold(self, cut: Any, column: str) -> Scalar:
         """Return the text form."""
         if not isinstance(cut, str | timedelta | np.timedelta64):
-            raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {cut!r}.")
+            raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {quoted(cut)}.")
         return cut if isinstance(cut, str) else self.shown_cell(cut)
 
     def inside(self, low: timedelta | None, high: timedelta | None) -> timedelta | None:

@@ -153,16 +153,10 @@ def class_factors(class_weight: Sequence[float] | Literal["balanced"], table: Co
     n_classes = len(table.class_names)
     of_class = table.class_weights()
     if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise LogicLensError(f"class_weight must be 'balanced' or one number per class, got {class_weight!r}.")
         factors = np.divide(table.weight.sum(), n_classes * of_class, out=np.zeros(n_classes), where=of_class > 0)
     else:
-        try:
-            factors = np.asarray(class_weight, dtype=np.float64)
-        except (TypeError, ValueError):
-            factors = np.array(np.nan)
-        usable = factors.shape == (n_classes,) and np.isfinite(factors).all() and (factors >= 0).all()
-        if not usable or factors.max() == 0:
+        factors = np.asarray(class_weight, dtype=np.float64)
+        if factors.shape != (n_classes,) or factors.max() == 0:
             raise LogicLensError(
                 f"class_weight must be {n_classes} finite numbers that are not negative and not all 0."
             )
