@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
@@ -31,8 +32,8 @@ DECLARED = {
 }
 NAN, INF = float("nan"), float("inf")
 STRANGE = [
-    "ten", "", "x" * 1000, b"x", "\ud800", None, pd.NA, NAN, INF, -INF, np.float32("nan"), -1, -0.5, 10**400, -(10**400),
-    10**5000, Fraction(10**400), Decimal("sNaN"), Decimal("0.5"), 1j, object(), int, lambda: 1, [], [None], [NAN], [[1]],
+    "ten", "", "x" * 1000, b"x", "\ud800", None, pd.NA, NAN, INF, -INF, np.float32("nan"), -1, -0.5, 10**400, 10**5000,
+    -(10**400), Fraction(10**400), Decimal("sNaN"), Decimal("0.5"), 1j, object(), int, lambda: 1, [], [None], [NAN], [[1]],
     (10**30,), {"a": NAN}, {"a": [1]}, {1, 2}, np.array([1, 2]), np.array(3), np.array("x"), np.datetime64("2020-01-01"),
     pd.Series([1, 2]), pd.DataFrame({"a": [1, 2]}), torch.tensor(3), torch.tensor([0.5, 2]), np.ma.masked,
 ]  # fmt: skip
@@ -57,8 +58,7 @@ def test_strange_values_are_refused_in_one_sentence(kind):
             except LogicLensError as error:
                 refused += 1
                 message = str(error)
-                assert message.startswith(f"{name} must be ") and message.endswith("."), message
-                assert "\n" not in message and len(message) < 300, message
+                assert re.fullmatch(f"{name} must be .{{1,270}}[.]", message), message
         assert refused >= (len(STRANGE) if name in ONLY_NUMBERS else 30), name
 
 
@@ -88,12 +88,16 @@ def test_configurations_refuse_what_their_declaration_refuses(kind):
 
 def test_truth_values_are_no_numbers():
     for constraint in (whole_number(0), share(), number("a number", lambda value: True)):
-        assert not constraint.accepts(True) and not constraint.accepts(np.bool_(True))
-        assert constraint.accepts(0) and constraint.accepts(np.int64(0))
+        assert [constraint.accepts(value) for value in (True, np.bool_(True), 0, np.int64(0))] == [
+            False,
+            False,
+            True,
+            True,
+        ]
 
 
 def test_ends_of_ranges():
-    assert whole_number(1, 8).accepts(8) and not whole_number(1, 8).accepts(9)
-    assert share().accepts(0.0) and not share().accepts(1.0)
-    assert optional(flag()).accepts(None) and not flag().accepts(None) and flag().accepts(np.bool_(False))
-    assert one_of(("a", "b")).accepts("b") and not one_of(("a", "b")).accepts("c")
+    assert [whole_number(1, 8).accepts(value) for value in (0, 1, 8, 9)] == [False, True, True, False]
+    assert [share().accepts(value) for value in (-0.1, 0.0, 0.99, 1.0)] == [False, True, True, False]
+    assert [flag().accepts(value) for value in (None, 0, np.bool_(False))] == [False, False, True]
+    assert [optional(one_of(("a", "b"))).accepts(value) for value in (None, "b", "c")] == [True, True, False]

@@ -100,8 +100,9 @@ def quoted(value: Any) -> str:
     except ValueError:
         return "a number of more than 4,300 digits"
     text = " ".join(text.split())
-    cut = len(text) > LONGEST_QUOTE or (isinstance(value, str | bytes) and len(value) > LONGEST_QUOTE)
-    return f"{text[: LONGEST_QUOTE - 2].rstrip(text[-1])}…{text[-1]}" if cut else text
+    if isinstance(value, str | bytes) and (len(text) > LONGEST_QUOTE or len(value) > LONGEST_QUOTE):
+        return f"{text[: LONGEST_QUOTE - 2].rstrip(text[-1])}…{text[-1]}"
+    return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1]}…"
 
 
 def quoted_names(names: Sequence[str], most: int = 8) -> str:

@@ -772,12 +772,12 @@ def test_the_penalty_must_be_known():
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, 2.0, 3.0], [1.0, -1.0], [1.0, math.nan], [1.0, math.inf]])
 def test_class_weights_must_fit_the_classes(weights):
-    with pytest.raises(LogicLensError, match="class_weight must be .* finite number"):
+    with pytest.raises(LogicLensError, match=r"class_weight must be .* finite number"):
         fit(net_of(2, 2), ConceptTable(XOR, labels=[0, 1, 1, 0]), TrainConfig(epochs=1, class_weight=weights))
 
 
 def test_class_weights_must_be_known_by_name():
-    with pytest.raises(LogicLensError, match="'balanced' or one finite number per class .*, or None, got 'even'"):
+    with pytest.raises(LogicLensError, match=r"'balanced' or one finite number per class .*, or None, got 'even'"):
         TrainConfig(class_weight="even")
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from logiclens.concepts.concept_table import checked_weight
 from logiclens.concepts.cuts import (
@@ -32,7 +32,17 @@ from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE, Kind, Sca
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.predicate import Predicate
-from logiclens.tables.frames import Column, as_named, column_names, columns_of, opened, parted
+from logiclens.tables.frames import (
+    Column,
+    as_named,
+    checked_matrix,
+    column_names,
+    columns_of,
+    label_array,
+    opened,
+    parted,
+    sentences_of_sklearn,
+)
 from logiclens.words import percent
 
 
@@ -398,16 +408,16 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         X, y = parted(X, y)
         columns = columns_of(X)
-        validate_data(self, as_named(X), skip_check_array=True)
+        with sentences_of_sklearn():
+            validate_data(self, as_named(X), skip_check_array=True)
         n_rows = len(columns[0])
         if n_rows == 0:
             raise LogicLensError("cuts need several rows that differ, got 0 samples.")
         classes, n_classes = np.zeros((n_rows, 1), dtype=np.intp), 1
         if y is not None:
-            labels = np.asarray(y)
-            if len(labels) != n_rows:
-                raise LogicLensError(f"the target must have one entry for each of {n_rows} rows, got {len(labels)}.")
-            labels = labels.reshape(n_rows, -1)
+            labels = label_array(y, n_rows).reshape(n_rows, -1)
+            if labels.shape[1] == 0:
+                raise LogicLensError("labels must have at least one column, got none.")
             each = [np.unique(labels[:, task], return_inverse=True) for task in range(labels.shape[1])]
             classes = np.stack([codes for _, codes in each], axis=1)
             n_classes = max(len(known) for known, _ in each)
@@ -489,8 +499,9 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = opened(X, self._columns)
         if column_names(X) is None:
-            X = check_array(X, dtype=None if hasattr(X, "dtype") else object, ensure_all_finite=False)
-        validate_data(self, as_named(X), skip_check_array=True, reset=False)
+            X = checked_matrix(X)
+        with sentences_of_sklearn():
+            validate_data(self, as_named(X), skip_check_array=True, reset=False)
         columns = columns_of(X, self._columns)
         if not hasattr(self, "feature_names_in_"):
             # Fitted without column names: match by position, as scikit-learn does.

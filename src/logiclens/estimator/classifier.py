@@ -14,12 +14,12 @@ import pandas as pd
 import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
 from logiclens.concepts.booleaniser import Booleaniser, How
-from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable, checked_weight
 from logiclens.engine.lake import in_engine
-from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.errors import LogicLensError, LogicLensWarning, quoted
 from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, teacher_name
 from logiclens.estimator.on_engine import (
     RESAMPLES,
@@ -58,7 +58,16 @@ from logiclens.nn.layers import EntropyNet
 from logiclens.render.figures import plot_history, plot_relevance, require_matplotlib
 from logiclens.render.html import model_html
 from logiclens.tables.formats import is_lake
-from logiclens.tables.frames import as_named, check_column_names, column_names, opened, parted
+from logiclens.tables.frames import (
+    as_named,
+    checked_matrix,
+    column_names,
+    label_array,
+    named_frame,
+    opened,
+    parted,
+    sentences_of_sklearn,
+)
 from logiclens.train.committee import Committee
 from logiclens.train.config import History, TrainResult
 from logiclens.words import percent
@@ -340,8 +349,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = seed_of(self.random_state)
         cuts = booleaniser_of(self)
         if cuts is not None:
-            check_column_names([str(name) for name in column_names(X) or ()])
-            validate_data(self, as_named(X), y, skip_check_array=True)
+            with sentences_of_sklearn():
+                validate_data(self, as_named(X), y, skip_check_array=True)
+        else:
+            X = named_frame(X)
         ready = prepare(
             X,
             y,
@@ -485,13 +496,18 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return score_in_engine(self, X, y)
         X, y = parted(X, y)
         answers = self.predict(X)
-        truth = np.asarray(y)
+        truth = label_array(y)
         if truth.ndim == 2 and answers.ndim == 1 and truth.shape[1] == 1:
             truth = truth[:, 0]
         if truth.shape != answers.shape:
             raise LogicLensError(f"labels must have the shape {answers.shape} of the answers, got {truth.shape}.")
+        if answers.dtype.kind != truth.dtype.kind and "U" in (answers.dtype.kind, truth.dtype.kind):
+            # Text may be held as objects, and an undecided row as None; numbers and texts have no common type.
+            answers, truth = answers.astype(object), truth.astype(object)
+            if not any(isinstance(label, str) for label in truth.flat):
+                raise LogicLensError(f"labels must be text as in training, got {quoted(truth.flat[0])}.")
         right = np.equal(answers, truth).reshape(len(truth), -1).all(axis=1)
-        weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weight = checked_weight(sample_weight, len(right))
         return float(weight[right].sum() / weight.sum())
 
     def save(self, folder: str | Path, result: Any = None, *, rules: RuleSet | None = None) -> Path:
@@ -548,9 +564,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = opened(rows, self.schema_.columns or self.schema_.names)
         if self.schema_.cutting is not None and not isinstance(rows, ConceptTable):
             if column_names(rows) is None:
-                # NumPy would turn every cell of a list into text if one is text.
-                rows = check_array(rows, dtype=None if hasattr(rows, "dtype") else object, ensure_all_finite=False)
-            validate_data(self, as_named(rows), skip_check_array=True, reset=False)
+                rows = checked_matrix(rows)
+            with sentences_of_sklearn():
+                validate_data(self, as_named(rows), skip_check_array=True, reset=False)
         return self.schema_.table(rows, codes)
 
     def _packed(self, rows: Any) -> PackedRows:

@@ -15,11 +15,11 @@ from sklearn.exceptions import DataConversionWarning
 from logiclens.concepts.booleaniser import Booleaniser, Cutting
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import Copies
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import as_array
 from logiclens.formula.predicate import Predicate
-from logiclens.tables.frames import Column, columns_of
+from logiclens.tables.frames import Column, column_names, columns_of, label_array, named_frame
 from logiclens.train.committee import GroupedRows
 
 
@@ -36,13 +36,14 @@ def known_labels(labels: Any, weight: NDArray[np.float64]) -> Labels:
     """Return the labels of the training rows; the classes are those of rows with a positive weight."""
     y = _checked_labels(labels, len(weight))
     if y.ndim == 2:
-        names = tuple(str(c) for c in getattr(labels, "columns", range(y.shape[1])))
+        names = tuple(str(name) for name in column_names(labels) or range(y.shape[1]))
         return Labels(y, np.arange(y.shape[1]), names)
     classes = np.unique(y[weight > 0])
     # A label that only rows of weight 0 have gets an arbitrary code.
     codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     if len(classes) == 1:
-        raise LogicLensError(f"all rows have one class, {classes.tolist()[0]!r}: at least two classes are needed.")
+        only = quoted(classes.tolist()[0])
+        raise LogicLensError(f"all rows have one class, {only}: at least two classes are needed.")
     return Labels(codes, classes, tuple(str(c) for c in classes.tolist()))
 
 
@@ -57,40 +58,36 @@ def bare_predicates(concepts: Any) -> dict[str, Predicate]:
     }
 
 
-def _checked_labels(labels: Any, n_rows: int) -> NDArray[Any]:
-    """Return labels as an array after checking: one for each row, none missing, all of one kind."""
-    try:
-        y = as_array(labels)
-    except ValueError:
-        raise LogicLensError("labels must be one entry for each row, or rows of one length.") from None
+def _checked_labels(labels: Any, n_rows: int | None = None) -> NDArray[Any]:
+    """Return labels as an array: one class for each row, or a matrix of 0 and 1."""
+    y = label_array(labels, n_rows)
     if y.ndim == 2 and y.shape[1] == 1:
         # A frame with one column holds one label per row.
         warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4)
-        y = labels = y[:, 0]
-    if y.ndim not in (1, 2) or len(y) != n_rows:
-        raise LogicLensError(f"labels must have one entry for each of the {n_rows} rows, got shape {y.shape}.")
-    if y.dtype.kind == "f" and np.isfinite(y).all() and not (y == np.round(y)).all():
+        y = y[:, 0]
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int(np.flatnonzero(~np.isfinite(y).reshape(len(y), -1).all(axis=1))[0])
+        raise LogicLensError(f"the label of row {row} is infinite: labels must be classes.")
+    if y.dtype.kind == "f" and not (y == np.round(y)).all():
         # scikit-learn's tests expect the first words.
         raise LogicLensError(
             "Unknown label type: continuous. Labels must be classes, these are numbers with decimals: cut them first."
         )
-    missing = np.asarray(pd.isna(y)).reshape(n_rows, -1).any(axis=1)
-    if missing.any():
-        raise LogicLensError(f"the label of row {int(np.flatnonzero(missing)[0])} is missing.")
-    kinds = {isinstance(label, str) for label in (labels if isinstance(labels, list | tuple) else y.ravel().tolist())}
-    if len(kinds) > 1:
-        raise LogicLensError("labels must be of one kind; these are partly text and partly not.")
-    return y
+    if y.ndim == 1:
+        return y
+    if y.shape[1] == 0 or y.dtype.kind not in "biufO" or not np.isin(y, (0, 1)).all():
+        raise LogicLensError("several labels per row must be a matrix of 0 and 1, with one column for each label.")
+    return y if y.dtype.kind in "biu" else y.astype(np.int64)
 
 
 def class_codes(labels: Any, multilabel: bool, classes: NDArray[Any]) -> NDArray[Any]:
     """Return labels as the class numbers of a fitted estimator."""
-    y = _checked_labels(labels, len(as_array(labels)))
+    y = _checked_labels(labels)
     if multilabel:
         return y
-    unknown = y[~np.isin(y, classes)]
+    unknown = y[~np.isin(y, classes)] if y.ndim == 1 else y
     if len(unknown):
-        raise LogicLensError(f"the label {unknown.tolist()[0]!r} was not among the training labels.")
+        raise LogicLensError(f"the label {quoted(unknown.tolist()[0])} was not among the training labels.")
     return np.searchsorted(classes, y)
 
 
@@ -98,6 +95,7 @@ def matched_columns(concepts: Any, names: tuple[str, ...]) -> Any:
     """Return the columns of a frame by the names of training; those of a matrix by position."""
     if isinstance(concepts, ConceptTable):
         concepts = pd.DataFrame(concepts.values, columns=list(concepts.names))
+    concepts = named_frame(concepts)
     if hasattr(concepts, "columns"):
         place = {str(column): i for i, column in enumerate(concepts.columns)}
         missing = [name for name in names if name not in place]

@@ -19,6 +19,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import cache
 from numbers import Real
 from typing import Any, ClassVar, TypeAlias
@@ -28,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError, quoted
+from logiclens.formula.packed_rows import as_array
 
 Operator: TypeAlias = OneOf[">=", ">", "<=", "<", "==", "missing"]
 Scalar: TypeAlias = float | int | bool | str
@@ -140,7 +142,7 @@ class ColumnKind:
             values: NDArray[np.float64] = series.cast(nw.Float64).to_numpy().astype(np.float64)
         except ValueError:
             # Arrow refuses whole numbers that a float does not hold to the last digit.
-            return np.array([np.nan if cell is None else float(cell) for cell in series.to_list()], dtype=np.float64)
+            return numbers_of(np.array(series.to_list(), dtype=object), column)
         return values
 
     def missing(self, array: NDArray[Any]) -> NDArray[np.bool_]:
@@ -294,7 +296,7 @@ class Number(ColumnKind):
 
     def is_cell(self, cell: Any) -> bool:
         """Return whether a cell is a number of Python or NumPy, or a decimal."""
-        return isinstance(cell, Real) or type(cell).__name__ == "Decimal"
+        return isinstance(cell, Real | Decimal)
 
 
 class TruthValue(Number):
@@ -898,10 +900,13 @@ def is_missing(value: Any) -> bool:
     (True, True, False, False)
     """
     # The markers of pandas are known by name, since nothing here imports it; comparing NA gives NA, not an answer.
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, np.datetime64 | np.timedelta64):
         return bool(np.isnat(value))
+    if isinstance(value, Decimal):
+        # A signalling NaN cannot be compared.
+        return value.is_nan()
     return isinstance(value, Real) and bool(value != value)
 
 
@@ -923,20 +928,25 @@ def numbers_of(values: Any, column: str) -> NDArray[np.float64]:
         if hasattr(values, "isna") and not isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
             # The nullable columns of pandas would become objects, to be looked at one by one.
             values = values.to_numpy(dtype=np.float64, na_value=math.nan)
-        array = one_dimensional(np.asarray(values), column)
+        array = one_dimensional(as_array(values), column)
         if array.dtype.kind in "cmM":
             # NumPy would take a date for the count of its days, and drop the imaginary part of a complex number.
             raise TypeError
-        return np.array([math.nan if is_missing(v) else v for v in array] if array.dtype == object else array, float)
+        if array.dtype == object:
+            # A cell may be a list.
+            return one_dimensional(np.array([math.nan if is_missing(v) else v for v in array], float), column)
+        return np.array(array, float)
     except LogicLensError:
         raise
+    except OverflowError:
+        raise LogicLensError(f"the column {column!r} holds a number that is too large: at most 1.8e308.") from None
     except (TypeError, ValueError):
         raise LogicLensError(f"the column {column!r} is not numeric.") from None
 
 
 def cells_array(values: Any) -> NDArray[Any]:
     """Return the values as an array. In a list with texts NumPy would make a text of NaN too."""
-    array = np.asarray(values)
+    array = as_array(values)
     return array if array.dtype.kind not in "US" else np.asarray(values, dtype=object)
 
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.nn import functional
+from logiclens.train.config import CONSTRAINTS
 
 Task = Literal["multiclass", "multilabel"]
 
@@ -150,6 +151,7 @@ def class_factors(class_weight: Sequence[float] | Literal["balanced"], table: Co
 
     `"balanced"` gives n / (classes · rows of the class), as in scikit-learn.
     """
+    CONSTRAINTS["class_weight"].check("class_weight", class_weight)
     n_classes = len(table.class_names)
     of_class = table.class_weights()
     if isinstance(class_weight, str):
