@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from logiclens.concepts.booleaniser import Booleaniser, How
 from logiclens.concepts.concept_table import ConceptTable, checked_weight
+from logiclens.constraints import flag, whole_number
 from logiclens.engine.lake import in_engine
 from logiclens.errors import LogicLensError, LogicLensWarning, quoted
 from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, teacher_name
@@ -85,6 +85,7 @@ def statistics_of(
 ) -> RuleStatistics:
     """Return the statistics of the rules on the held-out rows, or on rows that the caller passes."""
     rules = model.rules_
+    flag().check("per_file", per_file)
     if per_file and by is not None:
         raise LogicLensError("rows are told apart by a column or by their files: leave out by or per_file.")
     if is_lake(rows):
@@ -130,7 +131,7 @@ def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None
 
 def _column(rows: Any, name: str) -> Any:
     if name not in (column_names(rows) or ()):
-        raise LogicLensError(f"the rows have no column {name!r} to compare subgroups by.")
+        raise LogicLensError(f"the rows have no column {quoted(name)} to compare subgroups by.")
     return parted(rows, name)[1]
 
 
@@ -628,6 +629,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         a number, on that many resamples of the rows.
         """
         self._check_fitted()
+        flag().check("exclusive", exclusive)
         if X is None and not hasattr(self, "table_"):
             raise LogicLensError("a loaded model keeps no rows: pass the rows to explain, explain(rows).")
         self._check_method()
@@ -693,8 +695,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names, choices = self.schema_.class_names, self.learned_.choices if hasattr(self, "learned_") else ()
         # Formulas that are spelled out contain cubes that the search never saw.
         chosen = self.learned_.formulas if choices else explanation.formulas
-        if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 2:
-            raise LogicLensError(f"stability must be a number of resamples from 2 on, got {n_resamples!r}.")
+        whole_number(2).check("stability", n_resamples)
         if not hasattr(self, "table_"):
             raise LogicLensError("a loaded model keeps no rows to draw again: fit it first.")
         if self.teacher is not None:

@@ -15,12 +15,13 @@ from sklearn.exceptions import DataConversionWarning
 from logiclens.concepts.booleaniser import Booleaniser, Cutting
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import Copies
-from logiclens.errors import LogicLensError, quoted
+from logiclens.errors import LogicLensError, LogicLensWarning, quoted
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import as_array
 from logiclens.formula.predicate import Predicate
-from logiclens.tables.frames import Column, column_names, columns_of, label_array, named_frame
+from logiclens.tables.frames import Column, column_names, columns_of, label_array, named_frame, parted
 from logiclens.train.committee import GroupedRows
+from logiclens.words import count_with_noun
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,44 @@ def class_codes(labels: Any, multilabel: bool, classes: NDArray[Any]) -> NDArray
     if len(unknown):
         raise LogicLensError(f"the label {quoted(unknown.tolist()[0])} was not among the training labels.")
     return np.searchsorted(classes, y)
+
+
+def checked_held_out(held_out: Any) -> tuple[Any, Any] | None:
+    """Return rows and labels that choose the epoch; refuse anything but a pair. The labels may be a column name."""
+    if held_out is None:
+        return None
+    if not isinstance(held_out, tuple | list) or len(held_out) != 2 or any(part is None for part in held_out):
+        raise LogicLensError(f"held_out must be a pair of rows and labels, (rows, labels), got {quoted(held_out)}.")
+    return parted(held_out[0], held_out[1])
+
+
+FEW_TO_TRAIN = 5
+"""A class with fewer training rows than this is hardly learned: the default of `min_support` asks for as many."""
+
+
+def warn_about_split(
+    codes: NDArray[Any], weight: NDArray[np.float64], aside: NDArray[np.float64], share: float, names: Sequence[str]
+) -> None:
+    """Warn if holding out rows leaves hardly any of a class to train on, or holds out none at all."""
+    if share == 0:
+        return
+    if not aside.any():
+        sentence = f"set_aside={share:g} holds out no row of this table: set a larger share, or 0."
+        warnings.warn(sentence, LogicLensWarning, stacklevel=5)
+        return
+    whole = bool((weight == np.round(weight)).all())
+    n_rows, n_aside = (weight, aside) if whole else ((weight > 0).astype(float), (aside > 0).astype(float))
+    yes = codes if codes.ndim == 2 else np.eye(len(names))[codes]
+    total, taken = n_rows @ yes, n_aside @ yes
+    short = np.flatnonzero((taken > total / 2) & (total - taken < FEW_TO_TRAIN))
+    if len(short):
+        left = count_with_noun(int(total[short[0]] - taken[short[0]]), "row")
+        warnings.warn(
+            f"set_aside={share:g} leaves {left} of class {quoted(names[short[0]])} to train on, and holds out "
+            f"{int(taken[short[0]]):,}: rules from so few rows mean little; set a smaller share.",
+            LogicLensWarning,
+            stacklevel=5,
+        )
 
 
 def matched_columns(concepts: Any, names: tuple[str, ...]) -> Any:
@@ -182,7 +221,7 @@ class SetAside:
                 cells = [None if gone[row] else column.cell(row) for row in range(len(column))]
                 return np.array(cells, dtype=object)
         known = ", ".join(repr(column.name) for column in self.columns[:8])
-        raise LogicLensError(f"there is no column {name!r}; the columns are {known}.")
+        raise LogicLensError(f"there is no column {quoted(name)}; the columns are {known}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ from logiclens.concepts.splits import Copies, row_hashes, set_apart, split_group
 from logiclens.engine.count import TooManyRows, count_rows
 from logiclens.engine.histogram import tallies
 from logiclens.engine.query import kept
-from logiclens.estimator.inputs import Labels, Prepared, Schema, SetAside, about
+from logiclens.estimator.inputs import Labels, Prepared, Schema, SetAside, about, warn_about_split
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import Groups
 from logiclens.progress import Progress
@@ -257,6 +257,7 @@ def split_counted(
     everything, codes, weight = everything.take(order), codes[order], weight[order]
     unseen = weight if seen is None else weight - _among(counted, seen)[np.nonzero(counted.counts)][order]
     aside = set_apart(codes, unseen, min(shares[0] * weight.sum() / unseen.sum(), ALMOST_ALL) if shares[0] else 0.0)
+    warn_about_split(codes, weight, aside, shares[0], known.names)
     held = set_apart(codes, weight - aside, shares[1])
     cutting = fitted.cutting_
     schema = Schema(

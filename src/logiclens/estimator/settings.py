@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from logiclens.concepts.booleaniser import HOW, Booleaniser
+from logiclens.concepts.splits import SEED
 from logiclens.constraints import Constraint, check_all, flag, is_whole, number, one_of, optional, share, whole_number
 from logiclens.errors import LogicLensError
 from logiclens.explain.length import LIMITS, SHARES, SearchConfig
@@ -65,7 +66,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "price": LIMITS["price"],
     "min_support": LIMITS["min_support"],
     "resolve": one_of(("order", "confidence", "none")),
-    "random_state": optional(whole_number(0, 2**32 - 1)),
+    "random_state": SEED,
 }
 """What each setting may be, for any rows."""
 
