@@ -52,7 +52,7 @@ from logiclens.explain.stability import Cut, Stability, cuts_of, known_recurrenc
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import Resolve, RuleSet
 from logiclens.formula.why import Why
-from logiclens.metrics.rule_statistics import RuleStatistics, rule_statistics
+from logiclens.metrics.rule_statistics import RuleStatistics, rule_statistics, wilson_interval
 from logiclens.metrics.scores import accuracy
 from logiclens.nn.layers import EntropyNet
 from logiclens.render.figures import plot_history, plot_relevance, require_matplotlib
@@ -74,6 +74,14 @@ from logiclens.words import percent
 
 if TYPE_CHECKING:
     from logiclens.render.figures import Axes
+
+LOW_FIDELITY = 0.8
+"""Share of rows on which rules and network agree; `fit` warns if the share, with its interval, is below.
+
+Measured on held-out rows of normal noise in which a sum of columns decides: 82 and 86% for 200 rows of 10 columns, but
+59, 74 and 55% for 500 rows of 100, 300 and 3,000 columns, where the rules are no better than a coin. On the training
+rows, where no rows are held out, it was 85 and 91%, and 67, 72 and 62%.
+"""
 
 
 class NotFittedError(LogicLensError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -264,6 +272,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     teacher_fidelity_: dict[str, float]
     _rules: RuleSet
     _reading: Reading
+    _fit_notes: tuple[str, ...]
 
     def __init__(
         self,
@@ -339,7 +348,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         groups). `held_out` are rows and labels that choose the epoch instead of a share of the rows.
         """
         begun = self._begin(X, _one_of(y, target), sample_weight, held_out)
-        return self._settle(begun, train_all([begun.training])[0])
+        self._settle(begun, train_all([begun.training])[0])
+        for note in self._fit_notes:
+            warnings.warn(note, LogicLensWarning, stacklevel=2)
+        return self
 
     def _begin(self, X: Any, y: Any, sample_weight: ArrayLike | None, held_out: tuple[Any, Any] | None) -> BegunFit:
         """Check the input and turn rows into concepts: everything before training."""
@@ -424,7 +436,25 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self._compile(explanation)
         if ready.taught is not None:
             self.teacher_fidelity_ = self._fidelity_to_teacher(ready)
+        self._fit_notes = tuple(note for note in (ready.note, self._fidelity_note()) if note is not None)
         return self
+
+    def _fidelity_note(self) -> str | None:
+        """Return a sentence if the rules decide otherwise than the network too often to explain it.
+
+        Measured on the held-out rows, or without any on the training rows, where the rules agree rather more often.
+        """
+        if not hasattr(self, "learned_") or self.exact or self.teacher is not None:
+            return None
+        table = self.table_ if self.set_aside_ is None else self.set_aside_.table
+        agreement = self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), self._read_soft(table))
+        if wilson_interval(agreement * table.n_counted, table.n_counted)[1] >= LOW_FIDELITY:
+            return None
+        rows = "training rows" if self.set_aside_ is None else "rows set aside"
+        return (
+            f"the rules decide as the network does on only {percent(agreement)} of the {table.n_counted:,} {rows}, so "
+            "they hardly explain it: pass fewer columns or more rows, or fit with exact=True, where the rules decide."
+        )
 
     def _fidelity_to_teacher(self, ready: Prepared) -> dict[str, float]:
         """Return the share of training rows, and of held-out rows, on which the rules decide as the teacher does."""
@@ -807,6 +837,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _notes(self) -> tuple[str, ...]:
         # A loaded model has no training notes.
         notes = list(self.train_result_.notes) if hasattr(self, "train_result_") else []
+        notes += getattr(self, "_fit_notes", ())
         choices, names = self.learned_.choices if hasattr(self, "learned_") else (), self.schema_.class_names
         notes += [f"{names[choice.klass]}: {choice.note}" for choice in choices if choice.note]
         if hasattr(self, "teacher_fidelity_"):

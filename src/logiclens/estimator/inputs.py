@@ -15,7 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 from logiclens.concepts.booleaniser import Booleaniser, Cutting
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import Copies
-from logiclens.errors import LogicLensError, LogicLensWarning, quoted
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import as_array
 from logiclens.formula.predicate import Predicate
@@ -105,29 +105,26 @@ FEW_TO_TRAIN = 5
 """A class with fewer training rows than this is hardly learned: the default of `min_support` asks for as many."""
 
 
-def warn_about_split(
+def split_note(
     codes: NDArray[Any], weight: NDArray[np.float64], aside: NDArray[np.float64], share: float, names: Sequence[str]
-) -> None:
-    """Warn if holding out rows leaves hardly any of a class to train on, or holds out none at all."""
+) -> str | None:
+    """Return a sentence if holding out rows leaves hardly any of a class to train on, or holds out none at all."""
     if share == 0:
-        return
+        return None
     if not aside.any():
-        sentence = f"set_aside={share:g} holds out no row of this table: set a larger share, or 0."
-        warnings.warn(sentence, LogicLensWarning, stacklevel=5)
-        return
+        return f"set_aside={share:g} holds out no row of this table: set a larger share, or 0."
     whole = bool((weight == np.round(weight)).all())
     n_rows, n_aside = (weight, aside) if whole else ((weight > 0).astype(float), (aside > 0).astype(float))
     yes = codes if codes.ndim == 2 else np.eye(len(names))[codes]
     total, taken = n_rows @ yes, n_aside @ yes
     short = np.flatnonzero((taken > total / 2) & (total - taken < FEW_TO_TRAIN))
-    if len(short):
-        left = count_with_noun(int(total[short[0]] - taken[short[0]]), "row")
-        warnings.warn(
-            f"set_aside={share:g} leaves {left} of class {quoted(names[short[0]])} to train on, and holds out "
-            f"{int(taken[short[0]]):,}: rules from so few rows mean little; set a smaller share.",
-            LogicLensWarning,
-            stacklevel=5,
-        )
+    if len(short) == 0:
+        return None
+    left = count_with_noun(int(total[short[0]] - taken[short[0]]), "row")
+    return (
+        f"set_aside={share:g} leaves {left} of class {quoted(names[short[0]])} to train on, and holds out "
+        f"{int(taken[short[0]]):,}: rules from so few rows mean little; set a smaller share."
+    )
 
 
 def matched_columns(concepts: Any, names: tuple[str, ...]) -> Any:
@@ -229,7 +226,7 @@ class Prepared:
     """The distinct rows as concepts, split into training, validation and held-out rows.
 
     `grouped` are the rows in groups for a committee; None for a single network. `taught` are the probabilities that
-    another teacher gives the rows, `taught_aside` those of the held-out rows.
+    another teacher gives the rows, `taught_aside` those of the held-out rows. `note` says what is wrong with the split.
     """
 
     table: ConceptTable
@@ -242,6 +239,7 @@ class Prepared:
     grouped: GroupedRows | None = None
     taught: NDArray[np.float64] | None = None
     taught_aside: NDArray[np.float64] | None = None
+    note: str | None = None
 
 
 def about(predicates: Mapping[str, Predicate]) -> dict[str, tuple[str, str, object]]:

@@ -28,7 +28,7 @@ from logiclens.estimator.inputs import (
     checked_held_out,
     class_codes,
     known_labels,
-    warn_about_split,
+    split_note,
 )
 from logiclens.estimator.on_engine import prepare_counted
 from logiclens.explain.thresholds import sharper_cuts
@@ -84,9 +84,9 @@ def prepare(
     distinct = distinct_rows(raw.columns, kinds, weight, seed=seed)
     strata = None if known.codes.ndim == 2 else known.codes[distinct.first]
     aside = set_apart(strata, distinct.weight, shares[0])
-    warn_about_split(known.codes[distinct.first], distinct.weight, aside, shares[0], known.names)
+    note = split_note(known.codes[distinct.first], distinct.weight, aside, shares[0], known.names)
     if committee != 0:
-        ready = _in_groups(raw, known, distinct, aside, held_out, booleaniser, committee)
+        ready = replace(_in_groups(raw, known, distinct, aside, held_out, booleaniser, committee), note=note)
         if taught is None:
             return ready
         told = _over_copies(taught, distinct)
@@ -113,6 +113,7 @@ def prepare(
         known.classes,
         schema,
         fitted,
+        note=note,
     )
     return ready if held_out is None else _with_held_out(ready, held_out)
 
