@@ -5,6 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
+
+LONGEST_QUOTE = 80
+"""Maximum number of characters of a cell, name or label that a message quotes."""
 
 
 class LogicLensError(ValueError):
@@ -80,6 +84,25 @@ def nearest(name: str, known: Sequence[str], *, cutoff: float = 0.6) -> str | No
     folded = {text.casefold(): text for text in reversed(known)}
     near = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=cutoff)
     return folded[near[0]] if near else None
+
+
+def quoted(value: Any) -> str:
+    """Return a cell, name, label or setting for a message: on one line, and of a long one only the start.
+
+    >>> quoted("age"), quoted(7), quoted(10**5000)
+    ("'age'", '7', 'a number of more than 4,300 digits')
+    >>> len(quoted("a" * 1_000_000))
+    80
+    """
+    try:
+        # A message needs no more than the start, so a text of 200 MB is not escaped whole.
+        text = repr(value[:LONGEST_QUOTE] if isinstance(value, str | bytes) else value)
+    except ValueError:
+        return "a number of more than 4,300 digits"
+    text = " ".join(text.split())
+    if isinstance(value, str | bytes) and (len(text) > LONGEST_QUOTE or len(value) > LONGEST_QUOTE):
+        return f"{text[: LONGEST_QUOTE - 2].rstrip(text[-1])}…{text[-1]}"
+    return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1]}…"
 
 
 def quoted_names(names: Sequence[str], most: int = 8) -> str:

@@ -589,10 +589,10 @@ def test_several_labels_may_be_the_target():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_cuts": 0}, "n_cuts must be a whole number from 1 on, got 0"),
-        ({"n_cuts": 1.5}, "n_cuts must be a whole number from 1 on, got 1.5"),
-        ({"n_cuts": True}, "n_cuts must be a whole number from 1 on, got True"),
-        ({"max_categories": -3}, "max_categories must be a whole number from 1 on, got -3"),
+        ({"n_cuts": 0}, "n_cuts must be a whole number of at least 1, or None, got 0"),
+        ({"n_cuts": 1.5}, "n_cuts must be a whole number of at least 1, or None, got 1.5"),
+        ({"n_cuts": True}, "n_cuts must be a whole number of at least 1, or None, got True"),
+        ({"max_categories": -3}, "max_categories must be a whole number of at least 1, got -3"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):

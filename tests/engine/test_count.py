@@ -345,7 +345,7 @@ def test_no_row_that_chose_concepts_is_set_aside(monkeypatch):
 
 @pytest.mark.parametrize("budget", [1, 0.5, True])
 def test_a_budget_is_a_whole_number(budget):
-    with pytest.raises(LogicLensError, match="max_distinct must be a whole number from 2 on"):
+    with pytest.raises(LogicLensError, match="max_distinct must be a whole number of at least 2"):
         EntropyClassifier(max_distinct=budget).fit(in_duckdb(frame(50)), target="y")
 
 

@@ -165,7 +165,7 @@ class Answers:
     (Answers(0.5, ("ill", "dead")), "the teacher Answers answers 'dead', which is not among the classes 'ill', 'well'"),
     (Answers(1.5), "the teacher Answers must give probabilities from 0 to 1, got 1.5 in row 0"),
     (Answers(np.nan), "the teacher Answers must give probabilities from 0 to 1, got nan in row 0"),
-    (object(), "a teacher needs predict_proba or predict, and object has neither: pass a fitted model"),
+    (object(), "teacher must be a fitted model with predict_proba or predict, or None, got <object"),
     (RecordedAnswers(np.ones(3), np.array(["ill", "well"]), "ill"), "there are 3 recorded answers for 400 rows"),
 ])  # fmt: skip
 def test_a_teacher_that_cannot_be_is_refused(table, teacher, message):

@@ -483,8 +483,11 @@ def test_relevance_lists_relevant_concepts_the_strongest_first():
         (lambda: explain_class(xor_net(), GRID, target=1.5), "target must be 0 to 1, got 1.5"),
         (lambda: explain_all(None, GRID), "expected a torch network to explain, got NoneType"),
         (lambda: explain_all(xor_net(), GRID, method="minimal"), "method must be 'search' or 'paper', got 'minimal'"),
-        (lambda: FormulaLimits(max_cubes=0), "max_cubes must be a whole number from 1 on, or None, got 0"),
-        (lambda: FormulaLimits(max_literals=1.5), "max_literals must be a whole number from 1 on, or None, got 1.5"),
+        (lambda: FormulaLimits(max_cubes=0), "max_cubes must be a whole number of at least 1, or None, got 0"),
+        (
+            lambda: FormulaLimits(max_literals=1.5),
+            "max_literals must be a whole number of at least 1, or None, got 1.5",
+        ),
         (lambda: FormulaLimits(price=-1.0), "price must be a price from 0 to below 1, or None, got -1.0"),
         (lambda: FormulaLimits(min_support=-1), "min_support must be a weight from 0 on, or None, got -1"),
         (lambda: explain_all(xor_net(), GRID, limits=3), "limits must be a logiclens.explain.FormulaLimits, got 3"),

@@ -219,7 +219,7 @@ def test_an_exact_model_tells_frequencies_but_keeps_its_certified_formulas():
 
 @pytest.mark.parametrize("wrong", [1, 0, -3, 2.5, True, "many"])
 def test_the_number_of_resamples_is_checked(model, wrong):
-    with pytest.raises(LogicLensError, match="number of resamples from 2 on"):
+    with pytest.raises(LogicLensError, match="stability must be a whole number of at least 2"):
         model.explain(stability=wrong)
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from logiclens.concepts.concept_table import checked_weight
 from logiclens.concepts.cuts import (
@@ -27,12 +26,23 @@ from logiclens.concepts.cuts import (
 )
 from logiclens.concepts.reference_cuts import NEAR, NO_REFERENCE, Reference, ReferenceCut, find_reference
 from logiclens.concepts.splits import distinct_rows
-from logiclens.errors import LogicLensError, LogicLensWarning, NoConcepts
+from logiclens.constraints import Constraint, check_all, optional, whole_number
+from logiclens.errors import LogicLensError, LogicLensWarning, NoConcepts, quoted
 from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE, Kind, Scalar
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.predicate import Predicate
-from logiclens.tables.frames import Column, as_named, column_names, columns_of, opened, parted
+from logiclens.tables.frames import (
+    Column,
+    as_named,
+    checked_matrix,
+    column_names,
+    columns_of,
+    label_array,
+    opened,
+    parted,
+    sentences_of_sklearn,
+)
 from logiclens.words import percent
 
 
@@ -339,6 +349,15 @@ def is_identifier(column: Tally) -> bool:
 
 
 HOW: tuple[How, ...] = ("supervised", "quantile", "uniform", "soft")
+CONSTRAINTS: Mapping[str, Constraint] = {
+    "cuts": Constraint(
+        f"one of {', '.join(HOW)}, or a dictionary",
+        lambda value: isinstance(value, Mapping) or (isinstance(value, str) and value in HOW),
+    ),
+    "n_cuts": optional(whole_number(1)),
+    "max_categories": whole_number(1),
+}
+"""What each setting of a booleaniser may be."""
 
 
 class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -389,16 +408,16 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         X, y = parted(X, y)
         columns = columns_of(X)
-        validate_data(self, as_named(X), skip_check_array=True)
+        with sentences_of_sklearn():
+            validate_data(self, as_named(X), skip_check_array=True)
         n_rows = len(columns[0])
         if n_rows == 0:
             raise LogicLensError("cuts need several rows that differ, got 0 samples.")
         classes, n_classes = np.zeros((n_rows, 1), dtype=np.intp), 1
         if y is not None:
-            labels = np.asarray(y)
-            if len(labels) != n_rows:
-                raise LogicLensError(f"the target must have one entry for each of {n_rows} rows, got {len(labels)}.")
-            labels = labels.reshape(n_rows, -1)
+            labels = label_array(y, n_rows).reshape(n_rows, -1)
+            if labels.shape[1] == 0:
+                raise LogicLensError("labels must have at least one column, got none.")
             each = [np.unique(labels[:, task], return_inverse=True) for task in range(labels.shape[1])]
             classes = np.stack([codes for _, codes in each], axis=1)
             n_classes = max(len(known) for known, _ in each)
@@ -480,8 +499,9 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = opened(X, self._columns)
         if column_names(X) is None:
-            X = check_array(X, dtype=None if hasattr(X, "dtype") else object, ensure_all_finite=False)
-        validate_data(self, as_named(X), skip_check_array=True, reset=False)
+            X = checked_matrix(X)
+        with sentences_of_sklearn():
+            validate_data(self, as_named(X), skip_check_array=True, reset=False)
         columns = columns_of(X, self._columns)
         if not hasattr(self, "feature_names_in_"):
             # Fitted without column names: match by position, as scikit-learn does.
@@ -506,23 +526,19 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.cutting_.groups
 
     def _check_settings(self, columns: Sequence[Tally]) -> None:
-        if not isinstance(self.cuts, Mapping) and self.cuts not in HOW:
-            raise LogicLensError(f"cuts must be one of {', '.join(HOW)}, or a dictionary, got {self.cuts!r}.")
-        for name in ("n_cuts", "max_categories"):
-            value = getattr(self, name)
-            if name == "n_cuts" and value is None:
-                continue
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise LogicLensError(f"{name} must be a whole number from 1 on, got {value!r}.")
+        check_all(CONSTRAINTS, self.get_params(deep=False))
         if isinstance(self.cuts, Mapping):
             known = [column.name for column in columns]
             for name, how in self.cuts.items():
-                if name not in known:
-                    raise LogicLensError(f"cuts are given for {name!r}, which is not a column of the table.")
-                if isinstance(how, str) and how not in HOW:
+                if not isinstance(name, str) or name not in known:
+                    raise LogicLensError(f"cuts are given for {quoted(name)}, which is not a column of the table.")
+                is_list = isinstance(how, list | tuple) or (not isinstance(how, str) and np.ndim(how) == 1)
+                if not is_list and not (isinstance(how, str) and how in HOW):
                     raise LogicLensError(
-                        f"the cuts of {name!r} must be a list or one of {', '.join(HOW)}, got {how!r}."
+                        f"the cuts of {name!r} must be a list or one of {', '.join(HOW)}, got {quoted(how)}."
                     )
+                if wrong := [cut for cut in how if not isinstance(cut, Hashable)]:
+                    raise LogicLensError(f"each cut of {name!r} must be a single value, got {quoted(wrong[0])}.")
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that missing values and text are allowed."""

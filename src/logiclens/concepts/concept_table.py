@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
+from logiclens.formula.column_kinds import is_missing
 from logiclens.formula.counted_rows import CountedRows, distinct, row_weights
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import as_array, check_names, places, unknown_concept
@@ -333,9 +334,12 @@ def _checked_values(values: Any, names: Sequence[str] | None) -> NDArray[np.floa
         raise LogicLensError("sparse tables are not taken: pass table.toarray().")
     try:
         array = as_array(values)
+        if array.dtype.kind in "cmM":
+            # NumPy would take a date for the count of its days, and drop the imaginary part of a complex number.
+            raise TypeError
         # float64 stays; every other type becomes float32, which holds 0 and 1 exactly.
         array = array if array.dtype == np.float64 else array.astype(np.float32)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise LogicLensError(_not_a_number(values, names)) from None
     if array.ndim != 2:
         raise LogicLensError(f"concepts must be a matrix [rows, concepts], got {array.ndim} dimension(s).")
@@ -357,17 +361,20 @@ def _not_a_number(values: Any, names: Sequence[str] | None) -> str:
     except ValueError:
         return "concepts must be rows of one length."
     for (row, column), cell in np.ndenumerate(cells) if cells.ndim == 2 else ():
-        name = repr(str(names[column])) if names is not None else f"column {column}"
-        if cell is None or str(cell) in ("<NA>", "NaT", "nan"):
+        name = quoted(str(names[column])) if names is not None else f"column {column}"
+        if is_missing(cell):
             return f"concepts must lie in [0, 1]; {name} is missing in row {row}. Fill or drop such rows first."
         if not isinstance(cell, int | float | np.number | np.bool_):
-            return f"concepts must be numbers in [0, 1]; {name} holds {cell!r} in row {row}. Make it 0/1 columns first."
+            told = f"{name} holds {quoted(cell)} in row {row}"
+            return f"concepts must be numbers in [0, 1]; {told}. Make it 0/1 columns first."
+        if not 0 <= cell <= 1:
+            return f"concepts must be numbers in [0, 1]; {name} holds {quoted(cell)} in row {row}."
     return "concepts must be numbers in [0, 1]; this table holds something else."
 
 
 def _out_of_range(array: NDArray[np.floating[Any]], names: Sequence[str] | None) -> str:
     bad_row, bad_column = (int(i) for i in np.argwhere(~((array >= 0) & (array <= 1)))[0])
-    name = repr(str(names[bad_column])) if names is not None else f"column {bad_column}"
+    name = quoted(str(names[bad_column])) if names is not None else f"column {bad_column}"
     if np.isnan(array[bad_row, bad_column]):
         return f"concepts must lie in [0, 1]; {name} is missing (NaN) in row {bad_row}. Fill or drop such rows first."
     column = array[:, bad_column]

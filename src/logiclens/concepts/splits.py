@@ -12,9 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, StratifiedKFold, train_test_split
 
-from logiclens.errors import LogicLensError
+from logiclens.constraints import is_finite, is_whole, optional, whole_number
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import KINDS
-from logiclens.tables.frames import Column
+from logiclens.tables.frames import Column, label_array
+
+SEED = optional(whole_number(0, 2**32 - 1))
+"""What a random seed may be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +49,10 @@ def folds(
     Folds are stratified by class. With `groups`, all rows of a group are on the same side. Rows with several labels are
     shuffled without stratification.
     """
-    y = np.asarray(labels)
-    if not 2 <= n_folds <= len(y):
-        raise LogicLensError(f"n_folds must be between 2 and the number of rows, {len(y)}; got {n_folds}.")
+    y = label_array(labels)
+    if not is_whole(n_folds) or not 2 <= n_folds <= len(y):
+        raise LogicLensError(f"n_folds must be between 2 and the number of rows, {len(y)}; got {quoted(n_folds)}.")
+    SEED.check("seed", seed)
     group = _checked_groups(groups, len(y))
     if group is not None:
         # Beside the tested groups at least two are needed: one to train on and one to validate on.
@@ -71,10 +76,11 @@ def folds(
 
 def split(labels: ArrayLike, validation: float = 0.2, *, seed: int = 42, groups: ArrayLike | None = None) -> Split:
     """Hold out a validation part, stratified by class; a class with a single row stays in the training part."""
-    y = np.asarray(labels)
+    y = label_array(labels)
     everything = np.arange(len(y))
-    if not 0 < validation < 1:
-        raise LogicLensError(f"the validation part must be a share between 0 and 1, got {validation}.")
+    if not is_finite(validation) or not 0 < validation < 1:
+        raise LogicLensError(f"the validation part must be a share between 0 and 1, got {quoted(validation)}.")
+    SEED.check("seed", seed)
     group = _checked_groups(groups, len(y))
     if group is not None:
         if len(np.unique(group)) < 2:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,13 +13,14 @@ import pandas as pd
 import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
 from logiclens.concepts.booleaniser import Booleaniser, How
-from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable, checked_weight
+from logiclens.constraints import flag, whole_number
 from logiclens.engine.lake import in_engine
-from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, seed_of, teacher_name
+from logiclens.errors import LogicLensError, LogicLensWarning, quoted
+from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, teacher_name
 from logiclens.estimator.on_engine import (
     RESAMPLES,
     predict_into,
@@ -31,12 +31,10 @@ from logiclens.estimator.on_engine import (
 )
 from logiclens.estimator.persistence import classifier_files, load_classifier
 from logiclens.estimator.prepare import as_frame, prepare
+from logiclens.estimator.settings import booleaniser_of, check_settings, committee_of, seed_of
 from logiclens.estimator.training import (
     Begun,
     Trained,
-    booleaniser_of,
-    check_settings,
-    committee_of,
     concept_frequencies,
     resampled_formulas,
     stated_formulas,
@@ -54,20 +52,37 @@ from logiclens.explain.stability import Cut, Stability, cuts_of, known_recurrenc
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import Resolve, RuleSet
 from logiclens.formula.why import Why
-from logiclens.metrics.rule_statistics import RuleStatistics, rule_statistics
+from logiclens.metrics.rule_statistics import RuleStatistics, rule_statistics, wilson_interval
 from logiclens.metrics.scores import accuracy
 from logiclens.nn.layers import EntropyNet
 from logiclens.render.figures import plot_history, plot_relevance, require_matplotlib
 from logiclens.render.html import model_html
 from logiclens.storage import ModelFolder
 from logiclens.tables.formats import is_lake
-from logiclens.tables.frames import as_named, check_column_names, column_names, opened, parted
+from logiclens.tables.frames import (
+    as_named,
+    checked_matrix,
+    column_names,
+    label_array,
+    named_frame,
+    opened,
+    parted,
+    sentences_of_sklearn,
+)
 from logiclens.train.committee import Committee
 from logiclens.train.config import History, TrainResult
 from logiclens.words import percent
 
 if TYPE_CHECKING:
     from logiclens.render.figures import Axes
+
+LOW_FIDELITY = 0.8
+"""Share of rows on which rules and network agree; `fit` warns if the share, with its interval, is below.
+
+Measured on held-out rows of normal noise in which a sum of columns decides: 82 and 86% for 200 rows of 10 columns, but
+59, 74 and 55% for 500 rows of 100, 300 and 3,000 columns, where the rules are no better than a coin. On the training
+rows, where no rows are held out, it was 85 and 91%, and 67, 72 and 62%.
+"""
 
 
 class NotFittedError(LogicLensError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -79,6 +94,7 @@ def statistics_of(
 ) -> RuleStatistics:
     """Return the statistics of the rules on the held-out rows, or on rows that the caller passes."""
     rules = model.rules_
+    flag().check("per_file", per_file)
     if per_file and by is not None:
         raise LogicLensError("rows are told apart by a column or by their files: leave out by or per_file.")
     if is_lake(rows):
@@ -124,7 +140,7 @@ def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None
 
 def _column(rows: Any, name: str) -> Any:
     if name not in (column_names(rows) or ()):
-        raise LogicLensError(f"the rows have no column {name!r} to compare subgroups by.")
+        raise LogicLensError(f"the rows have no column {quoted(name)} to compare subgroups by.")
     return parted(rows, name)[1]
 
 
@@ -257,6 +273,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     teacher_fidelity_: dict[str, float]
     _rules: RuleSet
     _reading: Reading
+    _fit_notes: tuple[str, ...]
 
     def __init__(
         self,
@@ -332,7 +349,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         groups). `held_out` are rows and labels that choose the epoch instead of a share of the rows.
         """
         begun = self._begin(X, _one_of(y, target), sample_weight, held_out)
-        return self._settle(begun, train_all([begun.training])[0])
+        self._settle(begun, train_all([begun.training])[0])
+        for note in self._fit_notes:
+            warnings.warn(note, LogicLensWarning, stacklevel=2)
+        return self
 
     def _begin(self, X: Any, y: Any, sample_weight: ArrayLike | None, held_out: tuple[Any, Any] | None) -> BegunFit:
         """Check the input and turn rows into concepts: everything before training."""
@@ -343,8 +363,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = seed_of(self.random_state)
         cuts = booleaniser_of(self)
         if cuts is not None:
-            check_column_names([str(name) for name in column_names(X) or ()])
-            validate_data(self, as_named(X), y, skip_check_array=True)
+            with sentences_of_sklearn():
+                validate_data(self, as_named(X), y, skip_check_array=True)
+        else:
+            X = named_frame(X)
         ready = prepare(
             X,
             y,
@@ -415,7 +437,25 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self._compile(explanation)
         if ready.taught is not None:
             self.teacher_fidelity_ = self._fidelity_to_teacher(ready)
+        self._fit_notes = tuple(note for note in (ready.note, self._fidelity_note()) if note is not None)
         return self
+
+    def _fidelity_note(self) -> str | None:
+        """Return a sentence if the rules decide otherwise than the network too often to explain it.
+
+        Measured on the held-out rows, or without any on the training rows, where the rules agree rather more often.
+        """
+        if not hasattr(self, "learned_") or self.exact or self.teacher is not None:
+            return None
+        table = self.table_ if self.set_aside_ is None else self.set_aside_.table
+        agreement = self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), self._read_soft(table))
+        if wilson_interval(agreement * table.n_counted, table.n_counted)[1] >= LOW_FIDELITY:
+            return None
+        rows = "training rows" if self.set_aside_ is None else "rows set aside"
+        return (
+            f"the rules decide as the network does on only {percent(agreement)} of the {table.n_counted:,} {rows}, so "
+            "they hardly explain it: pass fewer columns or more rows, or fit with exact=True, where the rules decide."
+        )
 
     def _fidelity_to_teacher(self, ready: Prepared) -> dict[str, float]:
         """Return the share of training rows, and of held-out rows, on which the rules decide as the teacher does."""
@@ -488,13 +528,18 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return score_in_engine(self, X, y)
         X, y = parted(X, y)
         answers = self.predict(X)
-        truth = np.asarray(y)
+        truth = label_array(y)
         if truth.ndim == 2 and answers.ndim == 1 and truth.shape[1] == 1:
             truth = truth[:, 0]
         if truth.shape != answers.shape:
             raise LogicLensError(f"labels must have the shape {answers.shape} of the answers, got {truth.shape}.")
+        if answers.dtype.kind != truth.dtype.kind and "U" in (answers.dtype.kind, truth.dtype.kind):
+            # Text may be held as objects, and an undecided row as None; numbers and texts have no common type.
+            answers, truth = answers.astype(object), truth.astype(object)
+            if not any(isinstance(label, str) for label in truth.flat):
+                raise LogicLensError(f"labels must be text as in training, got {quoted(truth.flat[0])}.")
         right = np.equal(answers, truth).reshape(len(truth), -1).all(axis=1)
-        weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weight = checked_weight(sample_weight, len(right))
         return float(weight[right].sum() / weight.sum())
 
     def save(self, folder: str | Path, result: Any = None, *, rules: RuleSet | None = None) -> Path:
@@ -551,9 +596,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = opened(rows, self.schema_.columns or self.schema_.names)
         if self.schema_.cutting is not None and not isinstance(rows, ConceptTable):
             if column_names(rows) is None:
-                # NumPy would turn every cell of a list into text if one is text.
-                rows = check_array(rows, dtype=None if hasattr(rows, "dtype") else object, ensure_all_finite=False)
-            validate_data(self, as_named(rows), skip_check_array=True, reset=False)
+                rows = checked_matrix(rows)
+            with sentences_of_sklearn():
+                validate_data(self, as_named(rows), skip_check_array=True, reset=False)
         return self.schema_.table(rows, codes)
 
     def _packed(self, rows: Any) -> PackedRows:
@@ -615,6 +660,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         a number, on that many resamples of the rows.
         """
         self._check_fitted()
+        flag().check("exclusive", exclusive)
         if X is None and not hasattr(self, "table_"):
             raise LogicLensError("a loaded model keeps no rows: pass the rows to explain, explain(rows).")
         self._check_method()
@@ -680,8 +726,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names, choices = self.schema_.class_names, self.learned_.choices if hasattr(self, "learned_") else ()
         # Formulas that are spelled out contain cubes that the search never saw.
         chosen = self.learned_.formulas if choices else explanation.formulas
-        if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 2:
-            raise LogicLensError(f"stability must be a number of resamples from 2 on, got {n_resamples!r}.")
+        whole_number(2).check("stability", n_resamples)
         if not hasattr(self, "table_"):
             raise LogicLensError("a loaded model keeps no rows to draw again: fit it first.")
         if self.teacher is not None:
@@ -793,6 +838,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _notes(self) -> tuple[str, ...]:
         # A loaded model has no training notes.
         notes = list(self.train_result_.notes) if hasattr(self, "train_result_") else []
+        notes += getattr(self, "_fit_notes", ())
         choices, names = self.learned_.choices if hasattr(self, "learned_") else (), self.schema_.class_names
         notes += [f"{names[choice.klass]}: {choice.note}" for choice in choices if choice.note]
         if hasattr(self, "teacher_fidelity_"):

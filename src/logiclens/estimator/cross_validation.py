@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from logiclens.concepts.splits import folds
+from logiclens.errors import LogicLensError, quoted
 from logiclens.estimator.classifier import EntropyClassifier
 from logiclens.estimator.training import train_all
 from logiclens.explain.reading import Reading
@@ -29,6 +30,7 @@ from logiclens.metrics.scores import (
     metric_named,
     standard_error,
 )
+from logiclens.tables.frames import label_array, named_frame
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,12 @@ def cross_validate(
     The networks of all folds are trained in one pass. The time of a fold is its share of the time for cutting and
     training, plus the time for extracting its formulas.
     """
+    frame = named_frame(frame)
+    if not isinstance(frame, pd.DataFrame):
+        raise LogicLensError(f"cross_validate needs a table with named columns, got {quoted(frame)}.")
+    if not isinstance(estimator, EntropyClassifier):
+        raise LogicLensError(f"estimator must be an EntropyClassifier, got {quoted(estimator)}.")
+    labels = label_array(labels, len(frame))
     parts = list(folds(labels, n_folds, seed=seed))
     models: list[EntropyClassifier] = [clone(estimator) for _ in parts]
     begun = clock()

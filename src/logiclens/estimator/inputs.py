@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,12 +15,13 @@ from sklearn.exceptions import DataConversionWarning
 from logiclens.concepts.booleaniser import Booleaniser, Cutting
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import Copies
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import as_array
 from logiclens.formula.predicate import Predicate
-from logiclens.tables.frames import Column, columns_of
+from logiclens.tables.frames import Column, column_names, columns_of, label_array, named_frame, parted
 from logiclens.train.committee import GroupedRows
+from logiclens.words import count_with_noun
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +37,14 @@ def known_labels(labels: Any, weight: NDArray[np.float64]) -> Labels:
     """Return the labels of the training rows; the classes are those of rows with a positive weight."""
     y = _checked_labels(labels, len(weight))
     if y.ndim == 2:
-        names = tuple(str(c) for c in getattr(labels, "columns", range(y.shape[1])))
+        names = tuple(str(name) for name in column_names(labels) or range(y.shape[1]))
         return Labels(y, np.arange(y.shape[1]), names)
     classes = np.unique(y[weight > 0])
     # A label that only rows of weight 0 have gets an arbitrary code.
     codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     if len(classes) == 1:
-        raise LogicLensError(f"all rows have one class, {classes.tolist()[0]!r}: at least two classes are needed.")
+        only = quoted(classes.tolist()[0])
+        raise LogicLensError(f"all rows have one class, {only}: at least two classes are needed.")
     return Labels(codes, classes, tuple(str(c) for c in classes.tolist()))
 
 
@@ -58,47 +59,79 @@ def bare_predicates(concepts: Any) -> dict[str, Predicate]:
     }
 
 
-def _checked_labels(labels: Any, n_rows: int) -> NDArray[Any]:
-    """Return labels as an array after checking: one for each row, none missing, all of one kind."""
-    try:
-        y = as_array(labels)
-    except ValueError:
-        raise LogicLensError("labels must be one entry for each row, or rows of one length.") from None
+def _checked_labels(labels: Any, n_rows: int | None = None) -> NDArray[Any]:
+    """Return labels as an array: one class for each row, or a matrix of 0 and 1."""
+    y = label_array(labels, n_rows)
     if y.ndim == 2 and y.shape[1] == 1:
         # A frame with one column holds one label per row.
         warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4)
-        y = labels = y[:, 0]
-    if y.ndim not in (1, 2) or len(y) != n_rows:
-        raise LogicLensError(f"labels must have one entry for each of the {n_rows} rows, got shape {y.shape}.")
-    if y.dtype.kind == "f" and np.isfinite(y).all() and not (y == np.round(y)).all():
+        y = y[:, 0]
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int(np.flatnonzero(~np.isfinite(y).reshape(len(y), -1).all(axis=1))[0])
+        raise LogicLensError(f"the label of row {row} is infinite: labels must be classes.")
+    if y.dtype.kind == "f" and not (y == np.round(y)).all():
         # scikit-learn's tests expect the first words.
         raise LogicLensError(
             "Unknown label type: continuous. Labels must be classes, these are numbers with decimals: cut them first."
         )
-    missing = np.asarray(pd.isna(y)).reshape(n_rows, -1).any(axis=1)
-    if missing.any():
-        raise LogicLensError(f"the label of row {int(np.flatnonzero(missing)[0])} is missing.")
-    kinds = {isinstance(label, str) for label in (labels if isinstance(labels, list | tuple) else y.ravel().tolist())}
-    if len(kinds) > 1:
-        raise LogicLensError("labels must be of one kind; these are partly text and partly not.")
-    return y
+    if y.ndim == 1:
+        return y
+    if y.shape[1] == 0 or y.dtype.kind not in "biufO" or not np.isin(y, (0, 1)).all():
+        raise LogicLensError("several labels per row must be a matrix of 0 and 1, with one column for each label.")
+    return y if y.dtype.kind in "biu" else y.astype(np.int64)
 
 
 def class_codes(labels: Any, multilabel: bool, classes: NDArray[Any]) -> NDArray[Any]:
     """Return labels as the class numbers of a fitted estimator."""
-    y = _checked_labels(labels, len(as_array(labels)))
+    y = _checked_labels(labels)
     if multilabel:
         return y
-    unknown = y[~np.isin(y, classes)]
+    unknown = y[~np.isin(y, classes)] if y.ndim == 1 else y
     if len(unknown):
-        raise LogicLensError(f"the label {unknown.tolist()[0]!r} was not among the training labels.")
+        raise LogicLensError(f"the label {quoted(unknown.tolist()[0])} was not among the training labels.")
     return np.searchsorted(classes, y)
+
+
+def checked_held_out(held_out: Any) -> tuple[Any, Any] | None:
+    """Return rows and labels that choose the epoch; refuse anything but a pair. The labels may be a column name."""
+    if held_out is None:
+        return None
+    if not isinstance(held_out, tuple | list) or len(held_out) != 2 or any(part is None for part in held_out):
+        raise LogicLensError(f"held_out must be a pair of rows and labels, (rows, labels), got {quoted(held_out)}.")
+    return parted(held_out[0], held_out[1])
+
+
+FEW_TO_TRAIN = 5
+"""A class with fewer training rows than this is hardly learned: the default of `min_support` asks for as many."""
+
+
+def split_note(
+    codes: NDArray[Any], weight: NDArray[np.float64], aside: NDArray[np.float64], share: float, names: Sequence[str]
+) -> str | None:
+    """Return a sentence if holding out rows leaves hardly any of a class to train on, or holds out none at all."""
+    if share == 0:
+        return None
+    if not aside.any():
+        return f"set_aside={share:g} holds out no row of this table: set a larger share, or 0."
+    whole = bool((weight == np.round(weight)).all())
+    n_rows, n_aside = (weight, aside) if whole else ((weight > 0).astype(float), (aside > 0).astype(float))
+    yes = codes if codes.ndim == 2 else np.eye(len(names))[codes]
+    total, taken = n_rows @ yes, n_aside @ yes
+    short = np.flatnonzero((taken > total / 2) & (total - taken < FEW_TO_TRAIN))
+    if len(short) == 0:
+        return None
+    left = count_with_noun(int(total[short[0]] - taken[short[0]]), "row")
+    return (
+        f"set_aside={share:g} leaves {left} of class {quoted(names[short[0]])} to train on, and holds out "
+        f"{int(taken[short[0]]):,}: rules from so few rows mean little; set a smaller share."
+    )
 
 
 def matched_columns(concepts: Any, names: tuple[str, ...]) -> Any:
     """Return the columns of a frame by the names of training; those of a matrix by position."""
     if isinstance(concepts, ConceptTable):
         concepts = pd.DataFrame(concepts.values, columns=list(concepts.names))
+    concepts = named_frame(concepts)
     if hasattr(concepts, "columns"):
         place = {str(column): i for i, column in enumerate(concepts.columns)}
         missing = [name for name in names if name not in place]
@@ -119,15 +152,6 @@ def listed_class_weight(class_weight: Any, classes: NDArray[Any]) -> Any:
     if unknown:
         raise LogicLensError(f"class_weight names {unknown[0]!r}, which is not among the classes.")
     return [class_weight.get(label, 1.0) for label in classes.tolist()]
-
-
-def seed_of(random_state: Any) -> int:
-    """Return the random seed: the number given, or a new one for None."""
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    if not isinstance(random_state, Integral) or not 0 <= int(random_state) < 2**32:
-        raise LogicLensError(f"random_state must be a whole number from 0 on, or None, got {random_state!r}.")
-    return int(random_state)
 
 
 CutsOn: TypeAlias = Literal["train", "all"]
@@ -194,7 +218,7 @@ class SetAside:
                 cells = [None if gone[row] else column.cell(row) for row in range(len(column))]
                 return np.array(cells, dtype=object)
         known = ", ".join(repr(column.name) for column in self.columns[:8])
-        raise LogicLensError(f"there is no column {name!r}; the columns are {known}.")
+        raise LogicLensError(f"there is no column {quoted(name)}; the columns are {known}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +226,7 @@ class Prepared:
     """The distinct rows as concepts, split into training, validation and held-out rows.
 
     `grouped` are the rows in groups for a committee; None for a single network. `taught` are the probabilities that
-    another teacher gives the rows, `taught_aside` those of the held-out rows.
+    another teacher gives the rows, `taught_aside` those of the held-out rows. `note` says what is wrong with the split.
     """
 
     table: ConceptTable
@@ -215,6 +239,7 @@ class Prepared:
     grouped: GroupedRows | None = None
     taught: NDArray[np.float64] | None = None
     taught_aside: NDArray[np.float64] | None = None
+    note: str | None = None
 
 
 def about(predicates: Mapping[str, Predicate]) -> dict[str, tuple[str, str, object]]:
@@ -277,9 +302,7 @@ def answers_of(teacher: Any, rows: Any, classes: NDArray[Any]) -> NDArray[np.flo
         columns = [place.get(label, -1) for label in classes.tolist()]
         given = np.column_stack([probability, np.zeros(len(probability))])[:, columns]
         return _checked(np.asarray(given, dtype=np.float64), name)
-    if hasattr(teacher, "predict"):
-        return _as_probabilities(np.asarray(teacher.predict(rows)), classes, name)
-    raise LogicLensError(f"a teacher needs predict_proba or predict, and {name} has neither: pass a fitted model.")
+    return _as_probabilities(np.asarray(teacher.predict(rows)), classes, name)
 
 
 def _classes_of(teacher: Any, classes: NDArray[Any], n_columns: int) -> list[Any]:

@@ -41,7 +41,7 @@ from logiclens.concepts.splits import Copies, row_hashes, set_apart, split_group
 from logiclens.engine.count import TooManyRows, count_rows
 from logiclens.engine.histogram import tallies
 from logiclens.engine.query import kept
-from logiclens.estimator.inputs import Labels, Prepared, Schema, SetAside, about
+from logiclens.estimator.inputs import Labels, Prepared, Schema, SetAside, about, split_note
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import Groups
 from logiclens.progress import Progress
@@ -257,6 +257,7 @@ def split_counted(
     everything, codes, weight = everything.take(order), codes[order], weight[order]
     unseen = weight if seen is None else weight - _among(counted, seen)[np.nonzero(counted.counts)][order]
     aside = set_apart(codes, unseen, min(shares[0] * weight.sum() / unseen.sum(), ALMOST_ALL) if shares[0] else 0.0)
+    note = split_note(codes, weight, aside, shares[0], known.names)
     held = set_apart(codes, weight - aside, shares[1])
     cutting = fitted.cutting_
     schema = Schema(
@@ -270,7 +271,7 @@ def split_counted(
         rarest = float(np.bincount(labels, table.copies, minlength=len(known.classes)).min())
         groups = split_groups(labels, (weight - aside)[used], n_groups_for(committee, rarest, len(known.classes)))
         grouped = GroupedRows(CutRows(table, None, about(cutting.predicates)), groups, alone=committee == 1)
-        return Prepared(table, table, None, kept_aside, known.classes, schema, fitted, grouped)
+        return Prepared(table, table, None, kept_aside, known.classes, schema, fitted, grouped, note=note)
     return Prepared(
         everything.weighing(weight - aside),
         everything.weighing(weight - aside - held),
@@ -279,6 +280,7 @@ def split_counted(
         known.classes,
         schema,
         fitted,
+        note=note,
     )
 
 

@@ -25,8 +25,10 @@ from logiclens.estimator.inputs import (
     about,
     answers_of,
     bare_predicates,
+    checked_held_out,
     class_codes,
     known_labels,
+    split_note,
 )
 from logiclens.estimator.on_engine import prepare_counted
 from logiclens.explain.thresholds import sharper_cuts
@@ -56,6 +58,7 @@ def prepare(
     that chooses the epoch, unless `held_out` does. For a committee of any size but 0 the rest is split into groups; see
     `logiclens.train.committee`.
     """
+    held_out = checked_held_out(held_out)
     raw = _Raw.of(rows, booleaniser is not None)
     weight = checked_weight(raw.weight if sample_weight is None else sample_weight, len(raw.columns[0]))
     if len(weight) == 0:
@@ -81,8 +84,9 @@ def prepare(
     distinct = distinct_rows(raw.columns, kinds, weight, seed=seed)
     strata = None if known.codes.ndim == 2 else known.codes[distinct.first]
     aside = set_apart(strata, distinct.weight, shares[0])
+    note = split_note(known.codes[distinct.first], distinct.weight, aside, shares[0], known.names)
     if committee != 0:
-        ready = _in_groups(raw, known, distinct, aside, held_out, booleaniser, committee)
+        ready = replace(_in_groups(raw, known, distinct, aside, held_out, booleaniser, committee), note=note)
         if taught is None:
             return ready
         told = _over_copies(taught, distinct)
@@ -109,6 +113,7 @@ def prepare(
         known.classes,
         schema,
         fitted,
+        note=note,
     )
     return ready if held_out is None else _with_held_out(ready, held_out)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import joblib
@@ -18,17 +17,15 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import nn
 
-from logiclens.concepts.booleaniser import HOW, Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import set_apart, split_groups
-from logiclens.errors import LogicLensError, LogicLensWarning
-from logiclens.estimator.inputs import (
-    listed_class_weight,
-)
+from logiclens.errors import LogicLensWarning
+from logiclens.estimator.inputs import listed_class_weight
+from logiclens.estimator.settings import search_config
 from logiclens.explain.candidates import MOST_ROWS, SearchTable, formula_of
 from logiclens.explain.choice import Choice, LearnedRules, bag_cubes, learn_rules
 from logiclens.explain.classwise import explain_all
-from logiclens.explain.length import FAR_ROWS, SHARES, SearchConfig
+from logiclens.explain.length import FAR_ROWS
 from logiclens.explain.reading import read
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.nn.layers import EntropyNet
@@ -330,71 +327,3 @@ def _drawn(table: ConceptTable, rng: np.random.Generator) -> NDArray[np.float64]
             kept = rng.choice(np.flatnonzero(column))
             drawn[kept] = 1 if whole else weight[kept]
     return drawn
-
-
-def check_settings(model: EntropyClassifier) -> None:
-    """Refuse settings that are invalid for any rows."""
-    known = model.booleanise is None or isinstance(model.booleanise, Booleaniser | Mapping)
-    if not known and not (isinstance(model.booleanise, str) and model.booleanise in HOW):
-        raise LogicLensError(
-            f"booleanise must be one of {', '.join(HOW)}, a dictionary of cuts, a logiclens.Booleaniser, or None (the "
-            f"columns are concepts in [0, 1]), got {model.booleanise!r}."
-        )
-    for name in ("validation", "set_aside"):
-        share = getattr(model, name)
-        if not isinstance(share, Real) or not 0 <= float(share) < 1:
-            raise LogicLensError(f"{name} must be a share from 0 to below 1, got {share!r}.")
-    if model.cuts_on not in ("train", "all"):
-        raise LogicLensError(f"cuts_on must be 'train' or 'all', got {model.cuts_on!r}.")
-    if not isinstance(model.max_distinct, Integral) or isinstance(model.max_distinct, bool) or model.max_distinct < 2:
-        raise LogicLensError(f"max_distinct must be a whole number from 2 on, got {model.max_distinct!r}.")
-    if model.method not in ("search", "paper"):
-        raise LogicLensError(f"method must be 'search' or 'paper', got {model.method!r}.")
-    if model.score_against not in (None, "network", "labels"):
-        raise LogicLensError(
-            f"score_against must be 'network', 'labels', or None to let cross-validation choose, got "
-            f"{model.score_against!r}."
-        )
-    if model.resolve not in ("order", "confidence", "none"):
-        raise LogicLensError(f"resolve must be 'order', 'confidence' or 'none', got {model.resolve!r}.")
-    for name in ("exact", "stable"):
-        if not isinstance(getattr(model, name), bool | np.bool_):
-            raise LogicLensError(f"{name} must be True or False, got {getattr(model, name)!r}.")
-    if model.method == "paper" and (model.exact or model.stable or model.teacher is not None):
-        raise LogicLensError("exact, stable and teacher need method='search': the paper's extraction has none of them.")
-    if model.teacher is not None and model.score_against is not None:
-        raise LogicLensError("rules that explain a teacher match its answers: leave out score_against.")
-    _check_committee(model)
-    search_config(model)
-
-
-def _check_committee(model: EntropyClassifier) -> None:
-    size = model.committee
-    if size is None:
-        return
-    if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
-        raise LogicLensError(f"committee must be a number of networks from 1 on, or None, got {size!r}.")
-    if size not in (1, 2) and not any(n * (n - 1) // 2 == size for n in range(3, int(size) + 2)):
-        raise LogicLensError(f"committee must be 1, 2, 3, 6, 10, 15 …, one for each pair of groups, got {size}.")
-    if size in (1, 2) and (model.score_against == "network" or model.stable) and model.method != "paper":
-        raise LogicLensError(f"stable and score_against='network' need bags: leave out committee={size}.")
-    if model.method == "paper" and size != 1:
-        raise LogicLensError(f"method='paper' explains one network: leave out committee={size}.")
-
-
-def committee_of(model: EntropyClassifier) -> int | None:
-    """Return the size of the committee for which rows are split into groups: None is the default, 0 no committee."""
-    return 0 if model.method == "paper" else model.committee
-
-
-def booleaniser_of(model: EntropyClassifier) -> Booleaniser | None:
-    """Return the booleaniser to fit; None if the columns are concepts."""
-    if model.booleanise is None:
-        return None
-    return clone(model.booleanise) if isinstance(model.booleanise, Booleaniser) else Booleaniser(model.booleanise)
-
-
-def search_config(model: EntropyClassifier) -> SearchConfig:
-    """Return the settings of the search, checked."""
-    shares = {None: SHARES, "network": (1.0,), "labels": (0.0,)}[model.score_against]
-    return SearchConfig(model.max_literals, model.max_cubes, model.price, model.min_support, shares)

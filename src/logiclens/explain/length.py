@@ -6,18 +6,16 @@ than the best; `choice` takes the shortest of them.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError
+from logiclens.constraints import Constraint, check_all, flag, is_finite, number, optional, whole_number
 from logiclens.explain.candidates import DEPTH, TINY, Fold, SearchTable
 from logiclens.explain.search import FormulaSearch, Limits, Point
 from logiclens.formula.dnf import DNF
@@ -48,6 +46,14 @@ The first value applies if its formulas are the same in all folds, the second if
 PATIENCE = 2
 """A path ends if the cross-validated score has not improved at this many prices."""
 
+LIMITS: Mapping[str, Constraint] = {
+    "max_literals": optional(whole_number(1)),
+    "max_cubes": optional(whole_number(1)),
+    "price": optional(number("a price from 0 to below 1", lambda value: 0 <= value < 1)),
+    "min_support": optional(number("a weight from 0 on", lambda value: value >= 0)),
+}
+"""What each limit may be."""
+
 
 @dataclass(frozen=True)
 class FormulaLimits:
@@ -70,15 +76,7 @@ class FormulaLimits:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        for name in ("max_literals", "max_cubes"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 1):
-                raise LogicLensError(f"{name} must be a whole number from 1 on, or None, got {value!r}.")
-        for name, most in (("price", 1.0), ("min_support", math.inf)):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, Real) or not 0 <= float(value) < most):
-                kind = "a price from 0 to below 1" if name == "price" else "a weight from 0 on"
-                raise LogicLensError(f"{name} must be {kind}, or None, got {value!r}.")
+        check_all(LIMITS, vars(self))
 
     def allow(self, formula: DNF) -> bool:
         """Return whether a formula that was not searched may be taken.
@@ -89,6 +87,24 @@ class FormulaLimits:
             return False
         few_cubes = self.max_cubes is None or len(formula) <= self.max_cubes
         return few_cubes and (self.max_literals is None or formula.n_literals <= self.max_literals)
+
+
+def _are_shares(value: Any) -> bool:
+    return isinstance(value, tuple) and bool(value) and all(is_finite(share) and 0 <= share <= 1 for share in value)
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
+
+
+SEARCH: Mapping[str, Constraint] = {
+    **LIMITS,
+    "shares": Constraint("a tuple of shares from 0 to 1", _are_shares),
+    "one_se": flag(),
+    "only": optional(Constraint("a tuple of names of concepts", _are_names)),
+    "consensus": flag(),
+}
+"""What each setting of the search may be."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +125,10 @@ class SearchConfig(FormulaLimits):
     one_se: bool = True
     only: tuple[str, ...] | None = None
     consensus: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_all(SEARCH, vars(self))
 
     @property
     def limits(self) -> Limits:

@@ -19,6 +19,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import cache
 from numbers import Real
 from typing import Any, ClassVar, TypeAlias
@@ -27,7 +28,8 @@ from typing import Literal as OneOf
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
+from logiclens.formula.packed_rows import as_array
 
 Operator: TypeAlias = OneOf[">=", ">", "<=", "<", "==", "missing"]
 Scalar: TypeAlias = float | int | bool | str
@@ -140,7 +142,7 @@ class ColumnKind:
             values: NDArray[np.float64] = series.cast(nw.Float64).to_numpy().astype(np.float64)
         except ValueError:
             # Arrow refuses whole numbers that a float does not hold to the last digit.
-            return np.array([np.nan if cell is None else float(cell) for cell in series.to_list()], dtype=np.float64)
+            return numbers_of(np.array(series.to_list(), dtype=object), column)
         return values
 
     def missing(self, array: NDArray[Any]) -> NDArray[np.bool_]:
@@ -184,9 +186,12 @@ class ColumnKind:
 
     def given_threshold(self, cut: Any, column: str) -> Scalar:
         """Return the threshold that a user asked for."""
-        if not isinstance(cut, Real) or isinstance(cut, bool):
-            raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {cut!r}.")
-        return float(cut)
+        try:
+            if isinstance(cut, Real) and not isinstance(cut, bool):
+                return float(cut)
+        except OverflowError:
+            pass
+        raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {quoted(cut)}.")
 
     def shown(self, value: Scalar) -> str:
         """Return the value of a predicate as it is printed; it reads back as the same value."""
@@ -291,7 +296,7 @@ class Number(ColumnKind):
 
     def is_cell(self, cell: Any) -> bool:
         """Return whether a cell is a number of Python or NumPy, or a decimal."""
-        return isinstance(cell, Real) or type(cell).__name__ == "Decimal"
+        return isinstance(cell, Real | Decimal)
 
 
 class TruthValue(Number):
@@ -516,7 +521,7 @@ class Date(_Clock):
     def given_threshold(self, cut: Any, column: str) -> Scalar:
         """Return the ISO text."""
         if not isinstance(cut, str | date | np.datetime64):
-            raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {cut!r}.")
+            raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {quoted(cut)}.")
         return cut.isoformat() if isinstance(cut, date) else str(cut)
 
     def inside(self, low: datetime | None, high: datetime | None) -> datetime | None:
@@ -698,7 +703,7 @@ class Duration(_Clock):
     def given_threshold(self, cut: Any, column: str) -> Scalar:
         """Return the text form."""
         if not isinstance(cut, str | timedelta | np.timedelta64):
-            raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {cut!r}.")
+            raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {quoted(cut)}.")
         return cut if isinstance(cut, str) else self.shown_cell(cut)
 
     def inside(self, low: timedelta | None, high: timedelta | None) -> timedelta | None:
@@ -895,10 +900,13 @@ def is_missing(value: Any) -> bool:
     (True, True, False, False)
     """
     # The markers of pandas are known by name, since nothing here imports it; comparing NA gives NA, not an answer.
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, np.datetime64 | np.timedelta64):
         return bool(np.isnat(value))
+    if isinstance(value, Decimal):
+        # A signalling NaN cannot be compared.
+        return value.is_nan()
     return isinstance(value, Real) and bool(value != value)
 
 
@@ -920,20 +928,25 @@ def numbers_of(values: Any, column: str) -> NDArray[np.float64]:
         if hasattr(values, "isna") and not isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
             # The nullable columns of pandas would become objects, to be looked at one by one.
             values = values.to_numpy(dtype=np.float64, na_value=math.nan)
-        array = one_dimensional(np.asarray(values), column)
+        array = one_dimensional(as_array(values), column)
         if array.dtype.kind in "cmM":
             # NumPy would take a date for the count of its days, and drop the imaginary part of a complex number.
             raise TypeError
-        return np.array([math.nan if is_missing(v) else v for v in array] if array.dtype == object else array, float)
+        if array.dtype == object:
+            # A cell may be a list.
+            return one_dimensional(np.array([math.nan if is_missing(v) else v for v in array], float), column)
+        return np.array(array, float)
     except LogicLensError:
         raise
+    except OverflowError:
+        raise LogicLensError(f"the column {column!r} holds a number that is too large: at most 1.8e308.") from None
     except (TypeError, ValueError):
         raise LogicLensError(f"the column {column!r} is not numeric.") from None
 
 
 def cells_array(values: Any) -> NDArray[Any]:
     """Return the values as an array. In a list with texts NumPy would make a text of NaN too."""
-    array = np.asarray(values)
+    array = as_array(values)
     return array if array.dtype.kind not in "US" else np.asarray(values, dtype=object)
 
 

@@ -20,6 +20,10 @@ DENSE_CONCEPTS = 24
 """Up to this many concepts, rows may be counted in a table with one cell per possible row."""
 SAMPLE = 1_000
 """Size of the sample that shows whether most rows are distinct."""
+LEAST_WEIGHT = 1e-15
+"""The largest weight of a table must be at least this: squares of weights must not vanish."""
+MOST_WEIGHT = 1e15
+"""Maximum sum of weights: a float holds whole numbers up to about this exactly."""
 DENSE_CELLS = 16
 """Largest number of cells of such a table per row."""
 
@@ -222,13 +226,22 @@ def row_weights(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | 
     if weight is None:
         return None
     try:
-        array = as_array(weight).astype(np.float64)
-    except (TypeError, ValueError):
+        given = as_array(weight)
+        if given.dtype.kind not in "biufO" or (given.dtype.kind == "O" and any(isinstance(w, str) for w in given.flat)):
+            raise TypeError
+        array = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise LogicLensError("weights must be numbers, one for each row.") from None
     if array.shape != (n_rows,):
         raise LogicLensError(f"weights must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
-    if not (np.isfinite(array).all() and (array >= 0).all() and array.sum() > 0):
+    if not (np.isfinite(array).all() and (array >= 0).all() and (array > 0).any()):
         raise LogicLensError("weights must be finite, none negative, and not all zero.")
+    largest = float(array.max())
+    if largest < LEAST_WEIGHT or largest > MOST_WEIGHT or array.sum() > MOST_WEIGHT:
+        raise LogicLensError(
+            f"weights count rows: the largest must be at least {LEAST_WEIGHT:g} and the sum at most {MOST_WEIGHT:g}, "
+            f"got {largest:g} as the largest; divide them all by their mean."
+        )
     return array
 
 

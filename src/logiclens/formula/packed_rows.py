@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from logiclens.errors import LogicLensError, UnknownConcept, nearest
+from logiclens.errors import LogicLensError, UnknownConcept, nearest, quoted
 
 WORD = 64
 BLOCK = 8192
@@ -149,13 +149,14 @@ def _pack_matrix(matrix: NDArray[Any], names: Sequence[str] | None, only: Sequen
 
 
 def _pack_named(rows: Any, only: Sequence[str] | None) -> PackedRows:
-    labels = list(rows.columns) if hasattr(rows, "columns") else list(rows)
+    # A table of Arrow lists its names apart from its columns.
+    labels = list(getattr(rows, "column_names", None) or getattr(rows, "columns", rows))
     known = [str(label) for label in labels]
     wanted = known if only is None else list(only)
     if not hasattr(rows, "columns") and any(np.ndim(column) != 1 for column in rows.values()):
         raise LogicLensError("each concept of a dictionary needs a list of values, one for each row.")
     n_rows = len(rows) if hasattr(rows, "columns") else len(next(iter(rows.values()), ()))
-    parts = [np.asarray(rows[labels[place]]) for place in places(wanted, known)]
+    parts = [as_array(rows[labels[place]]) for place in places(wanted, known)]
     if any(len(part) != n_rows for part in parts):
         raise LogicLensError("the columns of a table must all have one length.")
     return PackedRows.of(np.column_stack(parts) if parts else np.zeros((n_rows, 0), dtype=np.bool_), wanted)
@@ -173,12 +174,39 @@ def places(concepts: Iterable[str], names: Sequence[str]) -> list[int]:
 
 
 def as_array(values: Any) -> NDArray[Any]:
-    """Convert an array, a list or a tensor of any device and precision to a NumPy array."""
+    """Convert an array, a list, a column or a tensor of any device and precision to a NumPy array.
+
+    >>> as_array(np.ma.array([1.0, 2.0], mask=[True, False])).tolist()
+    [nan, 2.0]
+    """
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         # NumPy has no bfloat16. Other types need no conversion.
         values = values.float() if "bfloat16" in str(values.dtype) else values
-    return np.asarray(values)
+    try:
+        return np.asarray(unmasked(values))
+    except (ValueError, TypeError):
+        raise
+    except Exception:
+        # Each library has its own errors for types that NumPy lacks, such as Arrow's string_view and 128-bit integers.
+        arrow = getattr(getattr(values, "array", values), "__arrow_array__", None)
+        listed = getattr(values if arrow is None else arrow(), "to_pylist", None) or getattr(values, "to_list", None)
+        if listed is None:
+            raise
+        return np.array(listed(), dtype=object)
+
+
+def unmasked(values: Any) -> Any:
+    """Return a masked array of NumPy as a plain one, in which masked values are missing; other values unchanged."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if not np.ma.getmaskarray(values).any():
+        return values.data
+    if values.dtype.kind in "fc":
+        return values.filled(np.nan)
+    plain = values.data.copy() if values.dtype.kind in "mM" else values.data.astype(object)
+    plain[np.ma.getmaskarray(values)] = "NaT" if values.dtype.kind in "mM" else None
+    return plain
 
 
 def pack_columns(columns: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -207,16 +235,16 @@ def unknown_concept(concept: str, known: Sequence[str]) -> UnknownConcept:
     return UnknownConcept(f"there is no concept {concept!r}.{hint}")
 
 
-def check_names(names: Sequence[str], n_columns: int, what: str = "concept") -> None:
-    """Raise `LogicLensError` unless each column has a name, none is empty and all differ."""
+def check_names(names: Sequence[str], n_columns: int, what: str = "concept", *, empty: bool = False) -> None:
+    """Raise `LogicLensError` unless each column has a name, all differ and, unless `empty`, none is empty."""
     if len(names) != n_columns:
         raise LogicLensError(f"{len(names)} names were given for {n_columns} columns.")
     for i, name in enumerate(names):
-        if not isinstance(name, str) or not name.strip():
+        if not isinstance(name, str) or not (empty or name.strip()):
             raise LogicLensError(f"every {what} needs a name; number {i} has {name!r}.")
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise LogicLensError(f"{what} names must differ; {twice!r} is there more than once.")
+        raise LogicLensError(f"{what} names must differ; {quoted(twice)} is there more than once.")
 
 
 def boolean_matrix(rows: ArrayLike) -> NDArray[np.bool_]:

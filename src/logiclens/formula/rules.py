@@ -10,12 +10,20 @@ from typing import Literal as OneOf
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import Scalar, numbers_of
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.english import recurrence_words
 from logiclens.formula.groups import NO_GROUPS, Groups
-from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, pack_columns, places, unknown_concept
+from logiclens.formula.packed_rows import (
+    PackedRows,
+    RowsLike,
+    as_array,
+    check_names,
+    pack_columns,
+    places,
+    unknown_concept,
+)
 from logiclens.formula.predicate import Predicate, label_array
 from logiclens.words import percent
 
@@ -324,7 +332,7 @@ def who_decides(rules: DecisionRules) -> str:
 
 def no_class(label: object, names: Sequence[str]) -> LogicLensError:
     """Return the error for an unknown class."""
-    return LogicLensError(f"there is no class {label!r}; the classes are {', '.join(map(repr, names[:8]))}.")
+    return LogicLensError(f"there is no class {quoted(label)}; the classes are {', '.join(map(quoted, names[:8]))}.")
 
 
 def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
@@ -340,8 +348,9 @@ def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
         table = table.collect()
     if hasattr(table, "column_names") and hasattr(table, "column"):
         # The `columns` of an Arrow table are not names.
-        return {str(name): table.column(name).to_numpy() for name in table.column_names}
+        return {str(name): as_array(table.column(name)) for name in table.column_names}
     if hasattr(table, "columns"):
+        check_names([str(name) for name in table.columns], len(table.columns), "column", empty=True)
         return {str(name): table[name] for name in table.columns}
     if hasattr(table, "values") and hasattr(table, "names"):
         table, names = table.values, table.names

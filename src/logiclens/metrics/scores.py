@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
+from logiclens.formula.counted_rows import row_weights
 from logiclens.formula.dnf import DNF, Complement
 
 
@@ -140,10 +141,8 @@ def _checked_weight(truth: NDArray[Any], prediction: NDArray[Any], weight: Array
         )
     if len(truth) == 0:
         raise LogicLensError("there are no rows to score.")
-    array = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=np.float64)
-    if array.shape != (len(truth),) or not array.sum() > 0:
-        raise LogicLensError(f"weights must have one entry for each of the {len(truth)} rows and not all be 0.")
-    return array
+    weights = row_weights(weight, len(truth))
+    return np.ones(len(truth)) if weights is None else weights
 
 
 @dataclass(frozen=True)

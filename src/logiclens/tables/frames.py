@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -14,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError, no_column
+from logiclens.errors import LogicLensError, no_column, quoted
 from logiclens.formula.column_kinds import (
     CATEGORY,
     KINDS,
@@ -28,7 +30,11 @@ from logiclens.formula.column_kinds import (
     kind_of_dtype,
     kind_of_narwhals,
 )
+from logiclens.formula.packed_rows import as_array, unmasked
 from logiclens.formula.predicate import Predicate
+
+MOST_FLOAT = int(np.finfo(np.float64).max)
+"""The largest number that a float holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +100,7 @@ class Column:
         row = int(np.flatnonzero(~self.missing)[0])
         raise LogicLensError(
             f"the column {self.name!r} held {before.plural} in training and holds {now.plural} now "
-            f"({self.cell(row)!r} in row {row})."
+            f"({quoted(self.cell(row))} in row {row})."
         )
 
     def cell(self, row: int) -> Scalar:
@@ -128,28 +134,54 @@ def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Column, 
 
     Refuse infinite numbers and columns of mixed kinds. `names` are the column names of a matrix. Default: x0, x1, ….
     """
-    # Imported here, so that commands that only apply rules start without scikit-learn.
-    from sklearn.utils import check_array
-
-    if hasattr(table, "toarray"):
-        # Raises scikit-learn's own message for sparse matrices, some of which are dictionaries.
-        check_array(table)
+    _refuse_sparse(table)
     if isinstance(table, Mapping):
         return _of_mapping(table)
     if is_frame(table):
         return _of_frame(table)
-    # NumPy would turn every cell of a list of lists into text if one cell is text.
-    cells = np.array(_checked_lists(table), dtype=object) if isinstance(table, list | tuple) else table
-    matrix = check_array(cells, dtype=None, ensure_all_finite=False)
+    matrix = checked_matrix(table)
     given = names if names is not None else [f"x{i}" for i in range(matrix.shape[1])]
     return tuple(_of_array(name, matrix[:, i]) for i, name in enumerate(given))
 
 
+def checked_matrix(table: Any) -> NDArray[Any]:
+    """Return a table without column names as a matrix `[rows, columns]` with at least one of each."""
+    # Imported here, so that commands that only apply rules start without scikit-learn.
+    from sklearn.utils import check_array
+
+    if isinstance(table, list | tuple):
+        # NumPy would turn every cell of a list of lists into text if one cell is text.
+        cells = np.array(_checked_lists(table), dtype=object)
+    else:
+        cells = as_array(table) if hasattr(table, "detach") or isinstance(table, np.ma.MaskedArray) else table
+    with sentences_of_sklearn():
+        return np.asarray(check_array(cells, dtype=None, ensure_all_finite=False))
+
+
+@contextmanager
+def sentences_of_sklearn() -> Iterator[None]:
+    """Turn errors of scikit-learn's validation into `LogicLensError`, without the arrays that its messages quote.
+
+    The words stay, because its estimator checks expect them.
+    """
+    try:
+        yield
+    except LogicLensError:
+        raise
+    except (ValueError, TypeError) as error:
+        text = re.sub(r":?\narray=.*?\.?\n(?=Reshape)", ". ", str(error), flags=re.DOTALL)
+        text = text.partition("\n[")[0]
+        raise LogicLensError(text if text.endswith((".", "\n")) else f"{text}.") from None
+
+
 def check_column_names(names: Sequence[str]) -> None:
-    """Refuse duplicate column names."""
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise LogicLensError(f"column names must differ; {name!r} is there more than once.")
+    """Refuse duplicate column names and names that are not valid text."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise LogicLensError(f"column names must differ; {quoted(name)} is there more than once.")
+        check_unicode(name, f"the column name {quoted(name)}")
+        seen.add(name)
 
 
 def is_frame(table: Any) -> bool:
@@ -160,6 +192,7 @@ def is_frame(table: Any) -> bool:
 
 def column_names(table: Any) -> list[Any] | None:
     """Return the column names as the table has them; None for a matrix."""
+    _refuse_sparse(table)
     if isinstance(table, Mapping):
         return list(table)
     if not is_frame(table):
@@ -173,27 +206,41 @@ def column_names(table: Any) -> list[Any] | None:
     return list(frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns)
 
 
+def _refuse_sparse(table: Any) -> None:
+    if hasattr(table, "toarray"):
+        # Some sparse matrices are dictionaries. scikit-learn's tests expect the first words.
+        raise LogicLensError("Sparse data was passed, but dense data is required: pass table.toarray().")
+
+
 def as_named(table: Any) -> Any:
     """Return an empty frame with the same columns, because scikit-learn does not know every type of table."""
     names = column_names(table)
-    return table if names is None else pd.DataFrame(columns=pd.Index(names, dtype=object))
+    if names is None:
+        return table
+    check_column_names([str(name) for name in names])
+    return pd.DataFrame(columns=pd.Index(names, dtype=object))
 
 
 def _of_mapping(table: Mapping[Any, Any]) -> tuple[Column, ...]:
     check_column_names([str(name) for name in table])
-    lengths = {len(values) if hasattr(values, "__len__") else None for values in table.values()}
-    if len(lengths) != 1 or None in lengths or any(isinstance(values, str) for values in table.values()):
-        raise LogicLensError("each column of a dictionary needs a list of values, all of one length.")
+    _check_lengths(table)
     columns = []
     for name, values in table.items():
         series = nw.from_native(values, series_only=True, pass_through=True)
         if isinstance(series, nw.Series):
             columns.append(_of_series(str(name), series))
-        elif isinstance(values, np.ndarray) and values.ndim == 1:
-            columns.append(_of_array(str(name), values))
+        elif isinstance(values, np.ndarray):
+            columns.append(_of_array(str(name), unmasked(values)))
         else:
             columns.append(_of_cells(str(name), _objects(values)))
     return tuple(columns)
+
+
+def _check_lengths(table: Mapping[Any, Any]) -> None:
+    """Refuse a dictionary of columns unless each has a list of values, all of one length."""
+    lists = [values for values in table.values() if hasattr(values, "__len__") and np.ndim(values) == 1]
+    if len(lists) < len(table) or len({len(values) for values in lists}) != 1:
+        raise LogicLensError("each column of a dictionary needs a list of values, all of one length.")
 
 
 def _of_frame(table: Any) -> tuple[Column, ...]:
@@ -212,7 +259,7 @@ def _of_frame(table: Any) -> tuple[Column, ...]:
 def _of_series(name: str, series: Any) -> Column:
     kind = kind_of_narwhals(series.dtype)
     if kind is CATEGORY:
-        return _text(name, np.asarray(series.to_numpy(), dtype=object))
+        return _text(name, _array_of(series))
     if kind is not None:
         return _ordered(name, kind, kind.series_array(series, name), whole=series.dtype.is_integer())
     column = _of_cells(name, _objects(series.to_list()))
@@ -222,6 +269,19 @@ def _of_series(name: str, series: Any) -> Column:
         whole = bool((known == np.round(known)).all())
         return replace(column, whole=whole, categories=tuple((known.astype(np.int64) if whole else known).tolist()))
     return column
+
+
+def _array_of(series: Any) -> NDArray[Any]:
+    """Return a narwhals series as an array of one dimension; of objects where NumPy has no such type."""
+    try:
+        values = np.asarray(series.to_numpy())
+    except NotImplementedError:
+        values = as_array(series.to_native())
+    except Exception:  # Each library has its own errors for types that NumPy lacks.
+        values = _objects(series.to_list())
+    if values.dtype.kind in "US":
+        values = values.astype(object)
+    return values if values.ndim == 1 else _objects(series.to_list())
 
 
 def _of_array(name: str, values: NDArray[Any]) -> Column:
@@ -248,7 +308,7 @@ def _of_cells(name: str, cells: NDArray[np.object_]) -> Column:
         first, second = itertools.islice(kinds.items(), 2)
         raise LogicLensError(
             f"the column {name!r} mixes {first[0].plural} and {second[0].plural}: row {first[1]} holds "
-            f"{cells[first[1]]!r}, row {second[1]} {cells[second[1]]!r}."
+            f"{quoted(cells[first[1]])}, row {second[1]} {quoted(cells[second[1]])}."
         )
     kind = next(iter(kinds), NUMBER)
     if kind is CATEGORY:
@@ -274,6 +334,9 @@ def _text(name: str, cells: NDArray[np.object_]) -> Column:
     rank[order] = np.arange(len(order))
     # Code −1 selects the last entry.
     rank[-1] = -1
+    for text in found:
+        if not text.isascii():
+            check_unicode(text, f"the text {text!r} in the column {name!r}")
     return Column(name, CATEGORY.name, rank[codes], tuple(str(found[place]) for place in order))
 
 
@@ -288,6 +351,70 @@ def _objects(values: Any) -> NDArray[np.object_]:
     cells = np.empty(len(values), dtype=object)
     cells[:] = values.tolist() if hasattr(values, "tolist") else list(values)
     return cells
+
+
+def label_array(labels: Any, n_rows: int | None = None) -> NDArray[Any]:
+    """Return labels as an array after checking: one entry or row for each row, none missing, all of one kind.
+
+    `n_rows` is the number of rows, if it is known. A table gives a matrix with one column per label.
+    """
+    if hasattr(labels, "toarray"):
+        raise LogicLensError("sparse labels are not taken: pass labels.toarray().")
+    try:
+        if is_frame(labels) and not isinstance(labels, pd.DataFrame):
+            labels = named_frame(labels)
+        y = as_array(labels)
+    except ValueError:
+        raise LogicLensError("labels must be one entry for each row, or rows of one length.") from None
+    if y.ndim not in (1, 2) or (n_rows is not None and len(y) != n_rows):
+        rows = "each row" if n_rows is None else f"each of the {n_rows} rows"
+        raise LogicLensError(f"labels must have one entry for {rows}, got shape {y.shape}.")
+    if y.dtype.kind in "cV":
+        raise LogicLensError(f"labels must be text, numbers or truth values, these are of type {y.dtype}.")
+    cells = y.reshape(-1).tolist() if y.dtype.kind in "OU" else []
+    missing = np.fromiter(map(is_missing, cells), np.bool_, len(cells)) if y.dtype.kind == "O" else pd.isna(y).ravel()
+    if missing.any():
+        raise LogicLensError(f"the label of row {int(np.flatnonzero(missing)[0]) // (y.size // len(y))} is missing.")
+    given = labels if isinstance(labels, list | tuple) and y.ndim == 1 else cells
+    if len({isinstance(label, str) for label in given}) > 1:
+        raise LogicLensError("labels must be of one kind; these are partly text and partly not.")
+    for row, label in enumerate(cells):
+        if isinstance(label, str):
+            check_unicode(label, f"the label of row {row}")
+        elif isinstance(label, Mapping | Set | list | tuple | np.ndarray) or (
+            isinstance(label, Integral) and abs(int(label)) > MOST_FLOAT
+        ):
+            raise LogicLensError(f"labels must be text, numbers or truth values; row {row} holds {quoted(label)}.")
+    try:
+        # Classes are sorted.
+        np.unique(y)
+    except TypeError:
+        raise LogicLensError("labels must be of one kind that can be sorted, such as text or numbers.") from None
+    return y
+
+
+def check_unicode(text: str, what: str) -> None:
+    """Refuse a text that no file can hold; `what` names it in the message."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise LogicLensError(
+            f"{what} is not valid text: it holds half of a surrogate pair, {text[error.start]!r}."
+        ) from None
+
+
+def named_frame(table: Any) -> Any:
+    """Return a polars or Arrow frame, or a dictionary of columns, as a pandas frame; other tables unchanged."""
+    if isinstance(table, pd.DataFrame) or not (is_frame(table) or isinstance(table, Mapping)):
+        return table
+    names = column_names(table) or []
+    check_column_names([str(name) for name in names])
+    if isinstance(table, Mapping):
+        _check_lengths(table)
+        return pd.DataFrame({name: as_array(values) for name, values in table.items()})
+    frame = nw.from_native(table)
+    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    return pd.DataFrame({name: _array_of(frame.get_column(name)) for name in names})
 
 
 def opened(table: Any, columns: Sequence[str] | None = None) -> Any:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,7 +14,37 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from logiclens.concepts.concept_table import ConceptTable
+from logiclens.constraints import Constraint, check_all, flag, is_finite, number, one_of, optional, whole_number
 from logiclens.errors import LogicLensError, LogicLensWarning
+
+_NOT_NEGATIVE = number("a finite number that is not negative", lambda value: value >= 0)
+
+
+def _is_class_weight(value: Any) -> bool:
+    """Return whether a value is one factor per class; the number of classes is not known here."""
+    if isinstance(value, str):
+        return value == "balanced"
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    elif isinstance(value, np.ndarray) or hasattr(value, "to_numpy"):
+        value = np.asarray(value).tolist()
+    return isinstance(value, list | tuple) and all(is_finite(factor) and factor >= 0 for factor in value)
+
+
+CONSTRAINTS: Mapping[str, Constraint] = {
+    "epochs": whole_number(1),
+    "learning_rate": number("a finite number above 0", lambda value: value > 0),
+    "weight_decay": _NOT_NEGATIVE,
+    "penalty": optional(one_of(("entropy", "l1"))),
+    "penalty_weight": _NOT_NEGATIVE,
+    "batch_size": optional(whole_number(1)),
+    "class_weight": optional(
+        Constraint("'balanced' or one finite number per class that is not negative", _is_class_weight)
+    ),
+    "patience": optional(whole_number(1)),
+    "progress": optional(flag()),
+}
+"""What each setting of a training run may be."""
 
 
 @dataclass(frozen=True)
@@ -48,22 +77,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         """Raise an error if a setting is out of range."""
-        for name, least in {"epochs": 1, "batch_size": 1, "patience": 1}.items():
-            value = getattr(self, name)
-            if value is None and name != "epochs":
-                continue
-            if not isinstance(value, Integral):
-                raise LogicLensError(f"{name} must be a whole number, got {value!r}.")
-            if value < least:
-                raise LogicLensError(f"{name} must be at least {least}, got {value}.")
-        for name in ("learning_rate", "weight_decay", "penalty_weight"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or not 0 <= value < float("inf"):
-                raise LogicLensError(f"{name} must be a finite number that is not negative, got {value!r}.")
-        if self.learning_rate == 0:
-            raise LogicLensError("learning_rate must be above 0.")
-        if self.penalty not in ("entropy", "l1", None):
-            raise LogicLensError(f"penalty must be 'entropy', 'l1' or None, got {self.penalty!r}.")
+        check_all(CONSTRAINTS, vars(self))
 
 
 @dataclass(frozen=True, eq=False)

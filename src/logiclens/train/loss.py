@@ -20,6 +20,7 @@ from torch import Tensor
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.nn import functional
+from logiclens.train.config import CONSTRAINTS
 
 Task = Literal["multiclass", "multilabel"]
 
@@ -150,19 +151,14 @@ def class_factors(class_weight: Sequence[float] | Literal["balanced"], table: Co
 
     `"balanced"` gives n / (classes · rows of the class), as in scikit-learn.
     """
+    CONSTRAINTS["class_weight"].check("class_weight", class_weight)
     n_classes = len(table.class_names)
     of_class = table.class_weights()
     if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise LogicLensError(f"class_weight must be 'balanced' or one number per class, got {class_weight!r}.")
         factors = np.divide(table.weight.sum(), n_classes * of_class, out=np.zeros(n_classes), where=of_class > 0)
     else:
-        try:
-            factors = np.asarray(class_weight, dtype=np.float64)
-        except (TypeError, ValueError):
-            factors = np.array(np.nan)
-        usable = factors.shape == (n_classes,) and np.isfinite(factors).all() and (factors >= 0).all()
-        if not usable or factors.max() == 0:
+        factors = np.asarray(class_weight, dtype=np.float64)
+        if factors.shape != (n_classes,) or factors.max() == 0:
             raise LogicLensError(
                 f"class_weight must be {n_classes} finite numbers that are not negative and not all 0."
             )

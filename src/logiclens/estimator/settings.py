@@ -1,0 +1,116 @@
+"""Settings of `EntropyClassifier`: what each may be, which exclude each other, and what follows from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from logiclens.concepts.booleaniser import HOW, Booleaniser
+from logiclens.concepts.splits import SEED
+from logiclens.constraints import Constraint, check_all, flag, is_whole, number, one_of, optional, share, whole_number
+from logiclens.errors import LogicLensError
+from logiclens.explain.length import LIMITS, SHARES, SearchConfig
+from logiclens.train.config import CONSTRAINTS as TRAINING
+
+if TYPE_CHECKING:
+    from logiclens.estimator.classifier import EntropyClassifier
+
+WIDEST = 65_536
+"""Maximum width of a hidden layer."""
+MOST_NETWORKS = 4_950
+"""Maximum size of a committee: 100 groups of rows in pairs."""
+HOTTEST = 1_000_000
+"""Maximum temperature: far above the strength of any concept, so that all are equally relevant."""
+
+
+def _is_booleanise(value: Any) -> bool:
+    return isinstance(value, Booleaniser | Mapping) or (isinstance(value, str) and value in HOW)
+
+
+def _are_widths(value: Any) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(is_whole(n) and 1 <= n <= WIDEST for n in value)
+
+
+def _can_teach(value: Any) -> bool:
+    return not isinstance(value, type) and (hasattr(value, "predict_proba") or hasattr(value, "predict"))
+
+
+CONSTRAINTS: Mapping[str, Constraint] = {
+    "booleanise": optional(
+        Constraint(f"one of {', '.join(HOW)}, a dictionary of cuts, a logiclens.Booleaniser", _is_booleanise),
+        "None (the columns are concepts in [0, 1])",
+    ),
+    "exact": flag(),
+    "committee": optional(whole_number(1, MOST_NETWORKS)),
+    "stable": flag(),
+    "teacher": optional(Constraint("a fitted model with predict_proba or predict", _can_teach)),
+    "hidden": Constraint(f"a list of widths, whole numbers from 1 to {WIDEST:,}, such as (20,)", _are_widths),
+    "shared_tail": flag(),
+    "temperature": number(f"a number above 0 and up to {HOTTEST:,}", lambda value: 1e-30 < value <= HOTTEST),
+    "penalty_weight": TRAINING["penalty_weight"],
+    "epochs": TRAINING["epochs"],
+    "learning_rate": TRAINING["learning_rate"],
+    "validation": share(),
+    "set_aside": share(),
+    "cuts_on": one_of(("train", "all")),
+    "max_distinct": whole_number(2),
+    "class_weight": TRAINING["class_weight"],
+    "method": one_of(("search", "paper")),
+    "score_against": optional(one_of(("network", "labels")), "None to let cross-validation choose"),
+    "max_cubes": LIMITS["max_cubes"],
+    "max_literals": LIMITS["max_literals"],
+    "price": LIMITS["price"],
+    "min_support": LIMITS["min_support"],
+    "resolve": one_of(("order", "confidence", "none")),
+    "random_state": SEED,
+}
+"""What each setting may be, for any rows."""
+
+
+def check_settings(model: EntropyClassifier) -> None:
+    """Refuse settings that are invalid for any rows, and settings that exclude each other."""
+    check_all(CONSTRAINTS, model.get_params(deep=False))
+    if model.method == "paper" and (model.exact or model.stable or model.teacher is not None):
+        raise LogicLensError("exact, stable and teacher need method='search': the paper's extraction has none of them.")
+    if model.teacher is not None and model.score_against is not None:
+        raise LogicLensError("rules that explain a teacher match its answers: leave out score_against.")
+    if model.committee is not None:
+        _check_committee(model, int(model.committee))
+
+
+def _check_committee(model: EntropyClassifier, size: int) -> None:
+    n_groups = (1 + math.isqrt(1 + 8 * size)) // 2
+    if size not in (1, 2) and n_groups * (n_groups - 1) // 2 != size:
+        raise LogicLensError(f"committee must be 1, 2, 3, 6, 10, 15 …, one for each pair of groups, got {size}.")
+    if size in (1, 2) and (model.score_against == "network" or model.stable) and model.method != "paper":
+        raise LogicLensError(f"stable and score_against='network' need bags: leave out committee={size}.")
+    if model.method == "paper" and size != 1:
+        raise LogicLensError(f"method='paper' explains one network: leave out committee={size}.")
+
+
+def seed_of(random_state: int | None) -> int:
+    """Return the random seed: the number given, or a new one for None."""
+    CONSTRAINTS["random_state"].check("random_state", random_state)
+    return int(np.random.SeedSequence().generate_state(1)[0]) if random_state is None else int(random_state)
+
+
+def committee_of(model: EntropyClassifier) -> int | None:
+    """Return the size of the committee for which rows are split into groups: None is the default, 0 no committee."""
+    return 0 if model.method == "paper" else model.committee
+
+
+def booleaniser_of(model: EntropyClassifier) -> Booleaniser | None:
+    """Return the booleaniser to fit; None if the columns are concepts."""
+    if model.booleanise is None:
+        return None
+    return clone(model.booleanise) if isinstance(model.booleanise, Booleaniser) else Booleaniser(model.booleanise)
+
+
+def search_config(model: EntropyClassifier) -> SearchConfig:
+    """Return the settings of the search."""
+    shares = {None: SHARES, "network": (1.0,), "labels": (0.0,)}[model.score_against]
+    return SearchConfig(model.max_literals, model.max_cubes, model.price, model.min_support, shares)
