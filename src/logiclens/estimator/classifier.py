@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -19,7 +18,7 @@ from sklearn.utils.validation import check_array, validate_data
 from logiclens.concepts.booleaniser import Booleaniser, How
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.engine.lake import in_engine
-from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.errors import LogicLensError, collected_warnings, warn
 from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, seed_of, teacher_name
 from logiclens.estimator.on_engine import (
     RESAMPLES,
@@ -624,8 +623,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._resampled(self._explain_exact(table), stability)
         if self.method != "paper":
             return self._resampled(self._learned_explanation(table, exclusive), stability)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", LogicLensWarning)
+        with collected_warnings() as sentences:
             explanation = explain_all(
                 self.network_,
                 table,
@@ -634,9 +632,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 answer=self._answer,
                 exclusive=exclusive,
             )
-        for warning in caught:
+        for sentence in sentences:
             # Warn at the caller's line.
-            warnings.warn(warning.message, stacklevel=2)
+            warn(sentence, stacklevel=2)
         return self._resampled(self._labelled(explanation, notes=self._notes), stability)
 
     def _check_method(self) -> None:
@@ -844,9 +842,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return what a notebook shows: scikit-learn's diagram before `fit`, the rules after it."""
         if not hasattr(self, "network_"):
             return str(super()._repr_html_inner())
-        with warnings.catch_warnings():
-            # Rendering neither warns nor caches; `explain()` does both.
-            warnings.simplefilter("ignore")
+        # Rendering neither warns nor caches; `explain()` does both.
+        with collected_warnings():
             try:
                 known = self._rules if hasattr(self, "_rules") else self.explain().rules
                 rules: RuleSet | None = known
