@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 LONGEST_QUOTE = 80
@@ -46,6 +48,37 @@ class MissingPackage(LogicLensError):
 
 class LogicLensWarning(UserWarning):
     """A warning of logiclens: the work continues."""
+
+
+_collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+
+
+def warn(message: str, *, stacklevel: int) -> None:
+    """Issue a `LogicLensWarning`, or add its sentence to the list of the surrounding `collected_warnings` block.
+
+    Args:
+        message: the sentence.
+        stacklevel: the line that is blamed, as in `warnings.warn`: 1 is the caller of this function.
+    """
+    sentences = _collected.get()
+    if sentences is None:
+        warnings.warn(message, LogicLensWarning, stacklevel=stacklevel + 1)
+    else:
+        sentences.append(message)
+
+
+@contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collect the sentences of `warn` in this block instead of issuing them; other threads are not affected.
+
+    `warnings.catch_warnings` would change the filters of all threads.
+    """
+    sentences: list[str] = []
+    token = _collected.set(sentences)
+    try:
+        yield sentences
+    finally:
+        _collected.reset(token)
 
 
 @contextmanager

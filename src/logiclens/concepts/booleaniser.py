@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
@@ -27,7 +26,7 @@ from logiclens.concepts.cuts import (
 from logiclens.concepts.reference_cuts import NEAR, NO_REFERENCE, Reference, ReferenceCut, find_reference
 from logiclens.concepts.splits import distinct_rows
 from logiclens.constraints import Constraint, check_all, optional, whole_number
-from logiclens.errors import LogicLensError, LogicLensWarning, NoConcepts, quoted
+from logiclens.errors import LogicLensError, NoConcepts, quoted, warn
 from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE, Kind, Scalar
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import NO_GROUPS, Groups
@@ -492,7 +491,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def warn(self, stacklevel: int) -> None:
         """Warn about columns that were left out, except those with a single value."""
         if noted := [note for note in self.notes_ if CONSTANT not in note]:
-            warnings.warn(" ".join(noted), LogicLensWarning, stacklevel=stacklevel + 1)
+            warn(" ".join(noted), stacklevel=stacklevel + 1)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Return the concepts of each row: Boolean, or numbers in [0, 1] with `"soft"`. See also `set_output`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from logiclens.concepts.booleaniser import Booleaniser, How
 from logiclens.concepts.concept_table import ConceptTable, checked_weight
 from logiclens.constraints import flag, whole_number
 from logiclens.engine.lake import in_engine
-from logiclens.errors import LogicLensError, LogicLensWarning, quoted
+from logiclens.errors import LogicLensError, collected_warnings, quoted, warn
 from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, teacher_name
 from logiclens.estimator.on_engine import (
     RESAMPLES,
@@ -351,7 +350,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         begun = self._begin(X, _one_of(y, target), sample_weight, held_out)
         self._settle(begun, train_all([begun.training])[0])
         for note in self._fit_notes:
-            warnings.warn(note, LogicLensWarning, stacklevel=2)
+            warn(note, stacklevel=2)
         return self
 
     def _begin(self, X: Any, y: Any, sample_weight: ArrayLike | None, held_out: tuple[Any, Any] | None) -> BegunFit:
@@ -671,8 +670,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._resampled(self._explain_exact(table), stability)
         if self.method != "paper":
             return self._resampled(self._learned_explanation(table, exclusive), stability)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", LogicLensWarning)
+        with collected_warnings() as sentences:
             explanation = explain_all(
                 self.network_,
                 table,
@@ -681,9 +679,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 answer=self._answer,
                 exclusive=exclusive,
             )
-        for warning in caught:
+        for sentence in sentences:
             # Warn at the caller's line.
-            warnings.warn(warning.message, stacklevel=2)
+            warn(sentence, stacklevel=2)
         return self._resampled(self._labelled(explanation, notes=self._notes), stability)
 
     def _check_method(self) -> None:
@@ -891,9 +889,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return what a notebook shows: scikit-learn's diagram before `fit`, the rules after it."""
         if not hasattr(self, "network_"):
             return str(super()._repr_html_inner())
-        with warnings.catch_warnings():
-            # Rendering neither warns nor caches; `explain()` does both.
-            warnings.simplefilter("ignore")
+        # Rendering neither warns nor caches; `explain()` does both.
+        with collected_warnings():
             try:
                 known = self._rules if hasattr(self, "_rules") else self.explain().rules
                 rules: RuleSet | None = known

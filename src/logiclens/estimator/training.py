@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import set_apart, split_groups
-from logiclens.errors import LogicLensWarning
+from logiclens.errors import collected_warnings
 from logiclens.estimator.inputs import listed_class_weight
 from logiclens.estimator.settings import search_config
 from logiclens.explain.candidates import MOST_ROWS, SearchTable, formula_of
@@ -250,8 +249,7 @@ def drawn_formulas(
 ) -> list[tuple[DNF | Complement, ...]]:
     """Return the formulas of resamples whose networks are trained in one pass."""
     begun, tables = [], []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LogicLensWarning)
+    with collected_warnings():
         for draw in draws:
             drawn = table.weighing(draw.weight)
             strata = None if drawn.is_multilabel else np.asarray(drawn.labels)
@@ -300,8 +298,7 @@ def concept_frequencies(
     grouped = GroupedRows(
         CutRows(table), split_groups(labels, table.weight, n_groups_for(committee, rarest, len(classes)))
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LogicLensWarning)
+    with collected_warnings():
         (trained,) = train_all([Begun(model, classes, table, None, seed, grouped)], progress=False)
     choices = () if trained.learned is None else trained.learned.choices
     n_bags = max((len(choice.bags) for choice in choices), default=0)

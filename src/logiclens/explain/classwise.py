@@ -7,7 +7,6 @@ concepts.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ import torch
 from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable, as_table
-from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.errors import LogicLensError, warn
 from logiclens.explain.choice import Choice
 from logiclens.explain.length import FormulaLimits
 from logiclens.explain.own_teacher import FoundFormula, OwnTeacher, ScoreAgainst, notes_of
@@ -86,7 +85,7 @@ def explain_class(
         found = _searched(OwnTeacher(judged, score_against, how.limits), [head])
         explained = _searched_class(reading, judged, head, found.get(head), how)
         for note in notes_of(found, reading.class_names):
-            warnings.warn(note, LogicLensWarning, stacklevel=2)
+            warn(note, stacklevel=2)
     _warn_of_unvarying([explained])
     return explained
 
@@ -240,7 +239,7 @@ def _readings(
     """Read the network on the rows to explain, and on the rows that choose formulas."""
     table = as_table(rows)
     for sentence in table.group_warnings():
-        warnings.warn(f"{sentence} No formula is made from them.", LogicLensWarning, stacklevel=3)
+        warn(f"{sentence} No formula is made from them.", stacklevel=3)
     reading = read(network, table, answer)
     if validation is None:
         return reading, reading
@@ -335,7 +334,7 @@ def _warn_of_unvarying(classes: Iterable[ClassExplanation]) -> None:
     for explained in classes:
         said = explained.reading.seen.yes[:, explained.head]
         if explained.reason is not None and (said.all() or not said.any()):
-            warnings.warn(explained.reason, LogicLensWarning, stacklevel=3)
+            warn(explained.reason, stacklevel=3)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """Read a network on rows: one forward pass gives the answers, relevances and truth tables of all classes.
 
-All other modules of `explain`, the classifier and the reports use `read` and `Reading`.
+Reading never changes a network, so that many threads can read one network at the same time. All other modules of
+`explain`, the classifier and the reports use `read` and `Reading`.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -23,7 +23,7 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.packed_rows import places
 from logiclens.formula.truth_table import TruthTable
 from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
-from logiclens.nn.layers import EntropyLogicLayer, EntropyNet
+from logiclens.nn.layers import EntropyLogicLayer, EntropyNet, LinearIndependent
 from logiclens.train.committee import Committee
 from logiclens.train.config import threads_for
 
@@ -31,6 +31,12 @@ Answer = Literal["argmax", "threshold"]
 
 BATCH = 65_536
 """Number of rows in one forward pass."""
+
+STATELESS = {
+    EntropyNet, Committee, EntropyLogicLayer, LinearIndependent, nn.Linear, nn.Flatten, nn.Sequential, nn.ModuleList,
+    nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Sigmoid, nn.Tanh,
+}  # fmt: skip
+"""Modules whose outputs depend on their weights and inputs alone, and that no forward pass changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +166,8 @@ class Reading:
 def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, *, exact: bool = False) -> Reading:
     """Send the rows through the network once and record its answers for every class.
 
-    The network is read in evaluation mode and left as it was.
+    The network is read in evaluation mode and never changed. A network of another type than `EntropyNet` and
+    `Committee` is copied for that, because its modules may behave differently in training.
 
     Args:
         network: a trained network with an entropy layer.
@@ -172,22 +179,23 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
 
     Raises:
         LogicLensError: if `answer` is not valid, the network does not fit the rows or their classes, or an output is
-            not finite.
+            not finite, or the network cannot be copied.
     """
     if answer not in ("argmax", "threshold", None):
         raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {answer!r}.")
-    layer = _concept_layer(network, table)
+    evaluated = _evaluated(network)
+    layer = _concept_layer(evaluated, table)
     weight = layer.weight
-    with evaluating(network), torch.no_grad():
+    with torch.no_grad():
         parts = []
         # Equal rows get equal answers, so each distinct row is sent once.
         values = table.values[table.distinct[0]] if table.is_boolean else table.values
-        with threads_for(len(values) * sum(parameter.numel() for parameter in network.parameters())):
+        with threads_for(len(values) * sum(parameter.numel() for parameter in evaluated.parameters())):
             for start in range(0, len(values), BATCH):
                 rows = torch.tensor(values[start : start + BATCH], dtype=weight.dtype, device=weight.device)
-                parts.append(network(rows).cpu().double())
+                parts.append(evaluated(rows).cpu().double())
         logits = torch.cat(parts)
-        leans = network.relevance() if isinstance(network, Committee) else layer.relevance()
+        leans = evaluated.relevance() if isinstance(evaluated, Committee) else layer.relevance()
         relevance = leans.cpu().double().numpy()
         # Rules use literals only, whatever other concepts the network uses.
         uses = layer.keep.cpu().numpy().copy() if exact else (relevance >= THRESHOLD) & table.is_literal
@@ -207,18 +215,47 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
 
 def restricted(reading: Reading) -> nn.Module:
     """Return a copy of the network that was read in which every head sees its relevant concepts only."""
-    network = copy.deepcopy(reading.network)
+    network = _copied(reading.network)
     for member in network.networks if isinstance(network, Committee) else (network,):
         _concept_layer(member, reading.table).keep.copy_(torch.from_numpy(reading.uses))
     return network
 
 
-def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer:
-    """Return the entropy layer that the rows enter. For a network of another type, send one row to find it."""
+def _evaluated(network: nn.Module) -> nn.Module:
+    """Return the network if a forward pass cannot change it, else a private copy in evaluation mode."""
     if not isinstance(network, nn.Module):
         raise LogicLensError(f"expected a torch network to explain, got {type(network).__name__}.")
+    return network if _is_own(network) else _copied(network)
+
+
+def _is_own(network: nn.Module) -> bool:
+    """Return whether this is a network of this package whose forward pass changes nothing."""
+    own = type(network) in (EntropyNet, Committee)
+    return own and all(type(module) in STATELESS for module in network.modules())
+
+
+def _copied(network: nn.Module) -> nn.Module:
+    """Return a copy in evaluation mode. Tensors that the network computed from its parameters are shared."""
+    # torch refuses to copy computed tensors, such as the weight of `weight_norm`; a forward pass computes them again.
+    values = (value for module in network.modules() for value in vars(module).values())
+    computed = {id(value): value for value in values if isinstance(value, torch.Tensor) and not value.is_leaf}
+    try:
+        return copy.deepcopy(network, computed).eval()
+    except Exception as error:
+        raise LogicLensError(
+            f"this network cannot be copied ({type(error).__name__}: {error}). It is read on a copy, so that it stays "
+            "unchanged: remove the attribute that copy.deepcopy refuses, or give its class a __deepcopy__ method."
+        ) from error
+
+
+def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer:
+    """Return the entropy layer that the rows enter.
+
+    For a network of another type, send one row to find it: the network must be a private copy, because hooks are added
+    to it.
+    """
     first = first_entropy_layer(network)
-    if type(network) in (EntropyNet, Committee) and first.in_features == table.n_concepts:
+    if _is_own(network) and first.in_features == table.n_concepts:
         # In the networks of this package, rows enter the first layer.
         return first
     if all(layer.in_features != table.n_concepts for layer in entropy_layers(network)):
@@ -232,7 +269,7 @@ def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer
 
     hooks = [layer.register_forward_pre_hook(look) for layer in entropy_layers(network)]
     try:
-        with evaluating(network), torch.no_grad():
+        with torch.no_grad():
             network(row)
     finally:
         for hook in hooks:
@@ -247,18 +284,6 @@ def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer
         )
     # A compiled network runs without hooks.
     return first
-
-
-@contextmanager
-def evaluating(network: nn.Module) -> Iterator[None]:
-    """Switch a network to evaluation mode for the `with` block, then restore the mode of every module."""
-    modes = {module: module.training for module in network.modules()}
-    network.eval()
-    try:
-        yield
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
 
 
 def _argmax(outputs: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -60,6 +61,10 @@ def checked_delimiter(delimiter: str) -> str:
     return delimiter
 
 
+_one_at_a_time = threading.Lock()
+"""Reading changes settings of the whole process: the csv module's limit and the filters of warnings."""
+
+
 def read_delimited(path: Path, name: str, delimiter: str | None, missing: frozenset[str]) -> pd.DataFrame:
     """Read a table from an uncompressed delimited text file.
 
@@ -74,12 +79,13 @@ def read_delimited(path: Path, name: str, delimiter: str | None, missing: frozen
     Raises:
         LogicLensError: the file is empty or not text, its header is invalid, or a line has a wrong number of fields.
     """
-    # Raise the limit of the csv module: it rejects long cells that pandas reads.
-    limit = csv.field_size_limit(2**31 - 1)
-    try:
-        return _read_rows(_layout(path, name, delimiter), missing)
-    finally:
-        csv.field_size_limit(limit)
+    with _one_at_a_time:
+        # Raise the limit of the csv module: it rejects long cells that pandas reads.
+        limit = csv.field_size_limit(2**31 - 1)
+        try:
+            return _read_rows(_layout(path, name, delimiter), missing)
+        finally:
+            csv.field_size_limit(limit)
 
 
 def _shown(delimiter: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.constraints import Constraint, check_all, flag, is_finite, number, one_of, optional, whole_number
-from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.errors import LogicLensError, warn
 
 _NOT_NEGATIVE = number("a finite number that is not negative", lambda value: value >= 0)
 
@@ -170,7 +170,7 @@ def checked_data(data: ConceptTable, validation: ConceptTable | None) -> tuple[s
     if empty:
         notes.append(_listed("class", empty, "without training rows and cannot be learned"))
     for note in notes:
-        warnings.warn(note, LogicLensWarning, stacklevel=4)
+        warn(note, stacklevel=4)
     return tuple(notes)
 
 
@@ -185,13 +185,48 @@ SMALL_WORK = 100_000_000
 """Multiplications per pass below which a second thread costs more time than it saves."""
 
 
+class _Blocks(threading.local):
+    """The open `threads_for` blocks: `own` are those of this thread, `everywhere` those of all threads."""
+
+    lock = threading.Lock()
+    everywhere = 0
+    outside = 1
+    own = 0
+
+    def enter(self) -> int:
+        """Count a block. Return the number of torch's threads that this thread has after it."""
+        number = torch.get_num_threads()
+        with _Blocks.lock:
+            if _Blocks.everywhere == 0:
+                _Blocks.outside = number
+            elif self.own == 0 and number == 1:
+                number = _Blocks.outside
+            _Blocks.everywhere += 1
+        self.own += 1
+        return number
+
+    def leave(self) -> None:
+        self.own -= 1
+        with _Blocks.lock:
+            _Blocks.everywhere -= 1
+
+
+_blocks = _Blocks()
+
+
 @contextmanager
 def threads_for(work: int) -> Iterator[None]:
-    """Use one thread in the `with` block if the work is small, else leave the number of threads unchanged."""
-    before = torch.get_num_threads()
-    if work < SMALL_WORK:
-        torch.set_num_threads(1)
+    """Use one thread of torch in the `with` block if the work is small, else leave the number of threads unchanged.
+
+    Torch has a number for each thread of Python, and a new thread starts with the number that any thread set last. A
+    thread that starts while another one is in such a block starts with one, and gets the number from outside the block
+    when it leaves its own.
+    """
+    number = _blocks.enter()
     try:
+        if work < SMALL_WORK:
+            torch.set_num_threads(1)
         yield
     finally:
-        torch.set_num_threads(before)
+        _blocks.leave()
+        torch.set_num_threads(number)
