@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from logiclens.cli.options import Reading
-from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
+from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json, write_text
 from logiclens.cli.saved_model import SavedModel
 from logiclens.cli.tables import Counting, check_column, check_columns
 from logiclens.errors import LogicLensError
@@ -48,7 +48,7 @@ def predict_table(
         write_table(table, str(out))
         Printer(quiet=quiet).note(f"{len(table):,} rows are in {out}.")
     elif out == STANDARD or json is None:
-        print(table.to_csv(index=False, lineterminator="\n"), end="")
+        write_text(table.to_csv(index=False, lineterminator="\n"), STANDARD)
 
 
 def predict_lake(

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 
 CODE = re.compile(r"\s*0[0-9]+\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?(([0-9]+,[0-9]*|,[0-9]+|0|[1-9][0-9]*)([eE][+-]?[0-9]+)?|inf)\s*")
@@ -40,7 +40,9 @@ def checked_names(
         if not column.strip() and not (first_may_lack and place == 1):
             raise no_name(place, name)
         if column in seen:
-            raise LogicLensError(f"columns {seen[column]} and {place} of {name} are both named {column!r}: {twice}")
+            raise LogicLensError(
+                f"columns {seen[column]} and {place} of {name} are both named {quoted(column)}: {twice}"
+            )
         seen[column] = place
     return names
 

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import pandas as pd
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.tables.dtypes import checked_names, kind_of, typed
 from logiclens.tables.formats import BLOCK, open_text, sentence
 
@@ -32,7 +32,7 @@ def read_json(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame:
             for key, value in record:
                 if isinstance(value, list):
                     raise LogicLensError(
-                        f"the field {key!r} in {where} holds a list or an object: a cell must be one value."
+                        f"the field {quoted(key)} in {where} holds a list or an object: a cell must be one value."
                     )
                 cells = columns.setdefault(key, [])
                 if len(cells) < n_rows:
@@ -97,7 +97,7 @@ def read_parquet(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame
             columns[key] = cells.cast(_plain_type(cells.type, arrow)).to_pandas()
         except arrow.ArrowException:
             raise LogicLensError(
-                f"the column {key!r} of {name} holds {cells.type}: a cell must be one value."
+                f"the column {quoted(key)} of {name} holds {cells.type}: a cell must be one value."
             ) from None
         if missing and kind_of(columns[key]) == "text":
             columns[key] = columns[key].mask(columns[key].isin(missing))
