@@ -96,6 +96,9 @@ def quoted(value: Any) -> str:
     >>> len(quoted("a" * 1_000_000))
     80
     """
+    if isinstance(value, int) and value.bit_length() > 4 * LONGEST_QUOTE:
+        # Python refuses to write integers of thousands of digits.
+        return "an integer of too many digits"
     # A message needs no more than the start, so a text of 200 MB is not escaped whole.
     text = repr(value[:LONGEST_QUOTE] if isinstance(value, str | bytes) else value)
     cut = len(text) > LONGEST_QUOTE or (isinstance(value, str | bytes) and len(value) > LONGEST_QUOTE)

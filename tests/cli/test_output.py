@@ -84,5 +84,6 @@ def test_a_message_is_one_line_of_limited_length(capsys):
     print_error(f"the cell\n{'a ' * 100_000}is odd")
     shown = capsys.readouterr().err
     assert shown.count("\n") == 1
-    assert shown.startswith("the cell a ") and shown.endswith("is odd\n")
+    assert shown.startswith("the cell a ")
+    assert shown.endswith("is odd\n")
     assert len(shown) <= LONGEST_MESSAGE + 4

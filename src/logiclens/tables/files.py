@@ -12,17 +12,18 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pandas as pd
 
-from logiclens.errors import LogicLensError, nearest
+from logiclens.errors import LogicLensError, named, nearest
 from logiclens.formula.column_kinds import NUMBER, kind_of_cell
 from logiclens.storage import open_whole
-from logiclens.tables.delimited import checked_delimiter, read_delimited
+from logiclens.tables.delimited import DelimitedTable, checked_delimiter, read_delimited
 from logiclens.tables.dtypes import checked_names
 from logiclens.tables.dtypes import doubtful_columns as doubtful_columns
 from logiclens.tables.dtypes import mixed_columns as mixed_columns
@@ -39,7 +40,8 @@ from logiclens.tables.formats import (
     sentence,
     suffix_of,
 )
-from logiclens.tables.records import read_json, read_parquet
+from logiclens.tables.records import JsonTable, ParquetTable, read_json, read_parquet
+from logiclens.tables.streams import MOST_ROWS, ChunkedTable, TableStream
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> None:
@@ -123,11 +125,91 @@ def read_table(
     before a field are dropped. `missing` are texts that mean a missing value, in addition to those that pandas knows. A
     first column without a name that counts the rows is left out, with a note.
     """
+    with _opened(source, delimiter, missing, stream) as file:
+        frame = file.frame()
+    if "" in frame.columns:
+        note = "the first column has no name and counts the rows: it is left out."
+        return TableFile(frame.drop(columns=""), file.name, file.sha256, file.n_bytes, (note,))
+    return TableFile(frame, file.name, file.sha256, file.n_bytes)
+
+
+@contextmanager
+def open_table(
+    source: str | Path,
+    *,
+    delimiter: str | None = None,
+    missing: Sequence[str] = (),
+    stream: BinaryIO | None = None,
+    rows: int | None = None,
+) -> Iterator[TableStream]:
+    """Open a table whose rows are read in chunks of `rows`; see `read_table` for the other arguments.
+
+    The file is read once to check it and to find the type of each column, and again for the rows.
+    """
+    with _opened(source, delimiter, missing, stream) as file:
+        table = file.chunked(rows)
+        if table.n_rows == 0:
+            raise LogicLensError(f"{file.name} has no rows.")
+        yield TableStream(table, file.name, file.sha256, tuple(key for key in table.dtypes if key))
+
+
+@dataclass(frozen=True)
+class _PlainFile:
+    """A decompressed file in UTF-8, and how it is to be read."""
+
+    source: str | Path
+    path: Path
+    name: str
+    suffix: str
+    sha256: str
+    n_bytes: int
+    delimiter: str | None
+    missing: frozenset[str]
+
+    def frame(self) -> pd.DataFrame:
+        """Read the table as a whole."""
+        with self._telling():
+            if self.suffix in PARQUET:
+                frame = read_parquet(self.path, self.name, self.missing)
+            elif self.suffix in JSON:
+                frame = read_json(self.path, self.name, self.missing)
+            else:
+                frame = read_delimited(self.path, self.name, self.delimiter, self.missing)
+        if len(frame) == 0:
+            raise LogicLensError(f"{self.name} has no rows.")
+        return frame
+
+    def chunked(self, rows: int | None) -> ChunkedTable:
+        """Open the table to read it in chunks."""
+        path, name, missing = self.path, self.name, self.missing
+        with self._telling():
+            if self.suffix in PARQUET:
+                return ParquetTable(path, name, missing, rows)
+            if self.suffix in JSON:
+                return JsonTable(path, name, missing, rows or MOST_ROWS)
+            return DelimitedTable(path, name, self.delimiter, missing, rows)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Turn another encoding, and what the system refuses, into one sentence."""
+        try:
+            yield
+        except UnicodeDecodeError:
+            raise _encoding_error(self.path, self.name, self.suffix) from None
+        except OSError as error:
+            raise LogicLensError(f"cannot read {named(self.source)}: {error.strerror or error}.") from None
+
+
+@contextmanager
+def _opened(
+    source: str | Path, delimiter: str | None, missing: Sequence[str], stream: BinaryIO | None
+) -> Iterator[_PlainFile]:
+    """Open a file, or standard input, decompressed and in UTF-8; turn what goes wrong into one sentence."""
     given = None if delimiter is None else checked_delimiter(delimiter)
     absent = frozenset([missing] if isinstance(missing, str) else missing)
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "input" if str(source) == "-" else Path(source)
-        name = "standard input" if str(source) == "-" else path.name
+        name = "standard input" if str(source) == "-" else named(path.name)
         try:
             if str(source) == "-":
                 with path.open("wb") as copy:
@@ -137,15 +219,13 @@ def read_table(
                 sha256, n_bytes = hashlib.file_digest(file, "sha256").hexdigest(), file.seek(0, os.SEEK_END)
             path = plain_file(path, Path(scratch), name)
             suffix = suffix or _sniffed(path)
-            frame = _frame(path, name, suffix, given, absent)
-        except UnicodeDecodeError:
-            raise _encoding_error(path, name, suffix) from None
+            if not first_bytes(path, BLOCK).removeprefix(codecs.BOM_UTF8).strip():
+                raise LogicLensError(f"{name} is empty.")
+            refuse_workbook(path, name)
         except OSError as error:
-            raise LogicLensError(f"cannot read {source}: {error.strerror or error}.") from None
-    if "" in frame.columns:
-        note = "the first column has no name and counts the rows: it is left out."
-        return TableFile(frame.drop(columns=""), name, sha256, n_bytes, (note,))
-    return TableFile(frame, name, sha256, n_bytes)
+            raise LogicLensError(f"cannot read {named(source)}: {error.strerror or error}.") from None
+        mark = given or ("\t" if suffix == ".tsv" else None)
+        yield _PlainFile(source, path, name, suffix, sha256, n_bytes, mark, absent)
 
 
 def _checked_suffix(path: Path) -> str:
@@ -154,10 +234,10 @@ def _checked_suffix(path: Path) -> str:
         raise LogicLensError(f"{path} is a folder: name a file in it.")
     if not path.exists():
         if not path.parent.is_dir():
-            raise LogicLensError(f"there is no file {path}, and no folder {path.parent} either.")
+            raise LogicLensError(f"there is no file {named(path)}, and no folder {named(path.parent)} either.")
         # File names are more alike than other names, since they share their suffix.
         near = nearest(path.name, sorted(os.listdir(path.parent)), cutoff=0.7)
-        raise LogicLensError(f"there is no file {path}" + (f"; did you mean {near}?" if near else "."))
+        raise LogicLensError(f"there is no file {named(path)}" + (f"; did you mean {near}?" if near else "."))
     if suffix_of(path) not in TEXT + PARQUET + JSON:
         refuse_workbook(path, path.name)
         known = " ".join(TEXT + PARQUET + JSON)
@@ -173,22 +253,6 @@ def _sniffed(path: Path) -> str:
     if head.startswith(b"PAR1"):
         return ".parquet"
     return ".json" if re.match(rb"\s*(\{|\[\s*\{)", head.removeprefix(codecs.BOM_UTF8)) else ".txt"
-
-
-def _frame(path: Path, name: str, suffix: str, delimiter: str | None, missing: frozenset[str]) -> pd.DataFrame:
-    """Read the table from a decompressed file."""
-    if not first_bytes(path, BLOCK).removeprefix(codecs.BOM_UTF8).strip():
-        raise LogicLensError(f"{name} is empty.")
-    refuse_workbook(path, name)
-    if suffix in PARQUET:
-        frame = read_parquet(path, name, missing)
-    elif suffix in JSON:
-        frame = read_json(path, name, missing)
-    else:
-        frame = read_delimited(path, name, delimiter or ("\t" if suffix == ".tsv" else None), missing)
-    if len(frame) == 0:
-        raise LogicLensError(f"{name} has no rows.")
-    return frame
 
 
 def _encoding_error(path: Path, name: str, suffix: str) -> LogicLensError:
