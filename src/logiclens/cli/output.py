@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import signal
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from rich.console import Console
 
 from logiclens.errors import LogicLensError, named
-from logiclens.storage import write_whole
+from logiclens.storage import open_whole, write_whole
 from logiclens.words import readable
 
 STANDARD = "-"
@@ -145,6 +147,24 @@ def write_text(text: str, path: str) -> None:
         sys.stdout.write(readable(text) if sys.stdout.isatty() else text)
     else:
         write_whole(path, text)
+
+
+@contextmanager
+def text_sink(path: str) -> Iterator[BinaryIO]:
+    """Give a binary file for text in UTF-8 that is kept when the block ends: a file, or standard output.
+
+    Standard output gets the text in the end, so that nothing of it is printed before an error.
+    """
+    if path != STANDARD:
+        with open_whole(path) as file:
+            yield file
+        return
+    with tempfile.TemporaryFile() as spool:
+        yield spool
+        spool.seek(0)
+        text = codecs.getreader("utf-8")(spool)
+        while part := text.read(1 << 20, 1 << 20):
+            write_text(part, STANDARD)
 
 
 def write_json(content: Mapping[str, Any], path: str | None) -> None:

@@ -21,6 +21,15 @@ from logiclens.formula.rule_set import RuleSet
 from logiclens.storage import open_model
 
 
+class KindChanged(LogicLensError):
+    """A column holds values of another kind than in training."""
+
+    def __init__(self, column: str, message: str) -> None:
+        """Take the column and the message."""
+        super().__init__(message)
+        self.column = column
+
+
 class SavedModel:
     """A model folder. Loads torch and scikit-learn only if a network decides."""
 
@@ -139,9 +148,10 @@ def check_kind(column: pd.Series, kind: str | None) -> None:
         # Most cells may be numbers: name one that is not.
         first = known.index[int(pd.to_numeric(known, errors="coerce").isna().to_numpy().argmax())]
         hint = f": mend it, or say --missing {quoted(known[first])} if that means there is no value"
-    raise LogicLensError(
+    raise KindChanged(
+        str(column.name),
         f"the column {quoted(column.name)} held {before.plural} in training and holds {now.plural} now "
-        f"({quoted(text_of(known[first]))} in row {int(str(first)) + 1}){hint}."
+        f"({quoted(text_of(known[first]))} in row {int(str(first)) + 1}){hint}.",
     )
 
 

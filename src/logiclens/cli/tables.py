@@ -98,11 +98,17 @@ def read_problem(reading: Reading, asked: Asked) -> Problem:
 
 def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str = "") -> None:
     """Refuse columns that do not exist, and suggest the nearest name; `why` says what needs them."""
+    check_names([str(column) for column in frame.columns], names, file, why)
+
+
+def check_names(columns: Sequence[str], names: Iterable[str], file: str, why: str = "") -> None:
+    """Like `check_columns`, for a table of which only the names of the columns are known."""
+    known = set(columns)
     for name in names:
-        if name in frame.columns:
+        if name in known:
             continue
-        error = no_column(name, [str(column) for column in frame.columns], file, why)
-        if frame.shape[1] > 1:
+        error = no_column(name, columns, file, why)
+        if len(columns) > 1:
             raise error
         raise LogicLensError(f"{error} It has one column only: is the delimiter another one (--delimiter)?")
 
@@ -156,7 +162,7 @@ def check_finite(frame: pd.DataFrame) -> None:
             continue
         infinite = np.flatnonzero(np.isinf(cells.to_numpy(dtype=np.float64, na_value=np.nan)))
         if len(infinite):
-            value, row = cells.iloc[infinite[0]], infinite[0] + 1
+            value, row = cells.iloc[infinite[0]], int(cells.index[infinite[0]]) + 1
             raise LogicLensError(
                 f"the column {quoted(name)} is infinite ({value}) in row {row}: put the largest sensible number, or "
                 "leave the cell empty if there is no value."

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,32 +44,53 @@ from logiclens.tables.records import JsonTable, ParquetTable, read_json, read_pa
 from logiclens.tables.streams import MOST_ROWS, ChunkedTable, TableStream
 
 
-def write_table(frame: pd.DataFrame, path: str | Path) -> None:
+def write_table(frame: pd.DataFrame, path: str | Path, *, keep_formulas: bool = False) -> None:
     """Write a table as its suffix says: `.csv`, `.tsv` or `.jsonl`, each also with `.gz`, or `.parquet`.
 
-    The file appears when it is whole; until then an older one stays as it is.
+    The file appears when it is whole; until then an older one stays as it is. In `.csv` and `.tsv`, a text or column
+    name that a spreadsheet would compute, because it begins with `=`, `+`, `-`, `@`, a tab or a line break, gets an
+    apostrophe before it; with `keep_formulas` it stays as it is.
+    """
+    with table_writer(path, keep_formulas=keep_formulas) as write:
+        write(frame)
+
+
+@contextmanager
+def table_writer(path: str | Path, *, keep_formulas: bool = False) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Like `write_table` for a table in chunks: give a function that writes the next one.
+
+    All chunks must have the same columns and dtypes.
     """
     target = Path(os.path.realpath(path))
     suffix, packed = suffix_of(target), target.suffix.lower() == ".gz"
     if suffix not in WRITTEN and (packed or suffix not in PARQUET):
         raise LogicLensError(
-            f"cannot write {path}: its name must end in .csv, .tsv, .jsonl (or that and .gz) or .parquet."
+            f"cannot write {named(path)}: its name must end in .csv, .tsv, .jsonl (or that and .gz) or .parquet."
         )
     if target.is_dir():
-        raise LogicLensError(f"cannot write {path}: it is a folder; name a file in it.")
+        raise LogicLensError(f"cannot write {named(path)}: it is a folder; name a file in it.")
     if not target.parent.is_dir():
-        raise LogicLensError(f"cannot write {path}: there is no folder {target.parent}.")
+        raise LogicLensError(f"cannot write {named(path)}: there is no folder {named(target.parent)}.")
     if target.exists() and not os.access(target, os.W_OK):
-        raise LogicLensError(f"cannot write {path}: the file that is there may not be changed.")
-    checked_names([str(column) for column in frame.columns], f"the table for {path}")
-    try:
-        with open_whole(path) as file, _packed(file) if packed else contextlib.nullcontext(file) as out:
-            _write(frame, out, suffix)
-    except LogicLensError:
-        raise
-    except (ValueError, TypeError, NotImplementedError) as error:
-        # What the format cannot hold; the errors of json and pyarrow are of these kinds.
-        raise LogicLensError(f"cannot write {path}: {sentence(error)}.") from None
+        raise LogicLensError(f"cannot write {named(path)}: the file that is there may not be changed.")
+    with (
+        open_whole(path) as file,
+        _packed(file) if packed else contextlib.nullcontext(file) as out,
+        contextlib.closing(_writer(out, suffix, keep_formulas=keep_formulas)) as chunks,
+    ):
+        next(chunks)
+
+        def write(frame: pd.DataFrame) -> None:
+            checked_names([str(column) for column in frame.columns], f"the table for {named(path)}")
+            try:
+                chunks.send(frame)
+            except LogicLensError:
+                raise
+            except (ValueError, TypeError, NotImplementedError) as error:
+                # What the format cannot hold; the errors of json and pyarrow are of these kinds.
+                raise LogicLensError(f"cannot write {named(path)}: {sentence(error)}.") from None
+
+        yield write
 
 
 def _packed(file: BinaryIO) -> gzip.GzipFile:
@@ -77,21 +98,90 @@ def _packed(file: BinaryIO) -> gzip.GzipFile:
     return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
 
 
-def _write(frame: pd.DataFrame, out: Any, suffix: str) -> None:
+def _writer(out: Any, suffix: str, *, keep_formulas: bool) -> Generator[None, pd.DataFrame, None]:
+    """Return a coroutine that writes the chunks it is sent."""
     if suffix in PARQUET:
-        frame.to_parquet(out, engine="pyarrow", index=False)
-    elif suffix in JSON:
+        return _parquet_writer(out)
+    if suffix in JSON:
+        return _json_writer(out)
+    return csv_writer(out, "\t" if suffix == ".tsv" else ",", keep_formulas=keep_formulas)
+
+
+def csv_writer(out: Any, delimiter: str = ",", *, keep_formulas: bool = False) -> Generator[None, pd.DataFrame, None]:
+    """Write the chunks that are sent as delimited text in UTF-8, the names of the columns first."""
+    header = True
+    while True:
+        frame = yield
+        frame = frame if keep_formulas else without_formulas(frame)
+        frame.to_csv(out, sep=delimiter, index=False, header=header, mode="wb", encoding="utf-8", lineterminator="\n")
+        header = False
+
+
+def _json_writer(out: Any) -> Generator[None, pd.DataFrame, None]:
+    while True:
+        frame = yield
         for start in range(0, len(frame), 10_000):
-            part = frame.iloc[start : start + 10_000].astype(object)
-            for row in part.where(part.notna(), None).itertuples(index=False, name=None):
-                record = dict(zip(map(str, frame.columns), row, strict=True))
-                out.write(json.dumps(record, ensure_ascii=False, allow_nan=False, default=_json_value).encode() + b"\n")
-    else:
-        sep = "\t" if suffix == ".tsv" else ","
-        frame.to_csv(out, sep=sep, index=False, mode="wb", encoding="utf-8", lineterminator="\n")
+            for record in records_of(frame.iloc[start : start + 10_000]):
+                out.write(json.dumps(record, ensure_ascii=False, allow_nan=False, default=json_value).encode() + b"\n")
 
 
-def _json_value(value: Any) -> Any:
+def _parquet_writer(out: Any) -> Generator[None, pd.DataFrame, None]:
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    frame = yield
+    table = arrow.Table.from_pandas(frame, preserve_index=False)
+    with parquet.ParquetWriter(out, table.schema) as writer:
+        while True:
+            writer.write_table(table)
+            frame = yield
+            table = arrow.Table.from_pandas(frame, schema=table.schema, preserve_index=False)
+
+
+def records_of(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield the rows as dictionaries; a missing value is None."""
+    cells, names = frame.astype(object), [str(column) for column in frame.columns]
+    for row in cells.where(cells.notna(), None).itertuples(index=False, name=None):
+        yield dict(zip(names, row, strict=True))
+
+
+_FORMULA, _PLAIN_NUMBER = r"'*[=+\-@\t\r\n]", r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?"
+
+
+def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in which no text and no name is a formula for a spreadsheet: an apostrophe stands before it.
+
+    To read such a text back, take one apostrophe away where one or more of them stand before `=`, `+`, `-`, `@`, a tab
+    or a line break. Numbers, also as texts, are no formulas.
+
+    >>> without_formulas(pd.DataFrame({"a": ["=1+1", "'=x", "-5", "x=1"], "b": [-1, 2, -3, 4]}))
+           a  b
+    0  '=1+1 -1
+    1   ''=x  2
+    2     -5 -3
+    3    x=1  4
+    """
+    escaped = {place: _without_formulas(frame.iloc[:, place]) for place in range(frame.shape[1])}
+    names = _without_formulas(pd.Series([str(column) for column in frame.columns], dtype=object))
+    return pd.DataFrame(escaped).set_axis(names.to_list(), axis=1)
+
+
+def _without_formulas(column: pd.Series[Any]) -> pd.Series[Any]:
+    if column.dtype.kind != "O" and not isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    texts = column.astype(object)
+    is_text = texts.map(lambda cell: isinstance(cell, str)).to_numpy(dtype=bool)
+    begins = texts[is_text].astype(str)
+    formula = begins.str.match(_FORMULA) & ~begins.str.fullmatch(_PLAIN_NUMBER)
+    found = begins[formula.to_numpy(dtype=bool)]
+    if found.empty:
+        return column
+    texts = texts.copy()
+    texts.loc[found.index] = "'" + found
+    return texts
+
+
+def json_value(value: Any) -> Any:
     """Return a value that json does not know, such as a date, as a text or number."""
     return (kind_of_cell(value) or NUMBER).json_cell(value)
 
