@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import logiclens
-from logiclens.errors import LogicLensError, MissingPackage, nearest, require_extra
+from logiclens.errors import LogicLensError, MissingPackage, nearest, quoted, require_extra
 
 SOURCE = Path(logiclens.__file__).parent
 
@@ -75,3 +75,17 @@ def test_a_higher_cutoff_asks_for_more():
 def test_these_sentences_are_made_in_errors_alone(text):
     files = [path for path in SOURCE.rglob("*.py") if text in path.read_text(encoding="utf-8")]
     assert [str(path.relative_to(SOURCE)) for path in files] == ["errors.py"]
+
+
+@pytest.mark.parametrize("value", ["a" * 81, "'" * 500, "\x1b" * 60, b"\xff" * 90, ["a" * 300]])
+def test_a_message_quotes_at_most_80_characters(value):
+    text = quoted(value)
+    assert len(text) <= 80
+    assert "…" in text
+    assert text.isprintable()
+
+
+def test_short_values_are_quoted_as_they_are():
+    assert quoted("it's") == '"it\'s"'
+    assert quoted(10**20) == "100000000000000000000"
+    assert quoted(10**5000) == "an integer of too many digits"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.metrics.rule_statistics import Share
-from logiclens.words import MOST_DECIMALS, figure, interval, percent, share_words, shortened
+from logiclens.words import MOST_DECIMALS, figure, interval, percent, readable, share_words, shortened
 
 SOURCE = Path(__file__).parent.parent / "src" / "logiclens"
 FORMATS = re.compile(r":[<>]?\d*\.\d%\}|:[<>]?\d*\.\df\}%|\{100 \*")
@@ -61,3 +62,11 @@ def test_a_shortened_text_fits_and_can_be_drawn(text):
 def test_no_other_module_formats_shares():
     modules = {path.relative_to(SOURCE).as_posix(): path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
     assert {name for name, text in modules.items() if FORMATS.search(text)} == {"words.py"}
+
+
+def test_readable_escapes_every_control_and_format_character():
+    for code in range(0x110000):
+        letter = chr(code)
+        if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+            assert (readable(letter) == letter) == (letter in "\t\n"), hex(code)
+    assert readable("grüß é 漢字 ← 😀 −5") == "grüß é 漢字 ← 😀 −5"

@@ -11,6 +11,8 @@ from typing import Any
 
 LONGEST_QUOTE = 80
 """Maximum number of characters of a cell, name or label that a message quotes."""
+LONGEST_PATH = 200
+"""Maximum number of characters of a path in a message; file systems allow 255 in a name."""
 
 
 class LogicLensError(ValueError):
@@ -138,9 +140,19 @@ def quoted(value: Any) -> str:
     return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1]}…"
 
 
+def named(path: Any) -> str:
+    """Return a path for a message; of a long one the start and the end.
+
+    >>> named("table.csv"), len(named("a" * 300))
+    ('table.csv', 200)
+    """
+    text, half = str(path), LONGEST_PATH // 2
+    return text if len(text) <= LONGEST_PATH else f"{text[:half]}…{text[1 - half :]}"
+
+
 def quoted_names(names: Sequence[str], most: int = 8) -> str:
     """Return the first names, quoted, with an ellipsis if there are more."""
-    return ", ".join(repr(name) for name in names[:most]) + (", …" if len(names) > most else "")
+    return ", ".join(quoted(name) for name in names[:most]) + (", …" if len(names) > most else "")
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:
@@ -150,12 +162,12 @@ def unknown(kind: str, name: str, known: Sequence[str]) -> str:
     "there is no task 'mnits', did you mean 'mnist'? There are mnist, cub."
     """
     near = nearest(name, known)
-    hint = "." if near is None else f", did you mean {near!r}?"
-    return f"there is no {kind} {name!r}{hint} There are {', '.join(known)}."
+    hint = "." if near is None else f", did you mean {quoted(near)}?"
+    return f"there is no {kind} {quoted(name)}{hint} There are {', '.join(known)}."
 
 
 def no_column(name: str, known: Sequence[str], where: str, why: str = "") -> LogicLensError:
     """Return the error for an unknown column, with the nearest known name; `why` says who needs the column."""
     near = nearest(name, known)
-    hint = f"its columns are {quoted_names(known)}." if near is None else f"did you mean {near!r}?"
-    return LogicLensError(f"{where} has no column {name!r}{why}; {hint}")
+    hint = f"its columns are {quoted_names(known)}." if near is None else f"did you mean {quoted(near)}?"
+    return LogicLensError(f"{where} has no column {quoted(name)}{why}; {hint}")

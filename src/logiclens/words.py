@@ -6,6 +6,7 @@ A share that is not all is never printed as 100%, and one that is not nothing ne
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -13,6 +14,13 @@ MOST_DECIMALS = 4
 """An interval is printed with at most this many decimals."""
 NARROW = 0.02
 """An interval narrower than this is printed with a decimal."""
+# Control characters but tab and line feed; soft hyphen; characters that have no width, change the direction of the text
+# or only look like a space; line and paragraph separators; lone surrogates; tags.
+_UNREADABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U000110bd"
+    "\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 
 
 class ShareLike(Protocol):
@@ -181,3 +189,15 @@ def shortened(text: str, length: int) -> str:
     """
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
     return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+def readable(text: str) -> str:
+    """Return a text whose invisible and control characters are escaped; tabs and line feeds stay.
+
+    Names and cells come from files of others: they must not move the cursor, colour or rewrite a terminal, or reverse
+    the order of a sentence.
+
+    >>> print(readable("a\\x1b[31mred\\u202e b"))
+    a\\x1b[31mred\\u202e b
+    """
+    return _UNREADABLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)

@@ -69,19 +69,27 @@ def test_the_same_table_gives_the_same_bytes(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("older", [None, b"older"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, MemoryError])
-@pytest.mark.parametrize(("name", "method"), [("t.csv", "to_csv"), ("t.tsv.gz", "to_csv"), ("t.parquet", "to_parquet")])
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("t.csv", "pandas.DataFrame.to_csv"),
+        ("t.tsv.gz", "pandas.DataFrame.to_csv"),
+        ("t.parquet", "pyarrow.parquet.ParquetWriter"),
+    ],
+)
 def test_an_interrupted_write_leaves_nothing_behind(tmp_path, monkeypatch, name, method, error, older):
     path, seen = tmp_path / name, []
     if older:
         path.write_bytes(older)
 
-    def halfway(frame, out, **options):
+    def halfway(*arguments, **options):
+        out = next(argument for argument in arguments if hasattr(argument, "flush"))
         out.write(b"half a ")
         out.flush()
         seen.extend(os.listdir(tmp_path))
         raise error
 
-    monkeypatch.setattr(pd.DataFrame, method, halfway)
+    monkeypatch.setattr(method, halfway)
     with pytest.raises(error):
         write_table(FRAME, path)
     # The half was there, in the same folder and under another name.
@@ -140,7 +148,7 @@ def test_only_the_first_line_of_a_librarys_message_is_shown(tmp_path, monkeypatc
     def fails(*args, **options):
         raise ValueError("too odd.\nAnd here is why.")
 
-    monkeypatch.setattr(pd.DataFrame, "to_parquet", fails)
+    monkeypatch.setattr("pyarrow.parquet.ParquetWriter", fails)
     with pytest.raises(LogicLensError) as caught:
         write_table(FRAME, tmp_path / "t.parquet")
     assert str(caught.value) == f"cannot write {tmp_path / 't.parquet'}: too odd."

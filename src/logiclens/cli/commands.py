@@ -531,6 +531,14 @@ def predict(
             help="Output file; its suffix gives the format: .csv, .tsv, .parquet or .jsonl. Default: the terminal.",
         ),
     ] = None,
+    keep_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--keep-formulas",
+            help="Leave texts that begin with = + - @ in CSV as they are. Default: an apostrophe before each, so that "
+            "no spreadsheet computes them.",
+        ),
+    ] = False,
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
@@ -562,7 +570,10 @@ def predict(
         predict_lake(model, asked, keep=keep or (), by_rules=rules, out=out, quiet=quiet)
         return
     reading = TableSource(data, delimiter, tuple(missing or ()))
-    predict_table(model, reading, why=why, keep=keep or (), by_rules=rules, out=out, json=json, quiet=quiet)
+    predict_table(
+        model, reading, why=why, keep=keep or (), by_rules=rules, out=out, json=json, quiet=quiet,
+        keep_formulas=keep_formulas,
+    )  # fmt: skip
 
 
 @app.command(cls=Command, short_help="Measure a saved model on a table with known classes.")

@@ -25,7 +25,7 @@ from logiclens.cli.output import (
 from logiclens.cli.sheet import print_metrics, print_sheet
 from logiclens.cli.tables import Lake, Problem, check_by, subgroups
 from logiclens.codec import to_plain
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.estimator.classifier import EntropyClassifier
 from logiclens.estimator.cross_validation import CrossValidation, FoldResult, cross_validate, summarise
 from logiclens.estimator.inputs import RecordedAnswers
@@ -77,16 +77,18 @@ def recorded_teacher(problem: Problem | None, positive: str | None) -> RecordedA
     if problem is None or problem.teacher is None:
         return None
     column, classes = problem.teacher, np.unique(problem.target.to_numpy())
-    name = f"column {column.name!r}"
+    name = f"column {quoted(column.name)}"
     by_text = {str(label): label for label in classes.tolist()}
     if positive is not None and positive not in by_text:
-        raise LogicLensError(f"--teacher-class {positive!r} is not among the classes {', '.join(map(repr, by_text))}.")
+        raise LogicLensError(
+            f"--teacher-class {quoted(positive)} is not among the classes {', '.join(map(quoted, by_text))}."
+        )
     labels = column.map(lambda value: by_text.get(str(value)))
     if positive is None and not labels.isna().any():
         return RecordedAnswers(np.array(labels.tolist()), classes, name=name)
     if not is_numeric_dtype(column) or is_bool_dtype(column):
         other = column[labels.isna()].iloc[0] if labels.isna().any() else column.iloc[0]
-        raise LogicLensError(f"the teacher {name} must hold probabilities or classes; it holds {other!r}.")
+        raise LogicLensError(f"the teacher {name} must hold probabilities or classes; it holds {quoted(other)}.")
     if positive is None:
         raise LogicLensError(f"the teacher {name} holds numbers: say --teacher-class, whose probability they are.")
     if len(classes) != 2:

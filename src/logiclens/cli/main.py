@@ -11,16 +11,20 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any, NoReturn
 
-from logiclens.errors import LogicLensError, LogicLensWarning, nearest
+from logiclens.errors import LogicLensError, LogicLensWarning, named, nearest
 
 REFUSED, INTERRUPTED, TERMINATED = 2, 130, 143
 """Exit codes besides 0 and 1: an error the user can fix, Ctrl-C, and SIGTERM."""
+_NO_MEMORY = (
+    r"(?i)not enough memory|can't allocate memory|cannot allocate memory|out of memory|bad allocation|bad_alloc"
+)
 
 
 def main() -> NoReturn:
     """Run the command that was given and exit."""
     # Commands print these warnings as notes of their results.
     warnings.simplefilter("ignore", LogicLensWarning)
+    warnings.showwarning = _show_warning
     if hasattr(signal, "SIGPIPE"):
         # End silently, as other tools do, if the reader of a pipe closes it.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -52,11 +56,12 @@ def _run(arguments: Sequence[str]) -> int:
     except typer.Abort:
         return INTERRUPTED
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) and error.filename is None:
             raise
-        where = f" for {error.filename}" if error.filename else ""
-        return _refuse(f"there is no space left on the disk{where}.")
+        return _refuse(_system_sentence(error))
     except Exception as error:
+        if (sentence_of_memory := out_of_memory(error)) is not None:
+            return _refuse(sentence_of_memory)
         # The module of typer's errors differs between versions, so recognise them by their method.
         if not hasattr(error, "format_message"):
             raise
@@ -65,8 +70,52 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _refuse(message: str) -> int:
-    print(f"logiclens: {message}", file=sys.stderr)
+    from logiclens.cli.output import print_error
+
+    print_error(f"logiclens: {message}")
     return REFUSED
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_place: object) -> None:
+    """Print a warning of a library without the line of code that raised it."""
+    from logiclens.cli.output import print_error
+
+    print_error(f"logiclens: {category.__name__}: {message}")
+
+
+def _system_sentence(error: OSError) -> str:
+    """Return what the operating system refused, and for which file."""
+    where = f" for {named(error.filename)}" if error.filename else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"there is no space left on the disk{where}."
+    return f"the system refused a file{where}: {error.strerror or error}."
+
+
+def out_of_memory(error: BaseException) -> str | None:
+    """Return what an allocation that failed needed and what to do instead; None for any other error.
+
+    NumPy and Arrow raise kinds of MemoryError; torch a RuntimeError, pandas a ParserError and DuckDB an error of its
+    own, which are known by their words.
+    """
+    said = str(error)
+    if not isinstance(error, MemoryError) and not re.search(_NO_MEMORY, said):
+        return None
+    found = re.search(r"(?:allocate|size) ([0-9][0-9.,]* ?[KMGTPE]?i?B\b|[0-9]+(?= bytes|\b))", said)
+    needed = f": {_size(found[1])} were needed at once" if found else ""
+    return (
+        f"there is not enough memory{needed}; take fewer columns or rows, or let an engine count the rows where they "
+        "are (--engine duckdb, with --memory for its limit)."
+    )
+
+
+def _size(text: str) -> str:
+    """Return a number of bytes in the unit that it is read in; other sizes as they are."""
+    if not text.isdigit():
+        return text
+    size, units = float(text), ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while size >= 1024 and len(units) > 1:
+        size, units = size / 1024, units[1:]
+    return f"{size:,.0f} {units[0]}" if units[0] == "bytes" else f"{size:,.1f} {units[0]}"
 
 
 def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from logiclens.cli.options import TableSource
-from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, write_json, write_text
+from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, print_error, write_json, write_text
 from logiclens.cli.signature import Signed, check_signature, new_key, sign
 from logiclens.errors import LogicLensError
 from logiclens.export.registry import format_named
@@ -74,7 +73,7 @@ def _refused(folder: Path, error: VerificationError, json: str | None) -> int:
     """Print why a model is not verified, and return the exit code."""
     refuted = error.exit_code == 1
     write_json({"model": str(folder), "verified": False, "refuted": refuted, "reason": str(error)}, json)
-    print(f"{'refuted' if refuted else 'not verified'}: {error}", file=sys.stderr)
+    print_error(f"{'refuted' if refuted else 'not verified'}: {error}")
     return error.exit_code
 
 

@@ -20,6 +20,7 @@ from logiclens.export.registry import FORMATS
 
 if TYPE_CHECKING:
     from logiclens.tables.files import TableFile
+    from logiclens.tables.streams import TableStream
 
 
 class Command(TyperCommand):
@@ -167,6 +168,15 @@ class TableSource:
             raise LogicLensError(f"{self.source} is a folder or a pattern: name one file, which is read here.")
 
         return read_table(self.source, delimiter=self.delimiter, missing=self.missing)
+
+    def stream(self) -> AbstractContextManager[TableStream]:
+        """Open the table to read it in chunks."""
+        from logiclens.tables.files import open_table
+        from logiclens.tables.formats import names_several
+
+        if names_several(self.source):
+            raise LogicLensError(f"{self.source} is a folder or a pattern: name one file, which is read here.")
+        return open_table(self.source, delimiter=self.delimiter, missing=self.missing)
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import signal
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from rich.console import Console
 
-from logiclens.errors import LogicLensError
-from logiclens.storage import write_whole
+from logiclens.errors import LogicLensError, named
+from logiclens.storage import open_whole, write_whole
+from logiclens.words import readable
 
 STANDARD = "-"
 """The name that stands for standard output."""
@@ -23,6 +26,29 @@ TABLES = (".csv", ".tsv", ".data", ".parquet", ".pq", ".jsonl", ".ndjson", ".xls
 """The file name suffixes of tables."""
 WIDTH = 80
 """The width of prose in a pipe; a terminal has its own."""
+
+
+LONGEST_MESSAGE = 2000
+"""Maximum number of characters of an error message."""
+
+
+class _Console(Console):
+    """A console that escapes what names and cells could do to a terminal. All that commands print goes through it."""
+
+    def __init__(self, *, quiet: bool, stderr: bool = False) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=quiet, stderr=stderr)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print texts with their control characters escaped."""
+        super().print(*(readable(text) if isinstance(text, str) else text for text in objects), **options)
+
+
+def print_error(message: str) -> None:
+    """Print an error on standard error: on one line, of a sensible length, with control characters escaped."""
+    line = readable(message.strip().replace("\n", " "))
+    if len(line) > LONGEST_MESSAGE:
+        line = f"{line[: LONGEST_MESSAGE // 2]} … {line[-LONGEST_MESSAGE // 2 :]}"
+    print(line, file=sys.stderr)
 
 
 class Printer:
@@ -33,9 +59,9 @@ class Printer:
 
     def __init__(self, *, quiet: bool = False, notes: bool | None = None) -> None:
         """Print no result if `quiet`; print notes unless `quiet`, or as `notes` says."""
-        self.out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=quiet)
+        self.out = _Console(quiet=quiet)
         told = not quiet if notes is None else notes
-        self._notes = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=not told, stderr=True)
+        self._notes = _Console(quiet=not told, stderr=True)
 
     def say(self, text: str = "", *, style: str | None = None, hang: int = 2) -> None:
         """Print a line of the result; if it is wrapped, indent what follows by `hang` more."""
@@ -44,7 +70,9 @@ class Printer:
     def prose(self, text: str) -> None:
         """Print a paragraph, wrapped in a pipe too."""
         width = min(self.out.width, 100) if self.out.is_terminal else WIDTH
-        self.out.print(textwrap.fill(" ".join(text.split()), width, break_on_hyphens=False, break_long_words=False))
+        self.out.print(
+            textwrap.fill(" ".join(readable(text).split()), width, break_on_hyphens=False, break_long_words=False)
+        )
 
     def note(self, text: str) -> None:
         """Print a note."""
@@ -52,6 +80,8 @@ class Printer:
 
 
 def _broken(text: str, console: Console, hang: int) -> str:
+    # Before the text is wrapped: an escaped character is wider.
+    text = readable(text)
     if not console.is_terminal:
         return text
     lines = []
@@ -66,7 +96,7 @@ def _broken(text: str, console: Console, hang: int) -> str:
 def check_page_name(path: str | None) -> None:
     """Refuse the name of a page that does not end in .html."""
     if path not in (None, STANDARD) and Path(str(path)).suffix.lower() not in (".html", ".htm", ""):
-        raise LogicLensError(f"cannot write {path}: a report is a page, whose name ends in .html.")
+        raise LogicLensError(f"cannot write {named(path)}: a report is a page, whose name ends in .html.")
 
 
 def check_outputs(*paths: str | None, data: str | None = None, table: str | None = None) -> None:
@@ -81,13 +111,13 @@ def check_outputs(*paths: str | None, data: str | None = None, table: str | None
         _check_writable(path)
     files = [os.path.realpath(path) for path in every if path != STANDARD]
     if data not in (None, STANDARD) and os.path.realpath(str(data)) in files:
-        raise LogicLensError(f"cannot write {data}: that is the table to read; name another file.")
+        raise LogicLensError(f"cannot write {named(data)}: that is the table to read; name another file.")
     if len(set(files)) < len(files):
         raise LogicLensError(f"two results cannot be written to one file, {files[0]}.")
     for path in every:
         is_table = Path(path).name.lower().removesuffix(".gz").endswith(TABLES)
         if path != table and is_table and Path(path).exists():
-            raise LogicLensError(f"cannot write {path}: there is a table of that name; name another file.")
+            raise LogicLensError(f"cannot write {named(path)}: there is a table of that name; name another file.")
 
 
 def _check_writable(path: str) -> None:
@@ -97,21 +127,44 @@ def _check_writable(path: str) -> None:
     if not path:
         raise LogicLensError("the name of a file to write is empty.")
     if target.is_dir():
-        raise LogicLensError(f"cannot write {path}: it is a folder; name a file in it.")
+        raise LogicLensError(f"cannot write {named(path)}: it is a folder; name a file in it.")
     if not target.absolute().parent.is_dir():
-        raise LogicLensError(f"cannot write {path}: there is no folder {target.absolute().parent}.")
+        raise LogicLensError(f"cannot write {named(path)}: there is no folder {named(target.absolute().parent)}.")
     if target.exists() and not os.access(target, os.W_OK):
-        raise LogicLensError(f"cannot write {path}: the file that is there may not be changed.")
+        raise LogicLensError(f"cannot write {named(path)}: the file that is there may not be changed.")
     if not os.access(target.absolute().parent, os.W_OK):
-        raise LogicLensError(f"cannot write {path}: nothing may be written into {target.absolute().parent}.")
+        raise LogicLensError(
+            f"cannot write {named(path)}: nothing may be written into {named(target.absolute().parent)}."
+        )
 
 
 def write_text(text: str, path: str) -> None:
-    """Write a text to standard output, or to a file that is whole or not there."""
+    """Write a text to standard output, or to a file that is whole or not there.
+
+    A terminal gets it with control characters escaped, a pipe and a file as it is.
+    """
     if path == STANDARD:
-        sys.stdout.write(text)
+        sys.stdout.write(readable(text) if sys.stdout.isatty() else text)
     else:
         write_whole(path, text)
+
+
+@contextmanager
+def text_sink(path: str) -> Iterator[BinaryIO]:
+    """Give a binary file for text in UTF-8 that is kept when the block ends: a file, or standard output.
+
+    Standard output gets the text in the end, so that nothing of it is printed before an error.
+    """
+    if path != STANDARD:
+        with open_whole(path) as file:
+            yield file
+        return
+    with tempfile.TemporaryFile() as spool:
+        yield spool
+        spool.seek(0)
+        text = codecs.getreader("utf-8")(spool)
+        while part := text.read(1 << 20, 1 << 20):
+            write_text(part, STANDARD)
 
 
 def write_json(content: Mapping[str, Any], path: str | None) -> None:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from fnmatch import fnmatch
+from json import dumps
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from logiclens.cli.options import TableSource
-from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
-from logiclens.cli.saved_model import SavedModel
-from logiclens.cli.tables import Counting, check_column, check_columns
-from logiclens.errors import LogicLensError
-from logiclens.tables.files import write_table
-from logiclens.tables.formats import PARQUET, WRITTEN
+from logiclens.cli.output import STANDARD, Printer, check_outputs, text_sink
+from logiclens.cli.saved_model import KindChanged, SavedModel, check_kind
+from logiclens.cli.tables import Counting, check_column, check_names
+from logiclens.errors import LogicLensError, named
+from logiclens.tables.files import csv_writer, json_value, records_of, table_writer
+from logiclens.tables.formats import PARQUET, WRITTEN, suffix_of
+from logiclens.tables.streams import TableStream
 
 
 def predict_table(
@@ -29,26 +32,131 @@ def predict_table(
     out: str | None,
     json: str | None,
     quiet: bool,
+    keep_formulas: bool = False,
 ) -> None:
-    """Write the class of each row, and on request the rule that decides."""
+    """Write the class of each row, and on request the rule that decides. The table is read in chunks."""
     check_outputs(json, data=reading.source, table=out)
     _check_name(out)
     model = SavedModel(folder, by_rules=by_rules)
     if why and model.rules.multilabel:
         raise LogicLensError("reasons are told for one class a row; this model gives several labels.")
-    file = reading.table()
-    check_columns(file.frame, keep, file.name, " to keep")
-    table = _table(model, model.rows(file.frame, file.name), why=why)
-    for place, column in enumerate(dict.fromkeys(keep), start=1):
-        table.insert(place, column, file.frame[column].to_numpy())
-    if json is not None:
-        records = table.astype(object).where(table.notna(), None).to_dict("records")
-        write_json({"model": str(folder), "data": file.name, "sha256": file.sha256, "rows": records}, json)
+    with reading.stream() as stream, ExitStack() as outputs:
+        check_names(stream.columns, model.columns, stream.name, ", which the model needs")
+        check_names(stream.columns, keep, stream.name, " to keep")
+        writers: list[Callable[[pd.DataFrame], None]] = []
+        if json is not None:
+            head = {"model": str(folder), "data": stream.name, "sha256": stream.sha256}
+            writers.append(outputs.enter_context(_json_writer(json, head)))
+        if out not in (None, STANDARD):
+            write = outputs.enter_context(table_writer(str(out), keep_formulas=keep_formulas))
+            is_text = suffix_of(Path(str(out))) in (".csv", ".tsv")
+            writers.append(_with_date_texts(write, stream, keep) if is_text else write)
+        elif out == STANDARD or json is None:
+            write = outputs.enter_context(_csv_printer(keep_formulas=keep_formulas))
+            writers.append(_with_date_texts(write, stream, keep))
+        for table in _tables(model, stream, tuple(dict.fromkeys(keep)), why=why):
+            for write in writers:
+                write(table)
+        n_rows = len(stream)
     if out not in (None, STANDARD):
-        write_table(table, str(out))
-        Printer(quiet=quiet).note(f"{len(table):,} rows are in {out}.")
-    elif out == STANDARD or json is None:
-        print(table.to_csv(index=False, lineterminator="\n"), end="")
+        Printer(quiet=quiet).note(f"{n_rows:,} rows are in {out}.")
+
+
+def _tables(model: SavedModel, stream: TableStream, keep: Sequence[str], *, why: bool) -> Iterator[pd.DataFrame]:
+    """Yield the answers for the rows of a table, chunk by chunk."""
+    columns = list(dict.fromkeys((*model.columns, *keep)))
+    for chunk in stream.chunks(columns):
+        try:
+            rows = model.rows(chunk, stream.name)
+        except KindChanged as error:
+            _blame_cell(model, stream, error.column)
+            raise
+        table = _answers(model, rows, why=why)
+        table.insert(0, "row", chunk.index.to_numpy() + 1)
+        for place, column in enumerate(keep, start=1):
+            cells = chunk[column].reset_index(drop=True)
+            # Truth values with gaps: a chunk may hold nothing but gaps.
+            table.insert(place, column, cells.astype("boolean") if cells.dtype == object else cells)
+        yield table
+
+
+def _blame_cell(model: SavedModel, stream: TableStream, column: str) -> None:
+    """Raise the error for a column that is no longer numbers for the first cell that is none, if there is one."""
+    for chunk in stream.chunks([column]):
+        cells = chunk[column]
+        if cells.dtype.kind != "O":
+            return
+        odd = cells[cells.notna() & pd.to_numeric(cells, errors="coerce").isna()]
+        if len(odd):
+            check_kind(odd, model.kinds.get(column))
+
+
+@contextmanager
+def _json_writer(path: str, head: Mapping[str, str]) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Give a function that writes further rows of the JSON that `write_json` would write of all of them."""
+    # Escaped on standard output, whose encoding may not be UTF-8.
+    options: dict[str, Any] = {"indent": 1, "ensure_ascii": path == STANDARD, "allow_nan": False}
+    before = dumps({**head, "rows": []}, **options).removesuffix("]\n}")
+    with text_sink(path) as sink:
+
+        def write(table: pd.DataFrame) -> None:
+            nonlocal before
+            for record in records_of(table):
+                text = dumps(record, default=json_value, **options).replace("\n", "\n  ")
+                sink.write(f"{before}\n  {text}".encode())
+                before = ","
+
+        yield write
+        sink.write(b"\n ]\n}\n")
+
+
+@contextmanager
+def _csv_printer(*, keep_formulas: bool) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Give a function that writes further rows as CSV to standard output."""
+    with text_sink(STANDARD) as sink, closing(csv_writer(sink, keep_formulas=keep_formulas)) as writer:
+        next(writer)
+        yield writer.send
+
+
+def _with_date_texts(
+    write: Callable[[pd.DataFrame], None], stream: TableStream, keep: Sequence[str]
+) -> Callable[[pd.DataFrame], None]:
+    """Return a function that writes dates and durations as texts of one form.
+
+    pandas writes a column of dates without the time of day if no date has one, so the whole column decides.
+    """
+    finest: dict[str, pd.Series] = {}
+    for chunk in stream.chunks(list(dict.fromkeys(keep))) if keep else ():
+        clocks = [column for column in chunk.columns if chunk[column].dtype.kind in "mM"]
+        if not clocks:
+            break
+        for column in clocks:
+            known = pd.concat([finest.get(column, chunk[column][:0]), chunk[column].dropna()], ignore_index=True)
+            finest[column] = _finest(known)
+
+    def write_texts(table: pd.DataFrame) -> None:
+        for column, example in finest.items():
+            table = table.assign(**{column: _date_texts(table[column], example)})
+        write(table)
+
+    return write_texts
+
+
+def _finest(clock: pd.Series) -> pd.Series:
+    """Return one of the dates or durations with the smallest unit, such as one with seconds among days."""
+    for unit in ("s", "ms", "us", "ns"):
+        rest = clock[clock != clock.dt.floor("D" if unit == "s" else {"ms": "s", "us": "ms", "ns": "us"}[unit])]
+        if rest.empty:
+            break
+        clock = rest
+    return clock[:1]
+
+
+def _date_texts(clock: pd.Series, example: pd.Series) -> list[str | None]:
+    """Return the texts that pandas writes for dates in a column with this example."""
+    both = pd.DataFrame({"clock": pd.concat([clock, example], ignore_index=True), "end": 0})
+    lines = both.to_csv(index=False, header=False, lineterminator="\n").splitlines()
+    return [line.rpartition(",")[0] or None for line in lines[: len(clock)]]
 
 
 def predict_lake(
@@ -91,15 +199,19 @@ def _name(model: SavedModel) -> str:
     return f"predicted {model.target or 'class'}"
 
 
-def _table(model: SavedModel, rows: pd.DataFrame, *, why: bool) -> pd.DataFrame:
-    answers = model.predict(rows)
+def _answers(model: SavedModel, rows: pd.DataFrame, *, why: bool) -> pd.DataFrame:
+    """Return the answers for some rows; the dtypes do not depend on which rows they are."""
+    answers, labels = model.predict(rows), [rule.label for rule in model.rules.rules]
     if answers.ndim == 2:
         table = pd.DataFrame(answers, columns=[f"predicted {label}" for label in model.rules.names])
     else:
-        table = pd.DataFrame({_name(model): answers, "confidence": model.probability(rows).round(4)})
+        # Of the type of all labels; a row that no class decides has None.
+        dtype = pd.Series(labels).convert_dtypes().dtype if answers.dtype == object else None
+        texts = all(isinstance(label, str) for label in labels)
+        classes = pd.Series(answers, dtype="str" if texts else dtype)
+        table = pd.DataFrame({_name(model): classes, "confidence": model.probability(rows).round(4)})
     if why:
-        table["why"] = model.reasons(rows, answers)
-    table.insert(0, "row", np.arange(1, len(table) + 1))
+        table["why"] = pd.Series(model.reasons(rows, answers), dtype="str")
     return table
 
 
@@ -110,5 +222,5 @@ def _check_name(out: str | None) -> None:
     name = Path(str(out)).name.lower()
     if not name.removesuffix(".gz").endswith(WRITTEN) and not name.endswith(PARQUET):
         raise LogicLensError(
-            f"cannot write {out}: its name must end in .csv, .tsv, .jsonl (or that and .gz) or .parquet."
+            f"cannot write {named(out)}: its name must end in .csv, .tsv, .jsonl (or that and .gz) or .parquet."
         )

@@ -13,13 +13,22 @@ from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from logiclens.cli.tables import check_columns, check_finite, text_of
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, ColumnKind, kind_of_dtype
 from logiclens.formula.dnf import DNF
 from logiclens.formula.english import literal_words
 from logiclens.formula.model_record import read_record
 from logiclens.formula.rule_set import RuleSet
 from logiclens.storage import open_folder
+
+
+class KindChanged(LogicLensError):
+    """A column holds values of another kind than in training."""
+
+    def __init__(self, column: str, message: str) -> None:
+        """Take the column and the message."""
+        super().__init__(message)
+        self.column = column
 
 
 class SavedModel:
@@ -105,8 +114,8 @@ class SavedModel:
         negated = (name for name in labels if name.startswith("not ") and name.removeprefix("not ") in labels)
         meant = text if text in labels or len(labels) != 2 else next(negated, text)
         if meant not in labels:
-            known = ", ".join(repr(name) for name in list(labels)[:8])
-            raise LogicLensError(f"the class {text!r}{where} is not one of the model's: {known}.")
+            known = quoted_names(list(labels))
+            raise LogicLensError(f"the class {quoted(text)}{where} is not one of the model's: {known}.")
         return labels[meant]
 
     @cached_property
@@ -135,10 +144,11 @@ def check_kind(column: pd.Series, kind: str | None) -> None:
     if now is CATEGORY and before is NUMBER:
         # Most cells may be numbers: name one that is not.
         first = known.index[int(pd.to_numeric(known, errors="coerce").isna().to_numpy().argmax())]
-        hint = f": mend it, or say --missing {known[first]!r} if that means there is no value"
-    raise LogicLensError(
-        f"the column {column.name!r} held {before.plural} in training and holds {now.plural} now "
-        f"({text_of(known[first])!r} in row {int(str(first)) + 1}){hint}."
+        hint = f": mend it, or say --missing {quoted(known[first])} if that means there is no value"
+    raise KindChanged(
+        str(column.name),
+        f"the column {quoted(column.name)} held {before.plural} in training and holds {now.plural} now "
+        f"({quoted(text_of(known[first]))} in row {int(str(first)) + 1}){hint}.",
     )
 
 

@@ -23,7 +23,7 @@ from logiclens.cli.sheet import (
 )
 from logiclens.cli.tables import Counting, check_column, check_columns, labelled, told_apart
 from logiclens.codec import to_plain
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.dnf import DNF, Literal
 from logiclens.formula.english import literal_words, recurrence_words
 from logiclens.formula.packed_rows import PackedRows
@@ -127,7 +127,7 @@ def score(model: SavedModel, reading: TableSource, *, target: str | None = None,
     check_columns(frame, [] if by is None else [by], file.name)
     kept = frame[frame[wanted].notna()]
     if kept.empty:
-        raise LogicLensError(f"the target {wanted!r} has no value in any row.")
+        raise LogicLensError(f"the target {quoted(wanted)} has no value in any row.")
     rows, labels = model.rows(frame, file.name).loc[kept.index], model.labels(kept[wanted])
     values, source = None if by is None else told_apart(kept[by]).to_numpy(), f"{len(rows):,} rows of {file.name}"
     statistics = rule_statistics(model.rules, rows, labels, by=values, by_name=by, source=source)
@@ -175,7 +175,7 @@ def _in_labels(model: SavedModel, table: Any, target: str) -> Any:
     from logiclens.engine.count import classes_of
 
     classes, _ = classes_of(table, target, least=1)
-    labels = [model.label(value, f" of {target!r}") for value in classes]
+    labels = [model.label(value, f" of {quoted(target)}") for value in classes]
     if labels == classes:
         return table
     each = [(table[target] == value, label) for value, label in zip(classes, labels, strict=True)]
@@ -233,9 +233,9 @@ def _tell(score: Score, json: str | None, by: str | None, *, quiet: bool) -> Non
     write_json(to_plain(score), json)
     recurrence = {rule.name: _recurrence(rule) for rule in score.rules.rules}
     printer = Printer(quiet=quiet or json == STANDARD)
-    printer.say(f"{score.data}: {score.rows:,} rows; target {score.target!r}")
+    printer.say(f"{score.data}: {score.rows:,} rows; target {quoted(score.target)}")
     if score.left_out:
-        printer.say(f"note: {score.left_out:,} rows have no value of {score.target!r} and are left out.")
+        printer.say(f"note: {score.left_out:,} rows have no value of {quoted(score.target)} and are left out.")
     printer.say()
     for share, name in (
         (score.accuracy, "accuracy of the model"),

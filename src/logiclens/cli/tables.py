@@ -11,7 +11,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
 from logiclens.cli.options import TableSource
-from logiclens.errors import LogicLensError, nearest, no_column, quoted_names
+from logiclens.errors import LogicLensError, nearest, no_column, quoted, quoted_names
 from logiclens.formula.column_kinds import kind_of_dtype
 from logiclens.tables.files import TableFile, doubtful_columns, mixed_columns
 from logiclens.tables.formats import DATABASES, names_several
@@ -66,40 +66,49 @@ def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
     frame, drop = file.frame, [*asked.drop, *(name for name in (asked.weight, asked.teacher) if name is not None)]
     check_columns(frame, [target, *drop], file.name)
     if target in drop:
-        raise LogicLensError(f"{target!r} is the target: it cannot be left out, weigh or teach as well.")
+        raise LogicLensError(f"{quoted(target)} is the target: it cannot be left out, weigh or teach as well.")
     labels = frame[target]
     notes = list(file.notes)
     if labels.isna().any():
         n_gone = int(labels.isna().sum())
         if n_gone == len(labels):
-            raise LogicLensError(f"the target {target!r} has no value in any row.")
-        notes.append(f"{n_gone:,} of {len(labels):,} rows have no value of {target!r} and are left out.")
+            raise LogicLensError(f"the target {quoted(target)} has no value in any row.")
+        notes.append(f"{n_gone:,} of {len(labels):,} rows have no value of {quoted(target)} and are left out.")
     rest = frame.drop(columns=[target, *drop])
     if rest.shape[1] == 0:
-        raise LogicLensError(f"{file.name} has no column beside the target {target!r} to learn from.")
+        raise LogicLensError(f"{file.name} has no column beside the target {quoted(target)} to learn from.")
     check_cells(rest)
     kept = labels.notna()
     classes, rows = _classes(labels[kept], target, asked.positive), rest[kept]
     if len(rows) < FEWEST_ROWS:
         raise LogicLensError(
-            f"{file.name} has {len(rows)} rows with a value of {target!r}, too few to learn from: take some dozens."
+            f"{file.name} has {len(rows)} rows with a value of {quoted(target)}, too few to learn from: "
+            "take some dozens."
         )
     if all(len(rows[column].unique()) == 1 for column in rows.columns):
         raise LogicLensError("every column has one value only: there is nothing to tell rows apart by.")
     weight = None if asked.weight is None else _weights(frame[asked.weight][kept])
     teacher = None if asked.teacher is None else frame[asked.teacher][kept]
     if teacher is not None and teacher.isna().any():
-        raise LogicLensError(f"the teacher {asked.teacher!r} has no answer in {int(teacher.isna().sum()):,} rows.")
+        raise LogicLensError(
+            f"the teacher {quoted(asked.teacher)} has no answer in {int(teacher.isna().sum()):,} rows."
+        )
     return Problem(rows, classes, file, tuple(notes), weight, teacher)
 
 
 def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str = "") -> None:
     """Refuse columns that do not exist, and suggest the nearest name; `why` says what needs them."""
+    check_names([str(column) for column in frame.columns], names, file, why)
+
+
+def check_names(columns: Sequence[str], names: Iterable[str], file: str, why: str = "") -> None:
+    """Like `check_columns`, for a table of which only the names of the columns are known."""
+    known = set(columns)
     for name in names:
-        if name in frame.columns:
+        if name in known:
             continue
-        error = no_column(name, [str(column) for column in frame.columns], file, why)
-        if frame.shape[1] > 1:
+        error = no_column(name, columns, file, why)
+        if len(columns) > 1:
             raise error
         raise LogicLensError(f"{error} It has one column only: is the delimiter another one (--delimiter)?")
 
@@ -121,11 +130,11 @@ def check_by(problem: Problem, by: str | None) -> None:
         return
     frame = problem.file.frame
     if by == problem.target.name:
-        raise LogicLensError(f"{by!r} is the target: name another column to compare subgroups by.")
+        raise LogicLensError(f"{quoted(by)} is the target: name another column to compare subgroups by.")
     check_columns(frame, [by], problem.file.name, " to compare subgroups by")
     if (n_values := told_apart(frame[by]).nunique()) > MOST_SUBGROUPS:
         raise LogicLensError(
-            f"{by!r} has {n_values:,} different values, too many to compare: name a column with at most "
+            f"{quoted(by)} has {n_values:,} different values, too many to compare: name a column with at most "
             f"{MOST_SUBGROUPS}, such as one that cuts it into a few."
         )
 
@@ -134,12 +143,14 @@ def check_cells(frame: pd.DataFrame) -> None:
     """Refuse columns that can be read in several ways, and number columns with a text or an infinite number."""
     for column, (cell, reason) in doubtful_columns(frame).items():
         raise LogicLensError(
-            f"the column {column!r} {reason} (it holds {cell!r}), or leave the column out with --drop {column!r}."
+            f"the column {quoted(column)} {reason} (it holds {quoted(cell)}), or leave the column "
+            f"out with --drop {quoted(column)}."
         )
     for column, (text, row) in mixed_columns(frame).items():
         raise LogicLensError(
-            f"the column {column!r} holds numbers and text ({text!r} in row {row}): mend it, say --missing {text!r} if "
-            f"that means there is no value, or leave the column out with --drop {column!r}."
+            f"the column {quoted(column)} holds numbers and text ({quoted(text)} in row {row}): mend it, "
+            f"say --missing {quoted(text)} if that means there is no value, or leave the column out "
+            f"with --drop {quoted(column)}."
         )
     check_finite(frame)
 
@@ -151,10 +162,10 @@ def check_finite(frame: pd.DataFrame) -> None:
             continue
         infinite = np.flatnonzero(np.isinf(cells.to_numpy(dtype=np.float64, na_value=np.nan)))
         if len(infinite):
-            value, row = cells.iloc[infinite[0]], infinite[0] + 1
+            value, row = cells.iloc[infinite[0]], int(cells.index[infinite[0]]) + 1
             raise LogicLensError(
-                f"the column {name!r} is infinite ({value}) in row {row}: put the largest sensible number, or leave "
-                "the cell empty if there is no value."
+                f"the column {quoted(name)} is infinite ({value}) in row {row}: put the largest sensible number, or "
+                "leave the cell empty if there is no value."
             )
 
 
@@ -168,7 +179,7 @@ def text_of(value: object) -> str:
 def _weights(column: pd.Series) -> pd.Series:
     """Return the weight of each row."""
     if not is_numeric_dtype(column) or column.isna().any() or (column < 0).any() or not (column > 0).any():
-        raise LogicLensError(f"the weights in {column.name!r} must be numbers from 0 on, one in every row.")
+        raise LogicLensError(f"the weights in {quoted(column.name)} must be numbers from 0 on, one in every row.")
     return column
 
 
@@ -179,22 +190,22 @@ def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:
     values = labels.unique()
     if len(values) == 1:
         raise LogicLensError(
-            f"the target {target!r} is {text_of(values[0])!r} in every row: there is nothing to tell apart."
+            f"the target {quoted(target)} is {quoted(text_of(values[0]))} in every row: there is nothing to tell apart."
         )
     if is_float_dtype(labels):
         decimals = [value for value in values if not float(value).is_integer()]
         if decimals:
             raise LogicLensError(
-                f"the target {target!r} holds numbers with decimals such as {decimals[0]}, not classes: add a column "
-                "that cuts them into a few, or name the one value to find with --positive VALUE."
+                f"the target {quoted(target)} holds numbers with decimals such as {decimals[0]}, not classes: add a "
+                "column that cuts them into a few, or name the one value to find with --positive VALUE."
             )
         # Whole numbers that became floats because a value is missing.
         labels = labels.astype(np.int64)
     if len(values) > MOST_CLASSES:
         kind = "numbers" if is_numeric_dtype(labels) else "values"
         raise LogicLensError(
-            f"the target {target!r} has {len(values):,} different {kind}, more than {MOST_CLASSES} classes: add a "
-            "column that cuts them into a few, or name the one value to find with --positive VALUE."
+            f"the target {quoted(target)} has {len(values):,} different {kind}, more than {MOST_CLASSES} classes: add "
+            "a column that cuts them into a few, or name the one value to find with --positive VALUE."
         )
     if is_numeric_dtype(labels) or is_bool_dtype(labels):
         return labels
@@ -208,10 +219,12 @@ def _one_against_the_rest(labels: pd.Series, target: str, positive: str) -> pd.S
     known = {text_of(value): value for value in labels.unique()}
     if positive not in known:
         near = nearest(positive, list(known))
-        hint = f"did you mean {near!r}?" if near else f"its values are {quoted_names(sorted(known))}."
-        raise LogicLensError(f"the target {target!r} is never {positive!r}; {hint}")
+        hint = f"did you mean {quoted(near)}?" if near else f"its values are {quoted_names(sorted(known))}."
+        raise LogicLensError(f"the target {quoted(target)} is never {quoted(positive)}; {hint}")
     if len(known) == 1:
-        raise LogicLensError(f"the target {target!r} is {positive!r} in every row: there is nothing to tell apart.")
+        raise LogicLensError(
+            f"the target {quoted(target)} is {quoted(positive)} in every row: there is nothing to tell apart."
+        )
     is_positive = (labels == known[positive]).to_numpy()
     return pd.Series(np.where(is_positive, positive, f"not {positive}"), index=labels.index, name=target)
 
@@ -266,14 +279,14 @@ def open_lake(asked: Counting, target: str, *, positive: str | None, drop: Seque
     for column in (target, *drop):
         check_column(table, column, name)
     if target in drop:
-        raise LogicLensError(f"the target {target!r} cannot be left out.")
+        raise LogicLensError(f"the target {quoted(target)} cannot be left out.")
     # A database counts its own rows, whichever engine was chosen.
     engine = table.get_backend().name.removeprefix("py")
     notes = [f"rows were counted by {engine}: cuts were found on all of them, also on the held-out ones."]
     table, n_gone = labelled(table.drop(*drop) if drop else table, target)
     table = _with_whole(table, target)
     if n_gone:
-        notes.append(f"{n_gone:,} rows have no value of {target!r} and are left out.")
+        notes.append(f"{n_gone:,} rows have no value of {quoted(target)} and are left out.")
     if positive is not None:
         table = table.mutate(**{target: _against_others(table, target, positive)})
     return Lake(table, name, target, tuple(notes))
@@ -294,7 +307,7 @@ def labelled(table: Any, target: str) -> tuple[Any, int]:
     if not found["gone"]:
         return table, 0
     if found["gone"] == found["n"]:
-        raise LogicLensError(f"the target {target!r} has no value in any row.")
+        raise LogicLensError(f"the target {quoted(target)} has no value in any row.")
     return table.filter(known), int(found["gone"])
 
 
@@ -310,8 +323,8 @@ def _against_others(table: Any, target: str, positive: str) -> Any:
     if labels.type().is_boolean():
         is_positive = labels == (positive == "True") if positive in ("True", "False") else ibis.literal(False)
     if not fetched(table.agg(n=is_positive.cast("int64").sum()))["n"][0].as_py():
-        known = ", ".join(repr(str(value)) for value in classes_of(table, target)[0][:8])
-        raise LogicLensError(f"{positive!r} is not a value of {target!r}; the values are {known}.")
+        known = quoted_names([str(value) for value in classes_of(table, target)[0]])
+        raise LogicLensError(f"{quoted(positive)} is not a value of {quoted(target)}; the values are {known}.")
     return ibis.ifelse(is_positive, positive, f"not {positive}")
 
 

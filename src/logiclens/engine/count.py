@@ -27,7 +27,7 @@ from logiclens.engine.query import (
     kind_of,
     there,
 )
-from logiclens.errors import LogicLensError, no_column
+from logiclens.errors import LogicLensError, no_column, quoted
 from logiclens.formula.column_kinds import KINDS, TRUTH_VALUE, Kind
 from logiclens.formula.counted_rows import CountedRows
 from logiclens.formula.predicate import Predicate
@@ -51,22 +51,22 @@ def classes_of(table: ir.Table, target: str, least: int = 2) -> tuple[list[Any],
     if target not in table.columns:
         raise no_column(target, list(table.columns), "the table")
     if table.schema()[target].is_decimal() or not KINDS[kind_of(table, target)].can_be_target:
-        raise LogicLensError(f"the target {target!r} holds {table.schema()[target]}, no classes: make it text.")
+        raise LogicLensError(f"the target {quoted(target)} holds {table.schema()[target]}, no classes: make it text.")
     labels = table.select(y=table[target], **counting(table))
     counted = labels.group_by("y").agg(n=how_many(labels)).limit(MOST_CLASSES + 2)
     found = fetched(counted).to_pydict()
     rows = dict(zip(found["y"], found["n"], strict=True))
     gone = sum(n for value, n in rows.items() if value is None or value != value)
     if gone:
-        raise LogicLensError(f"the target {target!r} is missing in {gone:,} rows: leave them out, or fill it.")
+        raise LogicLensError(f"the target {quoted(target)} is missing in {gone:,} rows: leave them out, or fill it.")
     if not rows:
         raise LogicLensError("the table has no rows.")
     if len(rows) > MOST_CLASSES:
-        raise LogicLensError(f"the target {target!r} has more than {MOST_CLASSES:,} values: it names no classes.")
+        raise LogicLensError(f"the target {quoted(target)} has more than {MOST_CLASSES:,} values: it names no classes.")
     if len(rows) < least:
-        raise LogicLensError(f"all rows have one class, {next(iter(rows))!r}: at least two classes are needed.")
+        raise LogicLensError(f"all rows have one class, {quoted(next(iter(rows)))}: at least two classes are needed.")
     if any(isinstance(value, float) and not value.is_integer() for value in rows):
-        raise LogicLensError(f"the target {target!r} holds numbers with decimals, no classes: cut them first.")
+        raise LogicLensError(f"the target {quoted(target)} holds numbers with decimals, no classes: cut them first.")
     classes = sorted(rows)
     return classes, np.array([rows[value] for value in classes], dtype=np.float64)
 
@@ -267,7 +267,7 @@ def _with_columns(table: ir.Table, cutting: Cutting, names: Iterable[str]) -> ir
     for name in names:
         column = cutting.column_of(name)
         if column not in table.columns:
-            raise LogicLensError(f"the table lacks the column {column!r} that {name!r} is about.")
+            raise LogicLensError(f"the table lacks the column {quoted(column)} that {quoted(name)} is about.")
         kinds[column] = cutting.kinds[column]
     return fitted(table, kinds)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from logiclens.concepts.cuts import MOST_BINS, Histogram, Tally, bins_of
 from logiclens.engine.query import as_double, codes_of, counting, fetched, how_many, kind_of, there
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import KINDS, NUMBER, ColumnKind
 
 if TYPE_CHECKING:
@@ -319,8 +319,8 @@ def ranges(columns: Sequence[Column]) -> dict[str, tuple[float, float]]:
     for name, side in found.items():
         if np.isinf(side).any():
             raise LogicLensError(
-                f"the column {name!r} is infinite (inf) in some rows: put the largest sensible number or a missing "
-                "value."
+                f"the column {quoted(name)} is infinite (inf) in some rows: put the largest sensible number or a "
+                "missing value."
             )
     return found
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from logiclens.engine.failures import cannot_read, in_a_line, remember, stop
 from logiclens.engine.query import TEXT_TABLE
-from logiclens.errors import LogicLensError, require_extra
+from logiclens.errors import LogicLensError, quoted, require_extra
 from logiclens.storage import scratch_folder
 from logiclens.tables.formats import DATABASES, is_engine_table
 from logiclens.tables.formats import is_lake as is_lake
@@ -284,18 +284,18 @@ def check_parquet(files: list[str]) -> bool:
         first = first or types
         for name in first:
             if name not in types:
-                raise LogicLensError(f"{file} lacks the column {name!r} that {files[0]} has.")
+                raise LogicLensError(f"{file} lacks the column {quoted(name)} that {files[0]} has.")
             unite = unite or types[name] != first[name]
             if first[name] == "null" and types[name] != "null":
                 first[name], typed[name] = types[name], file
             if types[name] not in (first[name], "null"):
                 other = typed.get(name, files[0])
                 raise LogicLensError(
-                    f"the column {name!r} holds {types[name]} in {file} and {first[name]} in {other}: write it as "
-                    "one type."
+                    f"the column {quoted(name)} holds {types[name]} in {file} and {first[name]} in {other}: write it "
+                    "as one type."
                 )
         if new := [name for name in types if name not in first]:
-            raise LogicLensError(f"{file} has a column {new[0]!r} that {files[0]} lacks.")
+            raise LogicLensError(f"{file} has a column {quoted(new[0])} that {files[0]} lacks.")
     return unite
 
 

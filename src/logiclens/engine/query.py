@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.engine.failures import failed, stop
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import KINDS, Kind, kind_of_ibis
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def kind_of(table: ir.Table, name: str) -> Kind:
     given = table.schema()[name]
     kind = kind_of_ibis(given, table.get_backend().name)
     if kind is None:
-        raise LogicLensError(f"the column {name!r} holds {given}, which cannot be compared: leave it out.")
+        raise LogicLensError(f"the column {quoted(name)} holds {given}, which cannot be compared: leave it out.")
     return kind.name
 
 
@@ -49,7 +49,9 @@ def fitted(table: ir.Table, kinds: Mapping[str, Kind]) -> ir.Table:
         if before is now or now.name in before.accepts:
             continue
         if fetched(table.agg(n=there(table[column]).cast("int64").sum()))["n"][0].as_py():
-            raise LogicLensError(f"the column {column!r} held {before.plural} in training and holds {now.plural} now.")
+            raise LogicLensError(
+                f"the column {quoted(column)} held {before.plural} in training and holds {now.plural} now."
+            )
         table = table.mutate(**{column: ibis.null(before.ibis_type)})
     return table
 
@@ -88,7 +90,7 @@ def codes_of(labels: Any, classes: Sequence[Any]) -> NDArray[np.intp]:
     places = {value: place for place, value in enumerate(classes)}
     found = encoded.dictionary.to_pylist()
     if unknown := [value for value in found if value not in places]:
-        raise LogicLensError(f"the target holds {unknown[0]!r}, which is none of the classes to be counted.")
+        raise LogicLensError(f"the target holds {quoted(unknown[0])}, which is none of the classes to be counted.")
     known = np.array([places[value] for value in found], dtype=np.intp)
     codes: NDArray[np.intp] = known[encoded.indices.to_numpy()]
     return codes

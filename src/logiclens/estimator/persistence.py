@@ -24,7 +24,7 @@ from logiclens.codec import to_plain
 from logiclens.concepts.booleaniser import Booleaniser, Cutting, Membership
 from logiclens.errors import LogicLensError
 from logiclens.estimator.inputs import Schema, listed_class_weight, teacher_name
-from logiclens.estimator.training import check_settings
+from logiclens.estimator.settings import check_settings
 from logiclens.explain.certificate import Certificate, check_seal
 from logiclens.explain.reading import Reading
 from logiclens.formula.model_record import ModelRecord, read_record

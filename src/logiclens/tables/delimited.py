@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,9 @@ import pandas as pd
 from logiclens.errors import LogicLensError
 from logiclens.tables.dtypes import CODE, checked_names, kind_of, no_name, typed
 from logiclens.tables.formats import BLOCK, open_text, sentence
+from logiclens.tables.streams import chunk_rows
 
+_NUMBER = r"\s*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?\s*"
 DELIMITERS = (",", ";", "\t", "|")
 
 
@@ -39,11 +43,19 @@ class _Layout:
 
 @dataclass(frozen=True)
 class _Marks:
-    """Result of a scan of the bytes: number of delimiters, any quote, any field that starts with 0 and a digit."""
+    """Result of a scan of the bytes.
+
+    Attributes:
+        n_delimiters: number of delimiters.
+        quotes: whether there is a quote.
+        leading_zeros: whether a field starts with 0 and a digit.
+        long_numbers: whether there is a number of 19 digits or more, which may not fit into 64 bits.
+    """
 
     n_delimiters: int
     quotes: bool
     leading_zeros: bool
+    long_numbers: bool
 
 
 def checked_delimiter(delimiter: str) -> str:
@@ -79,13 +91,125 @@ def read_delimited(path: Path, name: str, delimiter: str | None, missing: frozen
     Raises:
         LogicLensError: the file is empty or not text, its header is invalid, or a line has a wrong number of fields.
     """
+    with _long_cells():
+        return _read_rows(_layout(path, name, delimiter), missing)
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Raise the limit of the csv module, which rejects long cells that pandas reads."""
     with _one_at_a_time:
-        # Raise the limit of the csv module: it rejects long cells that pandas reads.
         limit = csv.field_size_limit(2**31 - 1)
         try:
-            return _read_rows(_layout(path, name, delimiter), missing)
+            yield
         finally:
             csv.field_size_limit(limit)
+
+
+@dataclass
+class _Cells:
+    """What pandas takes the cells of a column for, over all chunks that were seen."""
+
+    kinds: set[str] = field(default_factory=set)
+    letters: set[str] = field(default_factory=set)
+    gaps: bool = False
+    negative: bool = False
+
+    def add(self, column: pd.Series[Any]) -> None:
+        """Look at the column of a further chunk."""
+        letter = column.dtype.kind
+        kind = "flag" if letter == "b" else kind_of(column)
+        gaps = letter in "fO" and bool(column.isna().any())
+        self.gaps = self.gaps or gaps
+        if kind == "other" or (gaps and bool(column.isna().all())):
+            return
+        self.kinds.add(kind)
+        self.letters.add(letter)
+        self.negative = self.negative or (letter == "i" and bool((column < 0).any()))
+
+    def dtype(self) -> Any:
+        """Return the dtype of the whole column; a column of several kinds is text."""
+        if self.kinds == {"flag"}:
+            return np.dtype(object if self.gaps else bool)
+        if not self.kinds <= {"number"}:
+            return "str"
+        if not self.letters or self.gaps or not self.letters <= {"i", "u"} or (self.negative and "u" in self.letters):
+            return np.dtype(np.float64)
+        return np.dtype(np.uint64 if "u" in self.letters else np.int64)
+
+
+class DelimitedTable:
+    """A delimited text file, read in chunks of `size` rows.
+
+    A first pass over the file checks it and finds the type of each column, so that every chunk has the same ones.
+    """
+
+    def __init__(self, path: Path, name: str, delimiter: str | None, missing: frozenset[str], size: int | None) -> None:
+        """Read the file once; see `read_delimited` for the arguments and the errors."""
+        with _long_cells():
+            self._layout, self._missing = _layout(path, name, delimiter), missing
+            self._size = size or chunk_rows(len(self._layout.columns))
+            self.decimal_comma = self._layout.delimiter == ";"
+            self.n_rows, cells = self._survey()
+            texts = self._codes([place for place, found in cells.items() if found.kinds <= {"number"}])
+            numbers = self._long_numbers([place for place, found in cells.items() if found.dtype() == "str"])
+            unnamed = not self._layout.columns[0]
+            if unnamed and (0 in texts or "text" in cells[0].kinds or not _counts_rows(self._layout)):
+                raise no_name(1, name)
+        self.dtypes: dict[str, Any] = {}
+        for place, key in enumerate(self._layout.columns):
+            settled = {**dict.fromkeys(texts, "str"), **dict.fromkeys(numbers, np.dtype(np.float64))}
+            self.dtypes[key] = settled.get(place, cells[place].dtype())
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Yield the rows of some columns; the index counts the rows from 0."""
+        places = {key: place for place, key in enumerate(self._layout.columns)}
+        # A flag has no dtype that pandas could be told, because a chunk may have a gap.
+        told = {places[key]: self.dtypes[key] for key in columns if self.dtypes[key] not in (bool, object)}
+        for chunk in self._parsed(self._missing, usecols=sorted(places[key] for key in columns), dtype=told):
+            frame = pd.DataFrame({key: chunk[places[key]] for key in columns}, index=chunk.index)
+            yield frame.astype({key: self.dtypes[key] for key in columns})
+
+    def _survey(self) -> tuple[int, dict[int, _Cells]]:
+        """Return the number of rows, and what the cells of each column are; refuse a line of another length."""
+        layout, n_rows, last_has_gaps = self._layout, 0, False
+        cells = {place: _Cells() for place in range(len(layout.columns))}
+        with _refusing(layout):
+            for chunk in self._parsed(self._missing):
+                n_rows += len(chunk)
+                last_has_gaps = last_has_gaps or bool(chunk.iloc[:, -1].isna().any())
+                for place, found in cells.items():
+                    found.add(chunk[place])
+        self._marks = _marks(layout)
+        _check_lengths(layout, self._marks, n_rows, last_has_gaps)
+        return n_rows, cells
+
+    def _codes(self, places: list[int]) -> set[int]:
+        """Return the columns of numbers that have a cell such as 00123."""
+        if not self._marks.leading_zeros or not places:
+            return set()
+        found: set[int] = set()
+        for chunk in self._parsed(frozenset(), usecols=places, dtype=str):
+            found |= {place for place in places if chunk[place].str.fullmatch(CODE.pattern).any()}
+        return found
+
+    def _long_numbers(self, places: list[int]) -> set[int]:
+        """Return the columns of texts that are all numbers, some of them beyond 64 bits."""
+        left = set(places) if self._marks.long_numbers else set()
+        if left:
+            for chunk in self._parsed(self._missing, usecols=places, dtype=str):
+                left = {place for place in left if _all_numbers(chunk[place])}
+        return left
+
+    def _parsed(self, missing: frozenset[str], **options: Any) -> Iterator[pd.DataFrame]:
+        """Yield the rows as pandas parses them; its warnings are errors only while it does."""
+        with _parse(self._layout, missing, chunksize=self._size, **options) as chunks:
+            while True:
+                with _strictly():
+                    chunk = next(chunks, None)
+                if chunk is None:
+                    return
+                yield chunk
 
 
 def _shown(delimiter: str) -> str:
@@ -150,45 +274,70 @@ def _widths(sample: str, delimiter: str) -> list[int]:
 
 
 def _read_rows(layout: _Layout, missing: frozenset[str]) -> pd.DataFrame:
-    """Let pandas read the rows, and check what it accepts silently; check line by line only if the bytes require it."""
-    try:
-        frame = _parse(layout, missing)
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        _refuse_bad_line(layout)
-        raise LogicLensError(f"{layout.name} cannot be read: {sentence(error)}.") from None
+    """Let pandas read the rows, and check what it accepts silently."""
+    with _refusing(layout):
+        frame: pd.DataFrame = _parse(layout, missing)
     n_columns, marks = len(layout.columns), _marks(layout)
-    # pandas pads a short row. Without quotes, the number of delimiters shows whether there is one.
-    if frame.iloc[:, -1].isna().any() if marks.quotes else marks.n_delimiters != (n_columns - 1) * (len(frame) + 1):
-        _refuse_bad_line(layout)
+    _check_lengths(layout, marks, len(frame), bool(frame.iloc[:, -1].isna().any()))
     kinds = [kind_of(frame[place]) for place in range(n_columns)]
     texts = {place for place, kind in enumerate(kinds) if kind == "mixed"}
     if marks.leading_zeros:
         # A column without whole numbers contains no codes, so it need not be read again.
         numbers = [place for place, kind in enumerate(kinds) if kind == "number"]
         texts |= _code_columns(layout, [n for n in numbers if missing or (frame[n] % 1 == 0).any()])
+    if marks.long_numbers:
+        # If a number has more than 64 bits, pandas may leave a column of text in which a gap is an empty text.
+        texts |= {place for place, kind in enumerate(kinds) if kind == "text"}
     if not layout.columns[0] and (0 in texts or not _counts_rows(layout)):
         raise no_name(1, layout.name)
     if texts:
         again = _parse(layout, missing, usecols=sorted(texts), dtype=str)
         for place in texts:
-            frame[place] = again[place]
+            cells = again[place]
+            is_number = marks.long_numbers and kinds[place] != "number" and _all_numbers(cells)
+            frame[place] = cells.astype(object).astype(float) if is_number else cells
     frame.columns = pd.Index(layout.columns)
     return typed(frame, decimal_comma=layout.delimiter == ";")
 
 
-def _parse(layout: _Layout, missing: frozenset[str], **options: Any) -> pd.DataFrame:
+@contextmanager
+def _refusing(layout: _Layout) -> Iterator[None]:
+    """Name the line that pandas cannot parse."""
+    try:
+        yield
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        if "out of memory" in str(error):
+            raise MemoryError(str(error)) from None
+        _refuse_bad_line(layout)
+        raise LogicLensError(f"{layout.name} cannot be read: {sentence(error)}.") from None
+
+
+def _check_lengths(layout: _Layout, marks: _Marks, n_rows: int, last_has_gaps: bool) -> None:
+    """Refuse a short row, which pandas pads; look at each line only if the bytes or the last column require it."""
+    # Without quotes, the number of delimiters shows whether there is one.
+    if last_has_gaps if marks.quotes else marks.n_delimiters != (len(layout.columns) - 1) * (n_rows + 1):
+        _refuse_bad_line(layout)
+
+
+@contextmanager
+def _strictly() -> Iterator[None]:
+    """Make pandas refuse a row that is too long."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        yield
+
+
+def _parse(layout: _Layout, missing: frozenset[str], **options: Any) -> Any:
     """Parse the rows with pandas; columns are numbered because pandas would rename duplicate names."""
     options |= {"names": range(len(layout.columns)), "header": 0, "index_col": False, "na_values": sorted(missing)}
     options |= {"sep": layout.delimiter, "skipinitialspace": layout.delimiter != " ", "compression": None}
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
         # Before 3.1, pandas may get the last digit of a number wrong without this option; since 3.1 the option warns.
         options["float_precision"] = "round_trip"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pd.errors.DtypeWarning)
-        warnings.simplefilter("error", pd.errors.ParserWarning)
+    with _strictly():
         # Pass the path because pandas uses several threads only for a file that it opens itself.
-        frame: pd.DataFrame = pd.read_csv(layout.path, **options)
-    return frame
+        return pd.read_csv(layout.path, **options)
 
 
 def _counts_rows(layout: _Layout) -> bool:
@@ -200,17 +349,19 @@ def _counts_rows(layout: _Layout) -> bool:
 
 
 def _marks(layout: _Layout) -> _Marks:
-    n_delimiters, quotes, leading_zeros, tail = 0, False, False, b"\n"
+    n_delimiters, quotes, leading_zeros, long_numbers, tail = 0, False, False, False, b"\n"
     mark = ord(layout.delimiter)
     with layout.path.open("rb") as file:
         while block := file.read(BLOCK):
             cells = np.frombuffer(tail + block, np.uint8)
             n_delimiters += int(np.count_nonzero(cells[len(tail) :] == mark))
             quotes = quotes or b'"' in block
+            # A number at the end of a block has half of its digits in one of two.
+            long_numbers = long_numbers or re.search(rb"[0-9]{10}\Z|[0-9]{19}|\A[0-9]{10}", block) is not None
             before, zero, digit = cells[:-2], cells[1:-1] == ord("0"), (cells[2:] - ord("0")) < 10
             leading_zeros = leading_zeros or bool((((before <= ord('"')) | (before == mark)) & zero & digit).any())
             tail = block[-2:]
-    return _Marks(n_delimiters, quotes, leading_zeros)
+    return _Marks(n_delimiters, quotes, leading_zeros, long_numbers)
 
 
 def _code_columns(layout: _Layout, places: list[int]) -> set[int]:
@@ -219,6 +370,12 @@ def _code_columns(layout: _Layout, places: list[int]) -> set[int]:
         return set()
     texts = _parse(layout, frozenset(), usecols=places, dtype=str)
     return {place for place in places if texts[place].str.fullmatch(CODE.pattern).any()}
+
+
+def _all_numbers(texts: pd.Series[Any]) -> bool:
+    """Return whether all texts are numbers, and none is a code such as 00123."""
+    known = texts.dropna()
+    return bool(known.str.fullmatch(_NUMBER).all()) and not bool(known.str.fullmatch(CODE.pattern).any())
 
 
 def _refuse_bad_line(layout: _Layout) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 
+_DIGITS = re.compile(r"[+-]?[0-9]{300,}")
 CODE = re.compile(r"\s*0[0-9]+\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?(([0-9]+,[0-9]*|,[0-9]+|0|[1-9][0-9]*)([eE][+-]?[0-9]+)?|inf)\s*")
 _OFFSET = "(Z|[+-][0-9]{2}:?[0-9]{2})"
@@ -40,7 +42,9 @@ def checked_names(
         if not column.strip() and not (first_may_lack and place == 1):
             raise no_name(place, name)
         if column in seen:
-            raise LogicLensError(f"columns {seen[column]} and {place} of {name} are both named {column!r}: {twice}")
+            raise LogicLensError(
+                f"columns {seen[column]} and {place} of {name} are both named {quoted(column)}: {twice}"
+            )
         seen[column] = place
     return names
 
@@ -67,17 +71,55 @@ def typed(frame: pd.DataFrame, *, decimal_comma: bool = False) -> pd.DataFrame:
         kind = kind_of(column)
         if kind == "number" and column.dtype == object:
             # Whole numbers beyond 64 bits.
-            frame[name] = column.astype(float)
+            frame[name] = as_floats(column)
         cells = column.dropna() if kind == "text" else column[:0]
         if cells.empty:
             continue
         if decimal_comma and _all_match(cells, _DECIMAL_COMMA):
-            frame[name] = pd.to_numeric(column.str.replace(",", ".", regex=False))
+            frame[name] = _numbers(column.str.replace(",", ".", regex=False))
         elif _all_match(cells, _ISO):
             frame[name] = _iso_dates(column)
         elif _DAY.fullmatch(cells.iloc[0]):
             frame[name] = _day_dates(column)
     return frame
+
+
+def is_date_or_decimal(text: str) -> bool:
+    """Return whether `typed` may turn a column whose first text this is into dates or numbers."""
+    return any(pattern.fullmatch(text) for pattern in (_ISO, _DAY, _DECIMAL_COMMA))
+
+
+def order_of_dates(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a few texts of a column of dates that settle the order of day and month for all others."""
+    known = texts.dropna()
+    parts = known.str.extract(r"^\s*([0-9]{1,2})[./-]([0-9]{1,2})[./-]").apply(pd.to_numeric)
+    settle = [known.index[0], *(part[part > 12].index[0] for _, part in parts.items() if (part > 12).any())]
+    return known.loc[settle]
+
+
+def _numbers(texts: pd.Series[Any]) -> pd.Series[Any]:
+    try:
+        numbers: pd.Series[Any] = pd.to_numeric(texts)
+    except ValueError:
+        # pandas reads no integers of thousands of digits; as floats they are infinite.
+        return texts.astype(object).astype(float)
+    return as_floats(numbers) if numbers.dtype == object else numbers
+
+
+def as_floats(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return whole numbers of any size as floats; one beyond the largest float is infinite.
+
+    >>> as_floats(pd.Series([10**400, -(10**400), 2**70])).tolist()
+    [inf, -inf, 1.1805916207174113e+21]
+    """
+    return pd.Series([_as_float(cell) for cell in column], index=column.index, name=column.name, dtype=np.float64)
+
+
+def _as_float(cell: Any) -> float:
+    try:
+        return float("nan") if cell is None else float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
 
 
 def mixed_columns(frame: pd.DataFrame) -> dict[str, tuple[str, int]]:
@@ -246,6 +288,8 @@ def _doubt_of_dates(texts: Sequence[str], counts: NDArray[np.intp]) -> tuple[str
 def _doubt_of_numbers(texts: Sequence[str], counts: NDArray[np.intp]) -> tuple[str, str] | None:
     """Return what is doubtful about texts if more than half are numbers with a comma, separators or units."""
     number = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
+    # Thousands of digits are no number for pandas, but have no comma or mark either.
+    number = number | _matches(texts, _DIGITS)
     comma = _matches(texts, _DECIMAL_COMMA) & ~number
     marked = _matches(texts, _MARKED) & ~number & ~comma
     if 2 * counts[number | comma | marked].sum() <= counts.sum() or _matches(texts, CODE).any():

@@ -4,45 +4,145 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
 import pandas as pd
 
-from logiclens.errors import LogicLensError
-from logiclens.tables.dtypes import checked_names, kind_of, typed
+from logiclens.errors import LogicLensError, quoted
+from logiclens.tables.dtypes import as_floats, checked_names, kind_of, typed
 from logiclens.tables.formats import BLOCK, open_text, sentence
+from logiclens.tables.streams import chunk_rows
+
+_SURROGATE = re.compile("[\\ud800-\\udfff]")
 
 
 class _Pairs(list[tuple[str, Any]]):
     """A JSON object as a list of pairs, so that duplicate names are noticed."""
 
 
+@dataclass
+class _Cells:
+    """What the cells of a JSON column are, over all rows that were seen."""
+
+    kinds: set[type] = field(default_factory=set)
+    n_known: int = 0
+    least: int = 0
+    largest: int = 0
+
+    def add(self, cells: list[Any]) -> None:
+        """Look at further cells; None is a missing one."""
+        known = [cell for cell in cells if cell is not None]
+        self.kinds |= {type(cell) for cell in known}
+        self.n_known += len(known)
+        if self.kinds == {int} and known:
+            self.least, self.largest = min(self.least, *known), max(self.largest, *known)
+
+    def dtype(self, n_rows: int) -> Any:
+        """Return the dtype of the column in a table of so many rows; numbers among texts become texts."""
+        whole = self.n_known == n_rows
+        if not self.kinds:
+            return np.dtype(object)
+        if self.kinds == {bool}:
+            return np.dtype(bool if whole else object)
+        if not self.kinds <= {int, float}:
+            return "str"
+        if self.kinds == {int} and whole and self.least >= -(2**63) and self.largest < 2**64:
+            return np.dtype(np.int64 if self.largest < 2**63 else np.uint64 if self.least >= 0 else np.float64)
+        return np.dtype(np.float64)
+
+
+class JsonTable:
+    """JSON lines or an array of flat objects, read in chunks of `size` rows; all at once if `size` is None.
+
+    A first pass over the file finds the names and types of the columns, so that every chunk has the same ones.
+    """
+
+    decimal_comma = False
+
+    def __init__(self, path: Path, name: str, missing: frozenset[str], size: int | None) -> None:
+        """Read the file once."""
+        self._path, self._name, self._missing, self._size, self.n_rows = path, name, missing, size, 0
+        found: dict[str, _Cells] = {}
+        self._last: tuple[int, dict[str, list[Any]]] = (0, {})
+        for n_rows, columns in self._batches():
+            for key, cells in columns.items():
+                found.setdefault(key, _Cells()).add(cells)
+            self.n_rows += n_rows
+            self._last = n_rows, columns
+        checked_names(list(found), name)
+        if self.n_rows and not found:
+            raise LogicLensError(f"the objects of {name} have no fields.")
+        self.dtypes = {key: cells.dtype(self.n_rows) for key, cells in found.items()}
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Yield the rows of some columns; the index counts the rows from 0."""
+        start = 0
+        # The only chunk of a small table need not be read again.
+        only = self._last[0] == self.n_rows
+        for n_rows, found in [self._last] if only else self._batches():
+            index = pd.RangeIndex(start, start + n_rows)
+            cells = {key: found.get(key, [None] * n_rows) for key in columns}
+            yield pd.DataFrame({key: _column(cells[key], self.dtypes[key], index) for key in columns}, index=index)
+            start += n_rows
+
+    def _batches(self) -> Iterator[tuple[int, dict[str, list[Any]]]]:
+        """Yield numbers of rows with the cells of their columns, in which a missing value is None."""
+        columns: dict[str, list[Any]] = {}
+        n_rows = 0
+        with open_text(self._path) as text:
+            for where, record in _json_records(text, self._name):
+                for key, value in _checked_record(record, where):
+                    cells = columns.setdefault(key, [])
+                    cells.extend([None] * (n_rows - len(cells)))
+                    cells.append(None if isinstance(value, str) and value in self._missing else value)
+                n_rows += 1
+                if n_rows == self._size:
+                    yield n_rows, _padded(columns, n_rows)
+                    columns, n_rows = {}, 0
+        if n_rows:
+            yield n_rows, _padded(columns, n_rows)
+
+
+def _padded(columns: dict[str, list[Any]], n_rows: int) -> dict[str, list[Any]]:
+    return {key: cells + [None] * (n_rows - len(cells)) for key, cells in columns.items()}
+
+
+def _column(cells: list[Any], dtype: Any, index: pd.RangeIndex) -> pd.Series[Any]:
+    if dtype == "str":
+        cells = [None if cell is None else str(cell) for cell in cells]
+    elif dtype == np.float64:
+        return as_floats(pd.Series(cells, index=index, dtype=object))
+    return pd.Series(cells, index=index, dtype=dtype)
+
+
 def read_json(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame:
     """Read JSON lines or an array of flat objects."""
-    columns: dict[str, list[Any]] = {}
-    n_rows = 0
-    with open_text(path) as text:
-        for where, record in _json_records(text, name):
-            if not isinstance(record, _Pairs):
-                raise LogicLensError(f'{where} is not an object such as {{"age": 31}}.')
-            if len(dict(record)) < len(record):
-                checked_names([key for key, _ in record], where)
-            for key, value in record:
-                if isinstance(value, list):
-                    raise LogicLensError(
-                        f"the field {key!r} in {where} holds a list or an object: a cell must be one value."
-                    )
-                cells = columns.setdefault(key, [])
-                if len(cells) < n_rows:
-                    cells.extend([None] * (n_rows - len(cells)))
-                cells.append(value)
-            n_rows += 1
-    checked_names(list(columns), name)
-    if n_rows and not columns:
-        raise LogicLensError(f"the objects of {name} have no fields.")
-    return typed(pd.DataFrame({key: _json_column(cells, n_rows, missing) for key, cells in columns.items()}))
+    table = JsonTable(path, name, missing, None)
+    return typed(next(table.chunks(list(table.dtypes)), pd.DataFrame()))
+
+
+def _checked_record(record: Any, where: str) -> _Pairs:
+    """Return the fields of a record; refuse one that is not flat, names a field twice or holds no whole characters."""
+    if not isinstance(record, _Pairs):
+        raise LogicLensError(f'{where} is not an object such as {{"age": 31}}.')
+    if len(dict(record)) < len(record):
+        checked_names([key for key, _ in record], where)
+    for key, value in record:
+        if isinstance(value, list):
+            raise LogicLensError(
+                f"the field {quoted(key)} in {where} holds a list or an object: a cell must be one value."
+            )
+        if _SURROGATE.search(key) or (isinstance(value, str) and _SURROGATE.search(value)):
+            raise LogicLensError(
+                f"the field {quoted(key)} in {where} holds half a character (a lone surrogate such as \\ud800): write "
+                "the whole character, or leave it out."
+            )
+    return record
 
 
 def _json_records(text: TextIO, name: str) -> Iterator[tuple[str, Any]]:
@@ -52,12 +152,12 @@ def _json_records(text: TextIO, name: str) -> Iterator[tuple[str, Any]]:
     line = 1
     try:
         if array:
-            for place, value in enumerate(json.loads(text.read(), object_pairs_hook=_Pairs), 1):
+            for place, value in enumerate(_loaded(text.read()), 1):
                 yield f"object {place} of {name}", value
             return
         for line, content in enumerate(text, 1):
             if content.strip():
-                yield f"line {line} of {name}", json.loads(content, object_pairs_hook=_Pairs)
+                yield f"line {line} of {name}", _loaded(content)
     except RecursionError:
         raise LogicLensError(f"line {line} of {name} is nested too deeply: expected flat objects.") from None
     except json.JSONDecodeError as error:
@@ -67,15 +167,109 @@ def _json_records(text: TextIO, name: str) -> Iterator[tuple[str, Any]]:
         ) from None
 
 
-def _json_column(cells: list[Any], n_rows: int, missing: frozenset[str]) -> pd.Series[Any]:
-    """Return a column from JSON values; numbers among texts become texts."""
-    cells = [None if isinstance(cell, str) and cell in missing else cell for cell in cells]
-    cells.extend([None] * (n_rows - len(cells)))
-    kinds = {type(cell) for cell in cells} - {type(None)}
-    if kinds <= {int, float}:
-        column = pd.Series(cells)
-        return column.astype(float) if column.dtype == object else column
-    return pd.Series(cells if len(kinds) == 1 else [None if cell is None else str(cell) for cell in cells])
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_Pairs)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        # Python reads no integers of thousands of digits; as floats they are infinite.
+        return json.loads(text, object_pairs_hook=_Pairs, parse_int=_whole_number)
+
+
+def _whole_number(digits: str) -> int | float:
+    return int(digits) if len(digits) < 400 else float(digits)
+
+
+class ParquetTable:
+    """A Parquet file, read in chunks of `size` rows; each column has the plain pandas type of its values.
+
+    A first pass over the file finds which columns have missing values, so that every chunk has the same types.
+    """
+
+    decimal_comma = False
+
+    def __init__(self, path: Path, name: str, missing: frozenset[str], size: int | None) -> None:
+        """Read the file once."""
+        self._path, self._name, self._missing, self.n_rows = path, name, missing, 0
+        with self._opened() as file:
+            names = file.schema_arrow.names
+        self._size = size or chunk_rows(len(names))
+        # The unnamed index of a pandas frame is not a column of the table.
+        kept = [key for key in names if not re.fullmatch("__index_level_[0-9]+__", key)]
+        checked_names(kept, name)
+        self.dtypes: dict[str, Any] = {}
+        for chunk in self._batches(kept):
+            self.n_rows += len(chunk)
+            for key, column in chunk.items():
+                self.dtypes[str(key)] = _common(self.dtypes.get(str(key), column.dtype), column.dtype)
+        self.dtypes = {key: self.dtypes.get(key, np.dtype(object)) for key in kept}
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Yield the rows of some columns; the index counts the rows from 0."""
+        for chunk in self._batches(columns):
+            yield chunk.astype({key: self.dtypes[key] for key in columns})
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        import pyarrow as arrow
+        from pyarrow import parquet
+
+        try:
+            with self._path.open("rb") as opened:
+                yield parquet.ParquetFile(opened)
+        except (arrow.ArrowException, OSError) as error:
+            if isinstance(error, MemoryError):
+                raise
+            raise LogicLensError(f"{self._name} is not a whole Parquet file: {sentence(error)}.") from None
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        import pyarrow as arrow
+
+        start = 0
+        with self._opened() as file:
+            for batch in file.iter_batches(self._size, columns=list(columns)):
+                index = pd.RangeIndex(start, start + batch.num_rows)
+                part = arrow.table(batch).select(list(columns))
+                frame = {
+                    key: _arrow_column(cells, key, self._name, self._missing)
+                    for key, cells in zip(columns, part.columns, strict=True)
+                }
+                yield pd.DataFrame(frame).set_axis(index)
+                start += batch.num_rows
+
+
+def _common(first: Any, second: Any) -> Any:
+    """Return the dtype of a column whose chunks have two: with gaps, integers are floats and flags are objects."""
+    if first == second:
+        return first
+    kinds = {first.kind, second.kind}
+    return np.dtype(np.float64) if kinds <= set("iuf") else np.dtype(object)
+
+
+def _arrow_column(cells: Any, key: str, name: str, missing: frozenset[str]) -> pd.Series[Any]:
+    """Return a column of Arrow with the plain pandas type of its values."""
+    import pyarrow as arrow
+
+    try:
+        plain = cells.cast(_plain_type(cells.type, arrow))
+    except arrow.ArrowException as error:
+        if isinstance(error, MemoryError):
+            raise
+        raise LogicLensError(
+            f"the column {quoted(key)} of {name} holds {cells.type}: a cell must be one value."
+        ) from None
+    if arrow.types.is_string(plain.type):
+        try:
+            plain.validate(full=True)
+        except arrow.ArrowInvalid:
+            raise LogicLensError(
+                f"the column {quoted(key)} of {name} holds bytes that are not UTF-8: write the text again as UTF-8."
+            ) from None
+    column = plain.to_pandas()
+    if missing and kind_of(column) == "text":
+        column = column.mask(column.isin(missing))
+    return column
 
 
 def read_parquet(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame:
@@ -87,21 +281,15 @@ def read_parquet(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame
         with path.open("rb") as file:
             table = parquet.ParquetFile(file).read()
     except (arrow.ArrowException, OSError) as error:
+        if isinstance(error, MemoryError):
+            raise
         raise LogicLensError(f"{name} is not a whole Parquet file: {sentence(error)}.") from None
     # The unnamed index of a pandas frame is not a column of the table.
     kept = [place for place, key in enumerate(table.column_names) if not re.fullmatch("__index_level_[0-9]+__", key)]
     table = table.select(kept)
-    columns = {}
-    for key, cells in zip(checked_names(table.column_names, name), table.columns, strict=True):
-        try:
-            columns[key] = cells.cast(_plain_type(cells.type, arrow)).to_pandas()
-        except arrow.ArrowException:
-            raise LogicLensError(
-                f"the column {key!r} of {name} holds {cells.type}: a cell must be one value."
-            ) from None
-        if missing and kind_of(columns[key]) == "text":
-            columns[key] = columns[key].mask(columns[key].isin(missing))
-    return typed(pd.DataFrame(columns))
+    names = checked_names(table.column_names, name)
+    columns = zip(names, table.columns, strict=True)
+    return typed(pd.DataFrame({key: _arrow_column(cells, key, name, missing) for key, cells in columns}))
 
 
 def _plain_type(kind: Any, arrow: Any) -> Any:

@@ -1,0 +1,89 @@
+"""What commands print: nothing that a name or a cell of a table does to a terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from logiclens.cli.output import LONGEST_MESSAGE, print_error
+from tests.cli_runs import Explained, Terminal, explain, logiclens, patients, refused
+
+HOSTILE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
+"""Characters that none of our own output has in a pipe."""
+AGE, YES, MICU = "age\x1b]0;owned\x07\u202e", "yes\x1b[31m\x9b2J", "MI\u2066CU\u200b"
+
+
+def hostile(seed: int = 0) -> pd.DataFrame:
+    """Patients whose column, label and category hold terminal escapes, overrides and invisible characters."""
+    frame = patients(160, seed).drop(columns=["id", "admitted"]).rename(columns={"age": AGE})
+    frame["unit"] = frame["unit"].replace("MICU", MICU)
+    frame["died"] = np.where(frame["died"] == "yes", YES, "no")
+    return frame
+
+
+@cache
+def model() -> Explained:
+    """An exact model of them."""
+    return explain(hostile(), "hostile", "--target", "died", "--exact", "--by", "sex")
+
+
+def commands(made: Explained, folder) -> list[tuple[str, ...]]:
+    """Commands that print names for people."""
+    other = shutil.copytree(made.folder, folder / "other\x1b[1m")
+    return [
+        ("score", str(made.folder), str(made.data), "--by", "unit"),
+        ("verify", str(made.folder)),
+        ("diff", str(made.folder), str(other), "--data", str(made.data)),
+    ]
+
+
+def test_the_sheet_escapes_what_a_terminal_would_obey():
+    sheet = model().run.stdout + model().run.stderr
+    assert re.findall(HOSTILE, sheet) == []
+    assert "age\\x1b]0;owned\\x07\\u202e" in sheet
+    assert "yes\\x1b[31m\\x9b2J" in sheet
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_score_verify_and_diff_escape_names(place, tmp_path):
+    run = logiclens(*commands(model(), tmp_path)[place])
+    assert run.returncode == 0, run.stderr
+    assert re.findall(HOSTILE, run.stdout + run.stderr) == []
+
+
+def test_files_keep_the_characters(tmp_path):
+    folder = model().folder
+    assert logiclens("predict", folder, model().data, "-o", tmp_path / "out.jsonl").returncode == 0
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert YES in {record["predicted died"] for record in records}
+    exported = logiclens("export", folder, "--to", "json").stdout
+    assert AGE in {predicate["column"] for predicate in json.loads(exported)["predicates"].values()}
+
+
+def test_a_terminal_gets_predictions_escaped(tmp_path):
+    shown = Terminal("predict", model().folder, model().data, "--why", cwd=tmp_path).read()
+    assert "yes\\x1b[31m" in shown
+    assert re.findall(HOSTILE, shown.replace("\r\n", "\n")) == []
+
+
+def test_errors_escape_names_of_files_and_columns(tmp_path):
+    shutil.copy(model().data, tmp_path / "new\x1b[2J\u202e.csv")
+    message = refused("score", model().folder, "new\x1b[2J\u202e.csv", "--target", "a\x1bge", cwd=tmp_path)
+    assert re.findall(HOSTILE, message) == []
+    assert message.startswith("new\\x1b[2J\\u202e.csv has no column 'a\\x1bge'")
+    assert re.findall(HOSTILE, logiclens("verify", "no\x1b[2Jwhere").stderr) == []
+
+
+def test_a_message_is_one_line_of_limited_length(capsys):
+    print_error(f"the cell\n{'a ' * 100_000}is odd")
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == 1
+    assert shown.startswith("the cell a ")
+    assert shown.endswith("is odd\n")
+    assert len(shown) <= LONGEST_MESSAGE + 4
