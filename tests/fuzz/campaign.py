@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import functools
 import hashlib
 import json
 import os
@@ -25,7 +26,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ class Found:
             self.failing[reason] = (case, detail)
 
 
-@cache
+@functools.cache
 def _class_of(reason: str) -> type[Failure]:
     """Return a class for each reason, because hypothesis tells failures apart by their class."""
     return type("New", (Failure,), {"__qualname__": reason})
@@ -115,39 +115,48 @@ def run_cases(door: Door, number: int, n_cases: int, known: Sequence[str], statu
             raise
         if not found.failing:
             found.fail(f"the generator fails: {signature(error)}", None, traceback.format_exc()[-1500:], size)
+    # A reason that only came up while another was shrunk counts too.
+    found.times.update(dict.fromkeys(found.failing.keys() - found.times.keys(), 1))
     return found
+
+
+def start(work: Callable[[], Found], status: Path) -> int:
+    """Run a batch in a forked process. Return its id."""
+    status.with_suffix(".found").unlink(missing_ok=True)
+    sys.stdout.flush()
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        _limit_memory()
+        faulthandler.disable()
+        with status.with_suffix(".log").open("w") as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+            found = work()
+        status.with_suffix(".found").write_text(_found_text(found), encoding="utf-8")
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def finish(status: Path, ended: int) -> Found:
+    """Return what a process found that has ended. If it died, its last case is the failing one."""
+    out, log = status.with_suffix(".found"), status.with_suffix(".log")
+    if out.exists():
+        return _found_of(out.read_text(encoding="utf-8"))
+    _, case = case_files.from_text(status.read_text(encoding="utf-8"))
+    what = signal.Signals(os.WTERMSIG(ended)).name if os.WIFSIGNALED(ended) else f"exit {os.WEXITSTATUS(ended)}"
+    reason = f"the process ends ({what})"
+    detail = log.read_text(errors="replace")[-1500:] if log.exists() else ""
+    return Found(cases=1, failing={reason: (case, detail)}, times=Counter({reason: 1}))
 
 
 def in_child(work: Callable[[], Found], status: Path) -> Found:
-    """Run a batch in a forked process. If it dies, its last case is the failing one."""
-    start, out = time.monotonic(), status.with_suffix(".found")
-    out.unlink(missing_ok=True)
-    sys.stdout.flush()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            _limit_memory()
-            faulthandler.disable()
-            with (status.with_suffix(".log")).open("w") as log:
-                os.dup2(log.fileno(), 1)
-                os.dup2(log.fileno(), 2)
-                found = work()
-            out.write_text(_found_text(found), encoding="utf-8")
-            code = 0
-        finally:
-            os._exit(code)
-    _, ended = os.waitpid(child, 0)
-    if out.exists():
-        found = _found_of(out.read_text(encoding="utf-8"))
-    else:
-        _, case = case_files.from_text(status.read_text(encoding="utf-8"))
-        what = signal.Signals(os.WTERMSIG(ended)).name if os.WIFSIGNALED(ended) else f"exit {os.WEXITSTATUS(ended)}"
-        reason = f"the process ends ({what})"
-        found = Found(cases=1, failing={reason: (case, status.with_suffix(".log").read_text(errors="replace")[-1500:])})
-        found.times[reason] = 1
-    found.seconds = time.monotonic() - start
-    return found
+    """Run a batch in a process of its own, and wait for it."""
+    _, ended = os.waitpid(start(work, status), 0)
+    return finish(status, ended)
 
 
 def _limit_memory() -> None:
@@ -198,7 +207,7 @@ class Report:
                 self.content = before
 
     def add(self, door: str, found: Found, files: dict[str, str]) -> None:
-        """Add a batch and write the report."""
+        """Add a batch, with the file of a case of each reason, and write the report."""
         entry = self.content["categories"].setdefault(
             door, {"cases": 0, "agreed": 0, "refused": 0, "failures": 0, "seconds": 0.0}
         )
@@ -248,62 +257,89 @@ def _judged_once(door: Door, case: Any, root: Path) -> Found:
     return found
 
 
-def batch(door: Door, number: int, n_cases: int, known: Sequence[str], scratch: Path) -> Found:
-    """Run a batch of cases of a door in a process of its own."""
-    status = scratch / "case"
-    status.write_text(case_files.to_text(door.name, None), encoding="utf-8")
-    root = Path(tempfile.mkdtemp(dir=scratch))
-    try:
-        return in_child(lambda: run_cases(door, number, n_cases, known, status, root), status)
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
+@dataclass(frozen=True)
+class Batch:
+    """A batch that runs: its door, the reasons that were known when it began, and where it works."""
+
+    door: Door
+    known: Sequence[str]
+    folder: Path
+    begun: float
+
+    @property
+    def status(self) -> Path:
+        """The file that always holds the case that runs."""
+        return self.folder / "case"
 
 
-def campaign(options: argparse.Namespace, scratch: Path) -> int:
-    """Run batches until the time is over, always for the door that had least time. Return the number of failures."""
-    doors = [DOORS[name] for name in options.doors.split(",")] if options.doors else list(DOORS.values())
-    report, spent, rate, known = Report(options.report), Counter[str](), Counter[str](), _Known(options.failing)
-    for folder, mended in ((case_files.SAVED, None), (options.failing, Path.unlink)):
-        for file, reason in replay(folder, scratch, mended=mended):
-            print(f"{file} still fails: {reason}", flush=True)
-            known.add(case_files.from_text((folder / file).read_text("utf-8"))[0], reason, file)
-    number, end = options.seed, time.monotonic() + 60 * options.minutes
-    while time.monotonic() < end:
-        door = min(doors, key=lambda door: spent[door.name])
-        n_cases = min(max(int(rate[door.name] * BATCH_SECONDS), 10), 3000)
-        number, reasons = number + 1, list(known.of(door.name))
-        found = batch(door, number, n_cases, reasons, scratch)
-        spent[door.name] += found.seconds  # type: ignore[assignment]
-        rate[door.name] = max(found.cases / max(found.seconds, 0.1), 0.5)  # type: ignore[assignment]
-        files = {}
+class Campaign:
+    """Runs batches, always for the door that had least time, and keeps what they find."""
+
+    def __init__(self, options: argparse.Namespace, scratch: Path) -> None:
+        """Take the options of the command line and a folder to work in."""
+        self.options, self.scratch, self.number = options, scratch, options.seed
+        self.doors = [DOORS[name] for name in options.doors.split(",")] if options.doors else list(DOORS.values())
+        self.report, self.known = Report(options.report), _Known()
+        self.spent, self.rate = dict.fromkeys(DOORS, 0.0), dict.fromkeys(DOORS, 0.0)
+        self.running: dict[int, Batch] = {}
+
+    def replay(self) -> None:
+        """Replay the saved cases; a new one that passes now is removed."""
+        for folder, mended in ((case_files.SAVED, None), (self.options.failing, Path.unlink)):
+            for file, reason in replay(folder, self.scratch, mended=mended):
+                print(f"{file} still fails: {reason}", flush=True)
+                self.known.add(case_files.from_text((folder / file).read_text("utf-8"))[0], reason, file)
+
+    def run(self) -> int:
+        """Run batches until the time is over. Return the number of reasons of failures."""
+        end = time.monotonic() + 60 * self.options.minutes
+        while self.running or time.monotonic() < end:
+            while len(self.running) < self.options.jobs and time.monotonic() < end:
+                self._start()
+            child, ended = os.wait()
+            self._finish(self.running.pop(child), ended)
+        return len(self.report.content["failing"])
+
+    def _start(self) -> None:
+        door = min(self.doors, key=lambda door: self.spent[door.name])
+        # Booked now, so that a second process takes another door.
+        self.spent[door.name] += BATCH_SECONDS
+        n_cases = min(max(int(self.rate[door.name] * BATCH_SECONDS), 10), 3000)
+        self.number += 1
+        number, known = self.number, list(self.known.of(door.name))
+        batch = Batch(door, known, Path(tempfile.mkdtemp(dir=self.scratch)), time.monotonic())
+        batch.status.write_text(case_files.to_text(door.name, None), encoding="utf-8")
+        work = functools.partial(run_cases, door, number, n_cases, known, batch.status, batch.folder / "cases")
+        self.running[start(work, batch.status)] = batch
+
+    def _finish(self, batch: Batch, ended: int) -> None:
+        found, name = finish(batch.status, ended), batch.door.name
+        found.seconds = time.monotonic() - batch.begun
+        shutil.rmtree(batch.folder, ignore_errors=True)
+        self.spent[name] += found.seconds - BATCH_SECONDS
+        self.rate[name] = max(found.cases / max(found.seconds, 0.1), 0.5)
         for reason, (case, detail) in found.failing.items():
-            is_new = reason not in reasons
-            files[reason] = known.add(door.name, reason) or case_files.save(door.name, case, options.failing).name
-            known.add(door.name, reason, files[reason])
-            if is_new:
-                print(f"{door.name}: {reason}\n  {files[reason]}\n{detail}", flush=True)
-        report.add(door.name, found, files)
+            if reason in self.known.of(name):
+                continue
+            self.known.add(name, reason, case_files.save(name, case, self.options.failing).name)
+            print(f"{name}: {reason}\n  {self.known.of(name)[reason]}\n{detail}", flush=True)
+        self.report.add(name, found, self.known.of(name))
         print(
-            f"{door.name}: {found.cases} cases in {found.seconds:.0f} s, {report.content['cases']:,} in all", flush=True
+            f"{name}: {found.cases} cases in {found.seconds:.0f} s, {self.report.content['cases']:,} in all", flush=True
         )
-    return len(report.content["failing"])
 
 
 class _Known:
     """The reasons that have failed already, by door, and the file of a case of each."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self) -> None:
         self.files: dict[str, dict[str, str]] = {}
 
     def of(self, door: str) -> dict[str, str]:
         return self.files.setdefault(door, {})
 
-    def add(self, door: str, reason: str, file: str = "") -> str:
-        known = self.of(door)
-        if file:
-            known[reason] = file
-        return known.get(reason, "")
+    def add(self, door: str, reason: str, file: str) -> None:
+        self.of(door)[reason] = file
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -314,14 +350,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--seed", type=int, default=time.time_ns() % 2**32, help="the first seed; default: another each time"
     )
+    parser.add_argument(
+        "--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes; default: one per core"
+    )
     parser.add_argument("--report", type=Path, default=REPORT)
     parser.add_argument("--failing", type=Path, default=FAILING, help="folder for failing cases")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    with tempfile.TemporaryDirectory(prefix="logiclens-campaign-") as scratch:
+    # In memory where the system has such a folder: most cases are many small files.
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 (a private folder is made in it)
+    with tempfile.TemporaryDirectory(prefix="logiclens-campaign-", dir=memory) as scratch:
         for name in samples.SAMPLES:
             samples.sample(name)
-        failures = campaign(options, Path(scratch))
+        running = Campaign(options, Path(scratch))
+        running.replay()
+        failures = running.run()
     print(f"{failures} reasons of failures; see {options.report}")
     return int(failures > 0)
 

@@ -39,7 +39,7 @@ FORMS = (
     "array",
 )
 MATRICES = (
-    "float64", "float32", "float16", "int64", "uint64", "object", "masked", "masked_list", "csr", "csc", "coo", "dok",
+    "float64", "float32", "float16", "int64", "uint64", "object", "masked", "csr", "csc", "coo", "dok",
     "lists", "tuples", "fortran", "strided", "read_only", "matrix", "big_endian", "longdouble", "complex", "text",
     "bytes", "flat", "cube", "empty", "structured", "decimal", "bool", "frame", "series",
 )  # fmt: skip
@@ -176,13 +176,18 @@ def as_matrix(case: Document) -> Any:
     """Return the numbers of a case in its form; forms that cannot hold them get what they make of them."""
     rows, form = np.array(case["rows"], dtype=np.float64), case["form"]
     with np.errstate(all="ignore"), warnings.catch_warnings():
+        # The warnings of this module are not those of the product.
         warnings.simplefilter("ignore")
-        if form in ("float64", "float32", "float16", "int64", "uint64", "object", "longdouble", "bool"):
-            return rows.astype(form)
-        if form in ("masked", "masked_list"):
-            return np.ma.masked_array(rows, mask=np.array(case["masked"]).reshape(rows.shape))
-        if form in ("csr", "csc", "coo", "dok"):
-            return getattr(scipy.sparse, f"{form}_matrix")(np.nan_to_num(rows, posinf=9, neginf=-9))
+        return _converted(rows, form, case["masked"])
+
+
+def _converted(rows: Any, form: str, masked: list[bool]) -> Any:
+    if form in ("float64", "float32", "float16", "int64", "uint64", "object", "longdouble", "bool"):
+        return rows.astype(form)
+    if form == "masked":
+        return np.ma.masked_array(rows, mask=np.array(masked).reshape(rows.shape))
+    if form in ("csr", "csc", "coo", "dok"):
+        return getattr(scipy.sparse, f"{form}_matrix")(np.nan_to_num(rows, posinf=9, neginf=-9))
     made = {
         "lists": rows.tolist, "tuples": lambda: tuple(map(tuple, rows)), "fortran": lambda: np.asfortranarray(rows),
         "strided": lambda: np.repeat(rows, 2, axis=0)[::2], "matrix": lambda: np.matrix(rows),
