@@ -1,0 +1,52 @@
+"""The doors of the product: for each, the strategy of its cases and the check of one case.
+
+A later door (a new format, command or page) adds one module with both and one entry to `DOORS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis.strategies import SearchStrategy
+
+from tests.fuzz import commands, exports, fits, folders, formulas, frames, reports, table_files
+from tests.fuzz.judge import SECONDS, Outcome, Place
+
+
+@dataclass(frozen=True)
+class Door:
+    """A way into the product.
+
+    Attributes:
+        name: the category in the report.
+        cases: the strategy of its cases, which are plain data: see `case_files`.
+        check: runs one case; returns its outcome, or raises what makes it a failure.
+        examples: the number of cases in the deterministic run of `make test`.
+        seconds: the time limit of a case.
+    """
+
+    name: str
+    cases: SearchStrategy[Any]
+    check: Callable[[Any, Place], Outcome]
+    examples: int
+    seconds: float = SECONDS
+
+
+DOORS = {
+    door.name: door
+    for door in (
+        Door("formulas", formulas.cases(), formulas.check, 150),
+        Door("exports", exports.cases(), exports.check, 40),
+        Door("files", table_files.cases(), table_files.check, 100),
+        Door("frames", frames.cases(), frames.check, 60),
+        Door("fits", fits.cases(), fits.check, 12, seconds=30),
+        Door("settings", fits.settings_cases(), fits.check_settings, 25, seconds=30),
+        Door("folders", folders.cases(), folders.check, 60),
+        Door("certificates", folders.certificate_cases(), folders.check_certificate, 60),
+        Door("commands", commands.cases(), commands.check, 25, seconds=60),
+        Door("reports", reports.cases(), reports.check, 5, seconds=30),
+        Door("notebooks", reports.notebook_cases(), reports.check_notebook, 30),
+    )
+}

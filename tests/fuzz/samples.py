@@ -1,0 +1,191 @@
+"""Small fitted models and their folders, made once, and the answers of rules recomputed from their JSON."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import math
+import operator
+import shutil
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from logiclens.errors import LogicLensWarning
+from logiclens.estimator import EntropyClassifier
+from logiclens.report import Source, result_of
+
+Row = dict[str, Any]
+COMPARE = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt, "==": operator.eq}
+HOSTILE_NAMES = {"unit": '"; DROP TABLE rows;--', "age": "<script>alert(1)</script>", "dose": "=1+1 & 年\\"}
+HOSTILE_UNITS = {"CCU": 'it\'s "so"', "MICU": "<b>\u202e%s ? :x", "SICU": "−1"}
+
+_ROOT = tempfile.gettempdir()  # Cases have a temporary folder of their own.
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A saved model, the rows to ask it about, and its answers to them as Python values."""
+
+    name: str
+    folder: Path
+    frame: pd.DataFrame
+    answers: list[Any]
+    exact: bool
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The files of the folder by name."""
+        return {path.name: path.read_bytes() for path in sorted(self.folder.iterdir())}
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The record of the rules in `model.json`."""
+        rules: dict[str, Any] = json.loads((self.folder / "model.json").read_text("utf-8"))["rules"]
+        return rules
+
+
+SAMPLES = ("exact", "three", "confident", "labels", "soft", "team", "hostile")
+SETTINGS: dict[str, dict[str, Any]] = {
+    "exact": {"exact": True, "committee": 1, "epochs": 2},
+    "three": {"exact": True, "committee": 1, "epochs": 2},
+    "confident": {"exact": True, "committee": 1, "epochs": 2, "resolve": "confidence"},
+    "labels": {"exact": True, "committee": 1, "epochs": 2},
+    "soft": {"committee": 1, "epochs": 60},
+    "team": {"committee": 3, "epochs": 20, "resolve": "none"},
+    "hostile": {"exact": True, "committee": 1, "epochs": 2},
+}
+
+
+def table(n_rows: int = 80, seed: int = 0) -> pd.DataFrame:
+    """Columns of every kind, not in sorted order, with gaps."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "unit": rng.choice(["CCU", "MICU", "SICU"], n_rows),
+            "age": rng.integers(20, 95, n_rows).astype(float),
+            "flag": rng.random(n_rows) < 0.5,
+            "dose": rng.integers(0, 9, n_rows),
+            "admitted": pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 400, n_rows), unit="D"),
+        }
+    )
+    frame.loc[rng.random(n_rows) < 0.1, "age"] = np.nan
+    return frame
+
+
+def target(frame: pd.DataFrame, name: str) -> Any:
+    """The labels of a sample: texts, integers, a matrix of several, or hostile texts."""
+    ill = ((frame["age"] >= 60) & (frame["unit"] == "MICU")) | (frame["flag"] & (frame["dose"] > 4))
+    late = frame["admitted"] >= pd.Timestamp("2021-08-01")
+    if name in ("three", "confident"):
+        return pd.Series(np.select([ill, late], [7, -2], 30), name="state")
+    if name == "labels":
+        return pd.DataFrame({"ill": ill.astype(int), "late": late.astype(int)})
+    words = ("ill", "well") if name != "hostile" else ("</script>\x1b[31m", "=cmd")
+    return pd.Series(np.where(ill, *words), name="died")
+
+
+@cache
+def place() -> Path:
+    """A folder that is gone at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="logiclens-fuzz-", dir=_ROOT))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@cache
+def sample(name: str) -> Sample:
+    """Fit and save the model of this name."""
+    frame = table()
+    labels = target(frame, name)
+    if name == "hostile":
+        frame["unit"] = frame["unit"].map(HOSTILE_UNITS)
+        frame = frame.rename(columns=HOSTILE_NAMES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogicLensWarning)
+        model = EntropyClassifier(**SETTINGS[name], set_aside=0.25).fit(frame, labels)
+        result = None
+        if name != "labels":
+            source = Source("rows.csv", len(frame), frame.shape[1], str(labels.name))
+            result = result_of(model, model.explain(), source)
+        model.save(place() / name, result)
+    return Sample(name, place() / name, frame, model.predict(frame).tolist(), SETTINGS[name].get("exact", False))
+
+
+@cache
+def fitted(name: str) -> EntropyClassifier:
+    """The model of a sample as it is loaded from its folder."""
+    return EntropyClassifier.load(sample(name).folder)
+
+
+def rows_of(frame: pd.DataFrame) -> list[Row]:
+    """Rows as dictionaries, with None for a missing value and text for a date."""
+
+    def cell(value: Any) -> Any:
+        if value is None or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+            return None
+        return value.isoformat() if isinstance(value, pd.Timestamp) else value
+
+    return [{name: cell(value) for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def decided(rules: Mapping[str, Any], row: Mapping[str, Any]) -> Any:
+    """The answer of rules to a raw row, read off their JSON: a label, None, or 0 and 1 for each of several labels."""
+    classes = rules["classes"]
+
+    def holds(concept: str) -> bool:
+        meant = rules["predicates"].get(concept, {"column": concept, "operator": ">=", "value": 0.5})
+        return predicate_holds(meant, row[meant["column"]])
+
+    def cube_holds(cube: Mapping[str, Any]) -> bool:
+        return all(holds(concept) == positive for concept, positive in cube["if"].items())
+
+    def fires(place: int) -> bool:
+        if "complement_of" in classes[place]:
+            return not fires(classes[place]["complement_of"])
+        return any(cube_holds(cube) for cube in classes[place]["cubes"])
+
+    fired = [fires(place) for place in range(len(classes))]
+    if rules["multilabel"]:
+        return [int(fire) for fire in fired]
+    return _resolved(rules, fired, cube_holds)
+
+
+def _resolved(rules: Mapping[str, Any], fired: Sequence[bool], cube_holds: Any) -> Any:
+    classes = rules["classes"]
+    names = [entry["class"] for entry in classes]
+    if any("complement_of" in entry for entry in classes):
+        return names[list(fired).index(True)]
+    if rules["resolve"] == "none":
+        return names[list(fired).index(True)] if sum(fired) == 1 else None
+    if rules["resolve"] == "order":
+        firing = [place for place in rules["order"] if fired[place]]
+    else:
+        cubes = [
+            (-cube["confidence"], place)
+            for place, entry in enumerate(classes)
+            for cube in entry["cubes"]
+            if cube_holds(cube)
+        ]
+        firing = [place for _, place in sorted(cubes)]
+    chosen = firing[0] if firing else rules["otherwise"]
+    return None if chosen is None else names[chosen]
+
+
+def predicate_holds(meant: Mapping[str, Any], cell: Any) -> bool:
+    """Whether a predicate of a rule record holds of a cell, compared by Python itself."""
+    sign, value = meant["operator"], meant["value"]
+    missing = cell is None or (isinstance(cell, float) and math.isnan(cell))
+    if sign == "missing" or missing:
+        return sign == "missing" and missing
+    if isinstance(value, str) and sign != "==":
+        return bool(COMPARE[sign](datetime.fromisoformat(cell), datetime.fromisoformat(value)))
+    return bool(COMPARE[sign](cell, value))
