@@ -22,6 +22,7 @@ from logiclens.estimator import EntropyClassifier
 from logiclens.formula import RuleSet
 from logiclens.report import Source, result_of
 from logiclens.storage import open_folder, open_whole, replacing, replacing_folder, sealed, write_whole
+from tests.faults.injection import cannot_exchange
 
 ROWS = pd.DataFrame({"age": [20.0, 35, 50, 61, 72, 90] * 12, "unit": ["A", "B", "C"] * 24})
 LABELS = np.where((ROWS["age"] >= 60) & (ROWS["unit"] != "A"), "ill", "well")
@@ -223,10 +224,6 @@ def test_a_folder_that_cannot_be_replaced_is_put_back(tmp_path, monkeypatch, can
         (new / "file").write_bytes(b"newer")
     assert content_of(tmp_path / "folder") == {"file": b"older"}
     assert os.listdir(tmp_path) == ["folder"]
-
-
-def cannot_exchange(*names):
-    raise OSError(errno.EINVAL, "Invalid argument")
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])

@@ -23,8 +23,7 @@ from logiclens.estimator import EntropyClassifier
 from logiclens.formula import RuleSet
 from logiclens.storage import open_folder, write_whole
 from tests import cli_runs
-from tests.faults.injection import KINDS, VARIABLE, Fault, Kind, install
-from tests.test_storage import cannot_exchange
+from tests.faults.injection import KINDS, VARIABLE, Fault, Kind, cannot_exchange, install
 
 TERMINATED = 143
 State = dict[str, bytes | None]
