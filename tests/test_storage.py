@@ -227,7 +227,7 @@ def test_a_folder_that_cannot_be_replaced_is_put_back(tmp_path, monkeypatch, can
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])
-def test_a_folder_behind_a_link_is_replaced_and_the_link_stays(tmp_path, monkeypatch, can_exchange):
+def test_a_folder_behind_a_link_is_replaced_in_its_place(tmp_path, monkeypatch, can_exchange):
     if not can_exchange:
         monkeypatch.setattr(storage, "exchange", cannot_exchange)
     (tmp_path / "real").mkdir()
