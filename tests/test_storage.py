@@ -22,6 +22,7 @@ from logiclens.estimator import EntropyClassifier
 from logiclens.formula import RuleSet
 from logiclens.report import Source, result_of
 from logiclens.storage import open_folder, open_whole, replacing, replacing_folder, sealed, write_whole
+from tests.faults.injection import cannot_exchange
 
 ROWS = pd.DataFrame({"age": [20.0, 35, 50, 61, 72, 90] * 12, "unit": ["A", "B", "C"] * 24})
 LABELS = np.where((ROWS["age"] >= 60) & (ROWS["unit"] != "A"), "ill", "well")
@@ -225,12 +226,8 @@ def test_a_folder_that_cannot_be_replaced_is_put_back(tmp_path, monkeypatch, can
     assert os.listdir(tmp_path) == ["folder"]
 
 
-def cannot_exchange(*names):
-    raise OSError(errno.EINVAL, "Invalid argument")
-
-
 @pytest.mark.parametrize("can_exchange", [True, False])
-def test_a_folder_behind_a_link_is_replaced_and_the_link_stays(tmp_path, monkeypatch, can_exchange):
+def test_a_folder_behind_a_link_is_replaced_in_its_place(tmp_path, monkeypatch, can_exchange):
     if not can_exchange:
         monkeypatch.setattr(storage, "exchange", cannot_exchange)
     (tmp_path / "real").mkdir()

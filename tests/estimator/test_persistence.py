@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import random
 import shutil
 from pathlib import Path
 
@@ -16,8 +18,11 @@ from safetensors.torch import load_file, save_file
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.errors import LogicLensError
 from logiclens.estimator import EntropyClassifier
+from logiclens.formula import RuleSet
 from logiclens.storage import check_model_target
 from logiclens.verify import Refuted, Unusable, verify
+from tests.folder_edits import edit_folder
+from tests.folder_edits import reseal as sealed_again
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -53,7 +58,6 @@ def write(folder: Path, name: str, content: dict) -> None:
 
 def reseal(folder: Path) -> None:
     """Recompute every hash, as someone would who wants a change to go unnoticed."""
-    import hashlib
 
     def digest(name: str) -> str:
         return hashlib.sha256((folder / name).read_bytes()).hexdigest()
@@ -450,3 +454,189 @@ def test_a_weight_that_flips_a_row_fails_despite_recomputed_hashes(folder):
     reseal(folder)
     with pytest.raises(Refuted, match=r"on the row .* the formula says yes, the head no"):
         verify(folder)
+
+
+# The typed reader of the folder -------------------------------------------------------------------------------------
+
+UNSORTED = (
+    FRAME.rename(columns={"age": "zeta", "crp": "beta"})
+    .drop(columns='odd "name"; --')
+    .assign(
+        unit=RNG.choice(["MICU", "CCU", "12"], 300),
+        day=pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(300), "D"),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def unsorted(tmp_path_factory) -> dict[str, Path]:
+    """Models whose columns are not in the order of the alphabet: soft, exact, and with several labels per row."""
+    place = tmp_path_factory.mktemp("unsorted")
+    quick = {"epochs": 5, "committee": 3}
+    several = np.column_stack([RISK == "high", UNSORTED["unit"] == "12"]).astype(int)
+    made = {
+        "soft": EntropyClassifier(**quick).fit(UNSORTED, RISK),
+        "exact": EntropyClassifier(exact=True, **quick).fit(UNSORTED, RISK),
+        "several": EntropyClassifier({"zeta": "soft", "beta": [9.5]}, **quick).fit(UNSORTED, several),
+    }
+    return {name: model.save(place / name) for name, model in made.items()}
+
+
+def answers(folder: Path) -> list:
+    """What the network and the rules of a folder say."""
+    model, rules = EntropyClassifier.load(folder), RuleSet.load(folder)
+    return [model.predict(UNSORTED).tolist(), model.predict_proba(UNSORTED).tolist(), rules.predict(UNSORTED).tolist()]
+
+
+def sorted_keys(content: dict, reverse: bool) -> dict:
+    return json.loads(json.dumps(content), object_pairs_hook=lambda pairs: dict(sorted(pairs, reverse=reverse)))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", ["soft", "exact", "several"])
+def test_the_order_of_keys_changes_no_answer(unsorted, tmp_path, name, reverse):
+    folder = shutil.copytree(unsorted[name], tmp_path / "model")
+    sealed_again(folder, {"model.json": sorted_keys(read(folder), reverse)})
+    assert answers(folder) == answers(unsorted[name])
+
+
+def test_the_order_of_keys_changes_no_answer_of_schema_1(tmp_path):
+    rows = pd.read_csv(FOLDERS / "schema1_rows.csv").drop(columns="exact")
+    folder = shutil.copytree(FOLDERS / "schema1_soft", tmp_path / "model")
+    write(folder, "model.json", sorted_keys(read(folder), True))
+    before, after = (EntropyClassifier.load(one) for one in (FOLDERS / "schema1_soft", folder))
+    np.testing.assert_array_equal(after.predict_proba(rows), before.predict_proba(rows))
+
+
+CHANGES = {
+    "predicates lacks": lambda m: m.pop("predicates"),
+    "unknown field 'more'": lambda m: m.update(more=1),
+    "'network.hidden' .* must be a list": lambda m: m["network"].update(hidden=20),
+    "'exact' .* must be true or false": lambda m: m.update(exact=0),
+    "'network.n_concepts' is 1000000000": lambda m: m["network"].update(n_concepts=10**9),
+    "setting 'hidden'": lambda m: m["network"].update(hidden=[10**9]),
+    "does not fit the network": lambda m: (m["network"].update(hidden=[10**9]), m["settings"].update(hidden=[10**9])),
+    "does not fit the network that": lambda m: m["network"].update(members=10**9),
+    "setting 'temperature'": lambda m: m["network"].update(temperature=2.0),
+    "activation": lambda m: m["network"].update(activation="tanh"),
+    "'cutting' and the setting 'booleanise'": lambda m: m.update(cutting=None),
+    "needs 'cutting', which is null": lambda m: (
+        m.update(cutting=None, columns=[]),
+        m["settings"].update(booleanise=None),
+    ),
+    "are not the class names": lambda m: m["labels"].reverse(),
+    "of one kind and in order": lambda m: (m["labels"].reverse(), m["class_names"].reverse()),
+    "must number the classes": lambda m: m.update(multilabel=True),
+    "must be a number from 0 to 1": lambda m: m["rules"]["classes"][0]["cubes"][0].update(confidence=1e308),
+    "in the order of 'columns'": lambda m: m["columns"].reverse(),
+    "at the wrong place|order of": lambda m: m["concepts"].reverse(),
+    "is not what its predicate says": lambda m: m["predicates"]["unit is MICU"].update(value="micu"),
+    "rules and model differ in what": lambda m: m["rules"]["predicates"].clear(),
+    "the rules are of the classes": lambda m: m["rules"]["classes"][0].update({"class": "other"}),
+    "'resolve' must be": lambda m: m["rules"].update(resolve="first"),
+    "must be the class of rows on which nothing fires": lambda m: m["rules"].update(otherwise=9),
+    "no kind of a column": lambda m: m["cutting"]["kinds"].update(zeta="colour"),
+    "cannot be asked of a column": lambda m: m["cutting"]["kinds"].update(zeta="text"),
+    "'cutting.scales'": lambda m: m["cutting"]["scales"].update({"unit is MICU": [0, 1]}),
+    "'settings' lacks 'price'": lambda m: m["settings"].pop("price"),
+    "settings that this version does not know": lambda m: m["settings"].update(colour=1),
+    "must be 'order'": lambda m: m["settings"].update(resolve="first"),
+    "'metrics.rows'": lambda m: m["metrics"].update(rows="many"),
+}
+
+
+@pytest.mark.parametrize("said", CHANGES)
+def test_a_model_that_contradicts_itself_is_refused(unsorted, tmp_path, said):
+    folder = shutil.copytree(unsorted["soft"], tmp_path / "model")
+    content = read(folder)
+    CHANGES[said](content)
+    sealed_again(folder, {"model.json": content})
+    with pytest.raises(LogicLensError, match=said.replace("predicates lacks", "lacks 'predicates'")) as told:
+        EntropyClassifier.load(folder)
+    assert len(str(told.value).replace(str(folder), "")) < 250
+
+
+@pytest.mark.parametrize(
+    ("part", "value"), [("resolve", "none"), ("otherwise", None), ("order", [0, 1]), ("classes", [])]
+)
+def test_rules_that_the_certificate_does_not_state_are_refused(unsorted, tmp_path, part, value):
+    folder = shutil.copytree(unsorted["exact"], tmp_path / "model")
+    sealed_again(folder, {"certificate.json": {**read(folder, "certificate.json"), part: value}})
+    for load in (EntropyClassifier.load, RuleSet.load):
+        with pytest.raises(LogicLensError, match=r"certificate\.json"):
+            load(folder)
+
+
+def test_a_key_that_is_there_twice_is_refused(unsorted, tmp_path):
+    folder = shutil.copytree(unsorted["soft"], tmp_path / "model")
+    text = (folder / "model.json").read_text().replace('"target": null', '"target": "age", "target": null')
+    (folder / "model.json").write_text(text)
+    with pytest.raises(LogicLensError, match="has the key 'target' twice"):
+        EntropyClassifier.load(folder)
+
+
+@pytest.mark.parametrize("depth", [100, 900, 100_000])
+def test_json_that_nests_deep_is_refused(unsorted, tmp_path, depth):
+    folder = shutil.copytree(unsorted["soft"], tmp_path / "model")
+    text = (folder / "model.json").read_text().replace('"target": null', f'"target": {"[" * depth}{"]" * depth}')
+    (folder / "model.json").write_text(text)
+    with pytest.raises(LogicLensError, match=r"nests lists and objects more than 64 deep|cannot be read as JSON"):
+        EntropyClassifier.load(folder)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_are_not_finite_are_refused(unsorted, tmp_path, wrong):
+    folder = shutil.copytree(unsorted["soft"], tmp_path / "model")
+    weights = load_file(folder / "weights.safetensors")
+    next(tensor for tensor in weights.values() if tensor.is_floating_point()).view(-1)[0] = wrong
+    save_file(weights, folder / "weights.safetensors")
+    digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()
+    sealed_again(folder, {"model.json": {**read(folder), "weights_sha256": digest}})
+    with pytest.raises(LogicLensError, match=r"holds a weight in .* that is not finite"):
+        EntropyClassifier.load(folder)
+
+
+@pytest.mark.parametrize("name", ["model.json", "weights.safetensors", "certificate.json", "result.json"])
+def test_what_is_no_regular_file_is_not_read(unsorted, tmp_path, name):
+    folder = shutil.copytree(unsorted["exact"], tmp_path / "model")
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    with pytest.raises(LogicLensError, match=f"{name} is not a regular file"):
+        RuleSet.load(folder)
+    (folder / name).unlink()
+    (folder / name).symlink_to("/dev/zero")
+    with pytest.raises(LogicLensError, match=f"{name} is not a regular file"):
+        EntropyClassifier.load(folder)
+
+
+@pytest.mark.parametrize("labels", [[1, 2**64 - 1], [2**63 + 1, 2**63 + 3], [0, 7]])
+@pytest.mark.parametrize("exact", [False, True])
+def test_unsigned_labels_come_back_as_they_were(labels, exact, tmp_path):
+    rows = np.array([[0, 1], [1, 0], [1, 1], [0, 0]] * 10, dtype=float)
+    y = np.array(labels, dtype=np.uint64)[rows[:, 0].astype(int)]
+    model = EntropyClassifier(None, exact=exact, epochs=20, committee=3).fit(rows, y)
+    loaded = EntropyClassifier.load(model.save(tmp_path / "model"))
+    assert loaded.predict(rows).tolist() == model.predict(rows).tolist() == y.tolist()
+    assert loaded.rules_.predict(pd.DataFrame(rows, columns=["x0", "x1"])).tolist() == y.tolist()
+    assert loaded.score(rows, y) == 1
+
+
+N_EDITS = 150
+OWN_RULES = ("rules", "classes")
+"""Rules of a model that is not exact: nothing repeats their cubes, so other cubes are another model's."""
+
+
+def test_random_edits_are_refused_or_change_no_answer(unsorted, tmp_path):
+    before = {name: answers(folder) for name, folder in unsorted.items()}
+    changed = []
+    for number in range(N_EDITS):
+        name = list(unsorted)[number % len(unsorted)]
+        folder = shutil.copytree(unsorted[name], tmp_path / "model")
+        edit = edit_folder(folder, random.Random(number))
+        try:
+            if answers(folder) != before[name] and not (name != "exact" and edit.path[:2] == OWN_RULES):
+                changed.append(f"{name}: {edit}")
+        except LogicLensError:
+            pass
+        shutil.rmtree(folder)
+    assert changed == []

@@ -126,3 +126,8 @@ def install(fault: Fault) -> None:
 
     os.open = low_open  # type: ignore[assignment]
     builtins.open = io.open = opened  # type: ignore[assignment]
+
+
+def cannot_exchange(*names: Any) -> None:
+    """What `storage.exchange` does where the system cannot exchange names."""
+    raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))

@@ -23,8 +23,7 @@ from logiclens.estimator import EntropyClassifier
 from logiclens.formula import RuleSet
 from logiclens.storage import open_folder, write_whole
 from tests import cli_runs
-from tests.faults.injection import KINDS, VARIABLE, Fault, Kind, install
-from tests.test_storage import cannot_exchange
+from tests.faults.injection import KINDS, VARIABLE, Fault, Kind, cannot_exchange, install
 
 TERMINATED = 143
 State = dict[str, bytes | None]
@@ -253,7 +252,7 @@ def test_what_a_command_writes_is_old_or_new(tmp_path, place, name, every_kind):
 @pytest.mark.parametrize("engine", [(), ("--engine", "duckdb")])
 def test_what_an_explanation_writes_is_old_or_new(tmp_path, place, engine):
     root = tmp_path / "root"
-    arguments = ("explain", "data.csv", "--target", "died", "--exact", "--epochs", 3, "--committee", 3, *engine)
+    arguments = ("explain", "data.csv", "--target", "died", "--exact", *engine)
     outputs = ("--save", "model", "--json", "result.json", *(() if engine else ("--report", "page.html")))
     writer = Writer(root, place, command(*arguments, *outputs, cwd=root))
     assert check_every_fault(writer, tmp_path / "log", every_kind=False) > 20

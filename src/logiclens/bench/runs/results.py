@@ -18,7 +18,7 @@ from typing import Any
 
 from logiclens import __version__
 from logiclens.errors import LogicLensError
-from logiclens.storage import write_whole
+from logiclens.storage import clear_leftovers, write_whole
 
 RESULTS_FILE = "results.csv"
 OK, FORMULA, NOTE = "ok", "formula:", "note"
@@ -160,6 +160,8 @@ def open_folder(folder: Path, header: Header) -> None:
     if folder.exists() and not folder.is_dir():
         raise LogicLensError(f"{folder} is a file: name a folder for the results with --out.")
     if not path.exists():
+        # A bench that was killed at its start left nothing that counts.
+        clear_leftovers(folder)
         # It may already hold predicted concepts, or a search.
         if folder.exists() and any(entry.name not in ("concepts", STUDY) for entry in folder.iterdir()):
             raise LogicLensError(f"{folder} is not empty and holds no {HEADER_FILE} of a bench: name another folder.")
