@@ -1,4 +1,4 @@
-"""Every door refuses what it cannot use, in one sentence: labels, weights, tables, held-out rows; and reads the rest."""
+"""Labels, weights, tables and held-out rows: each is read, or refused in one sentence."""
 
 from __future__ import annotations
 
@@ -80,6 +80,17 @@ def test_weights_of_any_kind_of_number_count(fitted):
         assert fitted.score(FRAME, LABELS, weight) == pytest.approx(np.average(answers, weights=plain))
 
 
+def test_a_common_factor_counts_only_for_whole_numbers():
+    rng = np.random.default_rng(1)
+    frame, fraction = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)}), rng.random(60) + 0.1
+    labels = np.where(frame["a"] + 0.5 * frame["b"] + 0.5 * rng.normal(size=60) > 0, "yes", "no")
+    once, more = (fast().fit(frame, labels, factor * fraction) for factor in (1, 4))
+    assert once.rules_ == more.rules_
+    copies = [Booleaniser().fit(frame, labels, np.full(60, times)).get_feature_names_out() for times in (1, 3)]
+    # Three copies of each row are more evidence, so that more cuts pay for themselves.
+    assert len(copies[1]) > len(copies[0])
+
+
 # Labels --------------------------------------------------------------------------------------------------------------
 
 ZERO_ONE = "must be a matrix of 0 and 1, with one column for each label"
@@ -98,7 +109,10 @@ BAD_LABELS = {
     "beyond floats": ([1, 10**400] * (N // 2), "row 1 holds 1000"),
     "signalling": ([Decimal("1"), Decimal("sNaN")] * (N // 2), "the label of row 1 is missing"),
     "masked": (np.ma.array([0, 1] * (N // 2), mask=[False, True] * (N // 2)), "the label of row 1 is missing"),
-    "masked texts": (np.ma.array(["x", "y"] * (N // 2), mask=[False, True] * (N // 2)), "the label of row 1 is missing"),
+    "masked texts": (
+        np.ma.array(["x", "y"] * (N // 2), mask=[False, True] * (N // 2)),
+        "the label of row 1 is missing",
+    ),
     "missing": (pd.array(["x", None] * (N // 2), dtype="string"), "the label of row 1 is missing"),
     "surrogates": (np.array(["x", "\ud800"] * (N // 2), dtype=object), "the label of row 1 is not valid text"),
     "sparse": (sp.csr_matrix(np.eye(N)), r"pass labels\.toarray\(\)"),

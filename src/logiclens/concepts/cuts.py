@@ -163,9 +163,7 @@ def _best_cut(counts: NDArray[np.float64], start: int, stop: int) -> _Part:
     told = bits - bits_left - bits_right
     # 3 to the power of 647 classes is beyond the largest float; long before, the 2 no longer matters.
     codes = np.where(kinds > 600, kinds * math.log2(3), np.log2(3.0 ** np.minimum(kinds, 600) - 2))
-    delta = codes - (
-        kinds * bits / n - kinds_left * bits_left / n_left - kinds_right * bits_right / n_right
-    )
+    delta = codes - (kinds * bits / n - kinds_left * bits_left / n_left - kinds_right * bits_right / n_right)
     cost = np.log2(np.maximum(total - 1, 1)) + delta
     worth = (told - cost).max(axis=1)
     # Among equally good cuts take the one nearest to the median row, then the first.
