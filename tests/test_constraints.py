@@ -33,9 +33,10 @@ DECLARED = {
 NAN, INF = float("nan"), float("inf")
 STRANGE = [
     "ten", "", "x" * 1000, b"x", "\ud800", None, pd.NA, NAN, INF, -INF, np.float32("nan"), -1, -0.5, 10**400, 10**5000,
-    -(10**400), Fraction(10**400), Decimal("sNaN"), Decimal("0.5"), 1j, object(), int, lambda: 1, [], [None], [NAN], [[1]],
-    (10**30,), {"a": NAN}, {"a": [1]}, {1, 2}, np.array([1, 2]), np.array(3), np.array("x"), np.datetime64("2020-01-01"),
-    pd.Series([1, 2]), pd.DataFrame({"a": [1, 2]}), torch.tensor(3), torch.tensor([0.5, 2]), np.ma.masked,
+    -(10**400), Fraction(10**400), Decimal("sNaN"), Decimal("0.5"), 1j, object(), int, lambda: 1, [], [None], [NAN],
+    [[1]], (10**30,), {"a": NAN}, {"a": [1]}, {1, 2}, np.array([1, 2]), np.array(3), np.array("x"),
+    np.datetime64("2020-01-01"), pd.Series([1, 2]),
+    pd.DataFrame({"a": [1, 2]}), torch.tensor(3), torch.tensor([0.5, 2]), np.ma.masked,
 ]  # fmt: skip
 """Values of every kind; no setting but a few takes any of them."""
 ONLY_NUMBERS = {"epochs", "learning_rate", "temperature", "penalty_weight", "validation", "set_aside", "max_distinct",

@@ -18,11 +18,12 @@ from logiclens.concepts.cuts import (
     Tally,
     quantile_cuts,
     supervised_cuts,
+    telling_cuts,
     told_by_each,
     uniform_cuts,
 )
 from logiclens.formula.counted_rows import counting_weight
-from logiclens.tables.frames import columns_of
+from logiclens.tables.frames import Column, columns_of
 
 # Supervised cuts -----------------------------------------------------------------------------------------------------
 
@@ -250,3 +251,11 @@ def test_fractional_weights_are_worth_kishs_number_of_rows(weights):
     np.testing.assert_allclose(counting_weight(array * 0.37), scaled)
     counts = np.round(array) + 1
     assert counting_weight(counts) is counts
+
+
+def test_a_thousand_classes_are_cut_without_overflow():
+    values = np.arange(2000) % 1000
+    column = Column("a", "number", values.astype(float), whole=True)
+    tally = Tally.of(column, values[:, None], 1000, np.ones(2000))
+    # A warning fails the test. Each cut tells half of the classes from the others.
+    assert telling_cuts(tally.histogram, 3)

@@ -161,9 +161,9 @@ def _best_cut(counts: NDArray[np.float64], start: int, stop: int) -> _Part:
     n, n_left, n_right = (np.maximum(part.sum(axis=-1), 1e-300) for part in (whole, left, right))
     kinds, kinds_left, kinds_right = ((part > 0).sum(axis=-1) for part in (whole, left, right))
     told = bits - bits_left - bits_right
-    delta = np.log2(3.0**kinds - 2) - (
-        kinds * bits / n - kinds_left * bits_left / n_left - kinds_right * bits_right / n_right
-    )
+    # 3 to the power of 647 classes is beyond the largest float; long before, the 2 no longer matters.
+    codes = np.where(kinds > 600, kinds * math.log2(3), np.log2(3.0 ** np.minimum(kinds, 600) - 2))
+    delta = codes - (kinds * bits / n - kinds_left * bits_left / n_left - kinds_right * bits_right / n_right)
     cost = np.log2(np.maximum(total - 1, 1)) + delta
     worth = (told - cost).max(axis=1)
     # Among equally good cuts take the one nearest to the median row, then the first.

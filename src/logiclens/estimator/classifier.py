@@ -343,9 +343,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `X`. A folder, a pattern such as `"lake/2026/*.parquet"`, or a table of Ibis is never read: the engine that
         holds it, by default DuckDB, counts its rows (see `cuts_on`).
 
-        A weight of 2 means the same as two equal rows, and the order of the rows does not matter. With
-        `booleanise=None` the columns are concepts in [0, 1] (a DataFrame names them; a `ConceptTable` may declare
-        groups). `held_out` are rows and labels that choose the epoch instead of a share of the rows.
+        A weight of 2 means the same as two equal rows, and the order of the rows does not matter. So multiplying
+        whole-number weights by 3 is three times the evidence, and rules may become longer; weights that are not all
+        whole numbers are scaled, so that a common factor changes no formula. With `booleanise=None` the columns are
+        concepts in [0, 1] (a frame names them; a `ConceptTable` may declare groups). `held_out` are rows and labels
+        that choose the epoch instead of a share of the rows.
         """
         begun = self._begin(X, _one_of(y, target), sample_weight, held_out)
         self._settle(begun, train_all([begun.training])[0])

@@ -198,7 +198,7 @@ def column_names(table: Any) -> list[Any] | None:
     if not is_frame(table):
         return None
     try:
-        frame = nw.from_native(table)
+        frame = _from_native(table)
     except TypeError:
         raise LogicLensError(f"expected a table with named columns, got {type(table).__name__}.") from None
     except nw.exceptions.DuplicateError:
@@ -210,6 +210,15 @@ def _refuse_sparse(table: Any) -> None:
     if hasattr(table, "toarray"):
         # Some sparse matrices are dictionaries. scikit-learn's tests expect the first words.
         raise LogicLensError("Sparse data was passed, but dense data is required: pass table.toarray().")
+
+
+def _from_native(table: Any) -> Any:
+    """Return a frame of narwhals, which does not know record batches of Arrow."""
+    if type(table).__name__ == "RecordBatch" and hasattr(table, "to_struct_array"):
+        import pyarrow as pa
+
+        table = pa.Table.from_batches([table])
+    return nw.from_native(table)
 
 
 def as_named(table: Any) -> Any:
@@ -247,7 +256,7 @@ def _of_frame(table: Any) -> tuple[Column, ...]:
     names = column_names(table) or []
     # Check before any column is looked up by name.
     check_column_names([str(name) for name in names])
-    frame = nw.from_native(table)
+    frame = _from_native(table)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if not names:
@@ -412,7 +421,7 @@ def named_frame(table: Any) -> Any:
     if isinstance(table, Mapping):
         _check_lengths(table)
         return pd.DataFrame({name: as_array(values) for name, values in table.items()})
-    frame = nw.from_native(table)
+    frame = _from_native(table)
     frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     return pd.DataFrame({name: _array_of(frame.get_column(name)) for name in names})
 
@@ -444,7 +453,7 @@ def parted(table: Any, target: Any) -> tuple[Any, Any]:
         raise no_column(target, [str(name) for name in names], "the table")
     if isinstance(table, dict):
         return {name: values for name, values in table.items() if name != target}, table[target]
-    frame = nw.from_native(table)
+    frame = _from_native(table)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     return frame.drop(target).to_native(), frame.get_column(target).to_pandas()
