@@ -164,7 +164,7 @@ def test_the_solver_stops_at_its_limit_of_conflicts(monkeypatch):
 def test_a_negation_that_takes_too_long_says_so(monkeypatch, formula):
     monkeypatch.setattr(cover, "STEPS", 200_000)
     with pytest.raises(FormulaTooLarge, match=r"negation .* takes more than 200,000 steps. Negate the answers"):
-        ~formula
+        _ = ~formula
 
 
 def test_parity_of_many_concepts_is_compared_by_its_rows():
@@ -207,7 +207,7 @@ def test_the_same_question_takes_the_same_steps():
     assert spent[0] == spent[1]
 
 
-def test_too_many_cubes_and_concepts_are_refused_before_memory_is_full():
+def test_too_many_cubes_and_concepts_are_refused():
     wide = DNF(Cube([Literal(f"x{j}")]) for j in range(60_000))
     with pytest.raises(FormulaTooLarge, match=r"60,001 cubes over 60,000 concepts are too many to compare"):
         DNF.true.implies(wide)
