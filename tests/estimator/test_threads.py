@@ -92,7 +92,7 @@ def test_every_method_answers_in_threads_as_it_does_alone(models, kind, when, tm
     assert csv.field_size_limit() == limit
 
 
-def test_a_model_asked_for_the_first_time_by_threads_answers_alike(tmp_path):
+def test_threads_may_be_the_first_to_ask_a_model(tmp_path):
     """No cached value exists yet when the threads start."""
     path = EntropyClassifier(epochs=30, committee=3).fit(ROWS, LABELS).save(tmp_path / "model")
     expected = EntropyClassifier.load(path).predict_proba(ROWS).tolist()

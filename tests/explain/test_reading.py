@@ -137,7 +137,7 @@ def test_a_network_with_computed_weights_is_read():
     assert read(network, TABLE).logits == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_network_that_cannot_be_copied_is_refused_in_a_sentence():
+def test_a_network_that_cannot_be_copied_is_refused():
     network = xor_net()
     network.lock = threading.Lock()
     with pytest.raises(LogicLensError, match=r"cannot be copied .*lock.*__deepcopy__"):
@@ -154,7 +154,7 @@ def test_a_committee_is_read_by_many_threads():
     assert all(one == wanted for ones, wanted in zip(found, expected, strict=True) for one in ones)
 
 
-def test_a_thread_that_starts_in_a_block_keeps_torchs_number_of_threads():
+def test_a_thread_started_in_a_block_keeps_its_number():
     """torch gives a new thread the number that was set last, which is 1 inside a block of little work."""
     numbers = []
     before = torch.get_num_threads()

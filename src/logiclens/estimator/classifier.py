@@ -452,7 +452,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         agreement = self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), self._read_soft(table))
         if wilson_interval(agreement * table.n_counted, table.n_counted)[1] >= LOW_FIDELITY:
             return None
-        rows = "training rows" if self.set_aside_ is None else "rows set aside"
+        rows = "training rows" if self.set_aside_ is None else "held-out rows"
         return (
             f"the rules decide as the network does on only {percent(agreement)} of the {table.n_counted:,} {rows}, so "
             "they hardly explain it: pass fewer columns or more rows, or fit with exact=True, where the rules decide."

@@ -5,7 +5,7 @@ Two rule sets may cut a column differently: `in_one_language`, `impossible` and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.formula import cover
 from logiclens.formula.column_states import linked, units_of
-from logiclens.formula.dnf import DNF, Complement, Cube, Literal, implied_by
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal, as_masks, implied_by
 from logiclens.formula.flip import PossibleRows
 from logiclens.formula.groups import Groups
 from logiclens.formula.minimisation import simplify
@@ -211,9 +211,9 @@ def _common(left: Cube, right: Cube) -> int:
 def _beyond(formula: DNF, other: DNF, concepts: Sequence[str]) -> DNF | None:
     """Return where `formula` holds and `other` does not; None if it needs too many cubes."""
     place = {concept: i for i, concept in enumerate(concepts)}
-    rest, beyond = [_masks(cube, place) for cube in other], list[cover.Masks]()
+    rest, beyond = [as_masks(cube, place) for cube in other], list[cover.Masks]()
     try:
-        for positive, negative in (_masks(cube, place) for cube in formula):
+        for positive, negative in (as_masks(cube, place) for cube in formula):
             # What remains of `other` where the cube holds is shorter than `other`, and so is its negation.
             left = cover.complement(cover.cofactor(rest, (positive, negative)), limit=MAX_DIFF_CUBES)
             beyond = cover.absorb([*beyond, *((p | positive, n | negative) for p, n in left)])
@@ -228,11 +228,6 @@ def _beyond(formula: DNF, other: DNF, concepts: Sequence[str]) -> DNF | None:
         return DNF(Cube(sorted(cube, key=lambda literal: place[literal.concept])) for cube in shortest)
     except (FormulaTooLarge, RecursionError):
         return None
-
-
-def _masks(cube: Cube, place: Mapping[str, int]) -> cover.Masks:
-    positive, negative = (sum(1 << place[x.concept] for x in cube if x.positive == sign) for sign in (True, False))
-    return positive, negative
 
 
 def _on_rows(

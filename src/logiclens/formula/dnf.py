@@ -17,6 +17,7 @@ from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.formula import cover
 from logiclens.formula.notation import format_cubes
 from logiclens.formula.packed_rows import PackedRows, RowsLike, pack
+from logiclens.formula.solver import is_installed
 
 if TYPE_CHECKING:
     # For annotations only: the results of `diff` and `check` hold formulas, so their modules import this one.
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 MAX_CUBES = 10_000
 """The largest number of cubes that `&` and `~` build before they raise `FormulaTooLarge`."""
+MAX_CELLS = 1 << 31
+"""The largest number of cubes × concepts that is compared, 256 MB of bits."""
 
 
 class _Operators:
@@ -37,7 +40,7 @@ class _Operators:
 
     def __and__(self, other: object) -> DNF:
         """Return the conjunction: cubes joined pairwise, without contradictions and contained cubes."""
-        return _conjunction(_as_dnf(self), _as_dnf(other)) if _is_formula(other) else NotImplemented
+        return conjunction([_as_dnf(self), _as_dnf(other)]) if _is_formula(other) else NotImplemented
 
     def __or__(self, other: object) -> DNF:
         """Return the disjunction: the union of the cubes."""
@@ -196,26 +199,25 @@ class DNF(_Operators):
         """Whether the formula is `DNF.true` or `DNF.false`."""
         return self.n_literals == 0
 
-    def implies(self, other: Formula) -> bool:
+    def implies(self, other: Formula | Complement) -> bool:
         """Return whether `other` holds on every row on which this formula holds.
+
+        Hard questions are given to a SAT solver if `python-sat` is installed (`pip install 'logiclens[sat]'`). Raises
+        `FormulaTooLarge` if the answer takes too many steps.
 
         >>> (Literal("a") & Literal("b")).implies(Literal("a"))
         True
         """
-        mine, theirs = _as_masks(self, _as_dnf(other))
-        return cover.implies(mine, theirs)
+        return implied_by(self, other if isinstance(other, Complement) else _as_dnf(other))
 
     def equivalent(self, other: Formula | Complement) -> bool:
-        """Return whether both formulas hold on the same rows, however they are written.
+        """Return whether both formulas hold on the same rows, however they are written; raises like `implies`.
 
         >>> a, b = Literal("a"), Literal("b")
         >>> ((a & b) | (a & ~b)).equivalent(a)
         True
         """
-        if isinstance(other, Complement):
-            return other.equivalent(self)
-        mine, theirs = _as_masks(self, _as_dnf(other))
-        return cover.implies(mine, theirs) and cover.implies(theirs, mine)
+        return self.implies(other) and implied_by(other if isinstance(other, Complement) else _as_dnf(other), self)
 
     def evaluate(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
         """Return on which rows the formula holds, one Boolean per row.
@@ -326,13 +328,13 @@ class Complement:
         """Return what remains of the complement if some concepts are known; see `DNF.given`."""
         return Complement(self.of.given(assignment))
 
-    def implies(self, other: DNF | Complement) -> bool:
+    def implies(self, other: Formula | Complement) -> bool:
         """Return whether `other` holds on every row on which the formula does not; see `implied_by`."""
-        return implied_by(self, other)
+        return implied_by(self, other if isinstance(other, Complement) else _as_dnf(other))
 
-    def equivalent(self, other: DNF | Complement) -> bool:
+    def equivalent(self, other: Formula | Complement) -> bool:
         """Return whether both hold on the same rows, however they are written."""
-        return implied_by(self, other) and implied_by(other, self)
+        return self.implies(other) and implied_by(other if isinstance(other, Complement) else _as_dnf(other), self)
 
     if TYPE_CHECKING:
         # `formula/__init__` adds this method to the class.
@@ -362,16 +364,38 @@ def implied_by(premise: DNF | Complement, conclusion: DNF | Complement) -> bool:
     >>> implied_by(Complement(a | b), Complement(a)), implied_by(Complement(a), a | b), implied_by(Complement(a), ~a)
     (True, False, True)
     """
-    if isinstance(premise, DNF) and isinstance(conclusion, DNF):
-        return premise.implies(conclusion)
     if isinstance(premise, Complement) and isinstance(conclusion, Complement):
-        return conclusion.of.implies(premise.of)
-    if isinstance(premise, Complement):
-        # True if one of the two formulas holds on every row.
-        return DNF.true.implies(premise.of | _as_dnf(conclusion))
-    # True if no cube of one formula can hold together with a cube of the other.
-    other = conclusion.of if isinstance(conclusion, Complement) else DNF.false
-    return all(left.excludes(right) for left in premise.cubes for right in other.cubes)
+        return implied_by(conclusion.of, premise.of)
+    mine, theirs = _as_masks(written(premise), written(conclusion))
+    try:
+        if isinstance(premise, Complement):
+            # True if one of the two formulas holds on every row.
+            return cover.implies([(0, 0)], mine + theirs)
+        if isinstance(conclusion, Complement):
+            # True if no cube of one formula can hold together with a cube of the other.
+            return cover.disjoint(mine, theirs)
+        return cover.implies(mine, theirs)
+    except cover.OutOfSteps:
+        raise undecided("whether one formula implies the other", written(premise), written(conclusion)) from None
+
+
+def undecided(question: str, *formulas: DNF) -> FormulaTooLarge:
+    """Return the error for a question about formulas that takes more than its limit of steps.
+
+    Args:
+        question: the question, as the subject of the sentence.
+        formulas: the formulas that are asked about.
+    """
+    cubes = " and ".join(f"{len(formula):,}" for formula in formulas)
+    concepts = len({concept for formula in formulas for concept in formula.concepts})
+    limit = f"{cover.CONFLICTS:,} conflicts of the SAT solver"
+    advice = "Compare the answers of evaluate() on your rows instead, or use fewer cubes."
+    if not is_installed():
+        limit = f"{cover.STEPS:,} steps"
+        advice = f"Install a SAT solver (pip install 'logiclens[sat]'), or c{advice[1:]}"
+    return FormulaTooLarge(
+        f"{question} ({cubes} cubes over {concepts:,} concepts) is not decided within {limit}. {advice}"
+    )
 
 
 def _is_formula(value: object) -> bool:
@@ -390,18 +414,25 @@ def _as_dnf(value: object) -> DNF:
 
 def _as_masks(*formulas: DNF) -> list[list[cover.Masks]]:
     """Return the cubes of each formula as pairs of integers over the concepts of all formulas."""
-    concepts = dict.fromkeys(concept for formula in formulas for concept in formula.concepts)
-    bit = {concept: 1 << i for i, concept in enumerate(concepts)}
-    return [
-        [
-            (
-                sum(bit[literal.concept] for literal in cube if literal.positive),
-                sum(bit[literal.concept] for literal in cube if not literal.positive),
-            )
-            for cube in formula.cubes
-        ]
-        for formula in formulas
-    ]
+    place = {concept: i for i, concept in enumerate(dict.fromkeys(c for formula in formulas for c in formula.concepts))}
+    n_cubes = sum(map(len, formulas))
+    if n_cubes * len(place) > MAX_CELLS:
+        raise FormulaTooLarge(
+            f"{n_cubes:,} cubes over {len(place):,} concepts are too many to compare: at most {MAX_CELLS:,} cubes × "
+            "concepts are. Compare or combine the answers of evaluate() instead."
+        )
+    return [[as_masks(cube, place) for cube in formula.cubes] for formula in formulas]
+
+
+def as_masks(cube: Cube, place: Mapping[str, int]) -> cover.Masks:
+    """Return a cube as a pair of integers, given the bit of each concept."""
+    positive = negative = 0
+    for literal in cube.literals:
+        if literal.positive:
+            positive |= 1 << place[literal.concept]
+        else:
+            negative |= 1 << place[literal.concept]
+    return positive, negative
 
 
 def _from_masks(cubes: Iterable[cover.Masks], concepts: Sequence[str]) -> DNF:
@@ -415,24 +446,37 @@ def _from_masks(cubes: Iterable[cover.Masks], concepts: Sequence[str]) -> DNF:
     )
 
 
-def _conjunction(left: DNF, right: DNF) -> DNF:
-    concepts = tuple(dict.fromkeys((*left.concepts, *right.concepts)))
-    mine, theirs = _as_masks(left, right)
+def conjunction(parts: Sequence[DNF]) -> DNF:
+    """Return the conjunction of several formulas; its literals are in the order of their first appearance."""
+    concepts = tuple(dict.fromkeys(concept for part in parts for concept in part.concepts))
+    sizes = " and ".join(f"{len(part):,}" for part in parts[:8]) + (" …" if len(parts) > 8 else "")
+    masks = _as_masks(*parts)
     try:
-        return _from_masks(cover.conjunction(mine, theirs, limit=MAX_CUBES), concepts)
+        return _from_masks(cover.conjunction(masks, limit=MAX_CUBES), concepts)
+    except cover.OutOfSteps:
+        raise FormulaTooLarge(
+            f"the conjunction of {sizes} cubes takes more than {cover.STEPS:,} steps. "
+            "Combine the answers of evaluate() instead."
+        ) from None
     except FormulaTooLarge:
         raise FormulaTooLarge(
-            f"the conjunction of {len(left)} and {len(right)} cubes has more than {MAX_CUBES:,} cubes. "
+            f"the conjunction of {sizes} cubes has more than {MAX_CUBES:,} cubes. "
             "Combine the answers of evaluate() instead."
         ) from None
 
 
 def _complement(formula: DNF) -> DNF:
     (masks,) = _as_masks(formula)
+    size = f"{len(formula)} cubes over {len(formula.concepts)} concepts"
     try:
         return _from_masks(cover.complement(masks, limit=MAX_CUBES), formula.concepts)
+    except cover.OutOfSteps:
+        raise FormulaTooLarge(
+            f"the negation of this formula ({size}) takes more than {cover.STEPS:,} steps. "
+            "Negate the answers of evaluate() instead."
+        ) from None
     except (FormulaTooLarge, RecursionError):
         raise FormulaTooLarge(
-            f"the negation of this formula ({len(formula)} cubes over {len(formula.concepts)} concepts) has more than "
-            f"{MAX_CUBES:,} cubes. Negate the answers of evaluate() instead."
+            f"the negation of this formula ({size}) has more than {MAX_CUBES:,} cubes. "
+            "Negate the answers of evaluate() instead."
         ) from None

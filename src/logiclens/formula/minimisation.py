@@ -8,7 +8,7 @@ cubes. In both cases the formula is right on every cared row, and no literal or 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.formula.counted_rows import distinct
-from logiclens.formula.cover import Masks
+from logiclens.formula.cover import Budget, Covering, Masks, OutOfSteps
 from logiclens.formula.cube_array import CubeArray
-from logiclens.formula.dnf import DNF, MAX_CUBES, Cube, Literal
+from logiclens.formula.dnf import DNF, MAX_CUBES, Cube, Literal, as_masks, undecided
 from logiclens.formula.packed_rows import PackedRows, check_names, popcount
 from logiclens.formula.primes import (
     EXACT_CONCEPTS,
@@ -543,7 +543,7 @@ def simplify(formula: DNF) -> Minimum:
     """Return an equivalent formula without redundant literals and cubes (the paper's Quine-McCluskey step).
 
     Up to `EXACT_CONCEPTS` concepts the whole truth table is minimised. With more concepts, literals and cubes are
-    dropped one by one as long as the meaning stays.
+    dropped one by one as long as the meaning stays. Raises `FormulaTooLarge` if that takes too many steps.
 
     >>> from logiclens.formula import Literal
     >>> simplify((Literal("person") & Literal("nose")) | (~Literal("person") & Literal("nose")))
@@ -553,17 +553,28 @@ def simplify(formula: DNF) -> Minimum:
     if len(concepts) <= EXACT_CONCEPTS:
         grid = row_bits(np.arange(1 << len(concepts)), len(concepts))
         return minimise_complete(formula.evaluate(grid, concepts), concepts)
-    cubes = list(formula.cubes)
-    for i, cube in enumerate(cubes):
+    place = {concept: bit for bit, concept in enumerate(concepts)}
+    try:
+        return Minimum(_irredundant(formula, place), proved=False)
+    except OutOfSteps:
+        raise undecided("which literals and cubes of this formula are redundant", formula) from None
+
+
+def _irredundant(formula: DNF, place: Mapping[str, int]) -> DNF:
+    """Drop literals, then whole cubes, as long as the meaning stays."""
+    budget = Budget()
+    everything = Covering([as_masks(cube, place) for cube in formula], budget)
+    cubes = []
+    for cube in formula:
         for literal in cube:
-            shorter = cubes[i].without(literal)
-            if DNF([shorter]).implies(formula):
-                cubes[i] = shorter
-    for cube in sorted(dict.fromkeys(cubes), key=len, reverse=True):
-        rest = DNF(other for other in cubes if other != cube)
-        if DNF([cube]).implies(rest):
-            cubes = list(rest.cubes)
-    return Minimum(DNF(cubes), proved=False)
+            shorter = cube.without(literal)
+            if everything.covers(as_masks(shorter, place)):
+                cube = shorter
+        cubes.append(cube)
+    masks = {cube: as_masks(cube, place) for cube in cubes}
+    needed = Covering(masks.values(), budget)
+    dropped = {cube for cube in sorted(masks, key=len, reverse=True) if needed.drop(masks[cube])}
+    return DNF(cube for cube in cubes if cube not in dropped)
 
 
 def _minimise(table: TruthTable, positive: bool) -> Minimum:

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from logiclens.errors import FormulaSyntaxError, LogicLensError
-from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal, conjunction
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.notation import (
     LATEX_ESCAPES,
@@ -121,27 +121,23 @@ def parse(text: str, names: Sequence[str] | None = None) -> DNF:
     """
     if not isinstance(text, str):
         raise LogicLensError(f"a formula is read from text, got {type(text).__name__}.")
-    formula = _Parser(_tokens(text), len(text)).formula()
+    formula = _Parser(text).formula()
     if names is not None:
+        allowed = set(names)
         for concept in formula.concepts:
-            if concept not in names:
+            if concept not in allowed:
                 raise unknown_concept(concept, names)
     return formula
 
 
-@dataclass(frozen=True)
-class _Token:
-    kind: str
-    value: str
-    column: int
-
-
 _TOKEN = re.compile(
-    r"(?P<space>\s+)"
-    r'|(?P<quoted>"(?:[^"\\]|\\.)*")'
+    r"\s*(?:"
+    r"(?P<word>[^\W\d]\w*)"
     r"|(?P<latex>\\text\{)"
     r"|(?P<operator>\\left\(|\\right\)|\\[a-z]+|&&|\|\||[&|~!()∧∨¬⊤⊥])"
-    r"|(?P<word>[^\W\d]\w*)",
+    r'|(?P<quoted>"(?:[^"\\]|\\.)*")'
+    r"|(?P<end>\Z)"
+    r"|(?P<other>.))",
     re.DOTALL,
 )
 _LATEX_PIECE = re.compile(
@@ -153,26 +149,42 @@ _UNESCAPED = {escape: character for character, escape in LATEX_ESCAPES.items()}
 _UNQUOTED = {escape[1]: character for character, escape in QUOTED_ESCAPES.items()}
 
 
-def _tokens(text: str) -> list[_Token]:
-    tokens, position = [], 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        column = position + 1
-        if match is None:
-            raise FormulaSyntaxError(f"column {column}: {_unexpected(text, position)}", column)
-        kind, value, position = match.lastgroup or "", match.group(), match.end()
-        if kind == "operator":
-            if value not in _OPERATORS:
-                raise FormulaSyntaxError(f"column {column}: unknown operator {value!r}.", column)
-            tokens.append(_Token(_OPERATORS[value], value, column))
-        elif kind == "word":
-            tokens.append(_Token(WORDS.get(value, "name"), value, column))
-        elif kind == "quoted":
-            tokens.append(_Token("name", _unquote(value[1:-1], column), column))
-        elif kind == "latex":
-            value, position = _read_latex_name(text, position, column)
-            tokens.append(_Token("name", value, column))
-    return tokens
+class _Tokens:
+    """The kind, the value and the column of every token, in three sequences because there may be millions.
+
+    The end of the text is a token of its own, twice, so that looking ahead needs no check.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.kinds: list[str] = []
+        self.values: list[str] = []
+        self.columns = array("q")
+        names: dict[str, str] = {}
+        position, match = 0, _TOKEN.match
+        while found := match(text, position):
+            group = found.lastgroup or ""
+            start, position = found.span(group)
+            kind, value = "name", found[group]
+            if group == "word":
+                kind = WORDS.get(value, "name")
+            elif group == "operator":
+                if value not in _OPERATORS:
+                    raise FormulaSyntaxError(f"column {start + 1}: unknown operator {value!r}.", start + 1)
+                kind = _OPERATORS[value]
+            elif group == "quoted":
+                value = _unquote(value[1:-1], start + 1)
+            elif group == "latex":
+                value, position = _read_latex_name(text, position, start + 1)
+            elif group == "end":
+                break
+            else:
+                raise FormulaSyntaxError(f"column {start + 1}: {_unexpected(text, start)}", start + 1)
+            self.kinds.append(kind)
+            # Equal names are one text in memory.
+            self.values.append(names.setdefault(value, value))
+            self.columns.append(start + 1)
+        self.kinds += ["end", "end"]
+        self.columns.append(len(text) + 1)
 
 
 def _unexpected(text: str, position: int) -> str:
@@ -209,73 +221,113 @@ def _read_latex_name(text: str, position: int, column: int) -> tuple[str, int]:
 
 
 class _Parser:
-    """Recursive descent over the tokens; `|` binds loosest, then `&`, then `~`."""
+    """Recursive descent over the tokens; `|` binds loosest, then `&`, then `~`.
 
-    def __init__(self, tokens: list[_Token], length: int) -> None:
-        self.tokens, self.end, self.position, self.depth = tokens, length + 1, 0, 0
+    A part is a list of cubes until the whole text is read. Most parts are literals, which are read in a loop.
+    """
+
+    def __init__(self, text: str) -> None:
+        tokens = _Tokens(text)
+        self.kinds, self.values, self.columns = tokens.kinds, tokens.values, tokens.columns
+        self.position = self.depth = 0
+        # Each literal is one object, however often it occurs.
+        self.known: tuple[dict[str, Literal], dict[str, Literal]] = {}, {}
 
     def formula(self) -> DNF:
-        formula = self.disjunction()
-        if self.position < len(self.tokens):
-            token = self.tokens[self.position]
-            raise self.error(f"expected '&', '|' or the end, but found {token.value!r}.")
-        return formula
+        cubes = self.disjunction()
+        if self.kinds[self.position] != "end":
+            raise self.error(f"expected '&', '|' or the end, but {self.found()}.")
+        return DNF(cubes)
 
-    def disjunction(self) -> DNF:
-        parts = [self.conjunction()]
+    def disjunction(self) -> list[Cube]:
+        cubes = self.conjunction()
         while self.accept("|"):
-            parts.append(self.conjunction())
-        return DNF(cube for part in parts for cube in part)
+            cubes += self.conjunction()
+        return cubes
 
-    def conjunction(self) -> DNF:
-        parts = [self.unary()]
-        while self.accept("&"):
-            parts.append(self.unary())
-        literals = [literal for part in parts for cube in part for literal in cube]
-        if all(len(part) == 1 for part in parts) and len({lit.concept for lit in literals}) == len(set(literals)):
-            return DNF([Cube(literals)])
-        formula = parts[0]
-        for part in parts[1:]:
-            formula = formula & part
-        return formula
+    def conjunction(self) -> list[Cube]:
+        literals: list[Literal] = []
+        parts: list[DNF] = []
+        while True:
+            literal = self.literal()
+            if literal is not None:
+                literals.append(literal)
+            elif len(part := self.unary()) == 1:
+                literals += part[0].literals
+            else:
+                parts.append(DNF(part))
+            if not self.accept("&"):
+                break
+        return _joined(literals, parts)
 
-    def unary(self) -> DNF:
+    def literal(self) -> Literal | None:
+        """Read a name or a negated name, if one comes next; None if not, or if the nesting must be checked."""
+        positive = self.kinds[self.position] != "~"
+        place = self.position if positive else self.position + 1
+        if self.kinds[place] != "name" or self.depth + 2 > MAX_DEPTH:
+            return None
+        name, known = self.values[place], self.known[positive]
+        literal = known.get(name)
+        if literal is None:
+            literal = known[name] = self.named(place, positive)
+        self.position = place + 1
+        return literal
+
+    def named(self, place: int, positive: bool) -> Literal:
+        if not self.values[place]:
+            column = self.columns[place]
+            raise FormulaSyntaxError(f"column {column}: a name cannot be empty.", column)
+        return Literal(self.values[place], positive)
+
+    def unary(self) -> list[Cube]:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.error(f"parentheses and negations nest more than {MAX_DEPTH} deep.")
-        formula = self.atom()
+        cubes = self.atom()
         self.depth -= 1
-        return formula
+        return cubes
 
-    def atom(self) -> DNF:
+    def atom(self) -> list[Cube]:
         if self.accept("~"):
             negated = self.unary()
-            (cube,) = negated.cubes if len(negated) == 1 else (Cube(),)
-            return DNF([Cube([cube.literals[0].negated])]) if len(cube) == 1 else ~negated
+            if len(negated) == 1 and len(negated[0]) == 1:
+                return [Cube([negated[0].literals[0].negated])]
+            return list((~DNF(negated)).cubes)
         if self.accept("1"):
-            return DNF.true
+            return [Cube()]
         if self.accept("0"):
-            return DNF.false
-        if opened := self.accept("("):
-            formula = self.disjunction()
+            return []
+        opened = self.columns[self.position]
+        if self.accept("("):
+            cubes = self.disjunction()
             if not self.accept(")"):
-                raise self.error(f"expected ')' to close the '(' at column {opened.column}, but {self.found()}.")
-            return formula
-        if name := self.accept("name"):
-            if not name.value:
-                raise FormulaSyntaxError(f"column {name.column}: a name cannot be empty.", name.column)
-            return DNF([Cube([Literal(name.value)])])
+                raise self.error(f"expected ')' to close the '(' at column {opened}, but {self.found()}.")
+            return cubes if len(cubes) == 1 else list(dict.fromkeys(cubes))
+        if self.accept("name"):
+            return [Cube([self.named(self.position - 1, True)])]
         raise self.error(f"expected a concept, '~' or '(', but {self.found()}.")
 
-    def accept(self, kind: str) -> _Token | None:
-        if self.position < len(self.tokens) and self.tokens[self.position].kind == kind:
-            self.position += 1
-            return self.tokens[self.position - 1]
-        return None
+    def accept(self, kind: str) -> bool:
+        if self.kinds[self.position] != kind:
+            return False
+        self.position += 1
+        return True
 
     def found(self) -> str:
-        return f"found {self.tokens[self.position].value!r}" if self.position < len(self.tokens) else "the text ends"
+        return "the text ends" if self.kinds[self.position] == "end" else f"found {self.values[self.position]!r}"
 
     def error(self, message: str) -> FormulaSyntaxError:
-        column = self.tokens[self.position].column if self.position < len(self.tokens) else self.end
+        column = self.columns[self.position]
         return FormulaSyntaxError(f"column {column}: {message}", column)
+
+
+def _joined(literals: list[Literal], parts: list[DNF]) -> list[Cube]:
+    """Return the conjunction of literals and formulas."""
+    unique = dict.fromkeys(literals) if len(literals) > 1 else literals
+    if len(unique) > 1 and len({literal.concept for literal in unique}) < len(unique):
+        # A concept and its negation.
+        return []
+    cube = Cube(unique)
+    if not parts:
+        return [cube]
+    return list(conjunction([*parts, DNF([cube])]).cubes)
