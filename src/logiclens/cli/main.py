@@ -85,10 +85,10 @@ def _show_warning(message: Warning | str, category: type[Warning], *_place: obje
 
 def _system_sentence(error: OSError) -> str:
     """Return what the operating system refused, and for which file."""
-    where = f" for {named(error.filename)}" if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        where = f" for {named(error.filename)}" if error.filename else ""
         return f"there is no space left on the disk{where}."
-    return f"the system refused a file{where}: {error.strerror or error}."
+    return f"cannot open or write {named(error.filename)}: {error.strerror or error}."
 
 
 def out_of_memory(error: BaseException) -> str | None:

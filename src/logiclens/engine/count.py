@@ -65,6 +65,11 @@ def classes_of(table: ir.Table, target: str, least: int = 2) -> tuple[list[Any],
         raise LogicLensError(f"the target {quoted(target)} has more than {MOST_CLASSES:,} values: it names no classes.")
     if len(rows) < least:
         raise LogicLensError(f"all rows have one class, {quoted(next(iter(rows)))}: at least two classes are needed.")
+    if zero := [value for value in rows if isinstance(value, str) and "\0" in value]:
+        raise LogicLensError(
+            f"the target {quoted(target)} holds a zero byte in {quoted(zero[0])}, which no query can "
+            "name: leave it out."
+        )
     if any(isinstance(value, float) and not value.is_integer() for value in rows):
         raise LogicLensError(f"the target {quoted(target)} holds numbers with decimals, no classes: cut them first.")
     classes = sorted(rows)

@@ -71,6 +71,8 @@ def failed(table: ir.Table, error: Exception, what: str) -> LogicLensError:
             f"{what}: what does not fit into memory goes into {tempfile.gettempdir()}, and there is no more room; let "
             "TMPDIR name a larger folder, or allow more memory."
         )
+    if "unterminated quoted string" in str(error):
+        return LogicLensError(f"{what}: a text holds a zero byte, which no query can name: leave it out.")
     return LogicLensError(f"{what}: {in_a_line(error)}")
 
 

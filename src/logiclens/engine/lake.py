@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import glob
+import gzip
 import importlib
 import os
 import re
 import shutil
 import socket
 import weakref
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -18,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 from logiclens.engine.failures import cannot_read, in_a_line, remember, stop
 from logiclens.engine.query import TEXT_TABLE
-from logiclens.errors import LogicLensError, quoted, require_extra
+from logiclens.errors import LogicLensError, named, quoted, require_extra
 from logiclens.storage import scratch_folder
 from logiclens.tables.formats import DATABASES, is_engine_table
 from logiclens.tables.formats import is_lake as is_lake
@@ -260,8 +263,45 @@ def in_engine(
             raise LogicLensError(f"{files[0]} is a database, which SQLite counts itself: leave out memory and Spark.")
         return _of_sqlite(files[0])
     connection = _duckdb(memory, threads) if engine == "duckdb" else _spark()
+    for file in files if _FORMATS[kind] == "json" else ():
+        if not file.endswith(".zst"):
+            check_depth(file)
     unite = kind == ".parquet" and check_parquet(files)
     return Reader(engine, _FORMATS[kind], per_file, unite).table(connection, files)
+
+
+MOST_NESTED = 100
+"""The deepest nesting of JSON that an engine gets; DuckDB crashes on very deep one."""
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
+
+
+def check_depth(file: str) -> None:
+    """Raise for JSON that is nested too deeply. A flat object on a line is only searched for brackets."""
+    depth = 0
+    try:
+        with gzip.open(file) if file.endswith(".gz") else open(file, "rb") as lines:
+            for number, line in enumerate(lines, 1):
+                opened = line.count(b"[") + line.count(b"{")
+                if depth == 0 and opened <= MOST_NESTED and opened == line.count(b"]") + line.count(b"}"):
+                    continue
+                depth, deepest = _nesting(line, depth)
+                if deepest > MOST_NESTED:
+                    raise LogicLensError(f"line {number} of {named(file)} is nested too deeply: expected flat objects.")
+    except (OSError, EOFError, zlib.error) as error:
+        raise LogicLensError(f"{named(file)} cannot be read: {in_a_line(error)}") from None
+
+
+def _nesting(line: bytes, depth: int) -> tuple[int, int]:
+    """Return how deep the brackets outside of strings are nested at the end of a line, and at the deepest place.
+
+    >>> _nesting(b'{"a": [1, [2]], "b": "[[[["', 0)
+    (1, 3)
+    """
+    deepest = depth
+    for found in _BRACKETS.finditer(line):
+        depth = max(0, depth + bool(found[1]) - bool(found[2]))
+        deepest = max(deepest, depth)
+    return depth, deepest
 
 
 def check_parquet(files: list[str]) -> bool:
@@ -313,13 +353,20 @@ def files_of(source: str | os.PathLike[str]) -> list[str]:
 def _files(source: str) -> tuple[list[str], str]:
     """Return the files of a source, sorted, and their extension."""
     path = Path(source)
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise LogicLensError(f"{named(source)} is longer than the name of a file can be.") from None
     if path.is_dir():
         found = [str(file) for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)]
     else:
         found = sorted(glob.glob(source, recursive=True)) if glob.has_magic(source) and not path.is_file() else [source]
         found = [file for file in found if os.path.isfile(file)]
     if not found:
-        raise LogicLensError(f"{source} is a folder without files." if path.is_dir() else f"{source} names no file.")
+        raise LogicLensError(
+            f"{source} is a folder without files." if path.is_dir() else f"{named(source)} names no file."
+        )
     kinds = {kind_of_file(file) for file in found}
     if len(kinds) > 1:
         listed = ", ".join(sorted(kind or "none" for kind in kinds))

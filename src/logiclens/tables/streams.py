@@ -10,7 +10,7 @@ import pandas as pd
 
 from logiclens.tables.dtypes import is_date_or_decimal, order_of_dates, typed
 
-CELLS, MOST_ROWS, FEWEST_ROWS = 1_000_000, 50_000, 500
+CELLS, MOST_ROWS, FEWEST_ROWS = 100_000, 5_000, 500
 """About how many cells a chunk has, and the most and the fewest rows of one."""
 
 
