@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logiclens.cli.options import Reading
+from logiclens.cli.options import TableSource
 from logiclens.cli.predict import predict_table
 from logiclens.errors import LogicLensError
 from tests.cli_runs import exact, explain, logiclens, patients, place, refused, soft, three
@@ -53,7 +53,7 @@ def written(monkeypatch, size: int, source: Path, out: str, folder: Path, **opti
     monkeypatch.setattr("logiclens.tables.files.MOST_ROWS", size)
     path = folder / f"{size}{out}"
     asked = {"why": False, "keep": (), "by_rules": False, "out": None, "json": None, "quiet": True} | options
-    predict_table(asked.pop("model")().folder, Reading(str(source)), **{**asked, _option(out): str(path)})
+    predict_table(asked.pop("model")().folder, TableSource(str(source)), **{**asked, _option(out): str(path)})
     content = path.read_bytes()
     return gzip.decompress(content) if out.endswith(".gz") else content
 
