@@ -88,4 +88,4 @@ def test_a_message_quotes_at_most_80_characters(value):
 def test_short_values_are_quoted_as_they_are():
     assert quoted("it's") == '"it\'s"'
     assert quoted(10**20) == "100000000000000000000"
-    assert quoted(10**5000) == "an integer of too many digits"
+    assert quoted(10**5000) == "a number of more than 4,300 digits"

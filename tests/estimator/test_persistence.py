@@ -64,6 +64,9 @@ def reseal(folder: Path) -> None:
 
     model = read(folder)
     model["weights_sha256"] = digest("weights.safetensors")
+    model.pop("content_sha256", None)
+    text = json.dumps(model, sort_keys=True, separators=(",", ":"))
+    model["content_sha256"] = hashlib.sha256(text.encode()).hexdigest()
     write(folder, "model.json", model)
     claim = read(folder, "certificate.json")
     claim.update(model_sha256=digest("model.json"), weights_sha256=digest("weights.safetensors"))
@@ -397,10 +400,6 @@ def tamper_rule_cut(model: dict) -> None:
     next(iter(model["rules"]["predicates"].values()))["value"] += 20
 
 
-def tamper_exact(model: dict) -> None:
-    model["exact"] = False
-
-
 def tamper_labels(model: dict) -> None:
     model["labels"] = model["labels"][::-1]
 
@@ -413,7 +412,6 @@ def tamper_multilabel(model: dict) -> None:
     ("tamper", "said"),
     [
         (tamper_rule_cut, "rules and model differ in what .* means"),
-        (tamper_exact, "says that the model is not exact"),
         (tamper_labels, "labels .* are not its class names"),
         (tamper_multilabel, "differ in whether a row may have several labels"),
     ],
@@ -424,6 +422,13 @@ def test_a_contradictory_model_fails_despite_recomputed_hashes(folder, tamper, s
     write(folder, "model.json", model)
     reseal(folder)
     with pytest.raises(Refuted, match=f"model.json contradicts itself: .*{said}"):
+        verify(folder)
+
+
+def test_a_certificate_beside_a_soft_model_is_refused(folder):
+    write(folder, "model.json", {**read(folder), "exact": False})
+    reseal(folder)
+    with pytest.raises(Unusable, match="exact in model.json must be true where there is a certificate"):
         verify(folder)
 
 

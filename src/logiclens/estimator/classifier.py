@@ -271,7 +271,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     learned_: LearnedRules
     teacher_fidelity_: dict[str, float]
     _rules: RuleSet
-    _reading: Reading
+    _readings: tuple[Reading, ...]
     _fit_notes: tuple[str, ...]
 
     def __init__(
@@ -426,14 +426,14 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(X, "columns"):
                 self.feature_names_in_ = np.array([str(column) for column in X.columns], dtype=object)
-        for name in ("certificate_", "soft_network_", "learned_", "teacher_fidelity_", "_rules", "_reading"):
+        for name in ("certificate_", "soft_network_", "learned_", "teacher_fidelity_", "_rules", "_readings"):
             self.__dict__.pop(name, None)
         if trained.learned is not None:
             self.learned_ = trained.learned
             explanation = self._learned_explanation(table)
             if ready.taught is not None:
                 explanation = replace(explanation, answers=ready.taught[1])
-            self._rules, self._reading = explanation.rules, explanation.reading
+            self._rules, self._readings = explanation.rules, (explanation.reading,)
             if self.exact:
                 self._compile(explanation)
         if ready.taught is not None:
@@ -449,7 +449,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "learned_") or self.exact or self.teacher is not None:
             return None
         table = self.table_ if self.set_aside_ is None else self.set_aside_.table
-        agreement = self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), self._read_soft(table))
+        reading = self._read_soft(table)
+        # The report asks for it again.
+        self._readings = (*self._readings, reading)
+        agreement = self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), reading)
         if wilson_interval(agreement * table.n_counted, table.n_counted)[1] >= LOW_FIDELITY:
             return None
         rows = "training rows" if self.set_aside_ is None else "held-out rows"
@@ -586,8 +589,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def read(self, X: Any, y: Any = None) -> Reading:
         """Return the network's outputs, answers and relevance on rows; with labels they can be scored."""
-        table, exact = self._table(X, y), self._is_exact
-        return read(self.network_, table.hard() if exact else table, self._answer, exact=exact)
+        is_known = y is None and any(X is known.table for known in getattr(self, "_readings", ()))
+        table = X if is_known else self._table(X, y)
+        if not self._is_exact:
+            return self._read_soft(table)
+        return read(self.network_, table.hard(), self._answer, exact=True)
 
     def _table(self, rows: Any, labels: Any = None) -> ConceptTable:
         self._check_fitted()
@@ -779,11 +785,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), self._read_soft(table))
 
     def _read_soft(self, table: ConceptTable) -> Reading:
-        """Return what the trained network says about rows. For the training rows `fit` has computed it already."""
+        """Return what the trained network says about rows. For training and held-out rows `fit` may have asked it."""
         network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
-        known: Reading | None = getattr(self, "_reading", None)
-        if known is not None and known.table is table and known.network is network:
-            return known
+        for known in getattr(self, "_readings", ()):
+            if known.table is table and known.network is network:
+                return known
         return read(network, table, "threshold" if self.schema_.multilabel else "argmax")
 
     def _agreement(self, rules: RuleSet, packed: PackedRows, reading: Reading) -> float:

@@ -202,7 +202,7 @@ class DNF(_Operators):
     def implies(self, other: Formula | Complement) -> bool:
         """Return whether `other` holds on every row on which this formula holds.
 
-        Hard questions are given to a SAT solver if `python-sat` is installed (`pip install 'logiclens[sat]'`). Raises
+        Hard questions are given to a SAT solver if `python-sat` is installed (the extra `sat`). Raises
         `FormulaTooLarge` if the answer takes too many steps.
 
         >>> (Literal("a") & Literal("b")).implies(Literal("a"))
@@ -392,7 +392,7 @@ def undecided(question: str, *formulas: DNF) -> FormulaTooLarge:
     advice = "Compare the answers of evaluate() on your rows instead, or use fewer cubes."
     if not is_installed():
         limit = f"{cover.STEPS:,} steps"
-        advice = f"Install a SAT solver (pip install 'logiclens[sat]'), or c{advice[1:]}"
+        advice = f"Install the extra 'sat' of logiclens, a SAT solver, or c{advice[1:]}"
     return FormulaTooLarge(
         f"{question} ({cubes} cubes over {concepts:,} concepts) is not decided within {limit}. {advice}"
     )
