@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import cProfile
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -299,3 +302,39 @@ def test_first_order_text_is_not_read_back():
 def test_a_printed_sentence_is_refused_with_what_to_read_instead():
     with pytest.raises(FormulaSyntaxError, match="printed sentence, not a formula"):
         parse("∀x: odd(x) ↔ one(x)")
+
+
+def test_a_hundred_thousand_literals_are_read_right():
+    rng = random.Random(0)
+    cubes = [[(f"x{j}", rng.random() < 0.5) for j in rng.sample(range(500), 10)] for _ in range(10_000)]
+    text = " | ".join("(" + " & ".join("~" * (not sign) + name for name, sign in cube) + ")" for cube in cubes)
+    formula = parse(text)
+    assert formula.cubes == DNF(Cube(Literal(*pair) for pair in cube) for cube in cubes).cubes
+    assert str(formula) == text
+
+
+def test_reading_twice_the_text_takes_twice_the_calls():
+    """Steps are counted as calls of Python functions, whatever the machine is doing."""
+
+    def calls(text):
+        profile = cProfile.Profile()
+        profile.runcall(parse, text)
+        return sum(entry.callcount for entry in profile.getstats())
+
+    shapes = {
+        "cubes": lambda n: " | ".join(f"(a{j} & ~b{j})" for j in range(n)),
+        "literals": lambda n: " | ".join(f"x{j}" for j in range(n)),
+        "one cube": lambda n: " & ".join(f"x{j}" for j in range(n)),
+        "repeated": lambda n: " & ".join(f"x{j % 3}" for j in range(n)),
+        "parenthesis": lambda n: "(a | b) & " + " & ".join(f"x{j % 50}" for j in range(n)),
+    }
+    for name, shape in shapes.items():
+        assert calls(shape(2_000)) <= 2.1 * calls(shape(1_000)), name
+
+
+def test_a_parenthesis_joined_to_literals_is_multiplied_out():
+    assert parse("c & (a | b) & ~d & True") == parse("(a & c & ~d) | (b & c & ~d)")
+    assert parse("(a | b) & c & ~c") == DNF.false
+    assert parse("(a | b) & False") == DNF.false
+    assert parse("a & b & a & ~b") == DNF.false
+    assert parse("(a | a) & (b)") == parse("a & b")

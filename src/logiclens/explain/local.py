@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable, as_table
-from logiclens.errors import LogicLensError
+from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.explain.reading import Answer, Reading, read
 from logiclens.explain.result import Explanation
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
@@ -154,8 +154,11 @@ def shortest_reason(formula: DNF | Complement, row: Cube) -> Cube | None:
             break
         for literals in combinations(usable, size):
             cube = Cube(literals)
-            if DNF([cube]).implies(formula):
-                return cube
+            try:
+                if DNF([cube]).implies(formula):
+                    return cube
+            except FormulaTooLarge:
+                return best
     return best
 
 

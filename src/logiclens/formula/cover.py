@@ -91,18 +91,19 @@ class Covering:
 
     def drop(self, cube: Masks) -> bool:
         """Remove one of the cubes if the others cover it; return whether it was removed."""
+        if self.budget.quick <= 0 and not self._is_prepared:
+            self._prepare()
         del self.cubes[cube]
-        others = Covering(self.cubes, self.budget)
-        if self._rows is None:
-            # A solver cannot forget a clause.
-            others.budget.spend(len(self.cubes) // 4)
+        if self._rows is not None:
+            self._rows.write(cube, -1)
+            dropped = self._covers(cube)
+            self._rows.write(cube, 0 if dropped else 1)
         else:
-            others._rows, others._is_prepared = self._rows.without(cube), True
-        dropped = others._covers(cube)
+            # A solver cannot forget a clause.
+            self.budget.spend(len(self.cubes))
+            dropped = Covering(self.cubes, self.budget)._covers(cube)
         if not dropped:
             self.cubes[cube] = None
-            if self._rows is not None:
-                self._rows.write(cube, 1)
         return dropped
 
     def _covers(self, cube: Masks) -> bool:
@@ -158,11 +159,6 @@ class _WrittenRows:
 
     def write(self, cube: Masks, times: int) -> None:
         self.counts[self._where(cube)] += times
-
-    def without(self, cube: Masks) -> _WrittenRows:
-        """Take a cube out of the table and return the table."""
-        self.write(cube, -1)
-        return self
 
     def cover(self, cube: Masks) -> bool:
         return bool(np.all(self.counts[self._where(cube)]))

@@ -104,6 +104,13 @@ class Cube(_Operators):
             raise LogicLensError(f"a cube cannot hold both {clash!r} and its negation.")
         object.__setattr__(self, "literals", unique)
 
+    @classmethod
+    def of_checked(cls, literals: tuple[Literal, ...]) -> Cube:
+        """Make a cube of literals whose concepts are known to differ. Parsing a long text checks them itself."""
+        made = object.__new__(cls)
+        object.__setattr__(made, "literals", literals)
+        return made
+
     def __eq__(self, other: object) -> bool:
         """Compare the sets of literals."""
         return set(self.literals) == set(other.literals) if isinstance(other, Cube) else NotImplemented
@@ -164,7 +171,7 @@ class DNF(_Operators):
     def __init__(self, cubes: Iterable[Cube] = ()) -> None:
         """Keep the given order and drop duplicates."""
         unique = tuple(dict.fromkeys(cubes))
-        if not all(isinstance(cube, Cube) for cube in unique):
+        if not all(issubclass(kind, Cube) for kind in set(map(type, unique))):
             raise LogicLensError("a DNF is made of cubes; join literals and cubes with &, | and ~ instead.")
         object.__setattr__(self, "cubes", unique)
 

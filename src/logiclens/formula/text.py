@@ -130,19 +130,16 @@ def parse(text: str, names: Sequence[str] | None = None) -> DNF:
     return formula
 
 
+_LATEX_ESCAPE = "|".join(re.escape(escape) for escape in sorted(LATEX_ESCAPES.values(), key=len, reverse=True))
+_LATEX_PIECE = re.compile(_LATEX_ESCAPE + r"|(?P<end>\})|(?P<plain>[^\\{}])", re.DOTALL)
 _TOKEN = re.compile(
     r"\s*(?:"
     r"(?P<word>[^\W\d]\w*)"
-    r"|(?P<latex>\\text\{)"
+    rf"|(?P<latex>\\text\{{(?:(?:{_LATEX_ESCAPE}|[^\\{{}}])*\}})?)"
     r"|(?P<operator>\\left\(|\\right\)|\\[a-z]+|&&|\|\||[&|~!()∧∨¬⊤⊥])"
     r'|(?P<quoted>"(?:[^"\\]|\\.)*")'
     r"|(?P<end>\Z)"
     r"|(?P<other>.))",
-    re.DOTALL,
-)
-_LATEX_PIECE = re.compile(
-    "|".join(re.escape(escape) for escape in sorted(LATEX_ESCAPES.values(), key=len, reverse=True))
-    + r"|(?P<end>\})|(?P<plain>[^\\{}])",
     re.DOTALL,
 )
 _UNESCAPED = {escape: character for character, escape in LATEX_ESCAPES.items()}
@@ -160,29 +157,30 @@ class _Tokens:
         self.values: list[str] = []
         self.columns = array("q")
         names: dict[str, str] = {}
-        position, match = 0, _TOKEN.match
-        while found := match(text, position):
-            group = found.lastgroup or ""
-            start, position = found.span(group)
-            kind, value = "name", found[group]
+        kinds, values, columns, words = self.kinds.append, self.values.append, self.columns.append, WORDS
+        for found in _TOKEN.finditer(text):
+            group, value = found.lastgroup or "", found[found.lastindex or 0]
+            start = found.end() - len(value)
+            kind = "name"
             if group == "word":
-                kind = WORDS.get(value, "name")
+                if value in words:
+                    kind = words[value]
             elif group == "operator":
                 if value not in _OPERATORS:
                     raise FormulaSyntaxError(f"column {start + 1}: unknown operator {value!r}.", start + 1)
                 kind = _OPERATORS[value]
             elif group == "quoted":
-                value = _unquote(value[1:-1], start + 1)
+                value = value[1:-1] if "\\" not in value else _unquote(value[1:-1], start + 1)
             elif group == "latex":
-                value, position = _read_latex_name(text, position, start + 1)
+                value = _latex_value(text, start)
             elif group == "end":
                 break
             else:
                 raise FormulaSyntaxError(f"column {start + 1}: {_unexpected(text, start)}", start + 1)
-            self.kinds.append(kind)
+            kinds(kind)
             # Equal names are one text in memory.
-            self.values.append(names.setdefault(value, value))
-            self.columns.append(start + 1)
+            values(names.setdefault(value, value))
+            columns(start + 1)
         self.kinds += ["end", "end"]
         self.columns.append(len(text) + 1)
 
@@ -205,18 +203,20 @@ def _unquote(body: str, column: int) -> str:
     return re.sub(r"\\(.)", replace, body, flags=re.DOTALL)
 
 
-def _read_latex_name(text: str, position: int, column: int) -> tuple[str, int]:
+def _latex_value(text: str, start: int) -> str:
+    """Return the name in the \\text{...} that begins at `start`."""
     characters: list[str] = []
+    position = start + len(r"\text{")
     while True:
         match = _LATEX_PIECE.match(text, position)
         if match is None:
             if position < len(text):
                 at = position + 1
                 raise FormulaSyntaxError(f"column {at}: {text[position]!r} must be escaped inside \\text.", at)
-            raise FormulaSyntaxError(f"column {column}: this \\text{{ is never closed.", column)
+            raise FormulaSyntaxError(f"column {start + 1}: this \\text{{ is never closed.", start + 1)
         position = match.end()
         if match["end"]:
-            return "".join(characters), position
+            return "".join(characters)
         characters.append(match["plain"] or _UNESCAPED[match.group()])
 
 
@@ -241,7 +241,8 @@ class _Parser:
 
     def disjunction(self) -> list[Cube]:
         cubes = self.conjunction()
-        while self.accept("|"):
+        while self.kinds[self.position] == "|":
+            self.position += 1
             cubes += self.conjunction()
         return cubes
 
@@ -256,9 +257,9 @@ class _Parser:
                 literals += part[0].literals
             else:
                 parts.append(DNF(part))
-            if not self.accept("&"):
-                break
-        return _joined(literals, parts)
+            if self.kinds[self.position] != "&":
+                return _joined(literals, parts)
+            self.position += 1
 
     def literal(self) -> Literal | None:
         """Read a name or a negated name, if one comes next; None if not, or if the nesting must be checked."""
@@ -323,11 +324,12 @@ class _Parser:
 
 def _joined(literals: list[Literal], parts: list[DNF]) -> list[Cube]:
     """Return the conjunction of literals and formulas."""
-    unique = dict.fromkeys(literals) if len(literals) > 1 else literals
-    if len(unique) > 1 and len({literal.concept for literal in unique}) < len(unique):
-        # A concept and its negation.
-        return []
-    cube = Cube(unique)
+    if len(literals) > 1 and len({literal.concept for literal in literals}) < len(literals):
+        literals = list(dict.fromkeys(literals))
+        if len({literal.concept for literal in literals}) < len(literals):
+            # A concept and its negation.
+            return []
+    cube = Cube.of_checked(tuple(literals))
     if not parts:
         return [cube]
     return list(conjunction([*parts, DNF([cube])]).cubes)
