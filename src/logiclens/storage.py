@@ -371,8 +371,9 @@ def _check_nesting(content: Any, path: Path) -> None:
             raise LogicLensError(f"{path} nests lists and objects more than {MOST_NESTED} deep.")
 
 
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 # The model folder ----------------------------------------------------------------------------------------------------
@@ -523,7 +524,7 @@ def _checked_folder(path: Path, files: Mapping[str, bytes]) -> ModelFolder:
     # The type is checked too, because True equals 1.
     if type(content.get("schema")) is not int or content["schema"] not in READABLE:
         raise LogicLensError(
-            f"{path / MODEL} has schema {content.get('schema')!r}; this version reads schema 1 to {SCHEMA}. "
+            f"{path / MODEL} has schema {_shown(content.get('schema'))}; this version reads schema 1 to {SCHEMA}. "
             "Load it with the version of logiclens that wrote it."
         )
     if content["schema"] > 1 or "content_sha256" in content or "cutting" in content:
