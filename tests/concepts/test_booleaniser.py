@@ -608,7 +608,7 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
             None,
             'cuts="supervised" requires y to be passed, but the target y is None; cuts="quantile" needs none',
         ),
-        (FRAME, [0, 1], "the target must have one entry for each of 4 rows, got 2"),
+        (FRAME, [0, 1], "labels must have one entry for each of the 4 rows, got shape"),
         (pd.DataFrame({"v": [1, 1]}), [0, 1], "every column has one value only on these rows"),
         (pd.DataFrame({"v": [1.0]}), [0], "cuts need several rows that differ, got 1 sample"),
         (pd.DataFrame({"v": [1.0, 1.0]}), [0, 0], "cuts need several rows that differ, got 1 sample"),

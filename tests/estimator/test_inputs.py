@@ -222,7 +222,7 @@ BAD_TABLES = {
     "surrogate name": ({"\ud800": [0, 1] * (N // 2)}, "is not valid text"),
     "one name twice": (pd.DataFrame(FRAME.to_numpy(), columns=["a", "a"]), "'a' is there more than once"),
     "a name missing": (pd.DataFrame(FRAME.to_numpy(), columns=["a", NAN]), "string names"),
-    "lists": ({"a": np.zeros((N, 2))}, "a list of values, all of one length"),
+    "lists": ({"a": np.zeros((N, 2))}, "the column 'a' holds a list in row 0"),
 }
 
 

@@ -238,7 +238,7 @@ def _of_mapping(table: Mapping[Any, Any]) -> tuple[Column, ...]:
         series = nw.from_native(values, series_only=True, pass_through=True)
         if isinstance(series, nw.Series):
             columns.append(_of_series(str(name), series))
-        elif isinstance(values, np.ndarray):
+        elif isinstance(values, np.ndarray) and values.ndim == 1:
             columns.append(_of_array(str(name), unmasked(values)))
         else:
             columns.append(_of_cells(str(name), _objects(values)))
@@ -247,7 +247,11 @@ def _of_mapping(table: Mapping[Any, Any]) -> tuple[Column, ...]:
 
 def _check_lengths(table: Mapping[Any, Any]) -> None:
     """Refuse a dictionary of columns unless each has a list of values, all of one length."""
-    lists = [values for values in table.values() if hasattr(values, "__len__") and np.ndim(values) == 1]
+    lists = [
+        values
+        for values in table.values()
+        if hasattr(values, "__len__") and not isinstance(values, str | bytes | Mapping | Set)
+    ]
     if len(lists) < len(table) or len({len(values) for values in lists}) != 1:
         raise LogicLensError("each column of a dictionary needs a list of values, all of one length.")
 
@@ -356,6 +360,15 @@ def _checked_lists(rows: Sequence[Any]) -> Sequence[Any]:
     return rows
 
 
+def _flat(values: Any) -> NDArray[Any]:
+    """Return a column as an array of one dimension; of objects if its cells are lists."""
+    try:
+        array = as_array(values)
+    except ValueError:
+        return _objects(values)
+    return array if array.ndim == 1 else _objects(values)
+
+
 def _objects(values: Any) -> NDArray[np.object_]:
     cells = np.empty(len(values), dtype=object)
     cells[:] = values.tolist() if hasattr(values, "tolist") else list(values)
@@ -420,7 +433,7 @@ def named_frame(table: Any) -> Any:
     check_column_names([str(name) for name in names])
     if isinstance(table, Mapping):
         _check_lengths(table)
-        return pd.DataFrame({name: as_array(values) for name, values in table.items()})
+        return pd.DataFrame({name: _flat(values) for name, values in table.items()})
     frame = _from_native(table)
     frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     return pd.DataFrame({name: _array_of(frame.get_column(name)) for name in names})
