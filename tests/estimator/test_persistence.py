@@ -58,9 +58,11 @@ def reseal(folder: Path) -> None:
     def digest(name: str) -> str:
         return hashlib.sha256((folder / name).read_bytes()).hexdigest()
 
-    model = read(folder)
+    from logiclens.storage import sealed
+
+    model = {key: value for key, value in read(folder).items() if key != "content_sha256"}
     model["weights_sha256"] = digest("weights.safetensors")
-    write(folder, "model.json", model)
+    write(folder, "model.json", sealed(model))
     claim = read(folder, "certificate.json")
     claim.update(model_sha256=digest("model.json"), weights_sha256=digest("weights.safetensors"))
     claim.pop("certificate_sha256")
