@@ -6,11 +6,13 @@ that score the formula).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from logiclens.errors import FormulaTooLarge
 from logiclens.formula.counted_rows import CountedRows
 from logiclens.formula.cube_array import CubeArray
 from logiclens.formula.dnf import DNF, Cube
@@ -99,4 +101,8 @@ def select_paper(table: TruthTable, judge: Judge) -> Selection:
         # If no row improves the score, the row with the most support is the best formula available.
         kept, best = cubes[:1], judge.score_packed(fires[0])
         trace[0] = replace(trace[0], kept=True, why="kept: the class needs a formula")
-    return Selection(simplify(DNF(kept)).formula, best, tuple(trace), proved_minimal=False)
+    formula = DNF(kept)
+    # A formula that is too large to simplify is stated as it is: it means the same.
+    with suppress(FormulaTooLarge):
+        formula = simplify(formula).formula
+    return Selection(formula, best, tuple(trace), proved_minimal=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .files import AGAIN, Fields, Unusable, finite, is_label, shown
+from .files import AGAIN, Fields, Refuted, Unusable, finite, is_label, shown
 from .records import (
     MOST_CONCEPTS,
     OPERATORS,
@@ -83,8 +83,11 @@ def read_model(fields: Fields) -> Model:
     labels = fields.value("labels")
     if not isinstance(labels, list) or not all(map(is_label, labels)):
         raise fields.refuse("labels", "a list of strings, finite numbers, or true and false")
-    if fields.flag("exact") is not True:
-        raise fields.refuse("exact", "true where there is a certificate")
+    if not fields.flag("exact"):
+        raise Refuted(
+            "model.json contradicts itself: it says that the model is not exact, and there is a certificate. "
+            "Save the model again to have it made from one source."
+        )
     read_settings(fields, schema)
     known = frozenset(concepts)
     predicates = _read_predicates(fields, known)
