@@ -12,6 +12,7 @@ from logiclens import RuleSet
 from tests.cli_runs import exact, logiclens, patients, refused, soft
 
 HEADER = "age,unit,died\n"
+DIGITS = "7" * 400, "7" * 5000
 ROWS = "".join(f"{20 + i % 50},{'AB'[i % 2]},{'yn'[i % 2]}\n" for i in range(40))
 
 
@@ -181,3 +182,61 @@ def test_an_empty_table_is_refused_too():
     assert refused("score", exact().folder, "-", stdin=b"age,unit,died\n1,A,\n") == (
         "the target 'died' has no value in any row."
     )
+
+
+# Cells that no library expects -------------------------------------------------------------------------------------
+
+LINES = [{"age": 20 + i % 50, "unit": "AB"[i % 2], "died": "yn"[i % 2]} for i in range(40)]
+
+
+def lines(**changed: object) -> bytes:
+    """JSON lines whose fourth record has other values."""
+    return "".join(json.dumps(row | changed if place == 3 else row) + "\n" for place, row in enumerate(LINES)).encode()
+
+
+@pytest.mark.parametrize("digits", DIGITS)
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_integers_of_many_digits_are_infinite(digits, sign):
+    told = f"the column 'age' is infinite ({sign}inf) in row 41"
+    assert refused("explain", "-", "--target", "died", stdin=f"{HEADER}{ROWS}{sign}{digits},A,y\n".encode()).startswith(
+        told
+    )
+    with_digits = lines().replace(b'"age": 23', f'"age": {sign}{digits}'.encode(), 1)
+    assert "is infinite" in refused("explain", "-", "--target", "died", stdin=with_digits)
+
+
+@pytest.mark.parametrize("changed", [{"unit": "\ud800"}, {"died": "\udfff"}, {"a\ud800": 1}])
+def test_lone_surrogates_are_named_with_their_line(changed):
+    message = refused("explain", "-", "--target", "died", stdin=lines(**changed))
+    assert "in line 4 of standard input holds half a character" in message
+
+
+def test_long_cells_labels_and_names_are_quoted_short(tmp_path):
+    long, frame = "x" * 15_000, pd.DataFrame(LINES)
+    tables = {
+        "cell": frame.astype({"age": object}).assign(age=[long, *frame["age"][1:]]),
+        "label": frame.assign(died=long),
+        "name": frame.rename(columns={"age": long}).assign(**{long: [np.inf, *range(39)]}),
+        "date": frame.assign(day=["2021-01-01"] * 30 + [long] * 10),
+        "number": frame.assign(pay=["$1"] * 39 + ["$" + "7" * 15_000]),
+    }
+    for name, table in tables.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+        assert len(refused("explain", f"{name}.csv", "--target", "died", cwd=tmp_path)) < 500, name
+    assert len(refused("explain", "label.csv", "--target", "died", "--engine", "duckdb", cwd=tmp_path)) < 500
+    assert len(refused("explain", "name.csv", "--target", long, cwd=tmp_path)) < 500
+    assert len(refused("score", exact().folder, "label.csv", "--target", "died", cwd=tmp_path)) < 500
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (lines(x=1).replace(b'"x": 1', b'"x": ' + b"[" * 100_000 + b"]" * 100_000), "line 4 of t.jsonl is nested too"),
+        (b"[\n" * 100_000, "line 101 of t.jsonl is nested too deeply: expected flat objects."),
+        (lines(died="n\0"), "the target 'died' holds a zero byte in 'n\\x00', which no query can name: leave it out."),
+        (lines(unit="A\0"), "duckdb cannot count this table: a text holds a zero byte, which no query can name"),
+    ],
+)
+def test_duckdb_never_sees_what_it_cannot_take(tmp_path, content, told):
+    (tmp_path / "t.jsonl").write_bytes(content)
+    assert refused("explain", "t.jsonl", "--target", "died", "--engine", "duckdb", cwd=tmp_path).startswith(told)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from logiclens.cli.main import out_of_memory
 from tests.cli_runs import COMMAND, ENVIRONMENT, Terminal, exact, logiclens, patients, positive, refused, soft
 
 COMMANDS = ("explain", "predict", "score", "verify", "export", "diff", "report", "toy", "bench")
@@ -351,3 +352,63 @@ def test_a_terminal_without_the_symbols_of_logic_gets_the_rest():
         [COMMAND, "diff", exact().folder, exact().folder, "--json", "-"], capture_output=True, env=narrow, check=True
     )
     assert "∧" in json.loads(told.stdout)["classes"][0]["before"]
+
+
+# Memory and files that the system refuses ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "needed"),
+    [
+        (MemoryError(), "memory; take"),
+        (MemoryError("Unable to allocate 7.28 TiB for an array with shape (9, 9)"), "memory: 7.28 TiB were needed"),
+        (MemoryError("malloc of size 3221225472 failed"), "memory: 3.0 GiB were needed"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 2048 bytes."), "2.0 KiB were"),
+        (ValueError("Out of Memory Error: could not allocate block of size 256.0 KiB"), "256.0 KiB were needed"),
+    ],
+)
+def test_a_failed_allocation_says_what_was_needed(error, needed):
+    sentence = out_of_memory(error)
+    assert needed in sentence
+    assert "--engine duckdb" in sentence
+    assert out_of_memory(ValueError("something else")) is None
+
+
+def test_real_allocation_errors_are_recognised():
+    import numpy as np
+    import pyarrow
+    import torch
+
+    for allocate in (lambda: np.ones(2**60), lambda: torch.empty(2**58), lambda: pyarrow.allocate_buffer(2**60)):
+        with pytest.raises((MemoryError, RuntimeError)) as caught:
+            allocate()
+        assert "iB were needed at once" in out_of_memory(caught.value)
+
+
+def test_out_of_memory_is_one_sentence(tmp_path):
+    patients(200_000).to_csv(tmp_path / "new.csv", index=False)
+    # Room for the interpreter and its libraries, but not for the table.
+    limited = f"ulimit -v 600000; exec {COMMAND} explain new.csv --target died"
+    run = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)
+    assert "Traceback" not in run.stderr
+    assert run.returncode == 2
+    assert "there is not enough memory" in run.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "explain LONG.csv --target y",
+        "explain LONG.csv --target y --engine duckdb",
+        "predict MODEL DATA -o LONG.csv",
+        "predict LONG DATA",
+        "score MODEL LONG.csv",
+        "diff LONG LONG",
+        "export MODEL -o LONG",
+        "report MODEL -o LONG.html",
+    ],
+)
+def test_a_name_of_300_characters_is_refused(command):
+    names = {"LONG": "a" * 300, "MODEL": str(exact().folder), "DATA": str(exact().data)}
+    message = refused(*(re.sub("LONG|MODEL|DATA", lambda found: names[found[0]], word) for word in command.split()))
+    assert len(message) < 400

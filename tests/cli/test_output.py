@@ -80,6 +80,13 @@ def test_errors_escape_names_of_files_and_columns(tmp_path):
     assert re.findall(HOSTILE, logiclens("verify", "no\x1b[2Jwhere").stderr) == []
 
 
+def test_the_page_escapes_names_in_its_sentences(tmp_path):
+    assert logiclens("report", model().folder, "-o", tmp_path / "page.html").returncode == 0
+    page = re.sub("<script.*?</script>", "", (tmp_path / "page.html").read_text(), flags=re.DOTALL)
+    assert re.findall(HOSTILE, page) == []
+    assert "age\\x1b]0;owned\\x07\\u202e" in page
+
+
 def test_a_message_is_one_line_of_limited_length(capsys):
     print_error(f"the cell\n{'a ' * 100_000}is odd")
     shown = capsys.readouterr().err

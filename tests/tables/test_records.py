@@ -23,6 +23,14 @@ def put(tmp_path):
     return writer_into(tmp_path)
 
 
+def test_bytes_that_are_not_utf8_are_refused(tmp_path):
+    raw = pyarrow.array([b"a", b"\xff\xfe", None], pyarrow.binary())
+    texts = pyarrow.Array.from_buffers(pyarrow.string(), 3, raw.buffers())
+    parquet.write_table(pyarrow.table({"a": texts}), tmp_path / "t.parquet")
+    told = "the column 'a' of t.parquet holds bytes that are not UTF-8: write the text again as UTF-8."
+    assert refusal(tmp_path / "t.parquet") == told
+
+
 RECORDS = [
     {"id": 1, "who": "Ann", "x": 0.1, "ok": True, "day": "2020-01-02", "code": "007"},
     {"id": 2, "who": None, "x": 3, "ok": None, "day": "2020-01-03", "late": 5},

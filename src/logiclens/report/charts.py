@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from logiclens.report.result import Curves, Relevance
-from logiclens.words import shortened
+from logiclens.words import readable, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +129,7 @@ def _for_page(root: ElementTree.Element, key: str, label: str) -> str:
     _, _, width, tall = map(float, root.get("viewBox", "0 0 1 1").split())
     for name, value in (("width", f"{width * 4 / 3:.0f}"), ("height", f"{tall * 4 / 3:.0f}"), ("role", "img")):
         root.set(name, value)
-    root.set("aria-label", label)
+    root.set("aria-label", readable(label))
     return ElementTree.tostring(root, encoding="unicode")
 
 

@@ -30,6 +30,7 @@ from logiclens.words import (
     interval,
     percent,
     share_and_interval,
+    readable,
     share_words,
     times,
 )
@@ -364,6 +365,8 @@ def render(result: Result) -> str:
     pages = jinja2.Environment(
         loader=jinja2.DictLoader(files),
         autoescape=True,
+        # Names must not reverse the order of a sentence; markup of our own is not a plain text.
+        finalize=lambda value: readable(value) if type(value) is str else value,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
