@@ -37,15 +37,15 @@ class Door:
 DOORS = {
     door.name: door
     for door in (
-        Door("formulas", formulas.cases(), formulas.check, 150),
-        Door("exports", exports.cases(), exports.check, 40),
+        Door("formulas", formulas.cases(), formulas.check, 100),
+        Door("exports", exports.cases(), exports.check, 30),
         Door("files", table_files.cases(), table_files.check, 100),
         Door("frames", frames.cases(), frames.check, 60),
         Door("fits", fits.cases(), fits.check, 12, seconds=30),
-        Door("settings", fits.settings_cases(), fits.check_settings, 25, seconds=30),
-        Door("folders", folders.cases(), folders.check, 60),
-        Door("certificates", folders.certificate_cases(), folders.check_certificate, 60),
-        Door("commands", commands.cases(), commands.check, 25, seconds=60),
+        Door("settings", fits.settings_cases(), fits.check_settings, 15, seconds=30),
+        Door("folders", folders.cases(), folders.check, 50),
+        Door("certificates", folders.certificate_cases(), folders.check_certificate, 50),
+        Door("commands", commands.cases(), commands.check, 12, seconds=60),
         Door("reports", reports.cases(), reports.check, 5, seconds=30),
         Door("notebooks", reports.notebook_cases(), reports.check_notebook, 30),
     )

@@ -66,16 +66,32 @@ ENDLESS = ("epochs", "committee", "hidden", "max_distinct")
 """Settings whose large values are meant: the work would take as long as it takes."""
 
 
+USUAL: dict[str, list[Any]] = {
+    "booleanise": ["supervised", "quantile", "uniform", "soft", None, {"age": [30, 50]}], "exact": [True, False],
+    "committee": [None, 1, 2, 3], "stable": [True, False], "teacher": [None], "hidden": [[5], [3, 2]],
+    "shared_tail": [True, False], "temperature": [0.5, 2], "penalty_weight": [0, 0.01], "epochs": [1, 3],
+    "learning_rate": [0.01, 0.1], "validation": [0.1, 0.3], "set_aside": [0, 0.25], "cuts_on": ["train", "all"],
+    "max_distinct": [1000], "class_weight": [None, "balanced", [1, 2], {"ill": 2}], "method": ["search", "paper"],
+    "score_against": [None, "network", "labels"], "max_cubes": [None, 1, 2], "max_literals": [None, 1, 4],
+    "price": [None, 0.01], "min_support": [None, 2], "resolve": ["order", "confidence", "none"],
+    "random_state": [None, 0, 7],
+}  # fmt: skip
+"""Values that each setting may have."""
+
+
 @st.composite
 def settings_cases(draw: st.DrawFn) -> Document:
-    """Draw one to three settings of the estimator, each with a value of any type."""
+    """Draw one to four settings of the estimator: usual values, and in half of the cases one of any type."""
     names = sorted(EntropyClassifier().get_params(deep=False))
     chosen: Document = {}
-    for name in draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True)):
+    odd = draw(st.none() | st.sampled_from(names))
+    for name in draw(st.lists(st.sampled_from(names), max_size=3, unique=True)):
+        chosen[name] = draw(st.sampled_from(USUAL.get(name, [None])))
+    if odd is not None:
         value = st.sampled_from(ODD)
-        if name not in ENDLESS:
+        if odd not in ENDLESS:
             value |= st.sampled_from([1e300, 10**400, 2**63]) | hostile.texts()
-        chosen[name] = draw(value)
+        chosen[odd] = draw(value)
     return {"settings": chosen}
 
 
@@ -203,7 +219,7 @@ def _check_score(model: EntropyClassifier, rows: Any, labels: Any, answers: Any)
         truth = labels.to_pylist()
     if isinstance(labels, pd.DataFrame):
         truth = labels.to_numpy().tolist()
-    if answers.ndim == 1 and truth and isinstance(truth[0], list):
+    if answers.ndim == 1 and truth and isinstance(truth[0], list | tuple):
         truth = [entry[0] for entry in truth]
     score = attempt(model.score, rows, labels)
     share = sum(said == is_so for said, is_so in zip(answers.tolist(), truth, strict=True)) / len(truth)

@@ -372,9 +372,10 @@ def _damage(files: dict[str, bytes], edit: Document) -> None:
 
 def _make_special(path: Path, kind: str) -> None:
     """Put something that is no regular file in the place of a file."""
-    content = path.read_bytes() if path.is_file() else b""
-    if path.exists():
-        path.unlink()
+    if path.is_symlink() or not path.is_file():
+        return
+    content = path.read_bytes()
+    path.unlink()
     if kind == "fifo":
         os.mkfifo(path)
     elif kind == "folder":

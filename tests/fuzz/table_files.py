@@ -236,8 +236,8 @@ def _check_grid(case: Document, frame: pd.DataFrame) -> None:
     """Fail unless each cell has the value that its text has for a plain reader."""
     header, *rows = case["grid"]
     rows = [row for row in rows if row]
-    if [""] in [header, *rows]:
-        # An empty line may be a row with an empty cell or no row.
+    if [""] in [header, *rows] or any(len(row) != len(header) for row in rows):
+        # An empty line may be a row with an empty cell or no row, and a ragged table may have another delimiter.
         return
     is_text = "mark" in case
     names = [name.strip() for name in header] if is_text else header
