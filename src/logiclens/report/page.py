@@ -29,8 +29,8 @@ from logiclens.words import (
     figure,
     interval,
     percent,
-    share_and_interval,
     readable,
+    share_and_interval,
     share_words,
     times,
 )
