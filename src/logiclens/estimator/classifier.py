@@ -787,7 +787,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _read_soft(self, table: ConceptTable) -> Reading:
         """Return what the trained network says about rows. For training and held-out rows `fit` may have asked it."""
         network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
-        for known in getattr(self, "_readings", ()):
+        readings: tuple[Reading, ...] = getattr(self, "_readings", ())
+        for known in readings:
             if known.table is table and known.network is network:
                 return known
         return read(network, table, "threshold" if self.schema_.multilabel else "argmax")
