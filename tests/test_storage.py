@@ -320,6 +320,20 @@ def test_files_are_written_where_nothing_can_be_locked(tmp_path, monkeypatch):
 # The model folder -------------------------------------------------------------------------------------------------
 
 
+def test_models_are_kept_where_folders_cannot_be_opened(folder, tmp_path, monkeypatch):
+    expected = open_folder(folder).files
+    monkeypatch.setattr(storage, "fcntl", None)
+    monkeypatch.setattr(storage, "exchange", cannot_exchange)
+    for _ in range(2):
+        with replacing_folder(tmp_path / "copy") as new:
+            for name, content in expected.items():
+                (new / name).write_bytes(content)
+    assert open_folder(tmp_path / "copy").files == expected
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    with pytest.raises(LogicLensError, match="there is no folder"):
+        open_folder(tmp_path / "nowhere")
+
+
 def test_the_rules_of_a_folder_predict_what_the_model_does(made, folder):
     rules = RuleSet.load(folder)
     assert rules == made[0].rules_

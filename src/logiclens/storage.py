@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -27,6 +26,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from logiclens.errors import LogicLensError
+
+try:
+    import fcntl
+except ImportError:
+    # Windows has neither locks of folders nor folders that can be opened.
+    fcntl = None  # type: ignore[assignment]
 
 # Workspaces ----------------------------------------------------------------------------------------------------------
 
@@ -74,6 +79,8 @@ def _locked_workspace(target: Path, mode: int) -> tuple[Path, int | None]:
 
 def _lock(folder: Path) -> int:
     """Lock a folder and return the descriptor that holds the lock. Raise `OSError` if another process has it."""
+    if fcntl is None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -380,6 +387,7 @@ def _shown(value: Any) -> str:
 
 KIND, SCHEMA = "logiclens model", 3
 MODEL, WEIGHTS, CERTIFICATE, RESULT = "model.json", "weights.safetensors", "certificate.json", "result.json"
+READ_ORDER = (RESULT, CERTIFICATE, WEIGHTS, MODEL)
 READABLE = (1, 2, SCHEMA)
 """The schemas that this version reads. Schema 3 may hold rules with a complement or an order of classes."""
 
@@ -483,6 +491,8 @@ def _files_of(path: Path) -> dict[str, bytes]:
     They are read from one open folder, which stays the same if another takes its name, and `model.json` last. Because
     it is also what is removed first, nothing was removed before if it is still there.
     """
+    if fcntl is None:
+        return _present({name: _read_file(name, None, path) for name in READ_ORDER}, path)
     try:
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):
@@ -490,19 +500,25 @@ def _files_of(path: Path) -> dict[str, bytes]:
     except OSError as error:
         raise LogicLensError(f"{path} cannot be read: {error.strerror or error}.") from None
     try:
-        found = {name: _read_file(name, folder, path) for name in (RESULT, CERTIFICATE, WEIGHTS, MODEL)}
+        return _present({name: _read_file(name, folder, path) for name in READ_ORDER}, path)
     finally:
         os.close(folder)
+
+
+def _present(found: Mapping[str, bytes | None], path: Path) -> dict[str, bytes]:
+    """Return the files that are there; refuse a folder without `model.json`."""
     if found[MODEL] is None:
-        raise LogicLensError(f"there is no {path / MODEL}.")
+        raise LogicLensError(f"there is no {path / MODEL}." if path.is_dir() else f"there is no folder {path}.")
     return {name: content for name, content in found.items() if content is not None}
 
 
-def _read_file(name: str, folder: int, path: Path) -> bytes | None:
-    """Return the bytes of a regular file in an open folder, or None if there is none."""
+def _read_file(name: str, folder: int | None, path: Path) -> bytes | None:
+    """Return the bytes of a regular file in an open folder, or in `path` if none is open; None if there is no file."""
+    # Without O_NONBLOCK, a named pipe would block until somebody writes into it. Windows knows O_BINARY instead.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    place = path / name if folder is None else name
     try:
-        # Without O_NONBLOCK, a named pipe would block until somebody writes into it.
-        with open(os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
+        with open(os.open(place, flags, dir_fd=folder), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise LogicLensError(f"{path / name} is not a regular file.")
