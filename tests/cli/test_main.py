@@ -379,20 +379,23 @@ def test_real_allocation_errors_are_recognised():
     import pyarrow
     import torch
 
-    for allocate in (lambda: np.ones(2**60), lambda: torch.empty(2**58), lambda: pyarrow.allocate_buffer(2**60)):
+    for allocate in (lambda: np.ones(2**55), lambda: torch.empty(2**50), lambda: pyarrow.allocate_buffer(2**55)):
         with pytest.raises((MemoryError, RuntimeError)) as caught:
             allocate()
         assert "iB were needed at once" in out_of_memory(caught.value)
 
 
 def test_out_of_memory_is_one_sentence(tmp_path):
-    patients(200_000).to_csv(tmp_path / "new.csv", index=False)
-    # Room for the interpreter and its libraries, but not for the table.
-    limited = f"ulimit -v 600000; exec {COMMAND} explain new.csv --target died"
-    run = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)
-    assert "Traceback" not in run.stderr
-    assert run.returncode == 2
-    assert "there is not enough memory" in run.stderr
+    code = (
+        "import sys; import logiclens.cli.tables as tables; from logiclens.cli import main\n"
+        "def full(*_): raise MemoryError('Unable to allocate 5.0 GiB for an array')\n"
+        "tables.read_problem = full; main()"
+    )
+    arguments = [sys.executable, "-c", code, "explain", "new.csv", "--target", "died"]
+    run = subprocess.run(arguments, capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith("logiclens: there is not enough memory: 5.0 GiB were needed at once; take fewer")
+    assert run.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from logiclens.errors import LogicLensError, LogicLensWarning, named, nearest
 
@@ -24,7 +24,7 @@ def main() -> NoReturn:
     """Run the command that was given and exit."""
     # Commands print these warnings as notes of their results.
     warnings.simplefilter("ignore", LogicLensWarning)
-    warnings.showwarning = _show_warning
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
     if hasattr(signal, "SIGPIPE"):
         # End silently, as other tools do, if the reader of a pipe closes it.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -76,7 +76,14 @@ def _refuse(message: str) -> int:
     return REFUSED
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_place: object) -> None:
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    _filename: str,
+    _lineno: int,
+    _file: TextIO | None = None,
+    _line: str | None = None,
+) -> None:
     """Print a warning of a library without the line of code that raised it."""
     from logiclens.cli.output import print_error
 

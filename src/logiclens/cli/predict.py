@@ -136,7 +136,8 @@ def _with_date_texts(
 
     def write_texts(table: pd.DataFrame) -> None:
         for column, example in finest.items():
-            table = table.assign(**{column: _date_texts(table[column], example)})
+            texts = pd.Series(_date_texts(table[column], example), dtype="str")
+            table = table.assign(**{column: texts})
         write(table)
 
     return write_texts

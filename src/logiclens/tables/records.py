@@ -117,7 +117,8 @@ def _column(cells: list[Any], dtype: Any, index: pd.RangeIndex) -> pd.Series[Any
         cells = [None if cell is None else str(cell) for cell in cells]
     elif dtype == np.float64:
         return as_floats(pd.Series(cells, index=index, dtype=object))
-    return pd.Series(cells, index=index, dtype=dtype)
+    found: pd.Series[Any] = pd.Series(cells, index=index, dtype=dtype)
+    return found
 
 
 def read_json(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame:
@@ -266,7 +267,7 @@ def _arrow_column(cells: Any, key: str, name: str, missing: frozenset[str]) -> p
             raise LogicLensError(
                 f"the column {quoted(key)} of {name} holds bytes that are not UTF-8: write the text again as UTF-8."
             ) from None
-    column = plain.to_pandas()
+    column: pd.Series[Any] = plain.to_pandas()
     if missing and kind_of(column) == "text":
         column = column.mask(column.isin(missing))
     return column

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,7 +22,7 @@ def chunk_rows(n_columns: int) -> int:
 class ChunkedTable(Protocol):
     """A file of one format that is read in chunks: `DelimitedTable`, `JsonTable` or `ParquetTable`."""
 
-    dtypes: Mapping[str, Any]
+    dtypes: dict[str, Any]
     n_rows: int
     decimal_comma: bool
 
