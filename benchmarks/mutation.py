@@ -227,8 +227,11 @@ def load_libraries() -> None:
     assert not any(name.split(".")[0] == "logiclens" for name in sys.modules)
 
 
-def campaign(chosen: Sequence[Mutant], tests: Sequence[str], *, jobs: int, limit: float) -> list[Outcome]:
-    """Try mutants, several at a time, each worker with its own copy of the package."""
+def campaign(
+    chosen: Sequence[Mutant], tests: Sequence[str], *, jobs: int, limit: float, seconds: float
+) -> list[Outcome]:
+    """Try mutants for so many seconds, several at a time, each worker with its own copy of the package."""
+    end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as made:
         folders = [Path(made) / str(worker) for worker in range(jobs)]
         for folder in folders:
@@ -242,6 +245,8 @@ def campaign(chosen: Sequence[Mutant], tests: Sequence[str], *, jobs: int, limit
         def work(worker: int) -> list[Outcome]:
             outcomes = []
             for mutant in shares[worker]:
+                if time.monotonic() > end:
+                    break
                 outcomes.append(tried(mutant, folders[worker], tests, limit))
                 last = outcomes[-1]
                 if not last.killed:
@@ -267,13 +272,15 @@ def summary(outcomes: Sequence[Outcome], totals: dict[str, int]) -> dict[str, di
 def main() -> None:
     parser = argparse.ArgumentParser(description="Change modules in one place at a time and run their tests.")
     parser.add_argument("modules", nargs="+", type=Path)
-    parser.add_argument("--tests", nargs="+", required=True, help="test files or folders, and options of pytest")
+    parser.add_argument("--tests", nargs="+", required=True, help="test files or folders; other options go to pytest")
     parser.add_argument("--sample", type=int, help="number of mutants drawn from all; default: all of them")
     parser.add_argument("--seed", type=int, default=0, help="random seed of the sample")
     parser.add_argument("--jobs", type=int, default=2, help="number of mutants tried at a time, at most 2")
     parser.add_argument("--limit", type=float, default=20, help="least time limit of one mutant in seconds")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="start no mutant after this time")
     parser.add_argument("--out", type=Path, default=RESULT)
-    given = parser.parse_args()
+    given, options = parser.parse_known_args()
+    given.tests += options
     every = [mutant for module in given.modules for mutant in mutants(module)]
     totals = {str(path.resolve().relative_to(ROOT)): len(mutants(path)) for path in given.modules}
     chosen = every
@@ -282,7 +289,7 @@ def main() -> None:
     print(f"{len(chosen)} of {len(every)} mutants", flush=True)
     os.environ["OMP_NUM_THREADS"] = "1"
     load_libraries()
-    outcomes = campaign(chosen, given.tests, jobs=min(given.jobs, 2), limit=given.limit)
+    outcomes = campaign(chosen, given.tests, jobs=min(given.jobs, 2), limit=given.limit, seconds=60 * given.minutes)
     table, killed = summary(outcomes, totals), sum(outcome.killed for outcome in outcomes)
     for module, row in table.items():
         print(f"{module}: {row['killed']} of {row['tried']} killed ({row['share']:.0%}); {row['mutants']} mutants")

@@ -17,7 +17,7 @@ import pytest
 from logiclens.cli.main import out_of_memory
 from tests.cli_runs import COMMAND, ENVIRONMENT, Terminal, exact, logiclens, patients, positive, refused, soft
 
-COMMANDS = ("explain", "predict", "score", "verify", "export", "diff", "report", "toy", "bench")
+COMMANDS = ("explain", "predict", "score", "verify", "sign", "export", "diff", "report", "toy", "bench")
 
 
 # Help and usage ---------------------------------------------------------------------------------------------------

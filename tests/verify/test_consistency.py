@@ -1,0 +1,209 @@
+"""Named edits of saved models with right hashes: each is refuted or refused, and says why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logiclens import EntropyClassifier
+from logiclens.verify import VerificationError, verify
+from logiclens.verify.settings import SETTINGS
+from tests.verify.edits import Case, Edit, make_cases, write_edited
+
+Model = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory) -> dict[str, Case]:
+    return make_cases(tmp_path_factory.mktemp("models"))
+
+
+def edit(change: Callable[[Model, Model], object]) -> Edit:
+    def changed(model: Model, certificate: Model) -> tuple[Model, Model]:
+        change(model, certificate)
+        return model, certificate
+
+    return Edit("", changed)
+
+
+def both(name: str, **fields: Any) -> Callable[[Model, Model], object]:
+    """Change a predicate in both of its copies."""
+
+    def change(model: Model, _: Model) -> None:
+        for predicates in (model["predicates"], model["rules"]["predicates"]):
+            if name in predicates:
+                predicates[name].update(fields)
+
+    return change
+
+
+def decide(**fields: Any) -> Callable[[Model, Model], object]:
+    return lambda model, certificate: (model["rules"].update(fields), certificate.update(fields))
+
+
+def model_of(**fields: Any) -> Callable[[Model, Model], object]:
+    return lambda model, _: model.update(fields)
+
+
+def inner(*path: Any, to: Any) -> Callable[[Model, Model], object]:
+    def change(model: Model, _: Model) -> None:
+        place: Any = model
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = to
+
+    return change
+
+
+EDITS: list[tuple[str, Callable[[Model, Model], object], int, str]] = [
+    ("two", both("unit is MICU", value="XICU"), 1, "the concept 'unit is MICU' means 'unit is XICU'"),
+    ("two", both("unit is MICU", column="smoker"), 1, "cannot"),
+    ("two", model_of(cutting=None), 2, "columns in model.json must be empty"),
+    ("two", model_of(cutting=None, columns=[]), 1, "the columns of its table are the concepts, and yet"),
+    ("two", decide(otherwise=1), 1, "is a complement, and yet rows on which nothing fires get 'yes'"),
+    ("two", model_of(labels=["yes", "no"]), 1, "are not its class names"),
+    ("two", model_of(labels=["no"]), 1, "are not its class names"),
+    ("two", model_of(multilabel=True), 1, "differ in whether a row may have several labels"),
+    ("two", inner("rules", "classes", 0, "confidence", to=1e308), 2, "must be a number from 0 to 1"),
+    ("two", inner("rules", "classes", 0, "confidence", to=-0.1), 2, "must be a number from 0 to 1"),
+    ("two", inner("rules", "classes", 1, "bags", to=0), 2, "bags in model.json must be a whole number, 1 or more"),
+    ("two", inner("rules", "classes", 1, "cubes", 0, "recurs", to=99), 2, "at most the "),
+    ("two", inner("rules", "classes", 1, "class", to="maybe"), 1, "prints no rules for it"),
+    ("two", lambda m, c: m["rules"]["classes"].reverse(), 2, "complement of class number 1, which has no formula"),
+    ("two", lambda m, c: m["rules"]["predicates"].clear(), 1, "rules and model differ in what"),
+    ("two", inner("rules", "kind", to="rules"), 2, "rules.kind in model.json must be 'logiclens rules'"),
+    ("two", inner("rules", "schema", to=1), 2, "rules.schema in model.json must be 2"),
+    ("two", inner("rules", "more", to=1), 2, "rules in model.json has the unknown field 'more'"),
+    ("two", inner("network", "shared_tail", to=True), 2, "network.shared_tail in model.json must be false"),
+    ("two", inner("network", "members", to=1), 2, "network.members in model.json must be null"),
+    ("two", inner("cutting", "kinds", "age", to="text"), 1, "cannot be asked of 'age', a column of kind text"),
+    ("two", inner("cutting", "kinds", "age", to="float"), 2, "cutting.kinds.age in model.json must be one of"),
+    ("two", inner("cutting", "kinds", "more", to="text"), 1, "the column 'more' must have a kind, and concepts"),
+    ("two", model_of(columns=["age", "unit"]), 1, "'smoker' is not among its columns"),
+    ("two", model_of(positional=True), 1, "must be called x0, x1 and so on"),
+    ("two", model_of(exclusive=[["unit is SICU", "unit is CCU"]]), 1, "in the order of `concepts`"),
+    ("two", model_of(exclusive=[["unit is SICU"]]), 1, "must be several concepts"),
+    ("two", inner("rules", "exclusive", to=[["unit is MICU", "smoker"]]), 1, "as exclusive, which the model does not"),
+    ("two", inner("rules", "implied", to=[["unit is MICU", "smoker"]]), 1, "as a chain, which the model does not"),
+    ("two", model_of(data_sha256="0"), 2, "data_sha256 in model.json must be a sha256 in hex"),
+    ("two", model_of(data_sha256="g" * 64), 2, "data_sha256 in model.json must be a sha256 in hex"),
+    ("two", model_of(target=3), 2, "target in model.json must be a string"),
+    ("two", inner("settings", "exact", to=False), 2, "settings.exact in model.json must be a value that training"),
+    ("two", inner("metrics", "rows", to=2.5), 2, "metrics.rows in model.json must be"),
+    ("two", lambda m, c: m["settings"].pop("epochs"), 2, "model.json has no settings.epochs"),
+    ("two", lambda m, c: c.update(more=1), 2, "certificate.json has the unknown field 'more'"),
+    ("two", lambda m, c: c["classes"][0].update(note=3), 2, "note in certificate.json must be a string"),
+    ("three", decide(resolve="confidence", order=[0]), 1, "must name each class with a formula once"),
+    ("three", lambda m, c: m["rules"]["classes"].reverse(), 1, "prints rules in another order"),
+    ("dates", inner("labels", to=["0", "1", "2"]), 1, "are not those of its rules"),
+    ("dates", inner("labels", to=[0.0, 1, 2]), 1, "of several types"),
+    ("labels", model_of(labels=[1, 2, 3]), 1, "must count its class names from 0"),
+    ("labels", decide(otherwise=0), 1, "and a row can have several labels"),
+    ("soft", lambda m, c: m["cutting"]["scales"].clear(), 2, "exactly if settings.booleanise is soft"),
+    ("cities", lambda m, c: m["cutting"].pop("memberships"), 2, "model.json has no cutting.memberships"),
+    ("own", inner("predicates", "smoker", "column", to="in icu"), 1, "and yet 'smoker' means 'in icu is True'"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "code", "words"), EDITS, ids=[f"{e[0]}-{e[3][:40]}" for e in EDITS])
+def test_a_consistent_looking_edit_is_refused(cases, tmp_path, name, change, code, words):
+    with pytest.raises(VerificationError) as caught:
+        verify(write_edited(cases[name], edit(change), tmp_path))
+    assert words in str(caught.value)
+    assert caught.value.exit_code == code
+
+
+def test_scales_and_groups_of_categories_are_checked(cases, tmp_path):
+    def middle(model: Model, _: Model) -> None:
+        scale = next(iter(model["cutting"]["scales"].values()))
+        scale[0] += 1
+
+    def reach(model: Model, _: Model) -> None:
+        next(iter(model["cutting"]["scales"].values()))[1] = 0
+
+    def fewer(model: Model, _: Model) -> None:
+        next(iter(model["cutting"]["memberships"].values()))["values"].pop()
+
+    def numbers(model: Model, _: Model) -> None:
+        entry = next(iter(model["cutting"]["memberships"].values()))
+        entry["values"] = list(range(len(entry["values"])))
+
+    for name, change, words in [
+        ("soft", middle, "is rescaled around another value"),
+        ("soft", reach, "must be two finite numbers, the second above 0"),
+        ("cities", fewer, "is not called after its"),
+        ("cities", numbers, "cannot be those of a column of kind text"),
+    ]:
+        with pytest.raises(VerificationError, match=words):
+            verify(write_edited(cases[name], edit(change), tmp_path / name))
+
+
+def test_another_model_is_described_as_what_it_is(cases, tmp_path):
+    def otherwise(model: Model, certificate: Model) -> None:
+        model["rules"]["otherwise"] = certificate["otherwise"] = 0
+        model["target"] = "group"
+        model["rules"]["classes"][0]["cubes"][0]["confidence"] = 0.123456
+
+    text = str(verify(write_edited(cases["three"], edit(otherwise), tmp_path)))
+    assert "; otherwise old." in text
+    assert "They predict group." in text
+    assert "confidence 0.1235" in text
+    assert "Columns, by position: x0 (number), x1 (number)." in str(verify(cases["none"].folder))
+    assert "Where not exactly one formula fires, nobody decides." in str(verify(cases["none"].folder))
+    assert "Every label is decided by its own formula." in str(verify(cases["labels"].folder))
+    assert "The columns are the concepts: old (true from 0.5 on), smoker (true or false)," in str(
+        verify(cases["own"].folder)
+    )
+
+
+def test_texts_that_look_like_numbers_are_quoted_labels(cases, tmp_path):
+    def as_texts(model: Model, _: Model) -> None:
+        model["labels"] = model["class_names"]
+        for rule, name in zip(model["rules"]["classes"], model["class_names"], strict=True):
+            rule["class"] = name
+
+    assert str(verify(cases["dates"].folder)).startswith("0: equal on")
+    assert str(verify(write_edited(cases["dates"], edit(as_texts), tmp_path))).startswith('"0": equal on')
+
+
+def test_the_checker_knows_every_setting():
+    assert set(SETTINGS) == set(EntropyClassifier().get_params(deep=False))
+
+
+WRONG = {
+    "booleanise": ["odd", {"cuts": "soft"}, 3], "class_weight": ["odd", [-1]], "committee": [0, 4, True, 3.0],
+    "cuts_on": ["odd", None], "epochs": [0, True, 1.5], "exact": [False, 1], "hidden": [[], [0], 20],
+    "learning_rate": [0, "1"], "max_cubes": [0], "max_distinct": [1], "max_literals": [0], "method": ["paper"],
+    "min_support": [-1], "penalty_weight": [-1], "price": [1, -0.1], "random_state": [-1, 2**32], "resolve": ["odd"],
+    "score_against": ["odd"], "set_aside": [1, -0.1], "shared_tail": [0], "stable": [None], "teacher": ["x"],
+    "temperature": [0, 2e6], "validation": [1, -0.1],
+}  # fmt: skip
+RIGHT = {
+    "booleanise": [None, "soft", {"cuts": {"a": [1, "x"], "b": "soft"}, "n_cuts": None, "max_categories": 20}],
+    "class_weight": [None, "balanced", [1, 2.5]], "committee": [None, 1, 2, 3, 10], "cuts_on": ["train", "all"],
+    "hidden": [[1], [20, 5]], "max_cubes": [None, 1], "max_literals": [None, 1], "max_distinct": [2],
+    "min_support": [None, 0], "penalty_weight": [0], "price": [None, 0, 0.5], "random_state": [None, 0, 2**32 - 1],
+    "resolve": ["order", "confidence", "none"], "score_against": [None, "network", "labels"], "set_aside": [0, 0.5],
+    "shared_tail": [True, False], "stable": [True, False], "temperature": [1, 1_000_000], "validation": [0, 0.5],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+def test_settings_of_the_wrong_kind_are_refused(name):
+    for value in WRONG[name]:
+        assert not SETTINGS[name](value), value
+    for value in RIGHT.get(name, []):
+        assert SETTINGS[name](value), value
+    for value in ([1], float("inf"), "odd"):
+        assert name == "hidden" or not SETTINGS[name](value) or name == "class_weight"
+
+
+def test_folders_of_earlier_versions_are_verified_as_before():
+    folder = Path(__file__).parents[1] / "folders" / "schema1_exact"
+    report = verify(folder)
+    assert [entry.rows for entry in report.classes] == [12, 12]
+    assert json.loads((folder / "certificate.json").read_text("utf-8"))["schema"] == 1
