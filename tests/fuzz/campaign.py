@@ -288,7 +288,9 @@ class Campaign:
         for folder, mended in ((case_files.SAVED, None), (self.options.failing, Path.unlink)):
             for file, reason in replay(folder, self.scratch, mended=mended):
                 print(f"{file} still fails: {reason}", flush=True)
-                self.known.add(case_files.from_text((folder / file).read_text("utf-8"))[0], reason, file)
+                door = case_files.from_text((folder / file).read_text("utf-8"))[0]
+                self.known.add(door, reason, file)
+                self.report.add(door, Found(cases=1, times=Counter({reason: 1})), self.known.of(door))
 
     def run(self) -> int:
         """Run batches until the time is over. Return the number of reasons of failures."""
