@@ -535,3 +535,10 @@ def test_without_sqlglot_the_message_says_what_to_install(monkeypatch: pytest.Mo
         to_sql(RULES)
     with pytest.raises(LogicLensError, match=r"sql_condition needs sqlglot: pip install 'logiclens\[sql\]'\."):
         sql_condition(Cube([Literal("a")]))
+
+
+def test_labels_beyond_64_bits_are_refused_where_they_change():
+    rules = RuleSet((Rule(2**64 + 1, DNF.true, (0.5,)), Rule(-(2**63), DNF.false, ())))
+    assert str(2**64 + 1) in to_sql(rules, dialect="duckdb")
+    with pytest.raises(LogicLensError, match="the label 18446744073709551617 has more than 64 bits"):
+        to_sql(rules, dialect="sqlite")

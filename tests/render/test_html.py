@@ -20,7 +20,7 @@ from sklearn.utils import estimator_html_repr
 
 from logiclens import EntropyClassifier
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensWarning
+from logiclens.errors import LogicLensWarning, warn
 from logiclens.estimator import classifier as classifier_module
 from logiclens.estimator import classifier as explaining_module
 from logiclens.explain import explain_all
@@ -408,7 +408,7 @@ def test_rendering_does_not_warn_but_explaining_later_does(monkeypatch):
     model = EntropyClassifier(method="paper", epochs=5).fit(TABLE, LABELS)
 
     def warned(*values, **settings):
-        warnings.warn("mind this", LogicLensWarning, stacklevel=2)
+        warn("mind this", stacklevel=2)
         return explain(*values, **settings)
 
     monkeypatch.setattr(explaining_module, "explain_all", warned)

@@ -10,7 +10,7 @@ import numpy as np
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.predicate import Predicate, labels_of_one_kind
@@ -20,6 +20,9 @@ NAN_IS_LARGEST = {
     "postgres", "duckdb", "redshift", "materialize", "risingwave", "snowflake", "spark", "spark2", "databricks",
 }  # fmt: skip
 """Where NaN is above every number instead of making comparisons false."""
+
+LARGE_INTEGERS = {"duckdb", "postgres"}
+"""Where an integer may have more than 64 bits; SQLite makes a float of it."""
 
 _FLOATS = {
     "postgres": ("PG_TYPEOF", ("double precision", "real", "numeric"), "NaN"),
@@ -208,7 +211,14 @@ class Writer:
         if isinstance(label, float):
             # A number with a point would come out as a decimal number in some engines.
             return exp.cast(_number(label, exponent=self.dialect == "duckdb"), exp.DataType.Type.DOUBLE)
-        return exp.Literal.number(label) if type(label) is int else self.bound(label)
+        if type(label) is not int:
+            return self.bound(label)
+        if self.dialect not in LARGE_INTEGERS and not -(2**63) <= label < 2**63:
+            raise LogicLensError(
+                f"the label {quoted(label)} has more than 64 bits, too many for integers of {self.dialect}: rename "
+                "the class, or export for duckdb or postgres."
+            )
+        return exp.Literal.number(label)
 
 
 def _commented(tree: exp.Expr, recurrence: str) -> exp.Expr:

@@ -11,7 +11,7 @@ from logiclens.formula.english import english, literal_words, recurrence_words
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules, Rule
 from logiclens.formula.text import format_formula
-from logiclens.words import percent
+from logiclens.words import percent, readable
 
 MOST_BARS = 15
 """So many concepts of a class are shown, the most relevant ones."""
@@ -31,6 +31,11 @@ _FOLLOWING = "text-align:left;vertical-align:top;padding:0 1.2em 0.35em 0;border
 _WRAP = "white-space:normal;overflow-wrap:anywhere"
 _NAME = "white-space:normal;overflow-wrap:break-word;max-width:18em"
 _CODE = "background:none;color:inherit;padding:0;white-space:pre-wrap;overflow-wrap:anywhere"
+
+
+def _text(text: str) -> str:
+    """Return a text for HTML, with control characters and lone surrogates escaped."""
+    return escape(readable(text))
 
 
 class ClassLike(Protocol):
@@ -127,12 +132,12 @@ def class_html(
     words = english(explained.formula, predicates, head=explained.name)
     told = [_faint(sentence) for sentence in _facts(explained)]
     if explained.reason is not None:
-        why = escape(" ".join(part for part in (explained.reason, explained.remedy) if part))
+        why = _text(" ".join(part for part in (explained.reason, explained.remedy) if part))
         told.insert(0, f'<p style="margin:0.4em 0 0 0">{why}</p>')
     return (
         f'<details{"" if folded else " open"} style="margin:0 0 1em 0;overflow-wrap:anywhere">'
-        f'<summary style="cursor:pointer"><strong>{escape(explained.name)}</strong>: {escape(words)}</summary>'
-        f'<div style="margin:0.3em 0 0 1.1em"><code style="{_CODE}">{escape(explained.first_order)}</code>'
+        f'<summary style="cursor:pointer"><strong>{_text(explained.name)}</strong>: {_text(words)}</summary>'
+        f'<div style="margin:0.3em 0 0 1.1em"><code style="{_CODE}">{_text(explained.first_order)}</code>'
         f"{''.join(told)}{_bars(explained.relevance, explained.formula.concepts)}{more}</div></details>"
     )
 
@@ -142,8 +147,8 @@ def model_html(name: str, settings: Mapping[str, object], rules: DecisionRules |
     changed = ", ".join(f"{setting}={_cut(repr(value))}" for setting, value in settings.items())
     table = "" if rules is None else rules_html(rules)
     return (
-        f'<div style="{_BLOCK}"><p style="margin:0 0 0.6em 0"><strong>{escape(name)}</strong>'
-        f'<code style="{_CODE}">({escape(changed)})</code>, fitted</p>{table}{"".join(map(_faint, facts))}</div>'
+        f'<div style="{_BLOCK}"><p style="margin:0 0 0.6em 0"><strong>{_text(name)}</strong>'
+        f'<code style="{_CODE}">({_text(changed)})</code>, fitted</p>{table}{"".join(map(_faint, facts))}</div>'
     )
 
 
@@ -169,7 +174,7 @@ def rules_html(rules: DecisionRules) -> str:
 
 def _faint(text: str) -> str:
     """A paragraph of small print."""
-    return f'<p style="margin:0.4em 0 0 0;{_FAINT}">{escape(text)}</p>'
+    return f'<p style="margin:0.4em 0 0 0;{_FAINT}">{_text(text)}</p>'
 
 
 _CONFIDENCE = (
@@ -183,17 +188,17 @@ def _rows(rule: Rule, rules: DecisionRules, *, counted: bool) -> str:
         (_cube_words(cube, rules), percent(confidence), recurrence)
         for cube, confidence, recurrence in zip(rule.cubes, rule.confidence, rule.recurrence, strict=False)
     ] or [("otherwise", percent(rule.confidence[0]), "") if rule.is_complement else ("never", "", "")]
-    name = f'<th scope="rowgroup" rowspan="{len(lines) + 1}" style="{_CELL};{_NAME}">{escape(rule.name)}</th>'
+    name = f'<th scope="rowgroup" rowspan="{len(lines) + 1}" style="{_CELL};{_NAME}">{_text(rule.name)}</th>'
     rows = []
     for place, (words, confidence, recurrence) in enumerate(lines):
         cell = _CELL if place == 0 else _FOLLOWING
         told = words if place == 0 else f"or if {words}"
         recurs = f'<td style="{cell};{_FAINT}">{recurrence}</td>' if counted else ""
         rows.append(
-            f'<tr>{name if place == 0 else ""}<td style="{cell};{_WRAP}">{escape(told)}</td>'
+            f'<tr>{name if place == 0 else ""}<td style="{cell};{_WRAP}">{_text(told)}</td>'
             f'<td style="{cell}">{confidence}</td>{recurs}</tr>'
         )
-    formula = escape(format_formula(rule.formula, "unicode"))
+    formula = _text(format_formula(rule.formula, "unicode"))
     span = f'<td colspan="{2 + counted}" style="{_FOLLOWING};{_FAINT}">'
     rows.append(f'<tr>{span}<code style="{_CODE}">{formula}</code></td></tr>')
     return "".join(rows)
@@ -243,7 +248,7 @@ def _bars(relevance: Mapping[str, float], used: Sequence[str]) -> str:
     for concept, share in ranked[:MOST_BARS]:
         fill = "background:currentColor;" if concept in used else ""
         rows.append(
-            f'<tr><td style="{cell};white-space:normal;overflow-wrap:anywhere">{escape(concept)}</td>'
+            f'<tr><td style="{cell};white-space:normal;overflow-wrap:anywhere">{_text(concept)}</td>'
             f'<td style="{cell}"><div style="{fill}border:1px solid currentColor;opacity:0.6;box-sizing:border-box;'
             f'height:0.7em;width:{_BAR * min(max(share, 0.0), 1.0):.2f}em"></div></td>'
             f'<td style="{cell}">{share:.2f}{", in the formula" if concept in used else ""}</td></tr>'
