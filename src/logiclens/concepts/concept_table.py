@@ -360,6 +360,9 @@ def _not_a_number(values: Any, names: Sequence[str] | None) -> str:
         cells = np.asarray(values, dtype=object)
     except ValueError:
         return "concepts must be rows of one length."
+    except NotImplementedError:
+        # pandas cannot convert some types of Arrow.
+        cells = as_array(values).astype(object)
     for (row, column), cell in np.ndenumerate(cells) if cells.ndim == 2 else ():
         name = quoted(str(names[column])) if names is not None else f"column {column}"
         if is_missing(cell):

@@ -395,6 +395,8 @@ def _features(
         return
     places = column.places
     known = places >= 0
+    if not known.any():
+        return
     n_categories = len(column.categories)
     grouped = int((np.bincount(places[known], minlength=n_categories) > 0).sum()) > max_categories
     fold = np.arange(len(places)) % N_FOLDS

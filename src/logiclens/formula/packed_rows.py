@@ -191,6 +191,8 @@ def as_array(values: Any) -> NDArray[Any]:
         # Each library has its own errors for types that NumPy lacks, such as Arrow's string_view and 128-bit integers.
         arrow = getattr(getattr(values, "array", values), "__arrow_array__", None)
         listed = getattr(values if arrow is None else arrow(), "to_pylist", None) or getattr(values, "to_list", None)
+        if listed is None and hasattr(values, "items"):
+            return np.column_stack([as_array(column) for _, column in values.items()])
         if listed is None:
             raise
         return np.array(listed(), dtype=object)

@@ -351,7 +351,8 @@ def shade(row: Sequence[float], value: float) -> int:
 
 
 # Text in the embedded JSON must neither end its script element nor be read as markup.
-_ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+_HIDDEN = (*range(0x7F, 0xA0), *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
+_ESCAPES = {code: f"\\u{code:04x}" for code in (*map(ord, "<>&"), *_HIDDEN)}
 
 
 def render(result: Result) -> str:

@@ -295,7 +295,9 @@ def _opened(
 ) -> Iterator[_PlainFile]:
     """Open a file, or standard input, decompressed and in UTF-8; turn what goes wrong into one sentence."""
     given = None if delimiter is None else checked_delimiter(delimiter)
-    absent = frozenset([missing] if isinstance(missing, str) else missing)
+    # A file of UTF-8 has no lone surrogates, so a text that holds one stands for no cell.
+    texts = [missing] if isinstance(missing, str) else missing
+    absent = frozenset(text for text in texts if not any("\ud800" <= letter <= "\udfff" for letter in text))
     with scratch_folder() as scratch:
         path = scratch / "input" if str(source) == "-" else Path(source)
         name = "standard input" if str(source) == "-" else named(path.name)

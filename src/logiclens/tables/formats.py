@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from logiclens.errors import LogicLensError
+from logiclens.words import readable
 
 BLOCK = 1 << 20
 
@@ -103,4 +104,4 @@ def refuse_workbook(path: Path, name: str) -> None:
 
 def sentence(error: Exception) -> str:
     """Return the first line of an error message without its full stop, for use inside a sentence."""
-    return str(error).strip().splitlines()[0].rstrip(".")
+    return readable(str(error).strip().splitlines()[0].rstrip("."))

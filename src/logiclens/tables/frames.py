@@ -464,6 +464,7 @@ def parted(table: Any, target: Any) -> tuple[Any, Any]:
         raise LogicLensError(f"a matrix has no column {target!r}: pass the target itself.")
     if target not in names:
         raise no_column(target, [str(name) for name in names], "the table")
+    check_column_names([str(name) for name in names])
     if isinstance(table, dict):
         return {name: values for name, values in table.items() if name != target}, table[target]
     frame = _from_native(table)
