@@ -280,7 +280,7 @@ def test_cross_validation_checks_what_it_is_given(given, message):
 # Fidelity ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("set_aside", "rows"), [(0.0, "training rows"), (0.4, "rows set aside")])
+@pytest.mark.parametrize(("set_aside", "rows"), [(0.0, "training rows"), (0.4, "held-out rows")])
 def test_rules_that_hardly_match_the_network_are_told(set_aside, rows):
     rng = np.random.default_rng(0)
     noise = pd.DataFrame(rng.normal(size=(150, 40)), columns=[f"x{i}" for i in range(40)])

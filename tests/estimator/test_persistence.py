@@ -428,7 +428,7 @@ def test_a_contradictory_model_fails_despite_recomputed_hashes(folder, tamper, s
 def test_a_certificate_beside_a_soft_model_is_refused(folder):
     write(folder, "model.json", {**read(folder), "exact": False})
     reseal(folder)
-    with pytest.raises(Unusable, match=r"exact in model.json must be true where there is a certificate"):
+    with pytest.raises(Refuted, match="it says that the model is not exact, and there is a certificate"):
         verify(folder)
 
 

@@ -159,7 +159,7 @@ def rules_html(rules: DecisionRules) -> str:
 
     >>> from logiclens.formula import Rule, RuleSet, parse
     >>> print(rules_html(RuleSet((Rule("ill", parse("old & ~fit"), (0.9,)),))))
-    <div ...<th ...>ill</th><td ...>old is true and fit is not true</td><td ...>90.0%</td>...
+    <div ...<th ...>ill</th><td ...>old is true and fit is not true</td><td ...>90%</td>...
     """
     counted = any(rule.is_counted for rule in rules.rules)
     words = ("class", "if", "confidence", *(("recurs",) if counted else ()))
