@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import FormulaTooLarge
-from logiclens.formula import DNF, Cube, Literal, cover, solver
+from logiclens.formula import DNF, Cube, Literal, cover
 from logiclens.formula.cover import Budget, Covering, OutOfSteps
 from logiclens.formula.dnf import Complement
 from logiclens.formula.minimisation import simplify
@@ -46,7 +46,7 @@ def decided(monkeypatch, way):
 def without_solver(monkeypatch):
     """Act as if python-sat was not installed."""
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
-    assert not solver.is_installed()
+    assert not cover.is_installed()
 
 
 def rows_of(formula):

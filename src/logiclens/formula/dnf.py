@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.formula import cover
+from logiclens.formula.cover import is_installed
 from logiclens.formula.notation import format_cubes
 from logiclens.formula.packed_rows import PackedRows, RowsLike, pack
-from logiclens.formula.solver import is_installed
 
 if TYPE_CHECKING:
     # For annotations only: the results of `diff` and `check` hold formulas, so their modules import this one.
