@@ -10,6 +10,8 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,15 @@ from logiclens.errors import LogicLensError
 from logiclens.estimator import EntropyClassifier
 from logiclens.formula import RuleSet
 from logiclens.report import Source, result_of
-from logiclens.storage import open_folder, open_whole, replacing, replacing_folder, sealed, write_whole
+from logiclens.storage import (
+    open_folder,
+    open_whole,
+    replacing,
+    replacing_folder,
+    scratch_folder,
+    sealed,
+    write_whole,
+)
 from tests.faults.injection import cannot_exchange
 
 ROWS = pd.DataFrame({"age": [20.0, 35, 50, 61, 72, 90] * 12, "unit": ["A", "B", "C"] * 24})
@@ -307,14 +317,127 @@ def test_a_workspace_taken_before_it_is_locked_is_made_anew(tmp_path, monkeypatc
 
 
 def test_files_are_written_where_nothing_can_be_locked(tmp_path, monkeypatch):
-    def no_locks(*arguments):
-        raise OSError(errno.ENOLCK, "No locks available")
-
     monkeypatch.setattr(storage.fcntl, "flock", no_locks)
     left = workspace(tmp_path, "old")
     write_whole(tmp_path / "file", b"x")
     assert content_of(tmp_path) == {"file": b"x"}
     assert left.is_dir()
+
+
+def write_scratch(folder: Path) -> None:
+    with scratch_folder():
+        pass
+
+
+def write_file(folder: Path) -> None:
+    write_whole(folder / "file", b"x")
+
+
+def read_missing(folder: Path) -> None:
+    with pytest.raises(LogicLensError, match="there is no folder"):
+        open_folder(folder / "x")
+
+
+@pytest.mark.parametrize("work", [write_scratch, write_file, read_missing])
+@pytest.mark.parametrize("name", ["x", "scratch", "models"])
+@pytest.mark.parametrize("place", ["moved-away", "x", "moved-away/x", "moved-away/models"])
+def test_no_link_in_a_planted_workspace_is_followed(tmp_path, monkeypatch, work, name, place):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "shared"))
+    for path in (tmp_path / "shared", tmp_path / "models", tmp_path / "models" / "x", tmp_path / "models" / "models"):
+        path.mkdir()
+        if path.parent != tmp_path:
+            (path / "model.json").write_text("precious")
+    (tmp_path / "models" / "model.json").write_text("precious")
+    link = workspace(tmp_path / "shared", name) / place
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(tmp_path / "models")
+    work(tmp_path / "shared")
+    assert sorted(str(path.relative_to(tmp_path / "models")) for path in (tmp_path / "models").rglob("*")) == [
+        "model.json", "models", "models/model.json", "x", "x/model.json",
+    ]  # fmt: skip
+    assert {path.name for path in (tmp_path / "shared").iterdir()} <= {
+        "file",
+        link.relative_to(tmp_path / "shared").parts[0],
+    }
+
+
+@pytest.mark.parametrize("work", [write_scratch, write_file, read_missing])
+def test_the_workspace_of_another_user_is_left_alone(tmp_path, monkeypatch, work):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = [workspace(tmp_path, name) / "moved-away" / name for name in ("x", "scratch")]
+    for path in left:
+        path.mkdir(parents=True)
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    work(tmp_path)
+    assert [path.is_dir() for path in left] == [True, True]
+
+
+def test_only_what_a_workspace_is_named_after_is_put_back(tmp_path):
+    long = "long" * 20
+    for name in ("model", long):
+        path = workspace(tmp_path, name[:40]) / "moved-away"
+        for moved in (name, "other"):
+            (path / moved).mkdir(parents=True)
+    write_file(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["file", long, "model"]
+
+
+def test_scratch_space_leaves_what_a_killed_save_moved_away(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("scratch", "model"):
+        (workspace(tmp_path, name) / "moved-away" / name).mkdir(parents=True)
+    before = sorted(os.listdir(tmp_path))
+    write_scratch(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == before
+    write_file(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["file", "model", "scratch"]
+
+
+def test_nobody_else_can_enter_a_workspace(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = os.umask(0)
+    try:
+        with (
+            replacing(tmp_path / "one") as part,
+            replacing_folder(tmp_path / "two") as new,
+            scratch_folder() as scratch,
+        ):
+            modes = [stat.S_IMODE(path.stat().st_mode) for path in (part.parent, new.parent, scratch)]
+            part.write_bytes(b"x")
+    finally:
+        os.umask(before)
+    assert modes == [0o700] * 3
+
+
+def no_locks(*arguments: object) -> None:
+    raise OSError(errno.ENOLCK, "No locks available")
+
+
+def test_only_a_living_writer_of_the_folder_is_waited_for(tmp_path, monkeypatch):
+    (tmp_path / ".x.00000000.logiclens-part").write_bytes(b"a file")
+    monkeypatch.setattr(storage.time, "sleep", lambda seconds: pytest.fail("it waited"))
+    read_missing(tmp_path)
+    with replacing(tmp_path / "other") as part:
+        part.write_bytes(b"x")
+        read_missing(tmp_path)
+    workspace(tmp_path, "x")
+    for owner in (0, 1):
+        monkeypatch.setattr(os, "geteuid", lambda owner=owner: tmp_path.stat().st_uid + owner)
+        monkeypatch.setattr(storage.fcntl, "flock", no_locks)
+        read_missing(tmp_path)
+    monkeypatch.setattr(storage, "fcntl", None)
+    read_missing(tmp_path)
+
+
+def test_a_living_writer_of_the_folder_is_waited_for(tmp_path, monkeypatch):
+    waits = []
+    monkeypatch.setattr(storage, "_PATIENCE", 0.1)
+    monkeypatch.setattr(
+        storage.time, "sleep", lambda seconds, sleep=time.sleep: (waits.append(seconds), sleep(seconds))
+    )
+    with replacing_folder(tmp_path / "x"):
+        read_missing(tmp_path)
+    assert waits
 
 
 # The model folder -------------------------------------------------------------------------------------------------

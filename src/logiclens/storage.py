@@ -35,38 +35,46 @@ except ImportError:
 
 # Workspaces ----------------------------------------------------------------------------------------------------------
 
-WORKSPACE = re.compile(r"\..*\.[0-9a-f]{8}\.logiclens-part", re.DOTALL)
-"""The names of workspaces."""
+WORKSPACE = re.compile(r"\.(.*)\.[0-9a-f]{8}\.logiclens-part", re.DOTALL)
+"""The names of workspaces. The group is the start of the name of the file or folder that is written there."""
+_NAMED = 40
+"""How many characters of that name are repeated. Two writers of similar names are told apart by the lock."""
 _MOVED = "moved-away"
 """The name, in a workspace, of the folder that is moved out of the way where the system cannot exchange two names."""
 
 
 @contextmanager
-def _workspace(target: Path, mode: int = 0o777) -> Iterator[Path]:
-    """Give a hidden folder beside a target, to write its new content in. It is removed at the end of the block.
+def _workspace(target: Path, *, is_scratch: bool = False) -> Iterator[Path]:
+    """Give a hidden, private folder beside a target, to write its new content in. It is removed after the block.
 
     It is locked as long as its writer lives. What a killed writer left behind is not locked, so the next writer removes
-    it; see `clear_leftovers`.
+    it; see `clear_leftovers`. Scratch space takes no place in the end: it removes nothing but other scratch space.
     """
-    clear_leftovers(target.parent)
-    path, lock = _locked_workspace(target, mode)
+    if is_scratch:
+        clear_leftovers(target.parent, target.name, puts_back=False)
+    else:
+        clear_leftovers(target.parent)
+    path, lock = _locked_workspace(target)
     process = os.getpid()
     try:
         yield path
     finally:
         # A forked process must not remove the folder of its parent.
         if os.getpid() == process:
-            _put_back(path, target)
+            if not is_scratch:
+                _put_back(path, target)
             _remove(path)
         if lock is not None:
             os.close(lock)
 
 
-def _locked_workspace(target: Path, mode: int) -> tuple[Path, int | None]:
+def _locked_workspace(target: Path) -> tuple[Path, int | None]:
     while True:
-        # A part of the name is enough: two writers of similar names are told apart by the lock.
-        path = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.logiclens-part")
-        path.mkdir(mode)
+        path = target.with_name(f".{target.name[:_NAMED]}.{secrets.token_hex(4)}.logiclens-part")
+        try:
+            path.mkdir(0o700)
+        except FileExistsError:
+            continue
         try:
             return path, _lock(path)
         except (BlockingIOError, FileNotFoundError):
@@ -78,13 +86,20 @@ def _locked_workspace(target: Path, mode: int) -> tuple[Path, int | None]:
 
 
 def _lock(folder: Path) -> int:
-    """Lock a folder and return the descriptor that holds the lock. Raise `OSError` if another process has it."""
+    """Lock a folder of this user and return the descriptor that holds the lock.
+
+    Raise `BlockingIOError` if another process has the lock. Raise another `OSError` if there is nothing to lock: a
+    link, a file, or a folder of another user, who may have put anything into it.
+    """
     if fcntl is None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(folder))
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not os.path.samestat(os.fstat(descriptor), os.stat(folder)):
+        if not os.path.samestat(status, os.lstat(folder)):
             raise FileNotFoundError(folder)
     except BaseException:
         os.close(descriptor)
@@ -92,48 +107,76 @@ def _lock(folder: Path) -> int:
     return descriptor
 
 
-def clear_leftovers(folder: Path) -> bool:
-    """Remove the workspaces of killed writers in a folder; put back what they had moved away.
+def clear_leftovers(folder: Path, name: str | None = None, *, puts_back: bool = True) -> bool:
+    """Remove the workspaces of this user's killed writers in a folder; put back what they had moved away.
 
-    Return whether a writer that lives is at work in the folder.
+    Only a folder that its workspace is named after is put back, and no link is followed. With a `name`, only the
+    workspaces of that file or folder count. Without `puts_back`, a workspace that holds something to put back stays.
+
+    Return whether a writer that lives is at work.
     """
     is_busy = False
-    try:
-        with os.scandir(folder) as entries:
-            found = [entry.name for entry in entries if WORKSPACE.fullmatch(entry.name)]
-    except OSError:
-        return False
-    for name in found:
+    for workspace in _workspaces(folder, name):
         try:
-            lock = _lock(folder / name)
-        except FileNotFoundError:
-            continue
-        except OSError:
+            lock = _lock(workspace)
+        except BlockingIOError:
             is_busy = True
             continue
+        except OSError:
+            # It is gone, or no workspace that this user may touch, or the file system has no locks.
+            continue
         try:
-            for moved in (folder / name / _MOVED).glob("*"):
-                _put_back(folder / name, folder / moved.name)
-            _remove(folder / name)
+            if puts_back:
+                for moved in _folders(workspace / _MOVED):
+                    if _is_of(workspace.name, moved.name):
+                        _put_back(workspace, folder / moved.name)
+            if puts_back or not os.path.lexists(workspace / _MOVED):
+                _remove(workspace)
         finally:
             os.close(lock)
     return is_busy
 
 
+def _workspaces(folder: Path, name: str | None) -> list[Path]:
+    """Return what has the name of a workspace, or of a workspace of one file or folder."""
+    try:
+        found = [folder / entry for entry in os.listdir(folder) if WORKSPACE.fullmatch(entry)]
+    except OSError:
+        return []
+    return found if name is None else [path for path in found if _is_of(path.name, name)]
+
+
+def _is_of(workspace: str, name: str) -> bool:
+    """Return whether a workspace is named after a file or folder."""
+    found = WORKSPACE.fullmatch(workspace)
+    return found is not None and found[1] == name[:_NAMED]
+
+
+def _folders(path: Path) -> list[Path]:
+    """Return the folders in a folder; none if it is a link. Links to folders are left out."""
+    if path.is_symlink():
+        return []
+    try:
+        with os.scandir(path) as entries:
+            return [path / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
 def _put_back(workspace: Path, target: Path) -> None:
     """Give a folder its name back if it was moved away and nothing took its place."""
     moved = workspace / _MOVED / target.name
-    if moved.exists() and not target.exists():
+    if moved in _folders(moved.parent) and not os.path.lexists(target):
         # Somebody may have taken the name meanwhile.
         with suppress(OSError):
             os.rename(moved, target)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder. In a model folder `model.json` goes first; see `open_folder`."""
-    for model in (*folder.glob(f"*/{MODEL}"), *folder.glob(f"{_MOVED}/*/{MODEL}")):
+    """Remove a folder and follow no link. In a model folder `model.json` goes first; see `open_folder`."""
+    for model in (*_folders(folder), *_folders(folder / _MOVED)):
         with suppress(OSError):
-            model.unlink()
+            (model / MODEL).unlink()
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -141,9 +184,9 @@ def _remove(folder: Path) -> None:
 def scratch_folder() -> Iterator[Path]:
     """Give a private folder for temporary files, removed at the end of the block.
 
-    That of a killed process is removed by the next one.
+    That of a killed process of the same user is removed by the next one.
     """
-    with _workspace(Path(tempfile.gettempdir()) / "scratch", 0o700) as folder:
+    with _workspace(Path(tempfile.gettempdir()) / "scratch", is_scratch=True) as folder:
         yield folder
 
 
@@ -478,7 +521,8 @@ def _was_replaced(path: Path, before: tuple[int, ...] | None) -> bool:
     """Return whether a reader should look again, because the folder is or was about to be replaced."""
     after = _identity(path)
     if before is None and after is None:
-        is_busy = clear_leftovers(Path(os.path.realpath(path)).parent)
+        target = Path(os.path.realpath(path))
+        is_busy = clear_leftovers(target.parent, target.name)
         if is_busy:
             time.sleep(0.01)
         return is_busy or path.is_dir()
