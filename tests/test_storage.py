@@ -32,6 +32,7 @@ from logiclens.storage import (
     sealed,
     write_whole,
 )
+from logiclens.verify.files import LIMITS
 from tests.faults.injection import cannot_exchange
 
 ROWS = pd.DataFrame({"age": [20.0, 35, 50, 61, 72, 90] * 12, "unit": ["A", "B", "C"] * 24})
@@ -138,6 +139,17 @@ def test_permissions_are_those_of_any_new_file(tmp_path, mask):
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o666 & ~mask
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o400])
+def test_a_part_is_as_private_as_what_it_replaces(tmp_path, mode):
+    (tmp_path / "file").write_bytes(b"older")
+    (tmp_path / "file").chmod(mode)
+    with open_whole(tmp_path / "file") as file:
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == mode | 0o200
+        file.write(b"newer")
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == mode
+    assert content_of(tmp_path) == {"file": b"newer"}
+
+
 def test_a_file_keeps_its_permissions_and_a_link_its_target(tmp_path):
     (tmp_path / "real").write_bytes(b"older")
     (tmp_path / "real").chmod(0o640)
@@ -201,6 +213,23 @@ def test_a_folder_is_replaced_whole(tmp_path):
         assert content_of(tmp_path / "deep" / "folder") == {content.decode(): content}
     assert os.listdir(tmp_path / "deep") == ["folder"]
     assert stat.S_IMODE((tmp_path / "deep" / "folder").stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_permissions_are_those_of_any_new_folder(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        made_folder(tmp_path / "folder")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o777 & ~mask
+
+
+def test_a_folder_keeps_its_permissions(tmp_path):
+    for mode in (0o700, 0o750):
+        made_folder(tmp_path / "folder").chmod(mode)
+        made_folder(tmp_path / "folder")
+        assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == mode
 
 
 class Refused(Exception):
@@ -569,3 +598,53 @@ def test_what_is_no_model_is_named(folder, tmp_path):
 @pytest.mark.parametrize("name", ["schema1_exact", "schema1_soft"])
 def test_a_folder_of_schema_1_is_read(name):
     assert open_folder(Path(__file__).parent / "folders" / name).content["schema"] == 1
+
+
+# Limits -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_can_be_read_can_be_verified():
+    assert {name: storage.MOST_BYTES[name] for name in LIMITS} == LIMITS
+
+
+@pytest.mark.parametrize("name", ["model.json", "certificate.json", "weights.safetensors", "result.json"])
+def test_what_is_too_large_is_not_read_or_kept(folder, tmp_path, monkeypatch, name):
+    most = (folder / name).stat().st_size
+    monkeypatch.setitem(storage.MOST_BYTES, name, most)
+    open_folder(folder)
+    with (folder / name).open("ab") as file:
+        file.write(b"\n")
+    with pytest.raises(LogicLensError, match=rf"{name} has more than {most:,} bytes"):
+        open_folder(folder)
+    with (
+        pytest.raises(LogicLensError, match=rf"too large to keep: {name} has {most + 1:,} bytes"),
+        replacing_folder(tmp_path / "copy") as new,
+    ):
+        shutil.copy(folder / name, new)
+    assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("told", [0, 3, 10**9])
+def test_a_size_that_is_told_wrong_changes_nothing(folder, monkeypatch, told):
+    expected, real = open_folder(folder).files, os.fstat
+
+    def lying(file: int) -> os.stat_result:
+        found = real(file)
+        return os.stat_result((*found[:6], told, *found[7:]))
+
+    monkeypatch.setattr(os, "fstat", lying)
+    assert open_folder(folder).files == expected
+    monkeypatch.setitem(storage.MOST_BYTES, "model.json", len(expected["model.json"]) - 1)
+    with pytest.raises(LogicLensError, match=r"model\.json has more than"):
+        open_folder(folder)
+
+
+def test_a_folder_that_keeps_changing_is_not_read_without_pause(tmp_path, monkeypatch):
+    waits, numbers = [], iter(range(10**9))
+    monkeypatch.setattr(storage, "_PATIENCE", 0.05)
+    monkeypatch.setattr(storage, "_identity", lambda path: (next(numbers),))
+    monkeypatch.setattr(
+        storage.time, "sleep", lambda seconds, sleep=time.sleep: (waits.append(seconds), sleep(seconds))
+    )
+    read_missing(tmp_path)
+    assert 2 < len(waits) < 10

@@ -21,11 +21,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 
 try:
     import fcntl
@@ -137,6 +137,11 @@ def clear_leftovers(folder: Path, name: str | None = None, *, puts_back: bool = 
     return is_busy
 
 
+def is_workspace(path: Path) -> bool:
+    """Return whether a folder is a workspace, by its name. It belongs to no model, and the next writer removes it."""
+    return WORKSPACE.fullmatch(path.name) is not None and path.is_dir() and not path.is_symlink()
+
+
 def _workspaces(folder: Path, name: str | None) -> list[Path]:
     """Return what has the name of a workspace, or of a workspace of one file or folder."""
     try:
@@ -228,13 +233,22 @@ def open_whole(path: str | os.PathLike[str], *, sync: bool = False) -> Iterator[
     file. Raises `LogicLensError` if the file cannot be written.
     """
     try:
-        with replacing(path) as part, part.open("wb") as file:
+        with replacing(path) as part, open(part, "wb", opener=partial(_opened_like, Path(path))) as file:
             yield file
             file.flush()
             if sync:
                 os.fsync(file.fileno())
     except OSError as error:
         raise LogicLensError(f"cannot write {os.fspath(path)}: {error.strerror or error}.") from None
+
+
+def _opened_like(target: Path, part: str, flags: int) -> int:
+    """Open a part to write that nobody can read who cannot read the file whose place it takes."""
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode)
+    except OSError:
+        mode = 0o666
+    return os.open(part, flags, mode & 0o666 | 0o200)
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes, *, sync: bool = False) -> Path:
@@ -253,7 +267,8 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     Whatever ends the program at whatever moment, `path` is the old folder or the new one, and whole: files and folder
     reach the disk before the folder gets its name. Where the system cannot exchange two folders in one step, there is
-    a moment without any, and the next `open_folder` or `replacing_folder` puts the old one back. A link is followed.
+    a moment without any, and the next `open_folder` or `replacing_folder` puts the old one back. A link is followed,
+    and an existing folder keeps its permissions. Raises `LogicLensError` if a file is too large to be read again.
     """
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -261,13 +276,24 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         new = space / target.name
         new.mkdir()
         yield new
-        # A folder to keep is as readable as any other.
-        new.chmod(0o755)
+        if target.is_dir():
+            shutil.copymode(target, new)
         for file in sorted(new.iterdir()):
+            _check_size(file)
             _sync(file)
         _sync(new)
         _switch(new, target)
         _sync(target.parent)
+
+
+def _check_size(file: Path) -> None:
+    """Refuse to keep a file of a model that is too large to be read again."""
+    size, most = file.stat().st_size, MOST_BYTES.get(file.name)
+    if most is not None and size > most:
+        raise LogicLensError(
+            f"the model is too large to keep: {file.name} has {size:,} bytes, and at most {most:,} are read again. "
+            "Train on fewer columns or classes, or with a smaller network."
+        )
 
 
 def _sync(path: Path) -> None:
@@ -399,7 +425,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise KeyError(f"an object in it has the key {_shown(twice)} twice")
+        raise KeyError(f"an object in it has the key {quoted(twice)} twice")
     return made
 
 
@@ -421,11 +447,6 @@ def _check_nesting(content: Any, path: Path) -> None:
             raise LogicLensError(f"{path} nests lists and objects more than {MOST_NESTED} deep.")
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 # The model folder ----------------------------------------------------------------------------------------------------
 
 KIND, SCHEMA = "logiclens model", 3
@@ -441,7 +462,7 @@ def check_model_target(folder: str | Path) -> Path:
     A model can take a new name, an empty folder, or the place of another model. Raises `LogicLensError` otherwise.
     """
     target, own = Path(folder), {MODEL, WEIGHTS, CERTIFICATE, RESULT, "signature.json"}
-    names = {path.name for path in target.iterdir()} if target.is_dir() else set()
+    names = {path.name for path in target.iterdir() if not is_workspace(path)} if target.is_dir() else set()
     is_model = names <= own and (target / MODEL).is_file()
     if target.exists() and not (target.is_dir() and (is_model or not names)):
         others = sorted(names - own)
@@ -484,8 +505,8 @@ class ModelFolder:
         return content
 
 
-MOST_BYTES = {MODEL: 2**28, CERTIFICATE: 2**28, RESULT: 2**28, WEIGHTS: 2**33}
-"""The largest files that are read from a model folder."""
+MOST_BYTES = {MODEL: 2**25, CERTIFICATE: 2**25, RESULT: 2**28, WEIGHTS: 2**30}
+"""The largest files that are read from a model folder: as in `logiclens.verify`, which does not read the result."""
 _PATIENCE = 5.0
 """Seconds for which a reader tries again while writers replace the folder."""
 
@@ -506,6 +527,7 @@ def open_folder(folder: str | Path) -> ModelFolder:
         except LogicLensError:
             if time.monotonic() > end or not _was_replaced(path, before):
                 raise
+            time.sleep(0.01)
 
 
 def _identity(path: Path) -> tuple[int, ...] | None:
@@ -522,10 +544,7 @@ def _was_replaced(path: Path, before: tuple[int, ...] | None) -> bool:
     after = _identity(path)
     if before is None and after is None:
         target = Path(os.path.realpath(path))
-        is_busy = clear_leftovers(target.parent, target.name)
-        if is_busy:
-            time.sleep(0.01)
-        return is_busy or path.is_dir()
+        return clear_leftovers(target.parent, target.name) or path.is_dir()
     return after != before
 
 
@@ -566,11 +585,14 @@ def _read_file(name: str, folder: int | None, path: Path) -> bytes | None:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise LogicLensError(f"{path / name} is not a regular file.")
-            if status.st_size > MOST_BYTES[name]:
-                raise LogicLensError(
-                    f"{path / name} has {status.st_size:,} bytes; at most {MOST_BYTES[name]:,} are read."
-                )
-            return file.read()
+            # The size may be told wrong, or change. The first read is enough for what it was, and finds the end.
+            limit = MOST_BYTES[name]
+            content = file.read(min(status.st_size, limit) + 1)
+            if len(content) > status.st_size:
+                content += file.read(limit + 1 - len(content))
+            if len(content) > limit:
+                raise LogicLensError(f"{path / name} has more than {limit:,} bytes, the most that are read.")
+            return content
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -584,7 +606,7 @@ def _checked_folder(path: Path, files: Mapping[str, bytes]) -> ModelFolder:
     # The type is checked too, because True equals 1.
     if type(content.get("schema")) is not int or content["schema"] not in READABLE:
         raise LogicLensError(
-            f"{path / MODEL} has schema {_shown(content.get('schema'))}; this version reads schema 1 to {SCHEMA}. "
+            f"{path / MODEL} has schema {quoted(content.get('schema'))}; this version reads schema 1 to {SCHEMA}. "
             "Load it with the version of logiclens that wrote it."
         )
     if content["schema"] > 1 or "content_sha256" in content or "cutting" in content:
