@@ -10,6 +10,8 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,16 @@ from logiclens.errors import LogicLensError
 from logiclens.estimator import EntropyClassifier
 from logiclens.formula import RuleSet
 from logiclens.report import Source, result_of
-from logiclens.storage import open_folder, open_whole, replacing, replacing_folder, sealed, write_whole
+from logiclens.storage import (
+    open_folder,
+    open_whole,
+    replacing,
+    replacing_folder,
+    scratch_folder,
+    sealed,
+    write_whole,
+)
+from logiclens.verify.files import LIMITS
 from tests.faults.injection import cannot_exchange
 
 ROWS = pd.DataFrame({"age": [20.0, 35, 50, 61, 72, 90] * 12, "unit": ["A", "B", "C"] * 24})
@@ -128,6 +139,17 @@ def test_permissions_are_those_of_any_new_file(tmp_path, mask):
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o666 & ~mask
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o400])
+def test_a_part_is_as_private_as_what_it_replaces(tmp_path, mode):
+    (tmp_path / "file").write_bytes(b"older")
+    (tmp_path / "file").chmod(mode)
+    with open_whole(tmp_path / "file") as file:
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == mode | 0o200
+        file.write(b"newer")
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == mode
+    assert content_of(tmp_path) == {"file": b"newer"}
+
+
 def test_a_file_keeps_its_permissions_and_a_link_its_target(tmp_path):
     (tmp_path / "real").write_bytes(b"older")
     (tmp_path / "real").chmod(0o640)
@@ -191,6 +213,23 @@ def test_a_folder_is_replaced_whole(tmp_path):
         assert content_of(tmp_path / "deep" / "folder") == {content.decode(): content}
     assert os.listdir(tmp_path / "deep") == ["folder"]
     assert stat.S_IMODE((tmp_path / "deep" / "folder").stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_permissions_are_those_of_any_new_folder(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        made_folder(tmp_path / "folder")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o777 & ~mask
+
+
+def test_a_folder_keeps_its_permissions(tmp_path):
+    for mode in (0o700, 0o750):
+        made_folder(tmp_path / "folder").chmod(mode)
+        made_folder(tmp_path / "folder")
+        assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == mode
 
 
 class Refused(Exception):
@@ -307,14 +346,127 @@ def test_a_workspace_taken_before_it_is_locked_is_made_anew(tmp_path, monkeypatc
 
 
 def test_files_are_written_where_nothing_can_be_locked(tmp_path, monkeypatch):
-    def no_locks(*arguments):
-        raise OSError(errno.ENOLCK, "No locks available")
-
     monkeypatch.setattr(storage.fcntl, "flock", no_locks)
     left = workspace(tmp_path, "old")
     write_whole(tmp_path / "file", b"x")
     assert content_of(tmp_path) == {"file": b"x"}
     assert left.is_dir()
+
+
+def write_scratch(folder: Path) -> None:
+    with scratch_folder():
+        pass
+
+
+def write_file(folder: Path) -> None:
+    write_whole(folder / "file", b"x")
+
+
+def read_missing(folder: Path) -> None:
+    with pytest.raises(LogicLensError, match="there is no folder"):
+        open_folder(folder / "x")
+
+
+@pytest.mark.parametrize("work", [write_scratch, write_file, read_missing])
+@pytest.mark.parametrize("name", ["x", "scratch", "models"])
+@pytest.mark.parametrize("place", ["moved-away", "x", "moved-away/x", "moved-away/models"])
+def test_no_link_in_a_planted_workspace_is_followed(tmp_path, monkeypatch, work, name, place):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "shared"))
+    for path in (tmp_path / "shared", tmp_path / "models", tmp_path / "models" / "x", tmp_path / "models" / "models"):
+        path.mkdir()
+        if path.parent != tmp_path:
+            (path / "model.json").write_text("precious")
+    (tmp_path / "models" / "model.json").write_text("precious")
+    link = workspace(tmp_path / "shared", name) / place
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(tmp_path / "models")
+    work(tmp_path / "shared")
+    assert sorted(str(path.relative_to(tmp_path / "models")) for path in (tmp_path / "models").rglob("*")) == [
+        "model.json", "models", "models/model.json", "x", "x/model.json",
+    ]  # fmt: skip
+    assert {path.name for path in (tmp_path / "shared").iterdir()} <= {
+        "file",
+        link.relative_to(tmp_path / "shared").parts[0],
+    }
+
+
+@pytest.mark.parametrize("work", [write_scratch, write_file, read_missing])
+def test_the_workspace_of_another_user_is_left_alone(tmp_path, monkeypatch, work):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = [workspace(tmp_path, name) / "moved-away" / name for name in ("x", "scratch")]
+    for path in left:
+        path.mkdir(parents=True)
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    work(tmp_path)
+    assert [path.is_dir() for path in left] == [True, True]
+
+
+def test_only_what_a_workspace_is_named_after_is_put_back(tmp_path):
+    long = "long" * 20
+    for name in ("model", long):
+        path = workspace(tmp_path, name[:40]) / "moved-away"
+        for moved in (name, "other"):
+            (path / moved).mkdir(parents=True)
+    write_file(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["file", long, "model"]
+
+
+def test_scratch_space_leaves_what_a_killed_save_moved_away(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("scratch", "model"):
+        (workspace(tmp_path, name) / "moved-away" / name).mkdir(parents=True)
+    before = sorted(os.listdir(tmp_path))
+    write_scratch(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == before
+    write_file(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["file", "model", "scratch"]
+
+
+def test_nobody_else_can_enter_a_workspace(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = os.umask(0)
+    try:
+        with (
+            replacing(tmp_path / "one") as part,
+            replacing_folder(tmp_path / "two") as new,
+            scratch_folder() as scratch,
+        ):
+            modes = [stat.S_IMODE(path.stat().st_mode) for path in (part.parent, new.parent, scratch)]
+            part.write_bytes(b"x")
+    finally:
+        os.umask(before)
+    assert modes == [0o700] * 3
+
+
+def no_locks(*arguments: object) -> None:
+    raise OSError(errno.ENOLCK, "No locks available")
+
+
+def test_only_a_living_writer_of_the_folder_is_waited_for(tmp_path, monkeypatch):
+    (tmp_path / ".x.00000000.logiclens-part").write_bytes(b"a file")
+    monkeypatch.setattr(storage.time, "sleep", lambda seconds: pytest.fail("it waited"))
+    read_missing(tmp_path)
+    with replacing(tmp_path / "other") as part:
+        part.write_bytes(b"x")
+        read_missing(tmp_path)
+    workspace(tmp_path, "x")
+    for owner in (0, 1):
+        monkeypatch.setattr(os, "geteuid", lambda owner=owner: tmp_path.stat().st_uid + owner)
+        monkeypatch.setattr(storage.fcntl, "flock", no_locks)
+        read_missing(tmp_path)
+    monkeypatch.setattr(storage, "fcntl", None)
+    read_missing(tmp_path)
+
+
+def test_a_living_writer_of_the_folder_is_waited_for(tmp_path, monkeypatch):
+    waits = []
+    monkeypatch.setattr(storage, "_PATIENCE", 0.1)
+    monkeypatch.setattr(
+        storage.time, "sleep", lambda seconds, sleep=time.sleep: (waits.append(seconds), sleep(seconds))
+    )
+    with replacing_folder(tmp_path / "x"):
+        read_missing(tmp_path)
+    assert waits
 
 
 # The model folder -------------------------------------------------------------------------------------------------
@@ -446,3 +598,53 @@ def test_what_is_no_model_is_named(folder, tmp_path):
 @pytest.mark.parametrize("name", ["schema1_exact", "schema1_soft"])
 def test_a_folder_of_schema_1_is_read(name):
     assert open_folder(Path(__file__).parent / "folders" / name).content["schema"] == 1
+
+
+# Limits -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_can_be_read_can_be_verified():
+    assert {name: storage.MOST_BYTES[name] for name in LIMITS} == LIMITS
+
+
+@pytest.mark.parametrize("name", ["model.json", "certificate.json", "weights.safetensors", "result.json"])
+def test_what_is_too_large_is_not_read_or_kept(folder, tmp_path, monkeypatch, name):
+    most = (folder / name).stat().st_size
+    monkeypatch.setitem(storage.MOST_BYTES, name, most)
+    open_folder(folder)
+    with (folder / name).open("ab") as file:
+        file.write(b"\n")
+    with pytest.raises(LogicLensError, match=rf"{name} has more than {most:,} bytes"):
+        open_folder(folder)
+    with (
+        pytest.raises(LogicLensError, match=rf"too large to keep: {name} has {most + 1:,} bytes"),
+        replacing_folder(tmp_path / "copy") as new,
+    ):
+        shutil.copy(folder / name, new)
+    assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("told", [0, 3, 10**9])
+def test_a_size_that_is_told_wrong_changes_nothing(folder, monkeypatch, told):
+    expected, real = open_folder(folder).files, os.fstat
+
+    def lying(file: int) -> os.stat_result:
+        found = real(file)
+        return os.stat_result((*found[:6], told, *found[7:]))
+
+    monkeypatch.setattr(os, "fstat", lying)
+    assert open_folder(folder).files == expected
+    monkeypatch.setitem(storage.MOST_BYTES, "model.json", len(expected["model.json"]) - 1)
+    with pytest.raises(LogicLensError, match=r"model\.json has more than"):
+        open_folder(folder)
+
+
+def test_a_folder_that_keeps_changing_is_not_read_without_pause(tmp_path, monkeypatch):
+    waits, numbers = [], iter(range(10**9))
+    monkeypatch.setattr(storage, "_PATIENCE", 0.05)
+    monkeypatch.setattr(storage, "_identity", lambda path: (next(numbers),))
+    monkeypatch.setattr(
+        storage.time, "sleep", lambda seconds, sleep=time.sleep: (waits.append(seconds), sleep(seconds))
+    )
+    read_missing(tmp_path)
+    assert 2 < len(waits) < 10

@@ -21,11 +21,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 
 try:
     import fcntl
@@ -35,38 +35,46 @@ except ImportError:
 
 # Workspaces ----------------------------------------------------------------------------------------------------------
 
-WORKSPACE = re.compile(r"\..*\.[0-9a-f]{8}\.logiclens-part", re.DOTALL)
-"""The names of workspaces."""
+WORKSPACE = re.compile(r"\.(.*)\.[0-9a-f]{8}\.logiclens-part", re.DOTALL)
+"""The names of workspaces. The group is the start of the name of the file or folder that is written there."""
+_NAMED = 40
+"""How many characters of that name are repeated. Two writers of similar names are told apart by the lock."""
 _MOVED = "moved-away"
 """The name, in a workspace, of the folder that is moved out of the way where the system cannot exchange two names."""
 
 
 @contextmanager
-def _workspace(target: Path, mode: int = 0o777) -> Iterator[Path]:
-    """Give a hidden folder beside a target, to write its new content in. It is removed at the end of the block.
+def _workspace(target: Path, *, is_scratch: bool = False) -> Iterator[Path]:
+    """Give a hidden, private folder beside a target, to write its new content in. It is removed after the block.
 
     It is locked as long as its writer lives. What a killed writer left behind is not locked, so the next writer removes
-    it; see `clear_leftovers`.
+    it; see `clear_leftovers`. Scratch space takes no place in the end: it removes nothing but other scratch space.
     """
-    clear_leftovers(target.parent)
-    path, lock = _locked_workspace(target, mode)
+    if is_scratch:
+        clear_leftovers(target.parent, target.name, puts_back=False)
+    else:
+        clear_leftovers(target.parent)
+    path, lock = _locked_workspace(target)
     process = os.getpid()
     try:
         yield path
     finally:
         # A forked process must not remove the folder of its parent.
         if os.getpid() == process:
-            _put_back(path, target)
+            if not is_scratch:
+                _put_back(path, target)
             _remove(path)
         if lock is not None:
             os.close(lock)
 
 
-def _locked_workspace(target: Path, mode: int) -> tuple[Path, int | None]:
+def _locked_workspace(target: Path) -> tuple[Path, int | None]:
     while True:
-        # A part of the name is enough: two writers of similar names are told apart by the lock.
-        path = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.logiclens-part")
-        path.mkdir(mode)
+        path = target.with_name(f".{target.name[:_NAMED]}.{secrets.token_hex(4)}.logiclens-part")
+        try:
+            path.mkdir(0o700)
+        except FileExistsError:
+            continue
         try:
             return path, _lock(path)
         except (BlockingIOError, FileNotFoundError):
@@ -78,13 +86,20 @@ def _locked_workspace(target: Path, mode: int) -> tuple[Path, int | None]:
 
 
 def _lock(folder: Path) -> int:
-    """Lock a folder and return the descriptor that holds the lock. Raise `OSError` if another process has it."""
+    """Lock a folder of this user and return the descriptor that holds the lock.
+
+    Raise `BlockingIOError` if another process has the lock. Raise another `OSError` if there is nothing to lock: a
+    link, a file, or a folder of another user, who may have put anything into it.
+    """
     if fcntl is None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(folder))
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not os.path.samestat(os.fstat(descriptor), os.stat(folder)):
+        if not os.path.samestat(status, os.lstat(folder)):
             raise FileNotFoundError(folder)
     except BaseException:
         os.close(descriptor)
@@ -92,48 +107,81 @@ def _lock(folder: Path) -> int:
     return descriptor
 
 
-def clear_leftovers(folder: Path) -> bool:
-    """Remove the workspaces of killed writers in a folder; put back what they had moved away.
+def clear_leftovers(folder: Path, name: str | None = None, *, puts_back: bool = True) -> bool:
+    """Remove the workspaces of this user's killed writers in a folder; put back what they had moved away.
 
-    Return whether a writer that lives is at work in the folder.
+    Only a folder that its workspace is named after is put back, and no link is followed. With a `name`, only the
+    workspaces of that file or folder count. Without `puts_back`, a workspace that holds something to put back stays.
+
+    Return whether a writer that lives is at work.
     """
     is_busy = False
-    try:
-        with os.scandir(folder) as entries:
-            found = [entry.name for entry in entries if WORKSPACE.fullmatch(entry.name)]
-    except OSError:
-        return False
-    for name in found:
+    for workspace in _workspaces(folder, name):
         try:
-            lock = _lock(folder / name)
-        except FileNotFoundError:
-            continue
-        except OSError:
+            lock = _lock(workspace)
+        except BlockingIOError:
             is_busy = True
             continue
+        except OSError:
+            # It is gone, or no workspace that this user may touch, or the file system has no locks.
+            continue
         try:
-            for moved in (folder / name / _MOVED).glob("*"):
-                _put_back(folder / name, folder / moved.name)
-            _remove(folder / name)
+            if puts_back:
+                for moved in _folders(workspace / _MOVED):
+                    if _is_of(workspace.name, moved.name):
+                        _put_back(workspace, folder / moved.name)
+            if puts_back or not os.path.lexists(workspace / _MOVED):
+                _remove(workspace)
         finally:
             os.close(lock)
     return is_busy
 
 
+def is_workspace(path: Path) -> bool:
+    """Return whether a folder is a workspace, by its name. It belongs to no model, and the next writer removes it."""
+    return WORKSPACE.fullmatch(path.name) is not None and path.is_dir() and not path.is_symlink()
+
+
+def _workspaces(folder: Path, name: str | None) -> list[Path]:
+    """Return what has the name of a workspace, or of a workspace of one file or folder."""
+    try:
+        found = [folder / entry for entry in os.listdir(folder) if WORKSPACE.fullmatch(entry)]
+    except OSError:
+        return []
+    return found if name is None else [path for path in found if _is_of(path.name, name)]
+
+
+def _is_of(workspace: str, name: str) -> bool:
+    """Return whether a workspace is named after a file or folder."""
+    found = WORKSPACE.fullmatch(workspace)
+    return found is not None and found[1] == name[:_NAMED]
+
+
+def _folders(path: Path) -> list[Path]:
+    """Return the folders in a folder; none if it is a link. Links to folders are left out."""
+    if path.is_symlink():
+        return []
+    try:
+        with os.scandir(path) as entries:
+            return [path / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
 def _put_back(workspace: Path, target: Path) -> None:
     """Give a folder its name back if it was moved away and nothing took its place."""
     moved = workspace / _MOVED / target.name
-    if moved.exists() and not target.exists():
+    if moved in _folders(moved.parent) and not os.path.lexists(target):
         # Somebody may have taken the name meanwhile.
         with suppress(OSError):
             os.rename(moved, target)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder. In a model folder `model.json` goes first; see `open_folder`."""
-    for model in (*folder.glob(f"*/{MODEL}"), *folder.glob(f"{_MOVED}/*/{MODEL}")):
+    """Remove a folder and follow no link. In a model folder `model.json` goes first; see `open_folder`."""
+    for model in (*_folders(folder), *_folders(folder / _MOVED)):
         with suppress(OSError):
-            model.unlink()
+            (model / MODEL).unlink()
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -141,9 +189,9 @@ def _remove(folder: Path) -> None:
 def scratch_folder() -> Iterator[Path]:
     """Give a private folder for temporary files, removed at the end of the block.
 
-    That of a killed process is removed by the next one.
+    That of a killed process of the same user is removed by the next one.
     """
-    with _workspace(Path(tempfile.gettempdir()) / "scratch", 0o700) as folder:
+    with _workspace(Path(tempfile.gettempdir()) / "scratch", is_scratch=True) as folder:
         yield folder
 
 
@@ -185,13 +233,22 @@ def open_whole(path: str | os.PathLike[str], *, sync: bool = False) -> Iterator[
     file. Raises `LogicLensError` if the file cannot be written.
     """
     try:
-        with replacing(path) as part, part.open("wb") as file:
+        with replacing(path) as part, open(part, "wb", opener=partial(_opened_like, Path(path))) as file:
             yield file
             file.flush()
             if sync:
                 os.fsync(file.fileno())
     except OSError as error:
         raise LogicLensError(f"cannot write {os.fspath(path)}: {error.strerror or error}.") from None
+
+
+def _opened_like(target: Path, part: str, flags: int) -> int:
+    """Open a part to write that nobody can read who cannot read the file whose place it takes."""
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode)
+    except OSError:
+        mode = 0o666
+    return os.open(part, flags, mode & 0o666 | 0o200)
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes, *, sync: bool = False) -> Path:
@@ -210,7 +267,8 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     Whatever ends the program at whatever moment, `path` is the old folder or the new one, and whole: files and folder
     reach the disk before the folder gets its name. Where the system cannot exchange two folders in one step, there is
-    a moment without any, and the next `open_folder` or `replacing_folder` puts the old one back. A link is followed.
+    a moment without any, and the next `open_folder` or `replacing_folder` puts the old one back. A link is followed,
+    and an existing folder keeps its permissions. Raises `LogicLensError` if a file is too large to be read again.
     """
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -218,13 +276,24 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         new = space / target.name
         new.mkdir()
         yield new
-        # A folder to keep is as readable as any other.
-        new.chmod(0o755)
+        if target.is_dir():
+            shutil.copymode(target, new)
         for file in sorted(new.iterdir()):
+            _check_size(file)
             _sync(file)
         _sync(new)
         _switch(new, target)
         _sync(target.parent)
+
+
+def _check_size(file: Path) -> None:
+    """Refuse to keep a file of a model that is too large to be read again."""
+    size, most = file.stat().st_size, MOST_BYTES.get(file.name)
+    if most is not None and size > most:
+        raise LogicLensError(
+            f"the model is too large to keep: {file.name} has {size:,} bytes, and at most {most:,} are read again. "
+            "Train on fewer columns or classes, or with a smaller network."
+        )
 
 
 def _sync(path: Path) -> None:
@@ -356,7 +425,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise KeyError(f"an object in it has the key {_shown(twice)} twice")
+        raise KeyError(f"an object in it has the key {quoted(twice)} twice")
     return made
 
 
@@ -378,11 +447,6 @@ def _check_nesting(content: Any, path: Path) -> None:
             raise LogicLensError(f"{path} nests lists and objects more than {MOST_NESTED} deep.")
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 # The model folder ----------------------------------------------------------------------------------------------------
 
 KIND, SCHEMA = "logiclens model", 3
@@ -398,7 +462,7 @@ def check_model_target(folder: str | Path) -> Path:
     A model can take a new name, an empty folder, or the place of another model. Raises `LogicLensError` otherwise.
     """
     target, own = Path(folder), {MODEL, WEIGHTS, CERTIFICATE, RESULT, "signature.json"}
-    names = {path.name for path in target.iterdir()} if target.is_dir() else set()
+    names = {path.name for path in target.iterdir() if not is_workspace(path)} if target.is_dir() else set()
     is_model = names <= own and (target / MODEL).is_file()
     if target.exists() and not (target.is_dir() and (is_model or not names)):
         others = sorted(names - own)
@@ -441,8 +505,8 @@ class ModelFolder:
         return content
 
 
-MOST_BYTES = {MODEL: 2**28, CERTIFICATE: 2**28, RESULT: 2**28, WEIGHTS: 2**33}
-"""The largest files that are read from a model folder."""
+MOST_BYTES = {MODEL: 2**25, CERTIFICATE: 2**25, RESULT: 2**28, WEIGHTS: 2**30}
+"""The largest files that are read from a model folder: as in `logiclens.verify`, which does not read the result."""
 _PATIENCE = 5.0
 """Seconds for which a reader tries again while writers replace the folder."""
 
@@ -463,6 +527,7 @@ def open_folder(folder: str | Path) -> ModelFolder:
         except LogicLensError:
             if time.monotonic() > end or not _was_replaced(path, before):
                 raise
+            time.sleep(0.01)
 
 
 def _identity(path: Path) -> tuple[int, ...] | None:
@@ -478,10 +543,8 @@ def _was_replaced(path: Path, before: tuple[int, ...] | None) -> bool:
     """Return whether a reader should look again, because the folder is or was about to be replaced."""
     after = _identity(path)
     if before is None and after is None:
-        is_busy = clear_leftovers(Path(os.path.realpath(path)).parent)
-        if is_busy:
-            time.sleep(0.01)
-        return is_busy or path.is_dir()
+        target = Path(os.path.realpath(path))
+        return clear_leftovers(target.parent, target.name) or path.is_dir()
     return after != before
 
 
@@ -522,11 +585,14 @@ def _read_file(name: str, folder: int | None, path: Path) -> bytes | None:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise LogicLensError(f"{path / name} is not a regular file.")
-            if status.st_size > MOST_BYTES[name]:
-                raise LogicLensError(
-                    f"{path / name} has {status.st_size:,} bytes; at most {MOST_BYTES[name]:,} are read."
-                )
-            return file.read()
+            # The size may be told wrong, or change. The first read is enough for what it was, and finds the end.
+            limit = MOST_BYTES[name]
+            content = file.read(min(status.st_size, limit) + 1)
+            if len(content) > status.st_size:
+                content += file.read(limit + 1 - len(content))
+            if len(content) > limit:
+                raise LogicLensError(f"{path / name} has more than {limit:,} bytes, the most that are read.")
+            return content
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -540,7 +606,7 @@ def _checked_folder(path: Path, files: Mapping[str, bytes]) -> ModelFolder:
     # The type is checked too, because True equals 1.
     if type(content.get("schema")) is not int or content["schema"] not in READABLE:
         raise LogicLensError(
-            f"{path / MODEL} has schema {_shown(content.get('schema'))}; this version reads schema 1 to {SCHEMA}. "
+            f"{path / MODEL} has schema {quoted(content.get('schema'))}; this version reads schema 1 to {SCHEMA}. "
             "Load it with the version of logiclens that wrote it."
         )
     if content["schema"] > 1 or "content_sha256" in content or "cutting" in content:

@@ -17,7 +17,7 @@ from logiclens.cli.signature import check_signature, new_key, sign
 from logiclens.errors import LogicLensError
 from logiclens.formula import parse
 from logiclens.formula.dnf import Complement
-from logiclens.verify import Refuted, Unusable
+from logiclens.verify import Refuted, Unusable, verify
 from logiclens.verify.files import SIGNATURE
 from tests.cli_runs import logiclens, refused
 from tests.oracles.compiled import saved_compiled
@@ -168,9 +168,111 @@ def test_a_model_that_does_not_hold_is_not_signed(model, keys, capsys):
 
 def test_a_failure_of_the_check_is_no_refutation(model, keys, monkeypatch, capsys):
     sign(model, keys[0])
-    monkeypatch.setattr("logiclens.cli.signature._hashes", lambda folder: 1 / 0)
+    monkeypatch.setattr("logiclens.cli.signature._hashes", lambda *arguments: 1 / 0)
     assert verify_model(model, key=keys[1], json=None, quiet=True) == 2
     assert "the signature could not be checked (ZeroDivisionError" in capsys.readouterr().err
+
+
+def swapped(monkeypatch, model: Path, other: Path) -> None:
+    """Put other files in the place of a model's as soon as they were verified."""
+
+    def verify_and_swap(folder: Path):
+        report = verify(folder)
+        for path in other.iterdir():
+            shutil.copy(path, folder)
+        return report
+
+    monkeypatch.setattr("logiclens.cli.models.verify", verify_and_swap)
+
+
+@pytest.fixture
+def other(tmp_path) -> Path:
+    """A model that also holds, with another rule."""
+    formula = parse("a | b")
+    return saved_compiled([formula, Complement(formula)], ["a", "b"]).write(tmp_path / "other")
+
+
+def test_a_signature_is_checked_for_the_files_that_were_verified(model, other, keys, monkeypatch, capsys):
+    sign(model, keys[0])
+    good = shutil.copytree(model, model.parent / "good")
+    for path in other.iterdir():
+        shutil.copy(path, model)
+    swapped(monkeypatch, model, good)
+    assert verify_model(model, key=keys[1], json=None, quiet=False) == 1
+    printed = capsys.readouterr()
+    assert "Signed by" not in printed.out
+    assert "was changed, added or removed after the folder was signed" in printed.err
+
+
+def test_only_what_was_verified_is_signed(model, other, keys, monkeypatch):
+    kept = shutil.copytree(model, model.parent / "kept")
+    swapped(monkeypatch, model, other)
+    assert sign_model(model, keys[0], json=None, quiet=True) == 0
+    with pytest.raises(Refuted, match="was changed"):
+        check_signature(model, keys[1])
+    shutil.copy(model / SIGNATURE, kept)
+    assert check_signature(kept, keys[1])
+
+
+def test_what_a_killed_signer_left_is_in_nobodys_way(model, keys):
+    sign(model, keys[0])
+    left = model / f".{SIGNATURE}.0123abcd.logiclens-part"
+    left.mkdir()
+    (left / SIGNATURE).write_text("{")
+    assert check_signature(model, keys[1])
+    assert verify_model(model, key=keys[1], json=None, quiet=True) == 0
+    assert storage.check_model_target(model) == model
+    assert sign_model(model, keys[0], json=None, quiet=True) == 0
+    assert not left.exists()
+    # A file of such a name is no such leftover.
+    left.write_text("x")
+    with pytest.raises(LogicLensError, match="not a model folder alone"):
+        storage.check_model_target(model)
+    with pytest.raises(Refuted, match="was changed, added or removed"):
+        check_signature(model, keys[1])
+
+
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_no_half_pair_of_keys_is_left(tmp_path, monkeypatch, step, error):
+    real, opened = os.open, []
+
+    def fails(path, *arguments, **options):
+        opened.append(path)
+        if len(opened) == step:
+            raise error
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", fails)
+    with pytest.raises(LogicLensError if isinstance(error, OSError) else KeyboardInterrupt):
+        new_key(str(tmp_path / "auditor"))
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_no_half_written_key_is_left(tmp_path, monkeypatch):
+    real = os.open
+    made = []
+
+    def full(path, *arguments, **options):
+        made.append(os.close(real(path, *arguments, **options)))
+        return real("/dev/full", os.O_WRONLY) if len(made) == 2 else real(path, os.O_WRONLY)
+
+    monkeypatch.setattr(os, "open", full)
+    with pytest.raises(LogicLensError, match=r"cannot write .*public\.pem: No space left"):
+        new_key(str(tmp_path / "auditor"))
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_key_that_is_no_file_is_told_without_wrong_advice(model, keys, tmp_path):
+    (tmp_path / "large.pem").write_bytes(bytes(2**16 + 1))
+    for path in (tmp_path, Path("/dev/zero"), tmp_path / "large.pem"):
+        for work in (sign, check_signature):
+            with pytest.raises(Unusable, match="a key is a regular file of at most 65,536 bytes") as told:
+                work(model, path)
+            assert "save the model again" not in str(told.value)
 
 
 def test_a_signed_folder_can_be_replaced_which_drops_the_signature(model, keys):

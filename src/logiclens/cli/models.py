@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ def verify_model(folder: Path, *, key: Path | None, json: str | None, quiet: boo
     try:
         report = verify(folder)
         if key is not None:
-            signed = _check_signature(folder, key)
+            signed = _check_signature(folder, key, report.hashes)
     except VerificationError as error:
         return _refused(folder, error, json)
     write_json(
@@ -59,10 +59,10 @@ def verify_model(folder: Path, *, key: Path | None, json: str | None, quiet: boo
     return 0
 
 
-def _check_signature(folder: Path, key: Path) -> Signed:
-    """Check a signature. A failure of the checker must not look like a refutation."""
+def _check_signature(folder: Path, key: Path, checked: Mapping[str, str]) -> Signed:
+    """Check that the files that were checked are signed. A failure of the check must not look like a refutation."""
     try:
-        return check_signature(folder, key)
+        return check_signature(folder, key, checked)
     except (VerificationError, LogicLensError):
         raise
     except Exception as error:
@@ -82,8 +82,7 @@ def sign_model(folder: Path, key: Path, *, json: str | None, quiet: bool) -> int
     check_outputs(json)
     try:
         # Nobody should sign what does not hold.
-        verify(folder)
-        signed = sign(folder, key)
+        signed = sign(folder, key, verify(folder).hashes)
     except VerificationError as error:
         return _refused(folder, error, json)
     write_json({"model": str(folder), **asdict(signed)}, json)

@@ -11,13 +11,15 @@ import base64
 import hashlib
 import json
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logiclens.errors import LogicLensError, require_extra
-from logiclens.storage import write_whole
+from logiclens.storage import is_workspace, write_whole
 from logiclens.verify import Refuted, Unusable
 from logiclens.verify.files import LIMITS, SIGNATURE, WEIGHTS, Fields, parse, read_regular
 
@@ -67,22 +69,38 @@ def new_key(name: str) -> tuple[Path, Path]:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     shared = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    for path, content, mode in ((private, secret, 0o600), (public, shared, 0o644)):
+    with _new_file(private, secret, 0o600), _new_file(public, shared, 0o644):
+        return private, public
+
+
+@contextmanager
+def _new_file(path: Path, content: bytes, mode: int) -> Iterator[None]:
+    """Write a file that does not exist. Remove it if that or the block fails: half a pair of keys is of no use."""
+    try:
+        # O_EXCL: a file that appeared since is not overwritten, and a link is not followed.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except OSError as error:
+        raise LogicLensError(f"cannot write {path}: {error.strerror or error}.") from None
+    try:
         try:
-            # O_EXCL: a file that appeared since is not overwritten, and a link is not followed.
-            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            with open(descriptor, "wb") as file:
                 file.write(content)
         except OSError as error:
             raise LogicLensError(f"cannot write {path}: {error.strerror or error}.") from None
-    return private, public
+        yield
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
 
 
-def sign(folder: Path, key: Path) -> Signed:
+def sign(folder: Path, key: Path, checked: Mapping[str, str] | None = None) -> Signed:
     """Sign the files of a model folder as they are, and write `signature.json` in place of an older one.
 
     Args:
         folder: the model folder.
         key: file of the private key.
+        checked: sha256 of files as they were checked, by their names. These are signed, whatever the files are now.
     """
     secret = _private_key(key)
     signed = Signed(fingerprint(secret.public_key()), datetime.now(UTC).strftime(TIME))
@@ -90,7 +108,7 @@ def sign(folder: Path, key: Path) -> Signed:
         "kind": KIND,
         "schema": SCHEMA,
         "algorithm": ALGORITHM,
-        "files": _hashes(folder),
+        "files": _hashes(folder, checked or {}),
         "signer": signed.signer,
         "time": signed.time,
     }
@@ -99,12 +117,13 @@ def sign(folder: Path, key: Path) -> Signed:
     return signed
 
 
-def check_signature(folder: Path, key: Path) -> Signed:
+def check_signature(folder: Path, key: Path, checked: Mapping[str, str] | None = None) -> Signed:
     """Check that a folder was signed with a key, and that no file was changed, added or removed since.
 
     Args:
         folder: the model folder.
         key: file of the public key.
+        checked: sha256 of files as they were checked, by their names. These must be signed, whatever the files are now.
 
     Raises:
         Unusable: there is no signature, or it or the key cannot be read.
@@ -122,7 +141,7 @@ def check_signature(folder: Path, key: Path) -> Signed:
         public.verify(_raw_signature(fields), _signed_bytes(content))
     except InvalidSignature:
         raise Refuted(f"the signature in {SIGNATURE} was not made with this key for what it states.") from None
-    now = _hashes(folder)
+    now = _hashes(folder, checked or {})
     if files != now:
         changed = sorted(name for name in {*files, *now} if files.get(name) != now.get(name))
         raise Refuted(f"{changed[0]!r} was changed, added or removed after the folder was signed.")
@@ -142,16 +161,20 @@ def _signed_bytes(content: dict[str, Any]) -> bytes:
     return PREFIX + json.dumps(content, sort_keys=True, separators=(",", ":")).encode("utf-8")
 
 
-def _hashes(folder: Path) -> dict[str, str]:
-    """Return the sha256 of every file of a folder but the signature."""
+def _hashes(folder: Path, checked: Mapping[str, str]) -> dict[str, str]:
+    """Return the sha256 of every file of a folder but the signature. Files that were checked are not read again.
+
+    What a killed signer left behind is no file of the model; the next one removes it.
+    """
     try:
-        names = sorted(entry.name for entry in os.scandir(folder) if entry.name != SIGNATURE)
-        return {
-            name: hashlib.sha256(read_regular(folder / name, LIMITS.get(name, LIMITS[WEIGHTS]))).hexdigest()
-            for name in names
-        }
+        found = [path for path in folder.iterdir() if path.name not in {SIGNATURE, *checked} and not is_workspace(path)]
+        return {**checked, **{path.name: _hash(path) for path in sorted(found)}}
     except OSError as error:
         raise Unusable(f"{folder} cannot be read ({error.strerror or error}).") from None
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(read_regular(path, LIMITS.get(path.name, LIMITS[WEIGHTS]))).hexdigest()
 
 
 def _read_signature(folder: Path) -> Fields:
@@ -218,5 +241,9 @@ def _public_key(path: Path) -> Ed25519PublicKey:
 def _key_bytes(path: Path) -> bytes:
     try:
         return read_regular(path, LARGEST_KEY)
+    except Unusable:
+        raise Unusable(
+            f"the key {path} cannot be read: a key is a regular file of at most {LARGEST_KEY:,} bytes."
+        ) from None
     except (OSError, ValueError) as error:
         raise Unusable(f"the key {path} cannot be read ({getattr(error, 'strerror', None) or error}).") from None

@@ -134,7 +134,14 @@ def _verify(folder: Path) -> Report:
         groups=any(claim.domain != Domain() for claim in claims),
     )
     return Report(
-        reports, omitted, decision_text(model), columns_text(model), meanings(model), model.target, files.is_signed
+        reports,
+        omitted,
+        decision_text(model),
+        columns_text(model),
+        meanings(model),
+        model.target,
+        files.is_signed,
+        files.hashes,
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from itertools import pairwise
 
@@ -297,6 +297,7 @@ class Report:
         meanings: what concepts mean, in words, whose names do not say it without doubt.
         target: name of the predicted column, if it is known.
         is_signed: whether the folder has a signature, which is not checked here.
+        hashes: sha256 of each file as it was read, by its name; a signature of the folder must be of these.
     """
 
     classes: tuple[ClassReport, ...]
@@ -306,6 +307,7 @@ class Report:
     meanings: tuple[str, ...] = ()
     target: str | None = None
     is_signed: bool = False
+    hashes: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
         """Return a paragraph for each class, what the rules rest on, and a verdict."""
