@@ -332,6 +332,18 @@ def test_reading_twice_the_text_takes_twice_the_calls():
         assert calls(shape(2_000)) <= 2.1 * calls(shape(1_000)), name
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("c & (a | b)", "(c & a) | (c & b)"),
+        ("(a | b) & c", "(a & c) | (b & c)"),
+        ("d & (b | a) & ~c & (e | f)", "(d & b & ~c & e) | (d & b & ~c & f) | (d & a & ~c & e) | (d & a & ~c & f)"),
+    ],
+)
+def test_a_product_keeps_the_order_of_first_appearance(text, told):
+    assert str(parse(text)) == told
+
+
 def test_a_parenthesis_joined_to_literals_is_multiplied_out():
     assert parse("c & (a | b) & ~d & True") == parse("(a & c & ~d) | (b & c & ~d)")
     assert parse("(a | b) & c & ~c") == DNF.false

@@ -247,18 +247,19 @@ class _Parser:
         return cubes
 
     def conjunction(self) -> list[Cube]:
-        literals: list[Literal] = []
-        parts: list[DNF] = []
+        run: list[Literal] = []
+        parts: list[list[Literal] | DNF] = [run]
         while True:
             literal = self.literal()
             if literal is not None:
-                literals.append(literal)
+                run.append(literal)
             elif len(part := self.unary()) == 1:
-                literals += part[0].literals
+                run += part[0].literals
             else:
-                parts.append(DNF(part))
+                run = []
+                parts += [DNF(part), run]
             if self.kinds[self.position] != "&":
-                return _joined(literals, parts)
+                return _joined(parts)
             self.position += 1
 
     def literal(self) -> Literal | None:
@@ -322,14 +323,18 @@ class _Parser:
         return FormulaSyntaxError(f"column {column}: {message}", column)
 
 
-def _joined(literals: list[Literal], parts: list[DNF]) -> list[Cube]:
-    """Return the conjunction of literals and formulas."""
-    if len(literals) > 1 and len({literal.concept for literal in literals}) < len(literals):
-        literals = list(dict.fromkeys(literals))
-        if len({literal.concept for literal in literals}) < len(literals):
-            # A concept and its negation.
-            return []
-    cube = Cube.of_checked(tuple(literals))
-    if not parts:
-        return [cube]
-    return list(conjunction([*parts, DNF([cube])]).cubes)
+def _joined(parts: list[list[Literal] | DNF]) -> list[Cube]:
+    """Return the conjunction of runs of literals and formulas, whose literals keep the order of the text."""
+    factors = []
+    for part in parts:
+        if isinstance(part, list):
+            if len({literal.concept for literal in part}) < len(part):
+                part = list(dict.fromkeys(part))
+                if len({literal.concept for literal in part}) < len(part):
+                    # A concept and its negation.
+                    return []
+            if part or len(parts) == 1:
+                factors.append(DNF([Cube.of_checked(tuple(part))]))
+        else:
+            factors.append(part)
+    return list((factors[0] if len(factors) == 1 else conjunction(factors)).cubes)
