@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from array import array
 from collections.abc import Sequence
 from itertools import combinations
@@ -143,6 +144,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _UNESCAPED = {escape: character for character, escape in LATEX_ESCAPES.items()}
+_QUOTED_ESCAPE = re.compile(r"\\(?:(?P<code>x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|(?P<letter>.))", re.DOTALL)
 _UNQUOTED = {escape[1]: character for character, escape in QUOTED_ESCAPES.items()}
 
 
@@ -195,12 +197,15 @@ def _unexpected(text: str, position: int) -> str:
 
 def _unquote(body: str, column: int) -> str:
     def replace(match: re.Match[str]) -> str:
-        if match[1] not in _UNQUOTED:
+        code = int(match["code"][1:], 16) if match["code"] else None
+        if code is not None and code <= sys.maxunicode:
+            return chr(code)
+        if match["letter"] not in _UNQUOTED:
             at = column + 1 + match.start()
             raise FormulaSyntaxError(f"column {at}: unknown escape {match[0]!r}.", at)
-        return _UNQUOTED[match[1]]
+        return _UNQUOTED[match["letter"]]
 
-    return re.sub(r"\\(.)", replace, body, flags=re.DOTALL)
+    return _QUOTED_ESCAPE.sub(replace, body)
 
 
 def _latex_value(text: str, start: int) -> str:
