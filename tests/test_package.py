@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -230,3 +232,11 @@ def long_names(source: str) -> list[str]:
     functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
     tests = [function.name for function in functions if function.name.startswith("test_")]
     return [name for name in tests if len(name.removeprefix("test_").split("_")) > LONGEST_NAME]
+
+
+def test_the_audit_installs_every_extra():
+    root = Path(__file__).parent.parent
+    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    workflow = (root / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    (audited,) = re.findall(r"product/bin/pip install .*'\.\[(.*)\]'", workflow)
+    assert set(audited.split(",")) == set(extras) - {"dev"}

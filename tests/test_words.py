@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logiclens import EntropyClassifier
+from logiclens.formula import parse
+from logiclens.formula.dnf import written
+from logiclens.metrics.qca import qca
 from logiclens.metrics.rule_statistics import Share
 from logiclens.words import MOST_DECIMALS, figure, interval, percent, readable, share_words, shortened
 
@@ -70,3 +77,29 @@ def test_readable_escapes_every_control_and_format_character():
         if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
             assert (readable(letter) == letter) == (letter in "\t\n"), hex(code)
     assert readable("grüß é 漢字 ← 😀 −5") == "grüß é 漢字 ← 😀 −5"
+
+
+def results_of_an_odd_table():
+    """Yield the results that a reader prints, of a table whose names, cells and labels would colour a terminal."""
+    n_rows, odd = 120, "\x1b[31m"
+    age = np.arange(n_rows) % 60
+    rows = pd.DataFrame({f"{odd}age": age, f"{odd}unit": [f"{odd}{'AB'[k % 2]}" for k in range(n_rows)]})
+    labels = pd.Series(np.where((age > 30) & (np.arange(n_rows) % 2 == 0), f"{odd}ill", f"{odd}well"), name=f"{odd}y")
+    model = EntropyClassifier(epochs=60, exact=True, committee=2).fit(rows, labels)
+    explained, rules = model.explain(rows, labels), model.rules_
+    reasons = model.why(rows.iloc[[0]])
+    yield from (explained, *explained, *explained.notes, explained.gap(), explained.stability)
+    yield from (reasons, *reasons.classes, *(cube for reason in reasons.classes for cube in reason.cubes))
+    yield from (rules, rules.flip(rows.iloc[[0]]), model.explain_local(rows.iloc[[0]]))
+    yield from (rules.check(f"never uses '{odd}age'"), rules.check(f"increasing in '{odd}age'"))
+    yield model.statistics(rows, labels, by=rows[f"{odd}unit"])
+    yield qca(rules, rows, labels, of=f"{odd}ill")
+    formulas = [rule.formula for rule in rules.rules]
+    yield from (*formulas, written(formulas[0]).diff(parse("a")), *replace(explained, notes=(f"{odd}",)))
+
+
+def test_printed_results_cannot_control_a_terminal():
+    for result in results_of_an_odd_table():
+        text = str(result)
+        assert "\x1b" not in text, type(result)
+        assert text == readable(text)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Protocol, TypeVar
 
 MOST_DECIMALS = 4
 """An interval is printed with at most this many decimals."""
@@ -201,3 +202,16 @@ def readable(text: str) -> str:
     a\\x1b[31mred\\u202e b
     """
     return _UNREADABLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+Told = TypeVar("Told")
+
+
+def for_reading(text: Callable[[Told], str]) -> Callable[[Told], str]:
+    """Decorate the `__str__` of a result that people read, so that it is `readable`."""
+
+    @wraps(text)
+    def escaped(self: Told) -> str:
+        return readable(text(self))
+
+    return escaped

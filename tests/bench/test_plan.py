@@ -29,7 +29,7 @@ from logiclens.bench.runs.plan import (
     toy_runs,
     work,
 )
-from logiclens.bench.runs.results import Header, Run, append_run, locked, open_folder, read_results
+from logiclens.bench.runs.results import Header, Run, append_run, locked, open_results, read_results
 from logiclens.bench.runs.tasks import TASKS, named_tasks
 from logiclens.bench.runs.workers import Outcome
 from logiclens.concepts.concept_table import ConceptTable
@@ -158,7 +158,7 @@ def test_runs_are_stopped_when_the_caller_fails(source: Source, tmp_path: Path, 
 def test_failures_stay_until_they_are_asked_for_again(source: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
     wanted = plan(source, "oner")
-    open_folder(out, wanted.header)
+    open_results(out, wanted.header)
     (out / "results.csv").write_text("task,protocol,method,fold,metric,value\n")
     for run, status in zip(wanted.runs, ("failed: E: x", "stopped: after 3 s", "skipped: not installed"), strict=True):
         append_run(out, run, [], status)
@@ -186,33 +186,33 @@ def test_a_fold_in_which_a_class_is_missing_is_run(source: Source, monkeypatch) 
 def test_folders_of_other_settings_are_refused(tmp_path: Path) -> None:
     header = Header(("clean",), 5, 42, None)
     folder = tmp_path / "r"
-    open_folder(folder, header)
-    open_folder(folder, header)
+    open_results(folder, header)
+    open_results(folder, header)
     content = json.loads((folder / "bench.json").read_text())
     assert {"schema", "version", "protocols", "folds", "seed", "machine", "versions", "started"} <= set(content)
     with pytest.raises(LogicLensError, match=r"under the protocol 'clean', asked for was 'paper'"):
-        open_folder(folder, replace(header, protocols=("paper",)))
+        open_results(folder, replace(header, protocols=("paper",)))
     with pytest.raises(LogicLensError, match="with folds 5, asked for was 3"):
-        open_folder(folder, replace(header, folds=3))
+        open_results(folder, replace(header, folds=3))
     with pytest.raises(LogicLensError, match="with seed 42, asked for was 1"):
-        open_folder(folder, replace(header, seed=1))
+        open_results(folder, replace(header, seed=1))
     (folder / "bench.json").write_text(json.dumps({**content, "version": "9.9"}))
     with pytest.raises(LogicLensError, match=r"results of logiclens 9.9, this is .*name another folder"):
-        open_folder(folder, header)
+        open_results(folder, header)
     (folder / "bench.json").write_text("{")
     with pytest.raises(LogicLensError, match="is not JSON"):
-        open_folder(folder, header)
+        open_results(folder, header)
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.txt").write_text("precious")
     with pytest.raises(LogicLensError, match=r"is not empty and holds no bench\.json"):
-        open_folder(other, header)
+        open_results(other, header)
 
 
 def test_a_folder_of_both_protocols_takes_either(tmp_path: Path) -> None:
-    open_folder(tmp_path / "r", Header(("paper", "clean"), 5, 42, None))
+    open_results(tmp_path / "r", Header(("paper", "clean"), 5, 42, None))
     before = (tmp_path / "r" / "bench.json").read_text()
-    open_folder(tmp_path / "r", Header(("clean",), 5, 42, None))
+    open_results(tmp_path / "r", Header(("clean",), 5, 42, None))
     assert (tmp_path / "r" / "bench.json").read_text() == before
 
 
@@ -276,7 +276,7 @@ def test_learners_of_concepts_are_asked_about_cut_concepts_too(source: Source, m
 def test_retry_touches_only_what_is_asked_for(source: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
     wanted = plan(source, "oner")
-    open_folder(out, wanted.header)
+    open_results(out, wanted.header)
     (out / "results.csv").write_text("task,protocol,method,fold,metric,value\n")
     other = Run("cub", "clean", "brl", 0)
     append_run(out, other, [], "stopped: after 600 s")
@@ -289,7 +289,7 @@ def test_retry_touches_only_what_is_asked_for(source: Source, tmp_path: Path) ->
 @pytest.mark.usefixtures("_here")
 def test_a_folder_is_kept_to_one_bench_at_a_time(source: Source, tmp_path: Path) -> None:
     wanted, out = plan(source, "oner"), tmp_path / "out"
-    open_folder(out, wanted.header)
+    open_results(out, wanted.header)
     with locked(out), pytest.raises(LogicLensError, match="another bench is writing into"):
         bench(wanted, out)
     assert len(bench(wanted, out).runs) == 3
@@ -298,7 +298,7 @@ def test_a_folder_is_kept_to_one_bench_at_a_time(source: Source, tmp_path: Path)
 
 def test_a_folder_that_holds_predicted_concepts_may_be_begun(tmp_path: Path) -> None:
     (tmp_path / "out" / "concepts").mkdir(parents=True)
-    open_folder(tmp_path / "out", Header(("clean",), 5, 42, None))
+    open_results(tmp_path / "out", Header(("clean",), 5, 42, None))
     assert {entry.name for entry in (tmp_path / "out").iterdir()} == {"concepts", "bench.json"}
 
 

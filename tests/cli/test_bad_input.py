@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from logiclens import RuleSet
@@ -240,3 +241,15 @@ def test_long_cells_labels_and_names_are_quoted_short(tmp_path):
 def test_duckdb_never_sees_what_it_cannot_take(tmp_path, content, told):
     (tmp_path / "t.jsonl").write_bytes(content)
     assert refused("explain", "t.jsonl", "--target", "died", "--engine", "duckdb", cwd=tmp_path).startswith(told)
+
+
+@pytest.mark.parametrize("name", ["t.jsonl.gz", "t.jsonl.zst"])
+def test_packed_json_for_duckdb_is_checked_too(tmp_path, name):
+    with pa.output_stream(tmp_path / name, compression="gzip" if name.endswith("gz") else "zstd") as packed:
+        packed.write(lines(x=1).replace(b'"x": 1', b'"x": ' + b"[" * 100_000 + b"]" * 100_000))
+    asked = ("explain", name, "--target", "died", "--engine", "duckdb")
+    assert refused(*asked, cwd=tmp_path) == f"line 4 of {name} is nested too deeply: expected flat objects."
+    whole = (tmp_path / name).read_bytes()
+    for damaged in (whole[:40], b"no archive"):
+        (tmp_path / name).write_bytes(damaged)
+        assert refused(*asked, cwd=tmp_path).startswith(f"{name} cannot be read: ")

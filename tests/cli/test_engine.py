@@ -222,7 +222,11 @@ def test_columns_to_keep_stand_beside_the_answers_of_an_engine(model, new, tmp_p
     (["predict", "lake/*.parquet", "-o", "lake/a.parquet"], "lake/a.parquet would lie among the files that are read"),
     (["predict", "**/*.parquet", "-o", "lake/a.parquet"], "lake/a.parquet would lie among the files that are read"),
     (["predict", "lake", "-o", "nowhere/a.parquet"], "cannot write nowhere/a.parquet: there is no folder"),
-    (["predict", "part*.parquet", "-o", "a.parquet"], "part*.parquet names no file."),
+    (["predict", "t[1.csv"], "no file matches t[1.csv."),
+    (["predict", "t[1.csv", "--why"], "no file matches t[1.csv."),
+    (["score", "t[1.csv", "--delimiter", ";"], "no file matches t[1.csv."),
+    (["predict", "none.csv", "--engine", "duckdb"], "there is no file none.csv."),
+    (["predict", "part*.parquet", "-o", "a.parquet"], "no file matches part*.parquet."),
 ])  # fmt: skip
 def test_what_a_saved_model_cannot_do_is_one_sentence(lake, new, arguments, message):
     if not (lake / "soft").is_dir():
@@ -250,6 +254,7 @@ def test_a_comparison_reads_one_file(model, new):
     assert refused("diff", model, model, "--data", "lake/*", cwd=new).startswith(
         "lake/* is a folder or a pattern: name"
     )
+    assert refused("diff", model, model, "--data", "t[1.csv", cwd=new) == "no file matches t[1.csv."
 
 
 def test_models_of_lakes_and_files_accept_each_others_rows(lake, new, tmp_path):
@@ -273,7 +278,7 @@ def test_rows_without_a_class_are_left_out_of_a_lake(new):
 
 
 def test_a_pattern_that_names_nothing(lake):
-    assert refused("explain", "*.csv", "--target", "y", cwd=lake).startswith("*.csv names no file")
+    assert refused("explain", "*.csv", "--target", "y", cwd=lake).startswith("no file matches *.csv.")
 
 
 def test_whole_classes_that_gaps_made_floats_are_whole(tmp_path):

@@ -161,3 +161,13 @@ def test_kept_texts_are_escaped_and_numbers_are_not(tmp_path):
     found = pd.read_csv(tmp_path / "out.csv")
     assert found["'=note"].tolist() == [f"'{text}" for text in FORMULAS]
     assert found["number"].tolist() == [-5] * len(FORMULAS)
+
+
+@pytest.mark.parametrize("name", ["row", "confidence", "why", "predicted died"])
+def test_columns_named_like_answers_cannot_be_kept(tmp_path, name):
+    patients(5, seed=3).drop(columns="died").assign(**{name: 1}).to_csv(tmp_path / "t.csv", index=False)
+    told = refused("predict", exact().folder, "t.csv", "--keep", name, "--why", cwd=tmp_path)
+    assert told == f"the column '{name}' cannot be kept, because a column of the answers has this name: rename it."
+    # Without --why no answer is called so.
+    run = logiclens("predict", exact().folder, "t.csv", "--keep", name, cwd=tmp_path)
+    assert (run.returncode == 0) == (name == "why")

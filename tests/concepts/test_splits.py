@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -47,13 +48,19 @@ def test_folds_keep_the_shares_of_the_classes():
         assert [held[c] for c in range(3)] == pytest.approx([9.6, 4.8, 1.6], abs=1)
 
 
-def test_a_rare_class_keeps_the_shares_of_the_others():
+def test_a_rare_class_keeps_the_shares_of_the_others(monkeypatch):
     # Two rows cannot stand in five folds; the other classes still can.
     labels = np.repeat([0, 1, 2], [60, 38, 2])
-    for fold in folds(labels, 5):
+    with monkeypatch.context() as patch:
+        # The filters of warnings are those of all threads, so they stay as they are.
+        patch.setattr(warnings, "filterwarnings", None)
+        made = list(folds(labels, 5))
+    for fold in made:
         tested = Counter(labels[fold.test].tolist())
         assert tested[0] == pytest.approx(12, abs=1)
         assert tested[1] == pytest.approx(7.6, abs=1)
+        assert tested[2] <= 1
+        assert len(fold.test) == 20
 
 
 def test_the_validation_share_is_of_the_training_part():

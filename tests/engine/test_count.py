@@ -255,7 +255,7 @@ def test_targets_that_are_no_classes_are_refused(tmp_path):
             classes_of(there, target)
     with pytest.raises(LogicLensError, match="no rows"):
         classes_of(there.limit(0), "y")
-    with pytest.raises(LogicLensError, match="names no file"):
+    with pytest.raises(LogicLensError, match="no file matches"):
         in_engine(f"{tmp_path}/*.parquet")
     with pytest.raises(LogicLensError, match="engine must be one of"):
         in_engine(tmp_path, "sparkle")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from logiclens.errors import FormulaSyntaxError, LogicLensError, UnknownConcept
 from logiclens.formula import DNF, Cube, Literal, format_first_order, format_formula, parse
 from logiclens.formula.groups import Groups
+from logiclens.words import readable
 from tests.oracles.brute_force import every_row, meaning
 from tests.strategies import AWKWARD_NAMES, CONCEPTS, dnfs_with_any_names, names
 
@@ -85,6 +86,15 @@ def test_what_is_written_is_read_again(style, formula):
 def test_awkward_names_come_back(style, name):
     formula = DNF([Cube([Literal(name), B.negated]), Cube([Literal(name, False)])])
     assert parse(format_formula(formula, style)) == formula
+
+
+@pytest.mark.parametrize("style", ["ascii", "unicode"])
+@pytest.mark.parametrize("name", ["\x1b[31mred", "\x9b1m", "\u202eevil", "\U000e0041", "\u3164", "\\x1b", "\ud800"])
+def test_invisible_characters_are_written_as_escapes(style, name):
+    formula = Literal(name) & B
+    text = format_formula(formula, style)
+    assert text == readable(text)
+    assert parse(text) == formula
 
 
 @given(names(), names())
@@ -209,6 +219,8 @@ def test_long_texts_are_not_deep():
         ('a | ""', 5, "a name cannot be empty"),
         (r"a | \text{}", 5, "a name cannot be empty"),
         (r"a \xor b", 3, r"unknown operator '\\xor'"),
+        (r'a | "b\x1"', 7, r"unknown escape '\\x'"),
+        (r'a | "b\U00110000"', 7, r"unknown escape '\\U00110000'"),
         (r'a | "b\q"', 7, r"unknown escape '\\q'"),
         (r"a | \text{b", 5, r"\text{ is never closed"),
         ("a\n& )", 5, "but found ')'"),
@@ -330,6 +342,18 @@ def test_reading_twice_the_text_takes_twice_the_calls():
     }
     for name, shape in shapes.items():
         assert calls(shape(2_000)) <= 2.1 * calls(shape(1_000)), name
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("c & (a | b)", "(c & a) | (c & b)"),
+        ("(a | b) & c", "(a & c) | (b & c)"),
+        ("d & (b | a) & ~c & (e | f)", "(d & b & ~c & e) | (d & b & ~c & f) | (d & a & ~c & e) | (d & a & ~c & f)"),
+    ],
+)
+def test_a_product_keeps_the_order_of_first_appearance(text, told):
+    assert str(parse(text)) == told
 
 
 def test_a_parenthesis_joined_to_literals_is_multiplied_out():

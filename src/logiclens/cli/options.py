@@ -162,20 +162,17 @@ class TableSource:
         """Read the table."""
         # Here, because a command that reads no table should not wait for pandas.
         from logiclens.tables.files import read_table
-        from logiclens.tables.formats import names_several
+        from logiclens.tables.formats import check_single
 
-        if names_several(self.source):
-            raise LogicLensError(f"{self.source} is a folder or a pattern: name one file, which is read here.")
-
+        check_single(self.source)
         return read_table(self.source, delimiter=self.delimiter, missing=self.missing)
 
     def stream(self) -> AbstractContextManager[TableStream]:
         """Open the table to read it in chunks."""
         from logiclens.tables.files import open_table
-        from logiclens.tables.formats import names_several
+        from logiclens.tables.formats import check_single
 
-        if names_several(self.source):
-            raise LogicLensError(f"{self.source} is a folder or a pattern: name one file, which is read here.")
+        check_single(self.source)
         return open_table(self.source, delimiter=self.delimiter, missing=self.missing)
 
 

@@ -16,10 +16,13 @@ from logiclens.cli.options import TableSource
 from logiclens.cli.output import STANDARD, Printer, check_outputs, text_sink
 from logiclens.cli.saved_model import KindChanged, SavedModel, check_kind
 from logiclens.cli.tables import Counting, check_column, check_names
-from logiclens.errors import LogicLensError, named
+from logiclens.errors import LogicLensError, named, quoted
 from logiclens.tables.files import csv_writer, json_value, records_of, table_writer
 from logiclens.tables.formats import PARQUET, WRITTEN, suffix_of
 from logiclens.tables.streams import TableStream
+
+ROW, CONFIDENCE, WHY = "row", "confidence", "why"
+"""Columns of the answers, beside the predicted class."""
 
 
 def predict_table(
@@ -43,6 +46,7 @@ def predict_table(
     with reading.stream() as stream, ExitStack() as outputs:
         check_names(stream.columns, model.columns, stream.name, ", which the model needs")
         check_names(stream.columns, keep, stream.name, " to keep")
+        _check_kept(keep, [ROW, *_answer_names(model, why=why)])
         writers: list[Callable[[pd.DataFrame], None]] = []
         if json is not None:
             head = {"model": str(folder), "data": stream.name, "sha256": stream.sha256}
@@ -72,7 +76,7 @@ def _tables(model: SavedModel, stream: TableStream, keep: Sequence[str], *, why:
             _blame_cell(model, stream, error.column)
             raise
         table = _answers(model, rows, why=why)
-        table.insert(0, "row", chunk.index.to_numpy() + 1)
+        table.insert(0, ROW, chunk.index.to_numpy() + 1)
         for place, column in enumerate(keep, start=1):
             cells = chunk[column].reset_index(drop=True)
             # Truth values with gaps: a chunk may hold nothing but gaps.
@@ -200,19 +204,34 @@ def _name(model: SavedModel) -> str:
     return f"predicted {model.target or 'class'}"
 
 
+def _answer_names(model: SavedModel, *, why: bool) -> list[str]:
+    """Return the names of the columns that `_answers` writes."""
+    if model.rules.multilabel:
+        return [f"predicted {label}" for label in model.rules.names]
+    return [_name(model), CONFIDENCE, *([WHY] if why else [])]
+
+
+def _check_kept(keep: Sequence[str], answers: Sequence[str]) -> None:
+    """Refuse to keep a column whose name one of the answers has."""
+    if taken := [column for column in keep if column in answers]:
+        raise LogicLensError(
+            f"the column {quoted(taken[0])} cannot be kept, because a column of the answers has this name: rename it."
+        )
+
+
 def _answers(model: SavedModel, rows: pd.DataFrame, *, why: bool) -> pd.DataFrame:
     """Return the answers for some rows; the dtypes do not depend on which rows they are."""
     answers, labels = model.predict(rows), [rule.label for rule in model.rules.rules]
     if answers.ndim == 2:
-        table = pd.DataFrame(answers, columns=[f"predicted {label}" for label in model.rules.names])
+        table = pd.DataFrame(answers, columns=_answer_names(model, why=False))
     else:
         # Of the type of all labels; a row that no class decides has None.
         dtype = pd.Series(labels).convert_dtypes().dtype if answers.dtype == object else None
         texts = all(isinstance(label, str) for label in labels)
         classes = pd.Series(answers, dtype="str" if texts else dtype)
-        table = pd.DataFrame({_name(model): classes, "confidence": model.probability(rows).round(4)})
+        table = pd.DataFrame({_name(model): classes, CONFIDENCE: model.probability(rows).round(4)})
     if why:
-        table["why"] = pd.Series(model.reasons(rows, answers), dtype="str")
+        table[WHY] = pd.Series(model.reasons(rows, answers), dtype="str")
     return table
 
 

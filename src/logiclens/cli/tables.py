@@ -258,6 +258,10 @@ def counting(
         if memory is not None:
             raise LogicLensError("--memory is for rows that DuckDB counts: say --engine duckdb as well.")
         return None
+    from logiclens.engine.lake import files_of
+
+    # That files are not there matters more than options that do not suit them.
+    files_of(data)
     if wrong := [option for option, given in refused.items() if given]:
         raise LogicLensError(f"rows that an engine {what} take no {wrong[0]}.")
     return Counting(data, "duckdb" if engine is None else engine.value, memory)

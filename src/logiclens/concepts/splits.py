@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, StratifiedKFold, train_test_split
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    PredefinedSplit,
+    StratifiedKFold,
+    train_test_split,
+)
 
 from logiclens.constraints import is_finite, is_whole, optional, whole_number
 from logiclens.errors import LogicLensError, quoted
@@ -60,18 +66,25 @@ def folds(
         if len(np.unique(group)) < least:
             raise LogicLensError(f"{n_folds} folds need at least {least} groups, got {len(np.unique(group))}.")
         splitter = GroupKFold(n_folds, shuffle=True, random_state=seed)
-    elif y.ndim == 1 and np.unique(y, return_counts=True)[1].max() >= n_folds:
-        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    elif y.ndim == 1 and (sizes := np.unique(y, return_counts=True)[1]).max() >= n_folds:
+        # A class with fewer rows than folds is missing in some folds, of which scikit-learn would warn.
+        rare = sizes.min() < n_folds
+        splitter = _dealt(y, n_folds, seed) if rare else StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     else:
         splitter = KFold(n_folds, shuffle=True, random_state=seed)
     strata = y if y.ndim == 1 else np.zeros(len(y))
-    with warnings.catch_warnings():
-        # A class with fewer rows than folds is missing in some folds; the other classes stay stratified.
-        warnings.filterwarnings("ignore", message="The least populated class")
-        parts = list(splitter.split(np.zeros(len(y)), strata, group))
-    for rest, test in parts:
+    for rest, test in splitter.split(np.zeros(len(y)), strata, group):
         inner = split(y[rest], validation, seed=seed, groups=None if group is None else group[rest])
         yield Fold(rest[inner.train], rest[inner.validation], test)
+
+
+def _dealt(labels: NDArray[Any], n_folds: int, seed: int) -> PredefinedSplit:
+    """Return folds that shuffled rows are dealt out to in turn, class by class."""
+    order = np.random.default_rng(seed).permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    fold = np.empty(len(labels), dtype=np.intp)
+    fold[order] = np.arange(len(labels)) % n_folds
+    return PredefinedSplit(fold)
 
 
 def split(labels: ArrayLike, validation: float = 0.2, *, seed: int = 42, groups: ArrayLike | None = None) -> Split:

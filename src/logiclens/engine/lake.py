@@ -6,6 +6,7 @@ import errno
 import glob
 import gzip
 import importlib
+import io
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from logiclens.engine.failures import cannot_read, in_a_line, remember, stop
@@ -264,8 +265,7 @@ def in_engine(
         return _of_sqlite(files[0])
     connection = _duckdb(memory, threads) if engine == "duckdb" else _spark()
     for file in files if _FORMATS[kind] == "json" else ():
-        if not file.endswith(".zst"):
-            check_depth(file)
+        check_depth(file)
     unite = kind == ".parquet" and check_parquet(files)
     return Reader(engine, _FORMATS[kind], per_file, unite).table(connection, files)
 
@@ -279,7 +279,7 @@ def check_depth(file: str) -> None:
     """Raise for JSON that is nested too deeply. A flat object on a line is only searched for brackets."""
     depth = 0
     try:
-        with gzip.open(file) if file.endswith(".gz") else open(file, "rb") as lines:
+        with _opened(file) as lines:
             for number, line in enumerate(lines, 1):
                 opened = line.count(b"[") + line.count(b"{")
                 if depth == 0 and opened <= MOST_NESTED and opened == line.count(b"]") + line.count(b"}"):
@@ -289,6 +289,17 @@ def check_depth(file: str) -> None:
                     raise LogicLensError(f"line {number} of {named(file)} is nested too deeply: expected flat objects.")
     except (OSError, EOFError, zlib.error) as error:
         raise LogicLensError(f"{named(file)} cannot be read: {in_a_line(error)}") from None
+
+
+def _opened(file: str) -> IO[bytes]:
+    """Open a file for reading lines, decompressed as its name says."""
+    if file.endswith(".gz"):
+        return gzip.open(file)  # type: ignore[return-value]
+    if file.endswith(".zst"):
+        import pyarrow as pa
+
+        return io.BufferedReader(pa.input_stream(file, compression="zstd"))
+    return open(file, "rb")
 
 
 def _nesting(line: bytes, depth: int) -> tuple[int, int]:
@@ -364,9 +375,10 @@ def _files(source: str) -> tuple[list[str], str]:
         found = sorted(glob.glob(source, recursive=True)) if glob.has_magic(source) and not path.is_file() else [source]
         found = [file for file in found if os.path.isfile(file)]
     if not found:
-        raise LogicLensError(
-            f"{source} is a folder without files." if path.is_dir() else f"{named(source)} names no file."
-        )
+        if path.is_dir():
+            raise LogicLensError(f"{named(source)} is a folder without files.")
+        pattern = glob.has_magic(source)
+        raise LogicLensError(f"no file matches {named(source)}." if pattern else f"there is no file {named(source)}.")
     kinds = {kind_of_file(file) for file in found}
     if len(kinds) > 1:
         listed = ", ".join(sorted(kind or "none" for kind in kinds))

@@ -19,6 +19,7 @@ from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.packed_rows import places
 from logiclens.formula.truth_table import TruthTable
+from logiclens.words import for_reading
 
 STEPS = ("hard concepts", "relevant concepts only", "majority of the row", "formula")
 """The steps from the soft network to the formula."""
@@ -51,6 +52,7 @@ class ClassGap:
         """Number of all rows on which network and formula disagree."""
         return sum(self.changed.values()) + self.unseen_disagree
 
+    @for_reading
     def __str__(self) -> str:
         """Return one line per count, in the order of the steps."""
         seen = self.unseen - self.unseen_disagree
@@ -85,6 +87,7 @@ class Gap:
 
     classes: tuple[ClassGap, ...]
 
+    @for_reading
     def __str__(self) -> str:
         """Return one paragraph per class."""
         return "\n".join(map(str, self.classes))
@@ -173,6 +176,7 @@ class SplitSuggestion:
     separated: float
     of: float
 
+    @for_reading
     def __str__(self) -> str:
         """Return the suggestion as a sentence."""
         action = "take in" if self.cut is None else "split"

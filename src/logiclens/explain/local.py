@@ -18,7 +18,7 @@ from logiclens.explain.result import Explanation
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.packed_rows import as_array, places
 from logiclens.formula.text import format_formula
-from logiclens.words import percent
+from logiclens.words import for_reading, percent
 
 MAX_TRIES = 20_000
 """Maximum number of cubes of one length that the search for a shortest cube tries.
@@ -51,6 +51,7 @@ class LocalExplanation:
     agrees: bool | None = None
     by_default: bool = False
 
+    @for_reading
     def __str__(self) -> str:
         """Return the class, its probability and the shortest reason available."""
         if self.by_default:

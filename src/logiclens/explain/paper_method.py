@@ -20,6 +20,7 @@ from logiclens.formula.minimisation import simplify
 from logiclens.formula.packed_rows import PackedWeights
 from logiclens.formula.truth_table import TruthTable
 from logiclens.metrics.scores import macro_f1_of_counts
+from logiclens.words import for_reading
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class TraceStep:
     kept: bool
     why: str
 
+    @for_reading
     def __str__(self) -> str:
         """Return one line of a trace."""
         mark = "+" if self.kept else "-"

@@ -34,7 +34,7 @@ from logiclens.formula.why import Why
 from logiclens.metrics.scores import macro_f1
 from logiclens.render.figures import plot_pareto, plot_relevance, require_matplotlib
 from logiclens.render.html import class_html, explanation_html
-from logiclens.words import percent
+from logiclens.words import for_reading, percent
 
 if TYPE_CHECKING:
     from logiclens.render.figures import Axes
@@ -55,6 +55,7 @@ class ParetoPoint:
     formula: DNF | Complement
     cross_validated: float | None = None
 
+    @for_reading
     def __str__(self) -> str:
         """Return one line of the curve."""
         honest = "" if self.cross_validated is None else f", cross-validated {percent(self.cross_validated, 1)}"
@@ -164,6 +165,7 @@ class ClassExplanation:
         names = self.reading.class_names
         return names[1 - self.head] if len(names) == 2 else None
 
+    @for_reading
     def __str__(self) -> str:
         """Return the formula as a sentence, with the reason if it is constant."""
         told = f"{self.first_order}   (otherwise)" if isinstance(self.formula, Complement) else self.first_order
@@ -500,6 +502,7 @@ class Explanation(Sequence[ClassExplanation]):
     def _repr_html_(self) -> str:
         return explanation_html(self)
 
+    @for_reading
     def __str__(self) -> str:
         """Return one sentence per class, how the classes are decided, then the notes."""
         stability = [] if self.stability is None else [str(self.stability)]

@@ -15,7 +15,7 @@ from logiclens.formula.english import RECURS, recurrence_words
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
-from logiclens.words import percent
+from logiclens.words import for_reading, percent
 
 Chosen = TypeVar("Chosen", str, Cube)
 Drawn = Literal["bags", "resamples"]
@@ -57,6 +57,7 @@ class Stability:
     classes: tuple[ClassStability, ...]
     drawn: Drawn = "resamples"
 
+    @for_reading
     def __str__(self) -> str:
         """Return the most frequent concepts and cubes of each class, and all cubes of the model's formula."""
         lines = [f"chosen in how many of {self.n_resamples} {self.drawn}"]

@@ -18,6 +18,7 @@ from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.predicate import Scalar
 from logiclens.formula.rules import DecisionRules, Rule
 from logiclens.formula.text import parse
+from logiclens.words import for_reading
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class NeverUses:
 
     column: str
 
+    @for_reading
     def __str__(self) -> str:
         """As it can be written."""
         return f"never uses {self.column!r}"
@@ -38,6 +40,7 @@ class Monotone:
     column: str
     increasing: bool = True
 
+    @for_reading
     def __str__(self) -> str:
         """As it can be written."""
         return f"{'increasing' if self.increasing else 'decreasing'} in {self.column!r}"
@@ -49,6 +52,7 @@ class Implies:
 
     formula: DNF
 
+    @for_reading
     def __str__(self) -> str:
         """As it can be written."""
         return f"implies {self.formula}"
@@ -108,6 +112,7 @@ class Counterexample:
     answers: tuple[bool, ...]
     told: str
 
+    @for_reading
     def __str__(self) -> str:
         """A sentence."""
         return self.told
@@ -124,6 +129,7 @@ class Check:
     label: Scalar | None = None
     classes: tuple[Check, ...] = ()
 
+    @for_reading
     def __str__(self) -> str:
         """A line, and one for each class that fails."""
         head = f"{self.property}: {'yes' if self.holds else 'no'}, {self.reason}"

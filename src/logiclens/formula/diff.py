@@ -22,6 +22,7 @@ from logiclens.formula.packed_rows import RowsLike, pack
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
+from logiclens.words import for_reading
 
 MAX_DIFF_CUBES = 500
 """The largest number of cubes to say what is gained or lost; nobody would read more."""
@@ -46,6 +47,7 @@ class CubeChange:
         """The literals that were added."""
         return _missing_in(self.after, self.before)
 
+    @for_reading
     def __str__(self) -> str:
         """One line."""
         if self.before is None or self.after is None:
@@ -98,6 +100,7 @@ class Diff:
         """Whether both versions are formulas, or both complements."""
         return isinstance(self.before, Complement) == isinstance(self.after, Complement)
 
+    @for_reading
     def __str__(self) -> str:
         """A line for each thing that differs."""
         if not self.same_kind:

@@ -26,6 +26,7 @@ from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import unknown_concept
 from logiclens.formula.predicate import Scalar
 from logiclens.formula.rules import DecisionRules
+from logiclens.words import for_reading
 
 NOTHING: Mapping[str, bool] = {}
 
@@ -185,6 +186,7 @@ class Change:
     wanted: str
     was: str
 
+    @for_reading
     def __str__(self) -> str:
         """`age below 72.5 (it is 80)`."""
         return f"{self.wanted} ({self.was})"
@@ -209,6 +211,7 @@ class Flip:
         """Whether there is a change that changes the answer."""
         return bool(self.changes)
 
+    @for_reading
     def __str__(self) -> str:
         """The answers and the changes."""
         if not self.possible:

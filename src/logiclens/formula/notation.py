@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import Protocol
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
+from logiclens.words import readable
 
 Style = OneOf["ascii", "unicode", "latex"]
 
@@ -68,7 +69,7 @@ def format_cubes(cubes: Sequence[Iterable[LiteralLike]], style: Style = "ascii")
 def symbols_of(style: Style) -> Symbols:
     """Return the symbols of a style."""
     if style not in SYMBOLS:
-        raise LogicLensError(f"unknown style {style!r}: choose 'ascii', 'unicode' or 'latex'.")
+        raise LogicLensError(f"unknown style {quoted(style)}: choose 'ascii', 'unicode' or 'latex'.")
     return SYMBOLS[style]
 
 
@@ -79,10 +80,14 @@ def format_cube(literals: list[str], symbols: Symbols, n_cubes: int) -> str:
 
 
 def quoted_name(name: str) -> str:
-    """Return a name as the parser reads it: in double quotes unless it is one plain word."""
-    if BARE_NAME.fullmatch(name) and name not in WORDS:
+    r"""Return a name as the parser reads it: in double quotes unless it is one plain word.
+
+    >>> print(quoted_name("age"), quoted_name("age > 3"), quoted_name("a\x1b[31m"))
+    age "age > 3" "a\x1b[31m"
+    """
+    if BARE_NAME.fullmatch(name) and name not in WORDS and readable(name) == name:
         return name
-    return '"' + "".join(QUOTED_ESCAPES.get(character, character) for character in name) + '"'
+    return '"' + readable("".join(QUOTED_ESCAPES.get(character, character) for character in name)) + '"'
 
 
 def latex_name(name: str) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from array import array
 from collections.abc import Sequence
 from itertools import combinations
@@ -143,6 +144,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _UNESCAPED = {escape: character for character, escape in LATEX_ESCAPES.items()}
+_QUOTED_ESCAPE = re.compile(r"\\(?:(?P<code>x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|(?P<letter>.))", re.DOTALL)
 _UNQUOTED = {escape[1]: character for character, escape in QUOTED_ESCAPES.items()}
 
 
@@ -195,12 +197,15 @@ def _unexpected(text: str, position: int) -> str:
 
 def _unquote(body: str, column: int) -> str:
     def replace(match: re.Match[str]) -> str:
-        if match[1] not in _UNQUOTED:
+        code = int(match["code"][1:], 16) if match["code"] else None
+        if code is not None and code <= sys.maxunicode:
+            return chr(code)
+        if match["letter"] not in _UNQUOTED:
             at = column + 1 + match.start()
             raise FormulaSyntaxError(f"column {at}: unknown escape {match[0]!r}.", at)
-        return _UNQUOTED[match[1]]
+        return _UNQUOTED[match["letter"]]
 
-    return re.sub(r"\\(.)", replace, body, flags=re.DOTALL)
+    return _QUOTED_ESCAPE.sub(replace, body)
 
 
 def _latex_value(text: str, start: int) -> str:
@@ -247,18 +252,19 @@ class _Parser:
         return cubes
 
     def conjunction(self) -> list[Cube]:
-        literals: list[Literal] = []
-        parts: list[DNF] = []
+        run: list[Literal] = []
+        parts: list[list[Literal] | DNF] = [run]
         while True:
             literal = self.literal()
             if literal is not None:
-                literals.append(literal)
+                run.append(literal)
             elif len(part := self.unary()) == 1:
-                literals += part[0].literals
+                run += part[0].literals
             else:
-                parts.append(DNF(part))
+                run = []
+                parts += [DNF(part), run]
             if self.kinds[self.position] != "&":
-                return _joined(literals, parts)
+                return _joined(parts)
             self.position += 1
 
     def literal(self) -> Literal | None:
@@ -322,14 +328,18 @@ class _Parser:
         return FormulaSyntaxError(f"column {column}: {message}", column)
 
 
-def _joined(literals: list[Literal], parts: list[DNF]) -> list[Cube]:
-    """Return the conjunction of literals and formulas."""
-    if len(literals) > 1 and len({literal.concept for literal in literals}) < len(literals):
-        literals = list(dict.fromkeys(literals))
-        if len({literal.concept for literal in literals}) < len(literals):
-            # A concept and its negation.
-            return []
-    cube = Cube.of_checked(tuple(literals))
-    if not parts:
-        return [cube]
-    return list(conjunction([*parts, DNF([cube])]).cubes)
+def _joined(parts: list[list[Literal] | DNF]) -> list[Cube]:
+    """Return the conjunction of runs of literals and formulas, whose literals keep the order of the text."""
+    factors = []
+    for part in parts:
+        if isinstance(part, list):
+            if len({literal.concept for literal in part}) < len(part):
+                part = list(dict.fromkeys(part))
+                if len({literal.concept for literal in part}) < len(part):
+                    # A concept and its negation.
+                    return []
+            if part or len(parts) == 1:
+                factors.append(DNF([Cube.of_checked(tuple(part))]))
+        else:
+            factors.append(part)
+    return list((factors[0] if len(factors) == 1 else conjunction(factors)).cubes)

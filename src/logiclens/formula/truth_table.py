@@ -13,6 +13,7 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.counted_rows import CountedRows
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.groups import NO_GROUPS, Groups
+from logiclens.words import for_reading
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Contradiction:
     yes: float
     no: float
 
+    @for_reading
     def __str__(self) -> str:
         """A sentence."""
         return f"{self.row}: answered yes {self.yes:g} times and no {self.no:g} times"

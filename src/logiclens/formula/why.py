@@ -11,7 +11,7 @@ from logiclens.formula.column_states import cells_of, concepts_of, now, packed_r
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.english import literal_words
 from logiclens.formula.rules import DecisionRules, Rule, no_class
-from logiclens.words import percent
+from logiclens.words import for_reading, percent
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class FailedLiteral:
         """Whether the literal fails because the row has no value."""
         return is_missing(self.value)
 
+    @for_reading
     def __str__(self) -> str:
         """The reason code."""
         return self.told
@@ -55,6 +56,7 @@ class CubeReason:
         """Whether all literals hold."""
         return not self.failed
 
+    @for_reading
     def __str__(self) -> str:
         """One line."""
         if self.fires:
@@ -100,6 +102,7 @@ class ClassReason:
             return not any(cube.fires for cube in self.unless)
         return bool(self.fired)
 
+    @for_reading
     def __str__(self) -> str:
         """A heading and a line for each cube."""
         if self.is_complement:
@@ -131,6 +134,7 @@ class Why:
                 return reason
         raise no_class(label, [str(reason.label) for reason in self.classes])
 
+    @for_reading
     def __str__(self) -> str:
         """The sentence, then every class."""
         return "\n".join([self.because, *map(str, self.classes)])

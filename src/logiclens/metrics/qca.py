@@ -47,7 +47,7 @@ from logiclens.metrics.rule_statistics import (
     cube_statistics,
     members,
 )
-from logiclens.words import count_text
+from logiclens.words import count_text, for_reading
 
 MAX_LISTED = 2**12
 """The most configurations that are written out one by one."""
@@ -181,6 +181,7 @@ class QCA:
             "necessity": [row.to_dict() for row in self.necessity],
         }
 
+    @for_reading
     def __str__(self) -> str:
         """The truth table, the remainders, the paths and the necessary conditions, as is customary."""
         cases = f"{count_text(self.outcome.hits)} of {count_text(self.outcome.total)} cases"

@@ -18,7 +18,7 @@ from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, boolean_matrix
 from logiclens.formula.rule_set import RuleSet, no_class
 from logiclens.formula.text import format_formula
-from logiclens.words import count_text, percent, share_words, times
+from logiclens.words import count_text, for_reading, percent, share_words, times
 
 Z = 1.959963984540054
 """The normal quantile of a two-sided interval of 95%."""
@@ -492,6 +492,7 @@ class RuleStatistics:
         """Everything as JSON has it: None in place of NaN."""
         return dict(to_plain(self.record()))
 
+    @for_reading
     def __str__(self) -> str:
         """A table for each class, then the same for each subgroup."""
         weighed = "" if self.weight == self.n_rows else f", weight {count_text(self.weight)}"

@@ -12,7 +12,7 @@ import zlib
 from pathlib import Path
 from typing import Any, TextIO
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, named
 from logiclens.words import readable
 
 BLOCK = 1 << 20
@@ -71,6 +71,15 @@ DATABASES = (".sqlite", ".sqlite3", ".db")
 def names_several(path: str) -> bool:
     """Return whether a path is a folder or a pattern such as `2026/*.parquet` instead of a single file."""
     return not os.path.isfile(path) and (os.path.isdir(path) or glob.has_magic(path))
+
+
+def check_single(path: str) -> None:
+    """Refuse a folder or a pattern where one file is read."""
+    if not names_several(path):
+        return
+    if not os.path.isdir(path) and not glob.glob(path, recursive=True):
+        raise LogicLensError(f"no file matches {named(path)}.")
+    raise LogicLensError(f"{named(path)} is a folder or a pattern: name one file, which is read here.")
 
 
 def is_engine_table(table: Any) -> bool:

@@ -42,7 +42,7 @@ from logiclens.bench.runs.results import (
     append_run,
     begun,
     locked,
-    open_folder,
+    open_results,
     read_results,
     write_results,
 )
@@ -145,10 +145,10 @@ def toy_runs(n_seeds: int) -> tuple[Run, ...]:
 def bench(plan: Plan, folder: Path, tell: Callable[[Step], None] = lambda _step: None) -> Results:
     """Run what is missing and return the whole table. If the process is killed, only the current runs are lost."""
     if begun(folder):
-        open_folder(folder, plan.header)
+        open_results(folder, plan.header)
     for name in dict.fromkeys(TASKS[run.task.removeprefix(SWEEP)].dataset for run in plan.runs if run.task != TOY):
         check(name, plan.source.data)
-    open_folder(folder, plan.header)
+    open_results(folder, plan.header)
     with locked(folder):
         return _carry_out(plan, folder, tell)
 

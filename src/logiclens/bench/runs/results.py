@@ -154,7 +154,7 @@ def begun(folder: Path) -> bool:
     return (folder / HEADER_FILE).exists()
 
 
-def open_folder(folder: Path, header: Header) -> None:
+def open_results(folder: Path, header: Header) -> None:
     """Create a folder of results, or check that it was created with the same settings."""
     path = folder / HEADER_FILE
     if folder.exists() and not folder.is_dir():
