@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from logiclens import EntropyClassifier
@@ -104,7 +105,7 @@ EDITS: list[tuple[str, Callable[[Model, Model], object], int, str]] = [
     ("labels", model_of(labels=[1, 2, 3]), 1, "must count its class names from 0"),
     ("labels", decide(otherwise=0), 1, "and a row can have several labels"),
     ("soft", lambda m, c: m["cutting"]["scales"].clear(), 2, "exactly if settings.booleanise is soft"),
-    ("cities", lambda m, c: m["cutting"].pop("memberships"), 2, "model.json has no cutting.memberships"),
+    ("cities", lambda m, c: m["cutting"].pop("memberships"), 1, "needs one predicate, or one list of categories"),
     ("own", inner("predicates", "smoker", "column", to="in icu"), 1, "and yet 'smoker' means 'in icu is True'"),
 ]
 
@@ -207,3 +208,21 @@ def test_folders_of_earlier_versions_are_verified_as_before():
     report = verify(folder)
     assert [entry.rows for entry in report.classes] == [12, 12]
     assert json.loads((folder / "certificate.json").read_text("utf-8"))["schema"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "absent"),
+    [("schema2_exact", 2, ()), ("schema3_early_exact", 3, ("settings.teacher", "metrics.teacher"))],
+)
+def test_folders_that_earlier_versions_wrote_load_and_verify(name, schema, absent):
+    # Each was written by the version that first had its schema.
+    folders = Path(__file__).parents[1] / "folders"
+    model = json.loads((folders / name / "model.json").read_text("utf-8"))
+    assert model["schema"] == schema
+    assert "memberships" not in model["cutting"]
+    for part, key in (field.split(".") for field in absent):
+        assert key not in model[part]
+    table = pd.read_csv(folders / "schema2_and_3_rows.csv")
+    loaded = EntropyClassifier.load(folders / name)
+    assert loaded.predict(table.drop(columns="exact")).tolist() == table["exact"].tolist()
+    assert [entry.name for entry in verify(folders / name).classes] == ["ill", "well"]

@@ -162,8 +162,8 @@ def _read_decision(fields: Fields, n_classes: int) -> tuple[str, tuple[int, ...]
 
 def _read_network(network: Fields, schema: int) -> tuple[tuple[int, ...], float]:
     required = ("n_concepts", "n_heads", "hidden", "shared_tail", "temperature", "activation")
-    # Earlier versions had no committees.
-    network.check_keys((*required, "members") if schema == 3 else required, ("members",) if schema == 2 else ())
+    # Earlier versions, also of schema 3, had no committees.
+    network.check_keys(required, ("members",) if schema > 1 else ())
     if network.flag("shared_tail") or network.record.get("members") is not None:
         field = "shared_tail" if network.flag("shared_tail") else "members"
         raise network.refuse(field, "false" if field == "shared_tail" else "null, since a committee is not certified")
@@ -185,10 +185,8 @@ def _read_cutting(fields: Fields, known: frozenset[str], predicates: Mapping[str
             raise fields.refuse("columns", "empty, since without cuts the columns are the concepts")
         return None
     cutting = fields.inner("cutting")
-    # Earlier versions had no concepts that only networks see.
+    # Earlier versions, also of schema 3, had no concepts that only networks see.
     cutting.check_keys(("kinds", "scales"), ("memberships",))
-    if fields.whole("schema") == 3:
-        cutting.value("memberships")
     kinds, scales = cutting.inner("kinds"), cutting.inner("scales")
     for concept in scales.record:
         _check_known(concept, known, scales)
