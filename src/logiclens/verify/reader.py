@@ -104,6 +104,7 @@ def read_model(fields: Fields) -> Model:
         _read_rules(fields.inner("rules"), known, schema),
         None if schema == 1 or fields.value("target") is None else fields.text("target"),
         _read_cutting(fields, known, predicates) if schema > 1 else _old_cutting(fields, predicates),
+        schema,
     )
 
 
@@ -179,10 +180,15 @@ def _read_network(network: Fields, schema: int) -> tuple[tuple[int, ...], float]
 
 
 def _read_cutting(fields: Fields, known: frozenset[str], predicates: Mapping[str, Predicate]) -> Cutting | None:
-    columns, positional = fields.names("columns"), fields.flag("positional")
+    columns, positional, since_3 = fields.names("columns"), fields.flag("positional"), fields.whole("schema") >= 3
     if fields.value("cutting") is None:
         if columns:
             raise fields.refuse("columns", "empty, since without cuts the columns are the concepts")
+        if since_3 and positional:
+            raise fields.refuse("positional", "false, since without cuts the columns are the concepts")
+    if since_3 and (fields.value("cutting") is None) != (fields.inner("settings").value("booleanise") is None):
+        raise fields.refuse("cutting", "null exactly if settings.booleanise is")
+    if fields.value("cutting") is None:
         return None
     cutting = fields.inner("cutting")
     # Earlier versions, also of schema 3, had no concepts that only networks see.

@@ -13,7 +13,11 @@ from .files import Fields, finite
 Check = Callable[[object], bool]
 
 
-def _whole(least: int, most: float = float("inf")) -> Check:
+MOST = 1_000_000_000
+"""Largest whole number that a setting may be, unless it has a limit of its own."""
+
+
+def _whole(least: int, most: float = MOST) -> Check:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
@@ -106,7 +110,7 @@ SETTINGS: dict[str, Check] = {
 LATER_SETTINGS = ("committee", "min_support", "stable", "teacher")
 """Settings that came after schema 3; earlier folders do not have them."""
 METRICS: dict[str, Check] = {
-    "rows": _whole(0),
+    "rows": _whole(0, float("inf")),
     "best_epoch": _whole(0),
     "accuracy_on_these_rows": _either(_nothing, _share),
     "teacher": _either(_nothing, _text),
