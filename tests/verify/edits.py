@@ -213,15 +213,24 @@ def write_edited(case: Case, edit: Edit, folder: Path) -> Path:
 # The judge -----------------------------------------------------------------------------------------------------------
 
 
-def answers(folder: Path, asked: Any) -> list[Any]:
+Loaded = tuple[EntropyClassifier, SavedModel]
+
+
+def load(folder: Path) -> Loaded:
+    """The model as Python and the command line load it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return EntropyClassifier.load(folder), SavedModel(folder)
+
+
+def answers(both: Loaded, asked: Any) -> list[Any]:
     """What the command line and Python answer, and how sure they are."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        loaded = EntropyClassifier.load(folder)
+        loaded, model = both
         found: list[Any] = [loaded.predict(asked).tolist(), loaded.predict_proba(asked).round(4).tolist()]
         found += [loaded.classes_.tolist(), [str(name) for name in loaded.schema_.class_names]]
         if hasattr(asked, "columns"):
-            model = SavedModel(folder)
             table = model.rows(asked, "rows")
             predicted = model.predict(table)
             found += [predicted.tolist(), model.target]
@@ -230,9 +239,16 @@ def answers(folder: Path, asked: Any) -> list[Any]:
     return [repr(part) for part in found]
 
 
+WRONG = ("changed", "crashed", "not loaded")
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """`kind` is one of refuted, not verified, same, described, changed, crashed; the last two must never be."""
+    """`kind` is one of refuted, not verified, same, described, or of `WRONG`, which must never be.
+
+    `changed`: an answer changed and the statement did not. `crashed`: an answer failed and the statement is the same.
+    `not loaded`: what is verified cannot be loaded, so checker and loader differ in what a model is.
+    """
 
     kind: str
     words: str = ""
@@ -249,7 +265,11 @@ def judged(case: Case, edit: Edit, expected: list[Any], statement: str) -> Verdi
         except VerificationError as error:
             return Verdict("refuted" if error.exit_code == 1 else "not verified", str(error))
         try:
-            found = answers(folder, case.asked)
+            both = load(folder)
+        except Exception as error:
+            return Verdict("not loaded", f"{type(error).__name__}: {error}"[:200])
+        try:
+            found = answers(both, case.asked)
         except LogicLensError as error:
             return Verdict("described" if stated != statement else "crashed", f"{error}")
         except Exception as error:
@@ -264,7 +284,7 @@ def judged(case: Case, edit: Edit, expected: list[Any], statement: str) -> Verdi
 def campaign(cases: dict[str, Case], n_edits: int, seed: int = 0) -> tuple[Counter[str], list[str]]:
     """The number of edits by outcome, and those that must not be."""
     random_, outcomes, wrong = random.Random(seed), Counter[str](), []
-    known = {name: (answers(case.folder, case.asked), str(verify(case.folder))) for name, case in cases.items()}
+    known = {name: (answers(load(case.folder), case.asked), str(verify(case.folder))) for name, case in cases.items()}
     while sum(outcomes.values()) < n_edits:
         name = random_.choice(sorted(cases))
         edit = random_edit(cases[name], random_)
@@ -272,7 +292,7 @@ def campaign(cases: dict[str, Case], n_edits: int, seed: int = 0) -> tuple[Count
         if verdict.kind == "no edit":
             continue
         outcomes[verdict.kind] += 1
-        if verdict.kind in ("changed", "crashed"):
+        if verdict.kind in WRONG:
             wrong.append(f"{name}: {edit.words}: {verdict.kind} {verdict.words}")
     return outcomes, wrong
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from logiclens import EntropyClassifier
+from logiclens.errors import LogicLensError
 from logiclens.verify import VerificationError, verify
 from logiclens.verify.settings import SETTINGS
-from tests.verify.edits import Case, Edit, make_cases, write_edited
+from tests.verify.edits import Case, Edit, make_cases, replaced_everywhere, write_edited
 
 Model = dict[str, Any]
 
@@ -59,11 +62,16 @@ def inner(*path: Any, to: Any) -> Callable[[Model, Model], object]:
     return change
 
 
+def uncut(model: Model, _: Model) -> None:
+    model.update(cutting=None, columns=[])
+    model["settings"]["booleanise"] = None
+
+
 EDITS: list[tuple[str, Callable[[Model, Model], object], int, str]] = [
     ("two", both("unit is MICU", value="XICU"), 1, "the concept 'unit is MICU' means 'unit is XICU'"),
     ("two", both("unit is MICU", column="smoker"), 1, "cannot"),
     ("two", model_of(cutting=None), 2, "columns in model.json must be empty"),
-    ("two", model_of(cutting=None, columns=[]), 1, "the columns of its table are the concepts, and yet"),
+    ("two", uncut, 1, "the columns of its table are the concepts, and yet"),
     ("two", decide(otherwise=1), 1, "is a complement, and yet rows on which nothing fires get 'yes'"),
     ("two", model_of(labels=["yes", "no"]), 1, "are not its class names"),
     ("two", model_of(labels=["no"]), 1, "are not its class names"),
@@ -104,7 +112,7 @@ EDITS: list[tuple[str, Callable[[Model, Model], object], int, str]] = [
     ("labels", model_of(labels=[1, 2, 3]), 1, "must count its class names from 0"),
     ("labels", decide(otherwise=0), 1, "and a row can have several labels"),
     ("soft", lambda m, c: m["cutting"]["scales"].clear(), 2, "exactly if settings.booleanise is soft"),
-    ("cities", lambda m, c: m["cutting"].pop("memberships"), 2, "model.json has no cutting.memberships"),
+    ("cities", lambda m, c: m["cutting"].pop("memberships"), 1, "needs one predicate, or one list of categories"),
     ("own", inner("predicates", "smoker", "column", to="in icu"), 1, "and yet 'smoker' means 'in icu is True'"),
 ]
 
@@ -207,3 +215,68 @@ def test_folders_of_earlier_versions_are_verified_as_before():
     report = verify(folder)
     assert [entry.rows for entry in report.classes] == [12, 12]
     assert json.loads((folder / "certificate.json").read_text("utf-8"))["schema"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "absent"),
+    [("schema2_exact", 2, ()), ("schema3_early_exact", 3, ("settings.teacher", "metrics.teacher"))],
+)
+def test_folders_that_earlier_versions_wrote_load_and_verify(name, schema, absent):
+    # Each was written by the version that first had its schema.
+    folders = Path(__file__).parents[1] / "folders"
+    model = json.loads((folders / name / "model.json").read_text("utf-8"))
+    assert model["schema"] == schema
+    assert "memberships" not in model["cutting"]
+    for part, key in (field.split(".") for field in absent):
+        assert key not in model[part]
+    table = pd.read_csv(folders / "schema2_and_3_rows.csv")
+    loaded = EntropyClassifier.load(folders / name)
+    assert loaded.predict(table.drop(columns="exact")).tolist() == table["exact"].tolist()
+    assert [entry.name for entry in verify(folders / name).classes] == ["ill", "well"]
+
+
+def reverse_columns(model: Model, _: Model) -> None:
+    model["columns"].reverse()
+
+
+def reverse_labels(model: Model, certificate: Model) -> None:
+    for names in (model["labels"], model["class_names"]):
+        names[:] = [{"no": "z", "yes": "a"}[name] for name in names]
+    for entry in (*model["rules"]["classes"], *certificate["classes"]):
+        entry["class"] = {"no": "z", "yes": "a"}[entry["class"]]
+
+
+def rename_concept(new: str) -> Callable[[Model, Model], None]:
+    def change(model: Model, certificate: Model) -> None:
+        old = model["concepts"][0]
+        for document in (model, certificate):
+            changed = replaced_everywhere(document, old, new)
+            document.clear()
+            document.update(changed)
+
+    return change
+
+
+def exchange_concepts(model: Model, _: Model) -> None:
+    # The last of a column, a missing value, before its cuts.
+    place = model["concepts"].index("bmi is missing")
+    model["concepts"][place - 1 : place + 1] = reversed(model["concepts"][place - 1 : place + 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("three", reverse_columns, "its concepts are not in the order of its columns"),
+        ("two", reverse_labels, "are not in order"),
+        ("two", rename_concept("old"), "the concept 'old' means 'age >= "),
+        ("three", lambda m, c: m["settings"].update(max_cubes=2**63), "settings.max_cubes in model.json must be"),
+        ("own", lambda m, c: m.update(positional=True), "positional in model.json must be false"),
+        ("two", lambda m, c: m["settings"].update(booleanise=None), "cutting in model.json must be null exactly if"),
+    ],
+)
+def test_what_cannot_be_loaded_is_not_verified(cases, tmp_path, name, change, words):
+    folder = write_edited(cases[name], edit(change), tmp_path)
+    with pytest.raises(LogicLensError):
+        EntropyClassifier.load(folder)
+    with pytest.raises(VerificationError, match=re.escape(words)):
+        verify(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 from pathlib import Path
@@ -120,4 +121,17 @@ def test_a_failing_checker_refutes_nothing(saved, tmp_path, capsys, monkeypatch,
     assert main([str(saved.write(tmp_path))]) == 2
     error = capsys.readouterr().err
     assert error.startswith(words)
+    assert error.count("\n") == 1
+
+
+def test_a_file_without_stored_contents_is_refused(saved, tmp_path, capsys, monkeypatch):
+    class Waiting(io.BytesIO):
+        def read(self, size: int | None = -1) -> None:  # type: ignore[override]
+            return None
+
+    # As reading /proc/kmsg does without waiting.
+    monkeypatch.setattr(files, "open", lambda *_, **__: Waiting(), raising=False)
+    assert main([str(saved.write(tmp_path))]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("not verified: certificate.json has no stored contents")
     assert error.count("\n") == 1

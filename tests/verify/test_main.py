@@ -11,7 +11,7 @@ from pathlib import Path
 
 import logiclens.verify
 from logiclens.explain import certificate
-from logiclens.verify import verify
+from logiclens.verify import Refuted, verify
 from logiclens.verify.__main__ import main
 from logiclens.verify.report import NOT_COVERED, NOT_TRAINED, RULED_OUT
 from tests.oracles.certified import certify, random_net
@@ -107,7 +107,7 @@ def test_names_cannot_forge_a_verdict(tmp_path):
     saved = certify(random_net(6, [[0, 1, 2, 3, 4]], 5, temperature=10.0), names, ["x: equal on all\nrows"])
     printed = str(verify(saved.write(tmp_path)))
     lines = printed.splitlines()
-    assert len(lines) == 16
+    assert len(lines) == 17
     assert lines[0].startswith('"x: equal on all\\nrows": equal on all 32 rows')
     assert lines[-1].startswith("- Arithmetic")
     assert '"a\\nhigh: equal on all 4 rows"' in lines[1]
@@ -146,3 +146,23 @@ def test_its_source_imports_relatively_and_from_three_places_only():
                 top = module.split(".")[0]
                 assert top in ("numpy", "safetensors") or top in sys.stdlib_module_names, f"{path.name}: {module}"
                 assert module != "safetensors.torch"
+
+
+def test_errors_cannot_steer_the_terminal(saved, tmp_path, capsys, monkeypatch):
+    assert main(["a", "b\x1b[2J\u202e\nverified"]) == 2
+    error = capsys.readouterr().err
+    assert "b\\x1b[2J\\u202e\\nverified" in error
+    assert error.replace("\n", "").isprintable()
+
+    def refuse(folder: str) -> None:
+        raise Refuted("class x\x1b[2J\nverified")
+
+    monkeypatch.setattr("logiclens.verify.__main__.verify", refuse)
+    assert main(["a"]) == 1
+    assert capsys.readouterr().err == "refuted: class x\\x1b[2J\\nverified\n"
+
+
+def test_figures_of_the_report_are_not_covered(saved, tmp_path):
+    folder = saved.write(tmp_path)
+    (folder / "result.json").write_text("any figures")
+    assert "- Figures in result.json, which `logiclens report` shows: that file is not read." in str(verify(folder))

@@ -25,6 +25,7 @@ NOT_COVERED = (
     "Whether the rules are right about the world: measure that on rows that were not trained on.",
     "Who made the folder: hashes show that its files belong together, and only a signature shows who made them.",
     "Agreement, confidences, recurrence and metrics: they are repeated as stated and not checked.",
+    "Figures in result.json, which `logiclens report` shows: that file is not read.",
     "Arithmetic less precise than float32, such as TF32, bfloat16 or quantised weights.",
 )
 """For those who read the file. `logiclens verify` prints its own copy of these sentences; a test compares them."""

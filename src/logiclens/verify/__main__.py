@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from . import VerificationError, verify
 from .report import UNCHECKED_SIGNATURE
@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m logiclens.verify", description="Check that the printed rules of a saved model are the model."
     )
     parser.add_argument("folder", help="holds model.json, weights.safetensors and certificate.json")
@@ -35,12 +35,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         report = verify(folder)
     except VerificationError as error:
-        _say(f"{'not verified' if error.exit_code == 2 else 'refuted'}: {error}", sys.stderr)
+        _say(_escaped(f"{'not verified' if error.exit_code == 2 else 'refuted'}: {error}"), sys.stderr)
         return error.exit_code
-    _say(str(report), sys.stdout)
+    for line in str(report).split("\n"):
+        _say(_escaped(line), sys.stdout)
     if report.is_signed:
         _say(UNCHECKED_SIGNATURE, sys.stdout)
     return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that escapes what it repeats of the command line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the message, and exit."""
+        super().error(_escaped(message))
+
+
+def _escaped(line: str) -> str:
+    """Return a line of text with every control or invisible character escaped, so that it cannot steer a terminal."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
 
 
 def _say(text: str, stream: TextIO) -> None:

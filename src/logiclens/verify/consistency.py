@@ -45,6 +45,8 @@ def check_model(model: Model, certificate: Certificate) -> None:
     _check_cutting(model)
     _check_names(model)
     _check_copies(model)
+    if model.schema >= 3:
+        _check_sequence(model)
 
 
 def contradiction(what: str) -> Refuted:
@@ -75,8 +77,15 @@ def _check_labels(model: Model) -> None:
         raise contradiction(f"its labels {shown(list(model.labels))} are of several types")
     if [str(label) for label in model.labels] != names:
         raise contradiction(f"its labels {shown(list(model.labels))} are not its class names {shown(names)}")
+    if model.schema >= 3 and not _ascend(model.labels):
+        raise contradiction(f"its labels {shown(list(model.labels))} are not in order")
     if not _same(stored, list(model.labels)):
         raise contradiction(f"its labels {shown(list(model.labels))} are not those of its rules {shown(stored)}")
+
+
+def _ascend(labels: Sequence[Label]) -> bool:
+    """Return whether labels of one type are in order, as training puts them."""
+    return all(before <= after for before, after in pairwise(labels))  # type: ignore[operator]
 
 
 def _same(some: Sequence[Label], others: Sequence[Label]) -> bool:
@@ -229,14 +238,51 @@ def _meaning(name: str, predicate: Predicate | None) -> str | None:
 
 def _check_names(model: Model) -> None:
     """Check that a name is made from its predicate, or else cannot be taken for a condition or another concept."""
+    for what, names in (("class", model.class_names), ("concept", model.concepts), ("column", _columns(model))):
+        if model.schema >= 3 and (blank := [name for name in names if not name.strip()]):
+            raise contradiction(f"every {what} needs a name, and one has {shown(blank[0])}")
     columns = {looks(predicate.column) for predicate in model.predicates.values()}
-    columns |= {looks(column) for column in (() if model.cutting is None else model.cutting.columns)}
+    columns |= {looks(column) for column in _columns(model)}
     everybody = [looks(name) for name in model.concepts]
     for name, predicate in model.predicates.items():
         if _is_derived(name, predicate):
             continue
-        if reads_as_condition(name) or looks(name) in columns or everybody.count(looks(name)) > 1:
+        # Since schema 3, every name is made from its predicate.
+        if model.schema >= 3 or reads_as_condition(name) or looks(name) in columns or everybody.count(looks(name)) > 1:
             raise contradiction(f"the concept {shown(name)} means {shown(predicate_name(predicate))} on the table")
+
+
+def _columns(model: Model) -> tuple[str, ...]:
+    return () if model.cutting is None else model.cutting.columns
+
+
+# Order ---------------------------------------------------------------------------------------------------------------
+
+
+def _check_sequence(model: Model) -> None:
+    """Check that concepts stand in the order in which training cuts columns: loading the model relies on it.
+
+    Concepts of predicates come first and those that only networks see after them, both in the order of the columns.
+    Within a column the cuts rise, and the concept of a missing value comes last.
+    """
+    if model.cutting is None:
+        return
+    place = {column: number for number, column in enumerate(model.cutting.columns)}
+    meant = [model.predicates[name] for name in model.concepts if name in model.predicates]
+    grouped = [model.cutting.memberships[name] for name in model.concepts if name in model.cutting.memberships]
+    if any(name in model.cutting.memberships for name in model.concepts[: len(meant)]):
+        raise contradiction("a concept that only networks see must come after those of predicates")
+    for concepts in (meant, grouped):
+        if any(place[one.column] > place[after.column] for one, after in pairwise(concepts)):
+            raise contradiction("its concepts are not in the order of its columns")
+    for one, after in pairwise(meant):
+        if one.column != after.column:
+            continue
+        in_order = one.operator != "missing"
+        if one.operator == after.operator == ">=":
+            in_order = implies(after, one) and not implies(one, after)
+        if not in_order:
+            raise contradiction(f"the concept of {shown(predicate_name(after))} is not in the order of its cuts")
 
 
 # Groups and copies ---------------------------------------------------------------------------------------------------

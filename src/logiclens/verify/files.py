@@ -351,6 +351,9 @@ def read_regular(path: Path, limit: int) -> bytes:
                 content = file.read(status.st_size + 1)
         else:
             raise Unusable(f"{path.name} is larger than {limit:,} bytes, the most that is read. {AGAIN}")
+        if content is None:
+            # Some files of the system, such as /proc/kmsg, are called regular and yet have to be waited for.
+            raise Unusable(f"{path.name} has no stored contents, and only files with such are read. {AGAIN}")
         if len(content) != status.st_size:
             raise Unusable(f"{path.name} was changed while it was read. {AGAIN}")
     finally:

@@ -104,6 +104,7 @@ def read_model(fields: Fields) -> Model:
         _read_rules(fields.inner("rules"), known, schema),
         None if schema == 1 or fields.value("target") is None else fields.text("target"),
         _read_cutting(fields, known, predicates) if schema > 1 else _old_cutting(fields, predicates),
+        schema,
     )
 
 
@@ -162,8 +163,8 @@ def _read_decision(fields: Fields, n_classes: int) -> tuple[str, tuple[int, ...]
 
 def _read_network(network: Fields, schema: int) -> tuple[tuple[int, ...], float]:
     required = ("n_concepts", "n_heads", "hidden", "shared_tail", "temperature", "activation")
-    # Earlier versions had no committees.
-    network.check_keys((*required, "members") if schema == 3 else required, ("members",) if schema == 2 else ())
+    # Earlier versions, also of schema 3, had no committees.
+    network.check_keys(required, ("members",) if schema > 1 else ())
     if network.flag("shared_tail") or network.record.get("members") is not None:
         field = "shared_tail" if network.flag("shared_tail") else "members"
         raise network.refuse(field, "false" if field == "shared_tail" else "null, since a committee is not certified")
@@ -179,16 +180,19 @@ def _read_network(network: Fields, schema: int) -> tuple[tuple[int, ...], float]
 
 
 def _read_cutting(fields: Fields, known: frozenset[str], predicates: Mapping[str, Predicate]) -> Cutting | None:
-    columns, positional = fields.names("columns"), fields.flag("positional")
+    columns, positional, since_3 = fields.names("columns"), fields.flag("positional"), fields.whole("schema") >= 3
     if fields.value("cutting") is None:
         if columns:
             raise fields.refuse("columns", "empty, since without cuts the columns are the concepts")
+        if since_3 and positional:
+            raise fields.refuse("positional", "false, since without cuts the columns are the concepts")
+    if since_3 and (fields.value("cutting") is None) != (fields.inner("settings").value("booleanise") is None):
+        raise fields.refuse("cutting", "null exactly if settings.booleanise is")
+    if fields.value("cutting") is None:
         return None
     cutting = fields.inner("cutting")
-    # Earlier versions had no concepts that only networks see.
+    # Earlier versions, also of schema 3, had no concepts that only networks see.
     cutting.check_keys(("kinds", "scales"), ("memberships",))
-    if fields.whole("schema") == 3:
-        cutting.value("memberships")
     kinds, scales = cutting.inner("kinds"), cutting.inner("scales")
     for concept in scales.record:
         _check_known(concept, known, scales)

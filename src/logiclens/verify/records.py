@@ -124,6 +124,7 @@ class Model:
     target: str | None
     cutting: Cutting | None
     """None if the columns of the table are the concepts."""
+    schema: int = 3
 
     @property
     def formulas(self) -> dict[str, Formula]:

@@ -13,7 +13,11 @@ from .files import Fields, finite
 Check = Callable[[object], bool]
 
 
-def _whole(least: int, most: float = float("inf")) -> Check:
+MOST = 1_000_000_000
+"""Largest whole number that a setting may be, unless it has a limit of its own."""
+
+
+def _whole(least: int, most: float = MOST) -> Check:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
@@ -103,8 +107,10 @@ SETTINGS: dict[str, Check] = {
     "validation": _share_below_1,
 }
 """The settings of an exact model of schema 3, each with the check of its value."""
+LATER_SETTINGS = ("committee", "min_support", "stable", "teacher")
+"""Settings that came after schema 3; earlier folders do not have them."""
 METRICS: dict[str, Check] = {
-    "rows": _whole(0),
+    "rows": _whole(0, float("inf")),
     "best_epoch": _whole(0),
     "accuracy_on_these_rows": _either(_nothing, _share),
     "teacher": _either(_nothing, _text),
@@ -112,6 +118,8 @@ METRICS: dict[str, Check] = {
     "agreement_with_the_soft_network": _either(_nothing, _share),
 }
 """The metrics of schema 3."""
+LATER_METRICS = ("teacher", "fidelity_to_the_teacher")
+"""Metrics that came after schema 3; earlier folders do not have them."""
 
 
 def read_settings(fields: Fields, schema: int) -> None:
@@ -134,13 +142,13 @@ def read_settings(fields: Fields, schema: int) -> None:
         if settings.flag("exact") is not True:
             raise settings.refuse("exact", "true where there is a certificate")
         return
-    for part, checks in ((settings, SETTINGS), (metrics, METRICS)):
-        part.check_keys(checks)
-        for key, check in checks.items():
-            if not check(part.record[key]):
+    for part, checks, later in ((settings, SETTINGS, LATER_SETTINGS), (metrics, METRICS, LATER_METRICS)):
+        part.check_keys([key for key in checks if key not in later], later)
+        for key, value in part.record.items():
+            if not checks[key](value):
                 raise part.refuse(key, "a value that training can have")
-    if settings.record["committee"] in (1, 2) and (
-        settings.record["stable"] or settings.record["score_against"] == "network"
+    if settings.record.get("committee") in (1, 2) and (
+        settings.record.get("stable") or settings.record["score_against"] == "network"
     ):
         raise settings.refuse("committee", "null or 3 or more, for a model that needs bags")
 
