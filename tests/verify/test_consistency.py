@@ -12,14 +12,9 @@ import pytest
 from logiclens import EntropyClassifier
 from logiclens.verify import VerificationError, verify
 from logiclens.verify.settings import SETTINGS
-from tests.verify.edits import Case, Edit, make_cases, write_edited
+from tests.verify.edits import Edit, write_edited
 
 Model = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def cases(tmp_path_factory) -> dict[str, Case]:
-    return make_cases(tmp_path_factory.mktemp("models"))
 
 
 def edit(change: Callable[[Model, Model], object]) -> Edit:
