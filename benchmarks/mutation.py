@@ -4,8 +4,10 @@
     python benchmarks/mutation.py src/logiclens/storage.py --tests tests/test_storage.py tests/faults
 
 Each mutant is one change of the syntax tree: a comparison, an operator, a constant, a condition, a returned value, a
-`raise` that is left out, or a call whose result is ignored. Docstrings, annotations, messages and `__all__` are not
-changed. A mutant is killed if a test fails or takes too long. It survives if all tests pass.
+`raise` that is left out, or a call whose result is ignored. Not changed are docstrings, annotations, `__all__`,
+messages (texts of more than three words, and texts inside a `raise`), and `strict=True` of `zip`, which only guards
+against mistakes in the module itself. A mutant is killed if a test fails or takes too long. It survives if all tests
+pass.
 
 pytest collects the tests once and runs them twice: once to see which lines each test runs, and once with every
 statement of the modules compiled again but unchanged, to see how long each test takes and that compiling again breaks
@@ -57,7 +59,6 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Pow: ast.Mult, ast.Mod: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitOr,
     ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.MatMult: ast.Mult,
 }  # fmt: skip
-
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,12 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def is_left_alone(node: ast.AST) -> bool:
-    """Return whether changes inside a node would be no changes of behaviour: annotations, documentation, imports."""
+    """Return whether changes inside a node would be no changes of behaviour, or of messages."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return True
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        return True
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value.split()) > 3:
         return True
     return isinstance(node, ast.Import | ast.ImportFrom | ast.JoinedStr)
 
@@ -140,8 +145,8 @@ def places(node: ast.AST, *, in_message: bool = False) -> Iterator[tuple[ast.AST
 
     Texts inside an error or a call that makes one are messages, which are left alone.
     """
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns", "decorator_list", "type_params", "bases"):
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list", "type_params", "bases"):
             continue
         for place, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if not isinstance(child, ast.AST) or is_left_alone(child):
@@ -152,7 +157,7 @@ def places(node: ast.AST, *, in_message: bool = False) -> Iterator[tuple[ast.AST
                 continue
             message = in_message or isinstance(child, ast.Raise)
             if not (message and isinstance(child, ast.Constant) and isinstance(child.value, str)):
-                yield node, field, place
+                yield node, name, place
             yield from places(child, in_message=message)
 
 
@@ -213,18 +218,18 @@ def put_in(module: ModuleType, source: str) -> None:
     (statement,) = ast.parse(source).body
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         space = dict(vars(module))
-        exec(_compiled(source), space)
+        exec(_compiled(source), space)  # noqa: S102 - the code is this repository's
         _graft(kept[statement.name], space[statement.name])
         return
     space = vars(module)
-    exec(_compiled(source), space)
+    exec(_compiled(source), space)  # noqa: S102 - the code is this repository's
     after = False
     for later in ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8")).body:
         same = isinstance(later, ast.Assign | ast.AnnAssign) and isinstance(statement, ast.Assign | ast.AnnAssign)
         if same and _names(later) == _names(statement):
             after = True
         elif after and isinstance(later, ast.Assign | ast.AnnAssign):
-            exec(_compiled(ast.unparse(later)), space)
+            exec(_compiled(ast.unparse(later)), space)  # noqa: S102 - the code is this repository's
     for name, old in kept.items():
         new = space.get(name)
         if new is old or _is_equal(new, old):
@@ -312,7 +317,9 @@ class Campaign:
         seen = {entry["test"]: [set(lines) for lines in entry["lines"]] for entry in traced}
         timed = self._baseline(session, items, self._compile_again, trace=False)
         seconds = {entry["test"]: entry["seconds"] for entry in timed}
-        items = sorted((item for item in items if seconds[item.nodeid] <= self.slowest), key=lambda i: seconds[i.nodeid])
+        items = sorted(
+            (item for item in items if seconds[item.nodeid] <= self.slowest), key=lambda i: seconds[i.nodeid]
+        )
         total = sum(seconds[item.nodeid] for item in items)
         print(f"{len(items)} of {len(seconds)} tests, {total:.1f} s", flush=True)
         place = {module: number for number, module in enumerate(self.modules)}
@@ -341,7 +348,9 @@ class Campaign:
         self.outcomes.append(Outcome(mutant, code != 0, code == -signal.SIGKILL, len(run.items)))
         if code == 0:
             print(f"survived: {mutant.module}:{mutant.line}: {mutant.words} ({len(run.items)} tests)", flush=True)
-        elif code == -signal.SIGKILL:
+        if len(self.outcomes) % 50 == 0:
+            print(f"{len(self.outcomes)} of {len(self.chosen)} tried", flush=True)
+        if code == -signal.SIGKILL:
             print(f"slow: {mutant.module}:{mutant.line}: {mutant.words}", flush=True)
 
     def _compile_again(self) -> None:
@@ -380,8 +389,8 @@ def share_fixtures(session: pytest.Session, items: Sequence[pytest.Item]) -> Non
         } - done  # fmt: skip
         if names:
             done |= names
-            session._setupstate.teardown_exact(item)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=item)
+            session._setupstate.teardown_exact(session)  # type: ignore[arg-type]
     if session.testsfailed:
         pytest.exit("a test fails on the unchanged modules: mend that first.", 1)
 
@@ -429,8 +438,6 @@ class Run:
             self.prepare()
         except Exception:
             return NOT_MADE
-        if self.items:
-            session._setupstate.teardown_exact(self.items[0])
         for item, following in zip(self.items, [*self.items[1:], None], strict=True):
             lines: list[set[int]] = [set() for _ in self.files]
             self._trace(lines)
