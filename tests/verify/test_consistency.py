@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from logiclens import EntropyClassifier
-from logiclens.verify import VerificationError, verify
+from logiclens.verify import Unusable, VerificationError, reader, verify
 from logiclens.verify.settings import SETTINGS
-from tests.verify.edits import Edit, write_edited
+from tests.verify.edits import Edit, at, write_edited
 
 Model = dict[str, Any]
 
@@ -202,3 +202,63 @@ def test_folders_of_earlier_versions_are_verified_as_before():
     report = verify(folder)
     assert [entry.rows for entry in report.classes] == [12, 12]
     assert json.loads((folder / "certificate.json").read_text("utf-8"))["schema"] == 1
+
+
+def objects(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all objects in a document, with its root."""
+    if isinstance(value, dict):
+        yield path
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from objects(item, (*path, key))
+
+
+OPTIONAL = ("recurs", "bags")
+"""Fields of rules that say how often they recur, which are repeated as stated."""
+
+
+@pytest.mark.parametrize("name", ["two", "three", "soft", "cities"])
+@pytest.mark.parametrize("file", ["model", "certificate"])
+def test_no_object_may_have_a_field_more_or_less(cases, tmp_path, name, file):
+    case = cases[name]
+    root = case.model if file == "model" else case.certificate
+    for path in objects(root):
+        # Settings of cuts may be given or not, and scores of any name are repeated as stated.
+        if "settings" in path[1:] or "metrics" in path or path[:2] == ("settings", "booleanise"):
+            continue
+        for key in ["unknown", *at(root, path)]:
+            if "sha256" in key or key in OPTIONAL:
+                continue
+
+            def change(model: Model, certificate: Model, path=path, key=key) -> None:
+                place = at(model if file == "model" else certificate, path)
+                if key in place:
+                    del place[key]
+                else:
+                    place[key] = {}
+
+            with pytest.raises(VerificationError):
+                pytest.fail(f"{path} {key}: {verify(write_edited(case, edit(change), tmp_path))}")
+
+
+def test_a_second_schema_may_name_members_and_no_other_may(saved, tmp_path):
+    other = saved.copy()
+    assert other.model["schema"] == 2
+    other.model["network"]["members"] = None
+    assert verify(other.write(tmp_path)).classes
+    other.model["network"]["more"] = None
+    with pytest.raises(Unusable, match=r"network in model\.json has the unknown field 'more'"):
+        verify(other.write(tmp_path))
+    other = saved.copy()
+    other.entry()["more"] = None
+    with pytest.raises(Unusable, match="has the unknown field 'more'"):
+        verify(other.write(tmp_path))
+
+
+def test_groups_that_take_too_long_are_refused(saved, tmp_path, monkeypatch):
+    for most, is_read in ((4, True), (3, False)):
+        monkeypatch.setattr(reader, "MOST_PAIRS", most)
+        if is_read:
+            assert verify(saved.write(tmp_path)).classes
+        else:
+            with pytest.raises(Unusable, match="holds groups that are too large to be checked"):
+                verify(saved.write(tmp_path))
