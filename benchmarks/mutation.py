@@ -331,7 +331,7 @@ class Campaign:
                     item for item in items
                     if mutant.lines is None or not seen[item.nodeid][place[mutant.module]].isdisjoint(mutant.lines)
                 ]  # fmt: skip
-                limit = 10 + 8 * sum(seconds[item.nodeid] for item in here)
+                limit = 5 + 4 * sum(seconds[item.nodeid] for item in here)
                 run = Run(session, here, lambda mutant=mutant: put_in(loaded_module(mutant.module), mutant.statement))
                 running.append((mutant, run, run.start(self.place, limit)))
             time.sleep(0.005)
@@ -527,9 +527,8 @@ def main() -> None:
     totals = {str(path.resolve().relative_to(ROOT)): 0 for path in given.modules}
     for mutant in every:
         totals[mutant.module] += 1
-    chosen = every
-    if given.sample is not None and given.sample < len(every):
-        chosen = random.Random(given.seed).sample(every, given.sample)
+    # In random order, so that what `--minutes` leaves out is random too.
+    chosen = random.Random(given.seed).sample(every, min(len(every), given.sample or len(every)))
     if given.again:
         old = json.loads(given.out.read_text(encoding="utf-8"))["survived"]
         names = {(entry["module"], entry["change"]) for entry in old}

@@ -446,3 +446,182 @@ def test_what_is_no_model_is_named(folder, tmp_path):
 @pytest.mark.parametrize("name", ["schema1_exact", "schema1_soft"])
 def test_a_folder_of_schema_1_is_read(name):
     assert open_folder(Path(__file__).parent / "folders" / name).content["schema"] == 1
+
+
+# What the system must not do behind our back ---------------------------------------------------------------------
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_no_descriptor_stays_open(folder, tmp_path):
+    workspace(tmp_path, "left")
+    before = open_descriptors()
+    for _ in range(3):
+        write_whole(tmp_path / "file", b"x", sync=True)
+        made_folder(tmp_path / "other")
+        open_folder(folder)
+        storage.clear_leftovers(tmp_path)
+        for path in (tmp_path / "file", tmp_path / "other"):
+            with pytest.raises(LogicLensError):
+                open_folder(path)
+    with open_whole(tmp_path / "file"), pytest.raises(OSError, match="temporarily unavailable"):
+        storage._lock(next(tmp_path.glob(".file.*")))
+    assert open_descriptors() == before
+
+
+def test_only_folders_themselves_are_locked(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "model.json").write_bytes(b"kept")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "inner").rename(tmp_path / "elsewhere" / "inner")
+    link, file = tmp_path / ".link.0123abcd.logiclens-part", tmp_path / ".file.0123abcd.logiclens-part"
+    link.symlink_to(tmp_path / "elsewhere")
+    file.write_bytes(b"a file")
+    write_whole(tmp_path / "new", b"x")
+    assert (tmp_path / "elsewhere" / "inner" / "model.json").read_bytes() == b"kept"
+    for path in (link, file):
+        with pytest.raises(NotADirectoryError):
+            storage._lock(path)
+
+
+def test_a_folder_replaced_while_it_is_locked_is_not_locked(tmp_path, monkeypatch):
+    path, real = workspace(tmp_path, "file"), storage.fcntl.flock
+
+    def replace_first(descriptor, operation):
+        path.rename(tmp_path / "away")
+        path.mkdir()
+        real(descriptor, operation)
+
+    monkeypatch.setattr(storage.fcntl, "flock", replace_first)
+    with pytest.raises(FileNotFoundError):
+        storage._lock(path)
+
+
+def test_a_forked_process_leaves_the_workspace_to_its_parent(tmp_path):
+    block = replacing(tmp_path / "file")
+    part = block.__enter__()
+    part.write_bytes(b"x")
+    child = os.fork()
+    if child == 0:
+        try:
+            block.__exit__(ValueError, ValueError("odd"), None)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert part.read_bytes() == b"x"
+    block.__exit__(None, None, None)
+    assert content_of(tmp_path) == {"file": b"x"}
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_scratch_folders_are_private_and_others_are_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage.tempfile, "gettempdir", lambda: str(tmp_path))
+    before = os.umask(0)
+    try:
+        with storage.scratch_folder() as scratch:
+            assert stat.S_IMODE(scratch.stat().st_mode) == 0o700
+        with replacing(tmp_path / "file") as part:
+            assert stat.S_IMODE(part.parent.stat().st_mode) == 0o777
+            part.write_bytes(b"x")
+    finally:
+        os.umask(before)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_living_writer_makes_a_folder_busy(tmp_path):
+    assert not storage.clear_leftovers(tmp_path / "nowhere")
+    workspace(tmp_path, "left")
+    assert not storage.clear_leftovers(tmp_path)
+    assert os.listdir(tmp_path) == []
+    with replacing(tmp_path / "file") as part:
+        part.write_bytes(b"x")
+        assert storage.clear_leftovers(tmp_path)
+
+
+def test_a_folder_moved_away_by_a_killed_writer_comes_back(folder, tmp_path):
+    expected = open_folder(folder).files
+    for has_new in (False, True):
+        moved = workspace(tmp_path, "model") / "moved-away"
+        moved.mkdir()
+        if has_new:
+            shutil.copytree(folder, moved / "model")
+        else:
+            folder.rename(moved / "model")
+        assert open_folder(folder).files == expected
+        storage.clear_leftovers(tmp_path)
+        assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize(("depth", "is_read"), [(64, True), (65, False)])
+def test_json_nests_at_most_so_deep(tmp_path, depth, is_read):
+    (tmp_path / "file").write_text('{"a": ' + "[" * (depth - 1) + "]" * (depth - 1) + "}")
+    if is_read:
+        assert list(storage.read_json(tmp_path / "file")) == ["a"]
+    else:
+        with pytest.raises(LogicLensError, match="nests lists and objects more than 64 deep"):
+            storage.read_json(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"b": 1, "a": 1, "a": 2}', "an object in it has the key 'a' twice"),
+        (
+            '{"K": 1, "K": 2}'.replace("K", "k" * 80),
+            f"an object in it has the key '{'k' * 56}... twice",
+        ),
+        (
+            '{"K": 1, "K": 2}'.replace("K", "k" * 58),
+            f"an object in it has the key '{'k' * 58}' twice",
+        ),
+        ('{"a": NaN}', "it holds NaN, which is no number of JSON"),
+    ],
+)
+def test_json_that_can_be_read_in_two_ways_is_refused(tmp_path, text, words):
+    (tmp_path / "file").write_text(text)
+    with pytest.raises(LogicLensError) as caught:
+        storage.read_json(tmp_path / "file")
+    assert str(caught.value) == f"{tmp_path / 'file'} cannot be read: {words}."
+    with pytest.raises(LogicLensError, match="there is no "):
+        storage.read_json(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("name", ["model.json", "weights.safetensors", "certificate.json", "result.json"])
+def test_files_of_a_model_are_regular_and_of_bounded_size(folder, monkeypatch, name):
+    size = (folder / name).stat().st_size
+    assert storage.MOST_BYTES[name] == (2**33 if name == "weights.safetensors" else 2**28)
+    monkeypatch.setitem(storage.MOST_BYTES, name, size)
+    assert open_folder(folder).files[name] == (folder / name).read_bytes()
+    monkeypatch.setitem(storage.MOST_BYTES, name, size - 1)
+    with pytest.raises(LogicLensError, match=f"has {size:,} bytes; at most {size - 1:,} are read"):
+        open_folder(folder)
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(LogicLensError, match="is not a regular file"):
+        open_folder(folder)
+    (folder / name).unlink()
+    (folder / name).symlink_to(name)
+    with pytest.raises(LogicLensError, match="cannot be read: Too many levels"):
+        open_folder(folder)
+
+
+def test_a_model_takes_new_names_empty_folders_and_models(folder, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (folder / "signature.json").write_text("{}")
+    for path in (folder, tmp_path / "empty", tmp_path / "new" / "deep"):
+        assert storage.check_model_target(str(path)) == path
+    (tmp_path / "file").write_bytes(b"x")
+    with pytest.raises(LogicLensError, match=r"file exists and is not a model folder alone: choose another name"):
+        storage.check_model_target(tmp_path / "file")
+    with pytest.raises(LogicLensError, match=r"cannot be made: .*file is not a folder that can be written to"):
+        storage.check_model_target(tmp_path / "file" / "model")
+    (folder / "notes").write_bytes(b"x")
+    (folder / "zebra").write_bytes(b"x")
+    with pytest.raises(LogicLensError, match=r"not a model folder alone \(it holds 'notes'\)"):
+        storage.check_model_target(folder)
+    for name in ("notes", "zebra", "model.json"):
+        (folder / name).unlink()
+    with pytest.raises(LogicLensError, match="exists and is not a model folder alone: choose"):
+        storage.check_model_target(folder)
