@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from logiclens import EntropyClassifier
+from logiclens.storage import sealed
 from logiclens.verify import Unusable, VerificationError, reader, verify
 from logiclens.verify.settings import SETTINGS
+from tests.oracles.certified import sealed as certificate_of
 from tests.verify.edits import Edit, at, write_edited
 
 Model = dict[str, Any]
@@ -262,3 +265,21 @@ def test_groups_that_take_too_long_are_refused(saved, tmp_path, monkeypatch):
         else:
             with pytest.raises(Unusable, match="holds groups that are too large to be checked"):
                 verify(saved.write(tmp_path))
+
+
+def test_weights_that_only_the_model_denies_are_refused(saved, tmp_path):
+    folder = saved.write(tmp_path)
+    model, weights = json.loads((folder / "model.json").read_bytes()), (folder / "weights.safetensors").read_bytes()
+    for change, words in (({"weights_sha256": "0" * 64}, "names other weights"), ({}, "has been changed since it was")):
+        rest = {key: value for key, value in model.items() if key != "content_sha256"} | change
+        content = sealed(rest) if change else {**rest, "content_sha256": "0" * 64}
+        (folder / "model.json").write_text(json.dumps(content))
+        certificate = certificate_of(saved.certificate, (folder / "model.json").read_bytes(), weights)
+        (folder / "certificate.json").write_text(json.dumps(certificate))
+        with pytest.raises(Unusable, match=words):
+            verify(folder)
+
+
+def test_temperatures_are_normal_numbers_with_normal_inverses():
+    tiny = float(np.finfo(np.float32).tiny)
+    assert (tiny, 1 / tiny) == reader.TEMPERATURES

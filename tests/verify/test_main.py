@@ -25,6 +25,7 @@ from logiclens.verify.report import (
     label_text,
     meaning_text,
     name_text,
+    not_covered,
     wide_domain_text,
 )
 from tests.oracles.certified import certify, random_net
@@ -202,4 +203,8 @@ def test_names_and_values_are_quoted_where_they_could_mislead():
         "the 1 possible of all 2 rows of its 1 concept (at most one of a, b)"
     )
     assert wide_domain_text(["a"] * 30) == "all 2^30 rows of its 30 concepts, proved unit by unit"
+    for comparison in (">=", "<=", "==", "!="):
+        assert name_text(f"a {comparison} 6") == f"a {comparison} 6"
+    assert not_covered(compiled=False, groups=False) == NOT_COVERED
+    assert not_covered(compiled=True, groups=True) == (*NOT_COVERED, NOT_TRAINED, RULED_OUT)
     assert formula_text(((("a", True), ("b", False)), ())) == "(a & ~b) | True"
