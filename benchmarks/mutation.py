@@ -176,7 +176,11 @@ def mutants(path: Path) -> list[Mutant]:
                 _put(parent, name, place, ast.copy_location(other, child))
                 source = ast.unparse(ast.fix_missing_locations(holder))
                 _put(parent, name, place, child)
-                found.append(Mutant(module, getattr(child, "lineno", 0), words, source, within[id(child)]))
+                line = getattr(child, "lineno", 0)
+                # The same change in two places of a line.
+                before = sum(made.line == line and made.words.split(" (")[0] == words for made in found)
+                words = f"{words} ({before + 1})" if before else words
+                found.append(Mutant(module, line, words, source, within[id(child)]))
     return found
 
 
@@ -496,6 +500,25 @@ def key_of(mutant: Mutant) -> str:
     return f"{Path(mutant.module).name}: {line}: {mutant.words}"
 
 
+def update_results(path: Path, outcomes: Sequence[Outcome], explanations: dict[str, str]) -> None:
+    """Count the old survivors of the file that were killed this time. Only tests may have been added meanwhile."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    killed = [(o.mutant.module, key_of(o.mutant).split(": ", 1)[1]) for o in outcomes if o.killed]
+    left = []
+    for entry in content["survived"]:
+        name = f"{Path(entry['module']).name}: {entry['change']}"
+        if (entry["module"], entry["change"]) in killed:
+            killed.remove((entry["module"], entry["change"]))
+            content["modules"][entry["module"]]["killed"] += 1
+        else:
+            left.append(entry | {"explanation": explanations.get(name, "")})
+    for module, row in content["modules"].items():
+        row["share"] = round(row["killed"] / row["tried"], 4)
+        row["explained"] = sum(bool(entry["explanation"]) for entry in left if entry["module"] == module)
+    content["survived"] = left
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def write_results(path: Path, table: dict[str, Any], outcomes: Sequence[Outcome], explanations: dict[str, str]) -> None:
     """Put the results of the tried modules into the file, beside those of other modules."""
     content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"modules": {}, "survived": []}
@@ -549,7 +572,9 @@ def main() -> None:
         print(f"{module}: {row['killed']} of {row['tried']} killed ({row['share']:.0%}); {row['mutants']} mutants")
     killed, tried = sum(outcome.killed for outcome in campaign.outcomes), len(campaign.outcomes)
     print(f"all: {killed} of {tried} killed ({killed / tried:.1%})")
-    if not given.again:
+    if given.again:
+        update_results(given.out, campaign.outcomes, explanations)
+    else:
         write_results(given.out, table, campaign.outcomes, explanations)
 
 

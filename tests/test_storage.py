@@ -28,7 +28,7 @@ ROWS = pd.DataFrame({"age": [20.0, 35, 50, 61, 72, 90] * 12, "unit": ["A", "B", 
 LABELS = np.where((ROWS["age"] >= 60) & (ROWS["unit"] != "A"), "ill", "well")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def made(tmp_path_factory) -> tuple[EntropyClassifier, Path]:
     model = EntropyClassifier(exact=True, set_aside=0.25, epochs=40).fit(ROWS, pd.Series(LABELS, name="state"))
     result = result_of(model, model.explain(), Source("rows.csv", len(ROWS), 2, "state"))
@@ -463,8 +463,8 @@ def test_no_descriptor_stays_open(folder, tmp_path):
         made_folder(tmp_path / "other")
         open_folder(folder)
         storage.clear_leftovers(tmp_path)
-        for path in (tmp_path / "file", tmp_path / "other"):
-            with pytest.raises(LogicLensError):
+        for path, words in ((tmp_path / "file", "there is no folder"), (tmp_path / "other", "there is no .*model")):
+            with pytest.raises(LogicLensError, match=words):
                 open_folder(path)
     with open_whole(tmp_path / "file"), pytest.raises(OSError, match="temporarily unavailable"):
         storage._lock(next(tmp_path.glob(".file.*")))
@@ -625,3 +625,78 @@ def test_a_model_takes_new_names_empty_folders_and_models(folder, tmp_path):
         (folder / name).unlink()
     with pytest.raises(LogicLensError, match="exists and is not a model folder alone: choose"):
         storage.check_model_target(folder)
+
+
+def test_a_result_with_other_rules_is_refused(folder):
+    edit(folder / "result.json", lambda content: content["rules"].update(otherwise=None), seal=True)
+    with pytest.raises(LogicLensError, match=r"result\.json has other rules than model\.json"):
+        open_folder(folder).result()
+
+
+def test_an_exact_model_needs_its_certificate(folder):
+    edit(folder / "model.json", lambda content: content.update(schema=2), seal=True)
+    with pytest.raises(LogicLensError, match=r"certificate\.json is for another model"):
+        open_folder(folder)
+    (folder / "certificate.json").unlink()
+    with pytest.raises(LogicLensError, match=r"there is no .*certificate\.json"):
+        open_folder(folder)
+
+
+def test_files_are_read_from_the_folder_that_was_opened(folder, monkeypatch):
+    real, moved, expected = storage._read_file, folder.with_name("moved"), open_folder(folder).files
+
+    def replaced_meanwhile(name, descriptor, path):
+        if folder.exists():
+            folder.rename(moved)
+        return real(name, descriptor, path)
+
+    monkeypatch.setattr(storage, "_read_file", replaced_meanwhile)
+    assert storage._files_of(folder) == expected
+
+
+def test_two_folders_exchange_their_names(tmp_path):
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    storage.exchange(tmp_path / "one", tmp_path / "other")
+    assert [(tmp_path / name / "file").read_text() for name in ("one", "other")] == ["other", "one"]
+    with pytest.raises(FileNotFoundError):
+        storage.exchange(tmp_path / "one", tmp_path / "none")
+
+
+@pytest.mark.parametrize("was_there", [True, False])
+def test_a_faster_writer_is_replaced_without_exchange(tmp_path, monkeypatch, was_there):
+    real, faster = os.rename, []
+
+    def rename(old, new):
+        if Path(new) == tmp_path / "a" / "b" / "folder" and len(faster) < 2:
+            faster.append(old)
+            Path(new).mkdir()
+            (Path(new) / "faster").write_bytes(b"x")
+        real(old, new)
+
+    if was_there:
+        made_folder(tmp_path / "a" / "b" / "folder")
+    monkeypatch.setattr(storage, "exchange", cannot_exchange)
+    monkeypatch.setattr(os, "rename", rename)
+    made_folder(tmp_path / "a" / "b" / "folder")
+    assert len(faster) == 2
+    assert content_of(tmp_path / "a" / "b" / "folder") == {"file": b"x"}
+    assert os.listdir(tmp_path / "a" / "b") == ["folder"]
+
+
+def test_what_took_the_place_of_a_moved_folder_stays(tmp_path):
+    moved = workspace(tmp_path, "folder") / "moved-away" / "folder"
+    moved.mkdir(parents=True)
+    (moved / "file").write_bytes(b"older")
+    (tmp_path / "folder").mkdir()
+    storage.clear_leftovers(tmp_path)
+    assert content_of(tmp_path / "folder") == {}
+    storage._remove(tmp_path / "nowhere")
+
+
+def test_all_bytes_are_in_the_file_before_it_is_synced(tmp_path, monkeypatch):
+    sizes, real = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (sizes.append(os.fstat(descriptor).st_size), real(descriptor)))
+    write_whole(tmp_path / "file", b"12345", sync=True)
+    assert sizes == [5]
