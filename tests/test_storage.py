@@ -573,6 +573,10 @@ def test_json_nests_at_most_so_deep(tmp_path, depth, is_read):
             f"an object in it has the key '{'k' * 56}... twice",
         ),
         (
+            '{"K": 1, "K": 2}'.replace("K", "k" * 59),
+            f"an object in it has the key '{'k' * 56}... twice",
+        ),
+        (
             '{"K": 1, "K": 2}'.replace("K", "k" * 58),
             f"an object in it has the key '{'k' * 58}' twice",
         ),
@@ -700,3 +704,57 @@ def test_all_bytes_are_in_the_file_before_it_is_synced(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: (sizes.append(os.fstat(descriptor).st_size), real(descriptor)))
     write_whole(tmp_path / "file", b"12345", sync=True)
     assert sizes == [5]
+
+
+def test_what_was_written_is_returned_and_as_readable_as_asked(tmp_path):
+    assert write_whole(str(tmp_path / "file"), "x") == tmp_path / "file"
+    before = os.umask(0o077)
+    try:
+        made_folder(tmp_path / "folder")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o755
+
+
+def test_only_what_asks_for_it_is_synced(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    with open_whole(tmp_path / "file") as file:
+        file.write(b"x")
+    assert synced == []
+    with open_whole(tmp_path / "file", sync=True) as file:
+        file.write(b"x")
+    assert len(synced) == 1
+
+
+def test_the_model_goes_first_when_a_folder_is_removed(tmp_path, monkeypatch):
+    for place in ("model", "moved-away/model"):
+        (tmp_path / "space" / place).mkdir(parents=True)
+        (tmp_path / "space" / place / "model.json").write_text("{}")
+    monkeypatch.setattr(storage.shutil, "rmtree", lambda folder, ignore_errors: None)
+    storage._remove(tmp_path / "space")
+    assert list((tmp_path / "space").rglob("model.json")) == []
+
+
+@pytest.mark.parametrize("field", ["content_sha256", "cutting"])
+def test_a_first_schema_with_later_fields_must_be_sealed(tmp_path, field):
+    folder = shutil.copytree(Path(__file__).parent / "folders" / "schema1_exact", tmp_path / "model")
+    edit(folder / "model.json", lambda content: (content.pop("content_sha256", 0), content.update({field: None})))
+    with pytest.raises(LogicLensError, match="was changed after it was saved"):
+        open_folder(folder)
+    edit(folder / "model.json", lambda content: (content.pop(field), content.update(schema=2)))
+    with pytest.raises(LogicLensError, match="was changed after it was saved"):
+        open_folder(folder)
+
+
+def test_a_certificate_beside_a_model_that_is_not_exact(folder):
+    edit(folder / "model.json", lambda content: content.update(exact=False), seal=True)
+    with pytest.raises(LogicLensError, match=r"holds a certificate, but .* says that the model is not exact"):
+        open_folder(folder)
+
+
+def test_a_reader_looks_again_only_where_a_folder_changed(folder, tmp_path):
+    assert storage._was_replaced(folder, None) is True
+    assert storage._was_replaced(folder, storage._identity(folder)) is False
+    assert storage._was_replaced(tmp_path / "none", storage._identity(folder)) is True
+    assert storage._was_replaced(tmp_path / "none", None) is False
