@@ -9,9 +9,9 @@ messages (texts of more than three words, and texts inside a `raise`), and `stri
 against mistakes in the module itself. A mutant is killed if a test fails or takes too long. It survives if all tests
 pass.
 
-pytest collects the tests once and runs them twice: once to see which lines each test runs, and once with every
-statement of the modules compiled again but unchanged, to see how long each test takes and that compiling again breaks
-none. Then one process is forked per mutant. It puts the changed code into the loaded module and runs the tests that run
+pytest collects the tests once and runs them twice: once with every statement of the modules compiled again but
+unchanged, to see how long each test takes and that compiling again breaks none, and once to see which lines each test
+runs. Then one process is forked per mutant. It puts the changed code into the loaded module and runs the tests that run
 the changed lines, the quickest first, up to the first failure. Tests slower than `--slowest` are left out, and a test
 that starts another process does not see the change there, so the share of killed mutants is a lower bound.
 
@@ -317,13 +317,12 @@ class Campaign:
         for module in self.modules:
             loaded_module(module)
         share_fixtures(session, items)
-        traced = self._baseline(session, items, lambda: None)
-        seen = {entry["test"]: [set(lines) for lines in entry["lines"]] for entry in traced}
         timed = self._baseline(session, items, self._compile_again, trace=False)
         seconds = {entry["test"]: entry["seconds"] for entry in timed}
-        items = sorted(
-            (item for item in items if seconds[item.nodeid] <= self.slowest), key=lambda i: seconds[i.nodeid]
-        )
+        items = [item for item in items if seconds[item.nodeid] <= self.slowest]
+        items.sort(key=lambda item: seconds[item.nodeid])
+        traced = self._baseline(session, items, lambda: None)
+        seen = {entry["test"]: [set(lines) for lines in entry["lines"]] for entry in traced}
         total = sum(seconds[item.nodeid] for item in items)
         print(f"{len(items)} of {len(seconds)} tests, {total:.1f} s", flush=True)
         place = {module: number for number, module in enumerate(self.modules)}

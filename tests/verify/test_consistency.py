@@ -103,11 +103,26 @@ EDITS: list[tuple[str, Callable[[Model, Model], object], int, str]] = [
     ("labels", decide(otherwise=0), 1, "and a row can have several labels"),
     ("soft", lambda m, c: m["cutting"]["scales"].clear(), 2, "exactly if settings.booleanise is soft"),
     ("cities", lambda m, c: m["cutting"].pop("memberships"), 2, "model.json has no cutting.memberships"),
+    *(
+        ("two", inner(*path, "more", to=1), 2, "the unknown field 'more'")
+        for path in [
+            ("network",),
+            ("cutting",),
+            ("predicates", "unit is MICU"),
+            ("rules", "classes", 0),
+            ("rules", "classes", 1),
+            ("rules", "classes", 1, "cubes", 0),
+        ]
+    ),
+    ("two", lambda m, c: c["classes"][1].update(more=1), 2, "the unknown field 'more'"),
+    ("two", lambda m, c: c["classes"][1]["domain"].update(more=1), 2, "the unknown field 'more'"),
     ("own", inner("predicates", "smoker", "column", to="in icu"), 1, "and yet 'smoker' means 'in icu is True'"),
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "code", "words"), EDITS, ids=[f"{e[0]}-{e[3][:40]}" for e in EDITS])
+@pytest.mark.parametrize(
+    ("name", "change", "code", "words"), EDITS, ids=[f"{e[0]}-{e[3][:40]}-{n}" for n, e in enumerate(EDITS)]
+)
 def test_a_consistent_looking_edit_is_refused(cases, tmp_path, name, change, code, words):
     with pytest.raises(VerificationError) as caught:
         verify(write_edited(cases[name], edit(change), tmp_path))

@@ -18,6 +18,7 @@ from logiclens.verify.report import (
     NOT_COVERED,
     NOT_TRAINED,
     RULED_OUT,
+    UNCHECKED_SIGNATURE,
     ClassReport,
     Report,
     domain_text,
@@ -208,3 +209,17 @@ def test_names_and_values_are_quoted_where_they_could_mislead():
     assert not_covered(compiled=False, groups=False) == NOT_COVERED
     assert not_covered(compiled=True, groups=True) == (*NOT_COVERED, NOT_TRAINED, RULED_OUT)
     assert formula_text(((("a", True), ("b", False)), ())) == "(a & ~b) | True"
+
+
+def test_a_signature_that_is_not_checked_is_said(saved, tmp_path, capsys):
+    folder = saved.write(tmp_path)
+    (folder / "signature.json").write_text("{}")
+    assert main([str(folder)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == UNCHECKED_SIGNATURE
+
+
+def test_the_help_names_the_program_and_its_files(capsys):
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("usage: python -m logiclens.verify [-h] folder\n")
+    assert "holds model.json, weights.safetensors and certificate.json\n" in out
