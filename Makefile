@@ -10,7 +10,7 @@ PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .PHONY: setup reference demo test test-fuzz fuzz test-slow test-browser test-all lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
-	bench-domination bench-ablation bench-scale bench-paper clean
+	bench-domination bench-ablation bench-scale bench-paper bench-mutation clean
 
 setup: $(READY)
 
@@ -103,6 +103,11 @@ bench-scale: setup
 	$(BIN)/python benchmarks/scale.py --few 1e6 1e7 1e8 --measured 1e6 1e7 --worst 1e6 --spark 1e6 1e7 1e8 \
 	  --json benchmarks/results/scale.json
 	$(BIN)/python benchmarks/scale_page.py
+
+# Changes of the checker and of storage, one place at a time: do their tests notice? Into benchmarks/results/mutation.json.
+bench-mutation: setup
+	$(BIN)/python benchmarks/mutation.py src/logiclens/verify/*.py --tests tests/verify src/logiclens/verify --slowest 0.15
+	$(BIN)/python benchmarks/mutation.py src/logiclens/storage.py --tests tests/test_storage.py src/logiclens/storage.py
 
 # The paper's tables and figures beside every peer, into benchmarks/results (needs LOGICLENS_DATA; images need a GPU).
 # It goes on where it was stopped; a new run needs an empty folder.

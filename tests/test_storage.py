@@ -39,7 +39,7 @@ ROWS = pd.DataFrame({"age": [20.0, 35, 50, 61, 72, 90] * 12, "unit": ["A", "B", 
 LABELS = np.where((ROWS["age"] >= 60) & (ROWS["unit"] != "A"), "ill", "well")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def made(tmp_path_factory) -> tuple[EntropyClassifier, Path]:
     model = EntropyClassifier(exact=True, set_aside=0.25, epochs=40).fit(ROWS, pd.Series(LABELS, name="state"))
     result = result_of(model, model.explain(), Source("rows.csv", len(ROWS), 2, "state"))
@@ -648,3 +648,315 @@ def test_a_folder_that_keeps_changing_is_not_read_without_pause(tmp_path, monkey
     )
     read_missing(tmp_path)
     assert 2 < len(waits) < 10
+
+
+# What the system must not do behind our back ---------------------------------------------------------------------
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_no_descriptor_stays_open(folder, tmp_path):
+    workspace(tmp_path, "left")
+    before = open_descriptors()
+    for _ in range(3):
+        write_whole(tmp_path / "file", b"x", sync=True)
+        made_folder(tmp_path / "other")
+        open_folder(folder)
+        storage.clear_leftovers(tmp_path)
+        for path, words in ((tmp_path / "file", "there is no folder"), (tmp_path / "other", "there is no .*model")):
+            with pytest.raises(LogicLensError, match=words):
+                open_folder(path)
+    with open_whole(tmp_path / "file"), pytest.raises(OSError, match="temporarily unavailable"):
+        storage._lock(next(tmp_path.glob(".file.*")))
+    assert open_descriptors() == before
+
+
+def test_only_folders_themselves_are_locked(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "model.json").write_bytes(b"kept")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "inner").rename(tmp_path / "elsewhere" / "inner")
+    link, file = tmp_path / ".link.0123abcd.logiclens-part", tmp_path / ".file.0123abcd.logiclens-part"
+    link.symlink_to(tmp_path / "elsewhere")
+    file.write_bytes(b"a file")
+    write_whole(tmp_path / "new", b"x")
+    assert (tmp_path / "elsewhere" / "inner" / "model.json").read_bytes() == b"kept"
+    for path in (link, file):
+        with pytest.raises(NotADirectoryError):
+            storage._lock(path)
+
+
+def test_a_folder_replaced_while_it_is_locked_is_not_locked(tmp_path, monkeypatch):
+    path, real = workspace(tmp_path, "file"), storage.fcntl.flock
+
+    def replace_first(descriptor, operation):
+        path.rename(tmp_path / "away")
+        path.mkdir()
+        real(descriptor, operation)
+
+    monkeypatch.setattr(storage.fcntl, "flock", replace_first)
+    with pytest.raises(FileNotFoundError):
+        storage._lock(path)
+
+
+def test_a_forked_process_leaves_the_workspace_to_its_parent(tmp_path):
+    block = replacing(tmp_path / "file")
+    part = block.__enter__()
+    part.write_bytes(b"x")
+    child = os.fork()
+    if child == 0:
+        try:
+            block.__exit__(ValueError, ValueError("odd"), None)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert part.read_bytes() == b"x"
+    block.__exit__(None, None, None)
+    assert content_of(tmp_path) == {"file": b"x"}
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_scratch_folders_are_private_and_others_are_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage.tempfile, "gettempdir", lambda: str(tmp_path))
+    before = os.umask(0)
+    try:
+        with storage.scratch_folder() as scratch:
+            assert stat.S_IMODE(scratch.stat().st_mode) == 0o700
+        with replacing(tmp_path / "file") as part:
+            assert stat.S_IMODE(part.parent.stat().st_mode) == 0o777
+            part.write_bytes(b"x")
+    finally:
+        os.umask(before)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_living_writer_makes_a_folder_busy(tmp_path):
+    assert not storage.clear_leftovers(tmp_path / "nowhere")
+    workspace(tmp_path, "left")
+    assert not storage.clear_leftovers(tmp_path)
+    assert os.listdir(tmp_path) == []
+    with replacing(tmp_path / "file") as part:
+        part.write_bytes(b"x")
+        assert storage.clear_leftovers(tmp_path)
+
+
+def test_a_folder_moved_away_by_a_killed_writer_comes_back(folder, tmp_path):
+    expected = open_folder(folder).files
+    for has_new in (False, True):
+        moved = workspace(tmp_path, "model") / "moved-away"
+        moved.mkdir()
+        if has_new:
+            shutil.copytree(folder, moved / "model")
+        else:
+            folder.rename(moved / "model")
+        assert open_folder(folder).files == expected
+        storage.clear_leftovers(tmp_path)
+        assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize(("depth", "is_read"), [(64, True), (65, False)])
+def test_json_nests_at_most_so_deep(tmp_path, depth, is_read):
+    (tmp_path / "file").write_text('{"a": ' + "[" * (depth - 1) + "]" * (depth - 1) + "}")
+    if is_read:
+        assert list(storage.read_json(tmp_path / "file")) == ["a"]
+    else:
+        with pytest.raises(LogicLensError, match="nests lists and objects more than 64 deep"):
+            storage.read_json(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"b": 1, "a": 1, "a": 2}', "an object in it has the key 'a' twice"),
+        (
+            '{"K": 1, "K": 2}'.replace("K", "k" * 80),
+            f"an object in it has the key '{'k' * 56}... twice",
+        ),
+        (
+            '{"K": 1, "K": 2}'.replace("K", "k" * 59),
+            f"an object in it has the key '{'k' * 56}... twice",
+        ),
+        (
+            '{"K": 1, "K": 2}'.replace("K", "k" * 58),
+            f"an object in it has the key '{'k' * 58}' twice",
+        ),
+        ('{"a": NaN}', "it holds NaN, which is no number of JSON"),
+    ],
+)
+def test_json_that_can_be_read_in_two_ways_is_refused(tmp_path, text, words):
+    (tmp_path / "file").write_text(text)
+    with pytest.raises(LogicLensError) as caught:
+        storage.read_json(tmp_path / "file")
+    assert str(caught.value) == f"{tmp_path / 'file'} cannot be read: {words}."
+    with pytest.raises(LogicLensError, match="there is no "):
+        storage.read_json(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("name", ["model.json", "weights.safetensors", "certificate.json", "result.json"])
+def test_files_of_a_model_are_regular_and_of_bounded_size(folder, monkeypatch, name):
+    size = (folder / name).stat().st_size
+    assert storage.MOST_BYTES[name] == (2**33 if name == "weights.safetensors" else 2**28)
+    monkeypatch.setitem(storage.MOST_BYTES, name, size)
+    assert open_folder(folder).files[name] == (folder / name).read_bytes()
+    monkeypatch.setitem(storage.MOST_BYTES, name, size - 1)
+    with pytest.raises(LogicLensError, match=f"has {size:,} bytes; at most {size - 1:,} are read"):
+        open_folder(folder)
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(LogicLensError, match="is not a regular file"):
+        open_folder(folder)
+    (folder / name).unlink()
+    (folder / name).symlink_to(name)
+    with pytest.raises(LogicLensError, match="cannot be read: Too many levels"):
+        open_folder(folder)
+
+
+def test_a_model_takes_new_names_empty_folders_and_models(folder, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (folder / "signature.json").write_text("{}")
+    for path in (folder, tmp_path / "empty", tmp_path / "new" / "deep"):
+        assert storage.check_model_target(str(path)) == path
+    (tmp_path / "file").write_bytes(b"x")
+    with pytest.raises(LogicLensError, match=r"file exists and is not a model folder alone: choose another name"):
+        storage.check_model_target(tmp_path / "file")
+    with pytest.raises(LogicLensError, match=r"cannot be made: .*file is not a folder that can be written to"):
+        storage.check_model_target(tmp_path / "file" / "model")
+    (folder / "notes").write_bytes(b"x")
+    (folder / "zebra").write_bytes(b"x")
+    with pytest.raises(LogicLensError, match=r"not a model folder alone \(it holds 'notes'\)"):
+        storage.check_model_target(folder)
+    for name in ("notes", "zebra", "model.json"):
+        (folder / name).unlink()
+    with pytest.raises(LogicLensError, match="exists and is not a model folder alone: choose"):
+        storage.check_model_target(folder)
+
+
+def test_a_result_with_other_rules_is_refused(folder):
+    edit(folder / "result.json", lambda content: content["rules"].update(otherwise=None), seal=True)
+    with pytest.raises(LogicLensError, match=r"result\.json has other rules than model\.json"):
+        open_folder(folder).result()
+
+
+def test_an_exact_model_needs_its_certificate(folder):
+    edit(folder / "model.json", lambda content: content.update(schema=2), seal=True)
+    with pytest.raises(LogicLensError, match=r"certificate\.json is for another model"):
+        open_folder(folder)
+    (folder / "certificate.json").unlink()
+    with pytest.raises(LogicLensError, match=r"there is no .*certificate\.json"):
+        open_folder(folder)
+
+
+def test_files_are_read_from_the_folder_that_was_opened(folder, monkeypatch):
+    real, moved, expected = storage._read_file, folder.with_name("moved"), open_folder(folder).files
+
+    def replaced_meanwhile(name, descriptor, path):
+        if folder.exists():
+            folder.rename(moved)
+        return real(name, descriptor, path)
+
+    monkeypatch.setattr(storage, "_read_file", replaced_meanwhile)
+    assert storage._files_of(folder) == expected
+
+
+def test_two_folders_exchange_their_names(tmp_path):
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    storage.exchange(tmp_path / "one", tmp_path / "other")
+    assert [(tmp_path / name / "file").read_text() for name in ("one", "other")] == ["other", "one"]
+    with pytest.raises(FileNotFoundError):
+        storage.exchange(tmp_path / "one", tmp_path / "none")
+
+
+@pytest.mark.parametrize("was_there", [True, False])
+def test_a_faster_writer_is_replaced_without_exchange(tmp_path, monkeypatch, was_there):
+    real, faster = os.rename, []
+
+    def rename(old, new):
+        if Path(new) == tmp_path / "a" / "b" / "folder" and len(faster) < 2:
+            faster.append(old)
+            Path(new).mkdir()
+            (Path(new) / "faster").write_bytes(b"x")
+        real(old, new)
+
+    if was_there:
+        made_folder(tmp_path / "a" / "b" / "folder")
+    monkeypatch.setattr(storage, "exchange", cannot_exchange)
+    monkeypatch.setattr(os, "rename", rename)
+    made_folder(tmp_path / "a" / "b" / "folder")
+    assert len(faster) == 2
+    assert content_of(tmp_path / "a" / "b" / "folder") == {"file": b"x"}
+    assert os.listdir(tmp_path / "a" / "b") == ["folder"]
+
+
+def test_what_took_the_place_of_a_moved_folder_stays(tmp_path):
+    moved = workspace(tmp_path, "folder") / "moved-away" / "folder"
+    moved.mkdir(parents=True)
+    (moved / "file").write_bytes(b"older")
+    (tmp_path / "folder").mkdir()
+    storage.clear_leftovers(tmp_path)
+    assert content_of(tmp_path / "folder") == {}
+    storage._remove(tmp_path / "nowhere")
+
+
+def test_all_bytes_are_in_the_file_before_it_is_synced(tmp_path, monkeypatch):
+    sizes, real = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (sizes.append(os.fstat(descriptor).st_size), real(descriptor)))
+    write_whole(tmp_path / "file", b"12345", sync=True)
+    assert sizes == [5]
+
+
+def test_what_was_written_is_returned_and_as_readable_as_asked(tmp_path):
+    assert write_whole(str(tmp_path / "file"), "x") == tmp_path / "file"
+    before = os.umask(0o077)
+    try:
+        made_folder(tmp_path / "folder")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o755
+
+
+def test_only_what_asks_for_it_is_synced(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    with open_whole(tmp_path / "file") as file:
+        file.write(b"x")
+    assert synced == []
+    with open_whole(tmp_path / "file", sync=True) as file:
+        file.write(b"x")
+    assert len(synced) == 1
+
+
+def test_the_model_goes_first_when_a_folder_is_removed(tmp_path, monkeypatch):
+    for place in ("model", "moved-away/model"):
+        (tmp_path / "space" / place).mkdir(parents=True)
+        (tmp_path / "space" / place / "model.json").write_text("{}")
+    monkeypatch.setattr(storage.shutil, "rmtree", lambda folder, ignore_errors: None)
+    storage._remove(tmp_path / "space")
+    assert list((tmp_path / "space").rglob("model.json")) == []
+
+
+@pytest.mark.parametrize("field", ["content_sha256", "cutting"])
+def test_a_first_schema_with_later_fields_must_be_sealed(tmp_path, field):
+    folder = shutil.copytree(Path(__file__).parent / "folders" / "schema1_exact", tmp_path / "model")
+    edit(folder / "model.json", lambda content: (content.pop("content_sha256", 0), content.update({field: None})))
+    with pytest.raises(LogicLensError, match="was changed after it was saved"):
+        open_folder(folder)
+    edit(folder / "model.json", lambda content: (content.pop(field), content.update(schema=2)))
+    with pytest.raises(LogicLensError, match="was changed after it was saved"):
+        open_folder(folder)
+
+
+def test_a_certificate_beside_a_model_that_is_not_exact(folder):
+    edit(folder / "model.json", lambda content: content.update(exact=False), seal=True)
+    with pytest.raises(LogicLensError, match=r"holds a certificate, but .* says that the model is not exact"):
+        open_folder(folder)
+
+
+def test_a_reader_looks_again_only_where_a_folder_changed(folder, tmp_path):
+    assert storage._was_replaced(folder, None) is True
+    assert storage._was_replaced(folder, storage._identity(folder)) is False
+    assert storage._was_replaced(tmp_path / "none", storage._identity(folder)) is True
+    assert storage._was_replaced(tmp_path / "none", None) is False

@@ -1,4 +1,4 @@
-"""A saved model of two classes with its certificate, which the tests of the checker change."""
+"""Saved models with their certificates, whose copies the tests of the checker change."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import pytest
 
 from tests.oracles.certified import Saved, certify, random_net
 from tests.verify.certificates import CONCEPTS, PREDICATES
+from tests.verify.edits import Case, make_cases
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def saved() -> Saved:
     """Two classes; 'high' keeps four concepts and all their rows, 'low' three of which some rows are impossible."""
     domains = {"low": {"rows": "possible", "exclusive": [["red", "green"]], "implied": []}}
@@ -17,3 +18,8 @@ def saved() -> Saved:
         net, CONCEPTS, ["low", "high"], PREDICATES,
         exclusive=[["red", "green"]], implied=[["age >= 60", "age >= 72.5"]], domains=domains,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def cases(tmp_path_factory) -> dict[str, Case]:
+    return make_cases(tmp_path_factory.mktemp("models"))

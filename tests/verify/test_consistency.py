@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from logiclens import EntropyClassifier
 from logiclens.errors import LogicLensError
-from logiclens.verify import VerificationError, verify
+from logiclens.storage import sealed
+from logiclens.verify import Unusable, VerificationError, reader, verify
 from logiclens.verify.settings import SETTINGS
-from tests.verify.edits import Case, Edit, make_cases, replaced_everywhere, write_edited
+from tests.oracles.certified import sealed as certificate_of
+from tests.verify.edits import Edit, at, replaced_everywhere, write_edited
 
 Model = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def cases(tmp_path_factory) -> dict[str, Case]:
-    return make_cases(tmp_path_factory.mktemp("models"))
 
 
 def edit(change: Callable[[Model, Model], object]) -> Edit:
@@ -113,11 +111,26 @@ EDITS: list[tuple[str, Callable[[Model, Model], object], int, str]] = [
     ("labels", decide(otherwise=0), 1, "and a row can have several labels"),
     ("soft", lambda m, c: m["cutting"]["scales"].clear(), 2, "exactly if settings.booleanise is soft"),
     ("cities", lambda m, c: m["cutting"].pop("memberships"), 1, "needs one predicate, or one list of categories"),
+    *(
+        ("two", inner(*path, "more", to=1), 2, "the unknown field 'more'")
+        for path in [
+            ("network",),
+            ("cutting",),
+            ("predicates", "unit is MICU"),
+            ("rules", "classes", 0),
+            ("rules", "classes", 1),
+            ("rules", "classes", 1, "cubes", 0),
+        ]
+    ),
+    ("two", lambda m, c: c["classes"][1].update(more=1), 2, "the unknown field 'more'"),
+    ("two", lambda m, c: c["classes"][1]["domain"].update(more=1), 2, "the unknown field 'more'"),
     ("own", inner("predicates", "smoker", "column", to="in icu"), 1, "and yet 'smoker' means 'in icu is True'"),
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "code", "words"), EDITS, ids=[f"{e[0]}-{e[3][:40]}" for e in EDITS])
+@pytest.mark.parametrize(
+    ("name", "change", "code", "words"), EDITS, ids=[f"{e[0]}-{e[3][:40]}-{n}" for n, e in enumerate(EDITS)]
+)
 def test_a_consistent_looking_edit_is_refused(cases, tmp_path, name, change, code, words):
     with pytest.raises(VerificationError) as caught:
         verify(write_edited(cases[name], edit(change), tmp_path))
@@ -280,3 +293,81 @@ def test_what_cannot_be_loaded_is_not_verified(cases, tmp_path, name, change, wo
         EntropyClassifier.load(folder)
     with pytest.raises(VerificationError, match=re.escape(words)):
         verify(folder)
+
+
+def objects(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all objects in a document, with its root."""
+    if isinstance(value, dict):
+        yield path
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from objects(item, (*path, key))
+
+
+OPTIONAL = ("recurs", "bags")
+"""Fields of rules that say how often they recur, which are repeated as stated."""
+
+
+@pytest.mark.parametrize("name", ["two", "three", "soft", "cities"])
+@pytest.mark.parametrize("file", ["model", "certificate"])
+def test_no_object_may_have_a_field_more_or_less(cases, tmp_path, name, file):
+    case = cases[name]
+    root = case.model if file == "model" else case.certificate
+    for path in objects(root):
+        # Settings of cuts may be given or not, and scores of any name are repeated as stated.
+        if "settings" in path[1:] or "metrics" in path or path[:2] == ("settings", "booleanise"):
+            continue
+        for key in ["unknown", *at(root, path)]:
+            if "sha256" in key or key in OPTIONAL:
+                continue
+
+            def change(model: Model, certificate: Model, path=path, key=key) -> None:
+                place = at(model if file == "model" else certificate, path)
+                if key in place:
+                    del place[key]
+                else:
+                    place[key] = {}
+
+            with pytest.raises(VerificationError):
+                pytest.fail(f"{path} {key}: {verify(write_edited(case, edit(change), tmp_path))}")
+
+
+def test_a_second_schema_may_name_members_and_no_other_may(saved, tmp_path):
+    other = saved.copy()
+    assert other.model["schema"] == 2
+    other.model["network"]["members"] = None
+    assert verify(other.write(tmp_path)).classes
+    other.model["network"]["more"] = None
+    with pytest.raises(Unusable, match=r"network in model\.json has the unknown field 'more'"):
+        verify(other.write(tmp_path))
+    other = saved.copy()
+    other.entry()["more"] = None
+    with pytest.raises(Unusable, match="has the unknown field 'more'"):
+        verify(other.write(tmp_path))
+
+
+def test_groups_that_take_too_long_are_refused(saved, tmp_path, monkeypatch):
+    for most, is_read in ((4, True), (3, False)):
+        monkeypatch.setattr(reader, "MOST_PAIRS", most)
+        if is_read:
+            assert verify(saved.write(tmp_path)).classes
+        else:
+            with pytest.raises(Unusable, match="holds groups that are too large to be checked"):
+                verify(saved.write(tmp_path))
+
+
+def test_weights_that_only_the_model_denies_are_refused(saved, tmp_path):
+    folder = saved.write(tmp_path)
+    model, weights = json.loads((folder / "model.json").read_bytes()), (folder / "weights.safetensors").read_bytes()
+    for change, words in (({"weights_sha256": "0" * 64}, "names other weights"), ({}, "has been changed since it was")):
+        rest = {key: value for key, value in model.items() if key != "content_sha256"} | change
+        content = sealed(rest) if change else {**rest, "content_sha256": "0" * 64}
+        (folder / "model.json").write_text(json.dumps(content))
+        certificate = certificate_of(saved.certificate, (folder / "model.json").read_bytes(), weights)
+        (folder / "certificate.json").write_text(json.dumps(certificate))
+        with pytest.raises(Unusable, match=words):
+            verify(folder)
+
+
+def test_temperatures_are_normal_numbers_with_normal_inverses():
+    tiny = float(np.finfo(np.float32).tiny)
+    assert (tiny, 1 / tiny) == reader.TEMPERATURES

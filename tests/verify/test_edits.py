@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.examples import scaled
-from tests.verify.edits import Case, campaign, make_cases
-
-
-@pytest.fixture(scope="module")
-def cases(tmp_path_factory) -> dict[str, Case]:
-    return make_cases(tmp_path_factory.mktemp("models"))
+from tests.verify.edits import campaign
 
 
 def test_random_edits_change_no_answer_unseen(cases):

@@ -13,7 +13,22 @@ import logiclens.verify
 from logiclens.explain import certificate
 from logiclens.verify import Refuted, verify
 from logiclens.verify.__main__ import main
-from logiclens.verify.report import NOT_COVERED, NOT_TRAINED, RULED_OUT
+from logiclens.verify.records import Domain, Predicate
+from logiclens.verify.report import (
+    NOT_COVERED,
+    NOT_TRAINED,
+    RULED_OUT,
+    UNCHECKED_SIGNATURE,
+    ClassReport,
+    Report,
+    domain_text,
+    formula_text,
+    label_text,
+    meaning_text,
+    name_text,
+    not_covered,
+    wide_domain_text,
+)
 from tests.oracles.certified import certify, random_net
 from tests.verify.certificates import refused
 
@@ -166,3 +181,65 @@ def test_figures_of_the_report_are_not_covered(saved, tmp_path):
     folder = saved.write(tmp_path)
     (folder / "result.json").write_text("any figures")
     assert "- Figures in result.json, which `logiclens report` shows: that file is not read." in str(verify(folder))
+
+
+def test_a_report_prints_these_lines_exactly():
+    compiled = ClassReport("ill", "a & ~b", "all 4 rows of its 2 concepts", 4, 0.1299, 1.01e-7, 0.98769, (0.91239, 1.0))
+    plain = ClassReport("1", "True", "the one row of no concepts", 1, 2.0, 1e-7, label=1)
+    rest = ("Somebody decides.", "Columns: a.", ("a means: b",), "my x")
+    report = Report((compiled, plain), ("This.", "That."), *rest)
+    assert str(report).splitlines() == [
+        "ill: equal on all 4 rows of its 2 concepts; smallest |logit| 0.12, float32 rounding at most 1.1e-07",
+        "  a & ~b",
+        "  compiled from the formula, so no reason of a trained network; the rules decide as the committee on 98.76% "
+        "of the training rows (as stated, not checked)",
+        "  confidence 0.9124, 1 (as stated, not checked)",
+        "1: equal on the one row of no concepts; smallest |logit| 2, float32 rounding at most 1.0e-07",
+        "  True",
+        "a means: b",
+        "Columns: a.",
+        'They predict "my x".',
+        "Somebody decides.",
+        "The printed rules are the model, on hard 0/1 concepts.",
+        "Not covered:",
+        "- This.",
+        "- That.",
+    ]
+    assert not report.is_signed
+
+
+def test_names_and_values_are_quoted_where_they_could_mislead():
+    names = ["True", "False", "", " a", "a ", "a", "x & y", 'q"', "a >= 6", "a.b", "LISU"]
+    quoted = ['"True"', '"False"', '""', '" a"', '"a "', "a", '"x & y"', '"q\\""', "a >= 6", "a.b", "LISU"]
+    assert [name_text(name) for name in names] == quoted
+    assert [label_text(label) for label in ("1e3", "nan", "x", True, 2.5)] == ['"1e3"', '"nan"', "x", "True", "2.5"]
+    meanings = [
+        Predicate("a", "missing", True),
+        Predicate("a", "==", 'q"'),
+        Predicate("my a", "<", 2),
+        Predicate("a", "==", True),
+    ]
+    assert [meaning_text(meant) for meant in meanings] == ["a is missing", 'a is "q\\""', '"my a" < 2', "a is True"]
+    assert domain_text(Domain(exclusive=(("a", "b"),)), 1, ["a"]) == (
+        "the 1 possible of all 2 rows of its 1 concept (at most one of a, b)"
+    )
+    assert wide_domain_text(["a"] * 30) == "all 2^30 rows of its 30 concepts, proved unit by unit"
+    for comparison in (">=", "<=", "==", "!="):
+        assert name_text(f"a {comparison} 6") == f"a {comparison} 6"
+    assert not_covered(compiled=False, groups=False) == NOT_COVERED
+    assert not_covered(compiled=True, groups=True) == (*NOT_COVERED, NOT_TRAINED, RULED_OUT)
+    assert formula_text(((("a", True), ("b", False)), ())) == "(a & ~b) | True"
+
+
+def test_a_signature_that_is_not_checked_is_said(saved, tmp_path, capsys):
+    folder = saved.write(tmp_path)
+    (folder / "signature.json").write_text("{}")
+    assert main([str(folder)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == UNCHECKED_SIGNATURE
+
+
+def test_the_help_names_the_program_and_its_files(capsys):
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("usage: python -m logiclens.verify [-h] folder\n")
+    assert "holds model.json, weights.safetensors and certificate.json\n" in out

@@ -204,3 +204,63 @@ def test_tables_say_what_formulas_and_groups_mean(data, m):
     domain = Domain(*(tuple(map(tuple, group)) for group in groups))
     expected = [allowed(row, {"exclusive": groups[0], "implied": groups[1]}) for row in rows]
     assert domain_table(domain, names).tolist() == expected
+
+
+def stated_bound(head: Head) -> float:
+    """The bound of the module's six steps for the row of ones, number by number instead of matrix by matrix."""
+    u, eta = 2.0**-24, 2.0**-126
+    kept, tau, width = np.flatnonzero(head.keep).tolist(), head.temperature, len(head.entropy.weight)
+
+    def g(k: int) -> float:
+        return k * u / (1 - k * u)
+
+    strength = [sum(abs(head.entropy.weight[:, j])) for j in kept]
+    spread = [g(width) * value + 4 * width * eta for value in strength]
+    relevance, rho = [], []
+    for j, (own, error) in enumerate(zip(strength, spread, strict=True)):
+        others = [(value, e) for k, (value, e) in enumerate(zip(strength, spread, strict=True)) if k != j]
+        low = min(0.0, own - error - max((value + e for value, e in others), default=-np.inf)) / tau * (1 + g(4))
+        high = min(0.0, own + error - max((value - e for value, e in others), default=-np.inf)) / tau * (1 - g(4))
+        rounding = eta * (1 + 2 / tau)
+        relevance.append(np.exp((own - max(strength)) / tau))
+        above = np.exp(min(0.0, high + rounding)) * (1 + 8 * u) - relevance[-1]
+        rho.append(max(above, relevance[-1] - np.exp(low - rounding) * (1 - 8 * u)) + eta)
+    values, errors = [], []
+    relative = g(len(kept) + 1)
+    for weights, bias in zip(head.entropy.weight, head.entropy.bias, strict=True):
+        folded = [weights[j] * alpha for j, alpha in zip(kept, relevance, strict=True)]
+        phi = [(1 + u) * abs(weights[j]) * r + u * abs(f) + 2 * eta for j, r, f in zip(kept, rho, folded, strict=True)]
+        error = sum((1 + relative) * p + relative * abs(f) for p, f in zip(phi, folded, strict=True))
+        values.append(bias + sum(folded))
+        errors.append(error + relative * abs(bias) + 4 * (len(kept) + 2) * eta)
+    for layer in head.tail:
+        values, before, errors = [max(value, 0.0) for value in values], errors, []
+        n, relative = len(values), g(len(values) + 1)
+        for weights, bias in zip(layer.weight, layer.bias, strict=True):
+            carried = sum(((1 + relative) * abs(w) + 2 * eta) * e for w, e in zip(weights, before, strict=True))
+            made = sum((relative * abs(w) + 2 * eta) * a for w, a in zip(weights, values, strict=True))
+            errors.append(carried + made + relative * abs(bias) + 4 * (n + 2) * eta)
+        values = [float(w @ values + b) for w, b in zip(layer.weight, layer.bias, strict=True)]
+    return float(errors[0]) * (1 + 2.0**-20)
+
+
+@pytest.mark.parametrize(
+    ("scale", "tau"), [(1.0, 1.0), (30.0, 0.1), (1e-3, 10.0), (0.0, 1.0), (1e-40, 1.0), (1e-36, 2.0), (1e-44, 1e-6)]
+)
+@pytest.mark.parametrize("kept", [[0], [0, 2, 3], [0, 1, 2, 3, 4]])
+def test_the_bound_is_the_stated_one_to_twelve_digits(scale, tau, kept):
+    for seed in range(3):
+        head = head_of(random_net(seed, [kept], 5, (4, 3), tau))
+        layers = [Linear(layer.weight * scale, layer.bias * scale) for layer in (head.entropy, *head.tail)]
+        head = Head(layers[0], head.keep, tuple(layers[1:]), tau)
+        run = logits(head, np.array([2 ** len(kept) - 1]))
+        assert run.bound == pytest.approx(stated_bound(head), rel=1e-11, abs=0)
+
+
+@pytest.mark.parametrize("large", [1, 3])
+def test_large_values_behind_vanishing_weights_keep_the_bound(large):
+    """Activations of 1e30 and weights of 0: the error is what products lose near the smallest number."""
+    first = Linear(np.full((2, 3), 1e-40), np.full(2, 1e30))
+    tail = [Linear(np.zeros((2, 2)), np.zeros(2)) for _ in range(large - 1)] + [Linear(np.zeros((1, 2)), np.zeros(1))]
+    head = Head(first, np.ones(3, dtype=bool), tuple(tail), 1.0)
+    assert logits(head, np.array([7])).bound == pytest.approx(stated_bound(head), rel=1e-11, abs=0)

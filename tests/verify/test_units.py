@@ -13,7 +13,7 @@ import torch
 from logiclens.formula import DNF, parse
 from logiclens.formula.dnf import Complement, Cube, Literal
 from logiclens.nn import EntropyNet
-from logiclens.verify import Refuted, Unusable, VerificationError, verify
+from logiclens.verify import Refuted, Unusable, VerificationError, units, verify
 from logiclens.verify.network import Head, Linear
 from logiclens.verify.units import Unproved, prove
 from tests.oracles.certified import Saved, all_rows
@@ -493,3 +493,47 @@ def test_what_is_unusable_and_in_which_words(change, words, tmp_path):
     assert isinstance(error, Unusable), error
     assert words in str(error)
     assert len(str(error)) < 400
+
+
+@pytest.mark.parametrize("offset", [-0.5, -1e-3, -3 * 2.0**-126])
+@pytest.mark.parametrize(("top", "error", "gain"), [(1.0, 1e-5, 1.0), (3.0, 1e-3, 0.7), (1e30, 1.0, 1e-10)])
+def test_the_bound_of_units_is_the_stated_one(offset, top, error, gain):
+    """Step 4, number by number."""
+    width, eta = 7, 2.0**-126
+    g = (width + 1) * 2.0**-24 / (1 - (width + 1) * 2.0**-24)
+    certain = (1 - g) * gain * (top - error) - (1 + g) * abs(offset) - 4 * (width + 2) * eta - 2 * eta * (top + error)
+    unit = units._Unit(0, (("a", True),), top, error, gain)
+    proof = units._output([unit, units._Unit(1, (), 5 * top, error, gain)], offset, width)
+    assert proof.smallest == min(-offset, gain * top + offset)
+    expected = max(proof.smallest - min(certain, -offset), g * -offset) * (1 + 2.0**-20)
+    assert proof.bound == pytest.approx(expected, rel=1e-12, abs=0)
+
+
+def test_an_output_that_float32_does_not_decide_is_unproved():
+    eta = 2.0**-126
+    unit = units._Unit(0, (("a", True),), 1.0, 1e-5, 1.0)
+    units._output([unit], -2.5 * eta, 1)
+    for offset in (-2 * eta, 0.0, 1.0):
+        with pytest.raises(units.Unproved, match="the last bias alone gives the wrong answer"):
+            units._output([unit], offset, 1)
+    with pytest.raises(units.Unproved, match="may not outweigh the last bias"):
+        units._output([unit], -1.0, 1)
+    # Numbers near 0: what the products may lose decides.
+    loses = units._Unit(0, (("a", True),), 40 * eta, 0.0, 1.0)
+    assert units._output([loses], -20 * eta, 1).smallest == 20 * eta
+    with pytest.raises(units.Unproved, match="may not outweigh the last bias"):
+        units._output([loses], -29 * eta, 1)
+    large = float(np.finfo(np.float32).max) / 2
+    with pytest.raises(units.Unproved, match="may overflow"):
+        units._output([units._Unit(0, (), large, 0.0, 1.0)], -1.0, 1)
+    with pytest.raises(units.Unproved, match="may overflow"):
+        units._output([units._Unit(0, (), 0.6 * large, 0.5 * large, 1.0)], -1.0, 1)
+    assert units._output([units._Unit(0, (), 0.9 * large, 0.0, 1.0)], -1.0, 1).smallest == 1.0
+
+
+def test_a_long_cube_is_cut_in_messages():
+    short, long = tuple((f"c{j:03}", True) for j in range(29)), tuple((f"c{j:03}", True) for j in range(30))
+    assert units._cube_text(short) == " & ".join(name for name, _ in short)
+    assert len(units._cube_text(long)) == 200
+    assert units._cube_text(long).endswith("...")
+    assert str(units._Unit(4, (("a", False),), 1.0, 0.0, 1.0)) == "hidden unit 5 reads ~a"
