@@ -236,8 +236,10 @@ def _check_grid(case: Document, frame: pd.DataFrame) -> None:
     """Fail unless each cell has the value that its text has for a plain reader."""
     header, *rows = case["grid"]
     rows = [row for row in rows if row]
-    if [""] in [header, *rows] or any(len(row) != len(header) for row in rows):
-        # An empty line may be a row with an empty cell or no row, and a ragged table may have another delimiter.
+    if any(len(row) == 1 and not row[0].strip() for row in [header, *rows]) or any(
+        len(row) != len(header) for row in rows
+    ):
+        # A blank line may be a row with a blank cell or no row, and a ragged table may have another delimiter.
         return
     is_text = "mark" in case
     names = [name.strip() for name in header] if is_text else header

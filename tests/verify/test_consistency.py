@@ -303,7 +303,7 @@ def objects(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield from objects(item, (*path, key))
 
 
-OPTIONAL = ("recurs", "bags")
+OPTIONAL = ("recurs", "bags", "members", "memberships", "committee", "min_support", "stable", "teacher")
 """Fields of rules that say how often they recur, which are repeated as stated."""
 
 

@@ -175,9 +175,11 @@ def sentences_of_sklearn() -> Iterator[None]:
 
 
 def check_column_names(names: Sequence[str]) -> None:
-    """Refuse duplicate column names and names that are not valid text."""
+    """Refuse duplicate column names, blank ones and names that are not valid text."""
     seen: set[str] = set()
-    for name in names:
+    for place, name in enumerate(names):
+        if not name.strip():
+            raise LogicLensError(f"every column needs a name; number {place} has {quoted(name)}.")
         if name in seen:
             raise LogicLensError(f"column names must differ; {quoted(name)} is there more than once.")
         check_unicode(name, f"the column name {quoted(name)}")
