@@ -461,17 +461,31 @@ def check_model_target(folder: str | Path) -> Path:
 
     A model can take a new name, an empty folder, or the place of another model. Raises `LogicLensError` otherwise.
     """
-    target, own = Path(folder), {MODEL, WEIGHTS, CERTIFICATE, RESULT, "signature.json"}
-    names = {path.name for path in target.iterdir() if not is_workspace(path)} if target.is_dir() else set()
-    is_model = names <= own and (target / MODEL).is_file()
-    if target.exists() and not (target.is_dir() and (is_model or not names)):
-        others = sorted(names - own)
+    target, end = Path(folder), time.monotonic() + _PATIENCE
+    while True:
+        before = _identity(target)
+        try:
+            _check_model_target(target)
+            return target
+        except LogicLensError:
+            # Another writer may replace the folder meanwhile.
+            if time.monotonic() > end or not _was_replaced(target, before):
+                raise
+
+
+def _check_model_target(target: Path) -> None:
+    own, is_file = {MODEL, WEIGHTS, CERTIFICATE, RESULT, "signature.json"}, dict[str, bool]()
+    if target.is_dir():
+        with suppress(FileNotFoundError), os.scandir(target) as entries:
+            is_file = {entry.name: entry.is_file() for entry in entries if not is_workspace(target / entry.name)}
+    is_model = is_file.keys() <= own and is_file.get(MODEL, False)
+    if target.exists() and not (target.is_dir() and (is_model or not is_file)):
+        others = sorted(is_file.keys() - own)
         beside = f" (it holds {others[0]!r})" if others else ""
         raise LogicLensError(f"{target} exists and is not a model folder alone{beside}: choose another name.")
     above = next(folder for folder in (target, *target.absolute().parents) if folder.exists())
     if not (above.is_dir() and os.access(above, os.W_OK)):
         raise LogicLensError(f"{target} cannot be made: {above} is not a folder that can be written to.")
-    return target
 
 
 @dataclass(frozen=True, eq=False)

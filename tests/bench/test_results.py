@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,17 @@ def test_a_damaged_line_is_named_and_not_passed_over(folder: Path) -> None:
     path.write_text(path.read_text().replace("t,clean,a,0,fidelity,0.5", "garbage"))
     with pytest.raises(LogicLensError, match=r"line 2 of .*results.csv cannot be read: 'garbage'"):
         read_results(folder)
+
+
+def test_a_run_that_cannot_be_appended_leaves_the_table_unchanged(tmp_path, monkeypatch):
+    write_results(tmp_path, Results(()))
+    append_run(tmp_path, Run("iris", "clean", "stump", 0), [("note", "x")], "ok")
+    before = (tmp_path / "results.csv").read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        append_run(tmp_path, Run("iris", "clean", "stump", 1), [("note", "x")], "ok")
+    assert (tmp_path / "results.csv").read_bytes() == before

@@ -121,6 +121,8 @@ def install(fault: Fault) -> None:
         if injector.strikes(f"open {file}"):
             injector.strike()
         raw = Watched(file, mode.replace("b", "").replace("t", ""))
+        if buffering == 0:
+            return raw
         buffered = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
         return buffered if "b" in mode else io.TextIOWrapper(buffered, *args, **options)
 

@@ -71,10 +71,13 @@ def write_for(folder: Path, number: int, seconds: float, exchanges: bool, done: 
     if not exchanges:
         storage.exchange = cannot_exchange
     end, count = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        save(folder, number)
-        count += 1
-    done.put(("writes", count, ""))
+    try:
+        while time.monotonic() < end:
+            save(folder, number)
+            count += 1
+        done.put(("writes", count, ""))
+    except BaseException as error:
+        done.put(("writes", count, repr(error)))
 
 
 def read_for(folder: Path, seconds: float, done: Any) -> None:

@@ -109,12 +109,19 @@ def write_results(folder: Path, results: Results) -> None:
 
 
 def append_run(folder: Path, run: Run, metrics: Iterable[tuple[str, str]], status: str) -> None:
-    """Append one run, its measurements and status, in one write that is on disk before this returns."""
+    """Append one run, its measurements and status. They are on disk before this returns, or the file is as it was."""
     lines = [(*astuple(run), metric, value) for metric, value in metrics]
-    with (folder / RESULTS_FILE).open("a", encoding="utf-8", newline="") as file:
-        file.write(_text([*lines, (*astuple(run), STATUS, status)]))
-        file.flush()
-        os.fsync(file.fileno())
+    text = memoryview(_text([*lines, (*astuple(run), STATUS, status)]).encode())
+    # Without a buffer, because closing the file would write the buffer again after a failed write.
+    with (folder / RESULTS_FILE).open("ab", buffering=0) as file:
+        end, written = file.seek(0, os.SEEK_END), 0
+        try:
+            while written < len(text):
+                written += file.write(text[written:])
+            os.fsync(file.fileno())
+        except BaseException:
+            file.truncate(end)
+            raise
 
 
 def _is_whole(row: list[str]) -> bool:
