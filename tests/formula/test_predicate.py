@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from logiclens.errors import LogicLensError
 from logiclens.formula.column_kinds import KINDS, is_missing, missing_of, numbers_of
 from logiclens.formula.english import comparison_words
-from logiclens.formula.predicate import OPERATORS, Operator, Predicate
+from logiclens.formula.predicate import OPERATORS, Operator, Predicate, is_name_of
 from tests.rulesets import COMPARE
 
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**6), 10**6)
@@ -447,3 +447,24 @@ def test_a_column_that_is_not_numeric_is_refused(column: Any) -> None:
 def test_what_is_not_a_column_is_refused(operator: Any, value: Any, column: Any, n: int) -> None:
     with pytest.raises(LogicLensError, match=rf"the column 'x' needs a list of values, got {n} dimension\(s\)"):
         Predicate("x", operator, value).holds(column)
+
+
+@pytest.mark.parametrize("text", ["\U0001fa77", "\u0378", "\U0001e4f1", "größe", "日本", "☃"])
+def test_names_do_not_depend_on_the_version_of_unicode(text: str) -> None:
+    # The second character is in no version yet, the first is new in 15, and so is the third, a digit.
+    assert str(Predicate("unit", "==", text)) == f"unit is {text}"
+
+
+@pytest.mark.parametrize(
+    "text", ["a\u200bb", "a\u2028b", "\ufeffa", "a\U000e0041", "\ue000", "１２", "\U0001d7ce", "\ufffe"]
+)
+def test_texts_that_hide_or_are_numbers_stay_quoted(text: str) -> None:
+    assert str(Predicate("unit", "==", text)) == f"unit is {text!r}"
+
+
+def test_a_name_may_be_quoted_where_it_need_not_be() -> None:
+    meant = Predicate("unit", "==", "ä")
+    assert all(is_name_of(name, meant) for name in ("unit is ä", "unit is 'ä'", r"unit is '\xe4'"))
+    assert not any(is_name_of(name, meant) for name in ("unit is a", 'unit is "ä"', "unit is 'ä' ", "Unit is 'ä'"))
+    assert not is_name_of("unit is 2", Predicate("unit", "==", "2"))
+    assert not is_name_of("age >= '60'", Predicate("age", ">=", 60))

@@ -304,3 +304,25 @@ def test_kinds_of_columns_follow_from_their_predicates():
     assert {value: column_kind(Predicate("x", ">=", value)) for value in values} == values
     assert column_kind(Predicate("x", "==", "1970-01-02")) == "text"
     assert column_kind(Predicate("x", "missing", True)) is None
+
+
+def test_every_character_is_quoted_as_the_product_quotes_it():
+    # All characters of the first plane but the ideographs, and a sample of the others.
+    places = [
+        *range(0x3400),
+        *range(0xA000, 0x11000),
+        *range(0x11000, 0x110000, 37),
+        0x13430,
+        0x1343F,
+        0x1D7CE,
+        0x1E4F0,
+    ]
+    for text in (pattern.format(chr(place)) for place in places for pattern in ("{}", "a{}b")):
+        assert predicate_name(Predicate("x", "==", text)) == str(formula.Predicate("x", "==", text)), ascii(text)
+
+
+@pytest.mark.parametrize("text", ["\U0001fa77", "\u0378", "\U0001e4f1", "a\U0010fffd"])
+def test_quotes_do_not_depend_on_new_characters(text):
+    # The first three are unassigned, or digits, in some versions of Unicode only; the last is private in all.
+    quoted = text.startswith("a")
+    assert predicate_name(Predicate("x", "==", text)) == f"x is {repr(text) if quoted else text}"

@@ -20,7 +20,7 @@ from logiclens.formula.column_kinds import KINDS, ORDERS, TRUTH_VALUE, ColumnKin
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import check_names
-from logiclens.formula.predicate import Predicate
+from logiclens.formula.predicate import Predicate, is_name_of
 from logiclens.formula.rules import DecisionRules
 from logiclens.storage import CERTIFICATE, MODEL, RESULT, SCHEMA, ModelFolder, open_folder, read_json
 
@@ -224,7 +224,7 @@ def _kind(kinds: Mapping[str, str], column: str) -> ColumnKind:
 
 def _check_predicate(name: str, predicate: Predicate, kind: ColumnKind) -> None:
     is_truth_value = (predicate.operator, predicate.value) == ("==", True) and predicate.value is True
-    if name != str(predicate) and not (is_truth_value and name == predicate.column):
+    if not is_name_of(name, predicate) and not (is_truth_value and name == predicate.column):
         raise LogicLensError(f"the concept {record.shown(name)} is not what its predicate says: {predicate}")
     if predicate.operator != "missing" and (predicate.kind is not kind or predicate.operator not in kind.operators):
         raise LogicLensError(f"{predicate} cannot be asked of a column of {kind.plural}")

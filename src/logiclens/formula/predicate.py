@@ -6,6 +6,7 @@ Rule sets, exports and the booleaniser use predicates.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -128,18 +129,50 @@ class Predicate:
         return f"{self.column} is {repr(self.value) if quoted else self.shown_value}"
 
 
+_INVISIBLE = re.compile(
+    "[\x00-\x1f\x7f-\xa0\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u1680\u180e\u2000-\u200f\u2028-\u202f"
+    "\u205f-\u206f\u3000\ud800-\uf8ff\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff\U000110bd\U000110cd"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f"
+    "\U000f0000-\U0010ffff]"
+)
+"""Controls, formats, surrogates, separators but the space, private characters and those that are none.
+
+They are listed, because `str.isprintable` changes whenever Unicode assigns characters.
+"""
+_NEW_DIGITS = re.compile("[\U00010000-\U0001d7cd\U0001d800-\U0010ffff]")
+"""Characters among which Unicode still adds digits. In a text with one of them, no version of Python sees a number."""
+
+
+def is_name_of(name: str, predicate: Predicate) -> bool:
+    """Return whether a concept may have this name: its predicate as text.
+
+    A text may also be quoted where it need not be, and any character in quotes may be escaped: earlier versions
+    wrote some characters so, depending on the version of Python.
+
+    >>> [is_name_of(name, Predicate("code", "==", "2")) for name in ("code is '2'", "code is 2")]
+    [True, False]
+    """
+    if name == str(predicate):
+        return True
+    start, value = f"{predicate.column} is ", predicate.value
+    if predicate.operator != "==" or not isinstance(value, str) or not name.startswith(start):
+        return False
+    return name.removeprefix(start).encode("ascii", "backslashreplace").decode() == ascii(value)
+
+
 def _is_mistakable(text: str) -> bool:
     """Return whether a text could be misread without quotes.
 
-    It could if it looks like a missing value, a Boolean, a number or a quoted text, or has invisible characters.
+    It could if it looks like a missing value, a Boolean, a number or a quoted text, or has invisible characters. The
+    answer must not depend on the version of Python, because the names of concepts in model folders do.
     """
-    if text in ("", "missing", "True", "False") or text[0] in "'\"" or text != text.strip() or not text.isprintable():
+    if text in ("", "missing", "True", "False") or text[0] in "'\"" or text != text.strip() or _INVISIBLE.search(text):
         return True
     try:
         float(text)
     except ValueError:
         return False
-    return True
+    return not _NEW_DIGITS.search(text)
 
 
 def _is_finite(value: Any) -> bool:

@@ -15,6 +15,7 @@ from .predicates import (
     column_kind,
     excludes,
     has_one_reading,
+    has_quoted_name,
     implies,
     is_own_column,
     looks,
@@ -224,7 +225,8 @@ def meanings(model: Model) -> tuple[str, ...]:
 
 
 def _is_derived(name: str, predicate: Predicate) -> bool:
-    return name == predicate_name(predicate) or is_own_column(name, predicate)
+    named = name == predicate_name(predicate) or has_quoted_name(name, predicate)
+    return named or is_own_column(name, predicate)
 
 
 def _meaning(name: str, predicate: Predicate | None) -> str | None:

@@ -184,11 +184,42 @@ def value_text(value: bool | int | float | str) -> str:
     return str(value)
 
 
+INVISIBLE = (
+    (0x00, 0x1F), (0x7F, 0xA0), (0xAD, 0xAD), (0x600, 0x605), (0x61C, 0x61C), (0x6DD, 0x6DD), (0x70F, 0x70F),
+    (0x890, 0x891), (0x8E2, 0x8E2), (0x1680, 0x1680), (0x180E, 0x180E), (0x2000, 0x200F), (0x2028, 0x202F),
+    (0x205F, 0x206F), (0x3000, 0x3000), (0xD800, 0xF8FF), (0xFDD0, 0xFDEF), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB),
+    (0xFFFE, 0xFFFF), (0x110BD, 0x110BD), (0x110CD, 0x110CD), (0x13430, 0x1343F), (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A), (0xE0001, 0xE0001), (0xE0020, 0xE007F), (0xF0000, 0x10FFFF),
+)  # fmt: skip
+"""First and last of the characters that a name shows quoted: controls, formats, separators, and private ones.
+
+A fixed list, because Python's own `isprintable` differs between versions, and a verdict must not.
+"""
+
+
+def has_quoted_name(name: str, predicate: Predicate) -> bool:
+    """Return whether a name is that of a text in quotes, where a character may be escaped or not.
+
+    Earlier versions quoted and escaped some characters depending on the version of Python.
+
+    >>> has_quoted_name("a is 'b'", Predicate("a", "==", "b")), has_quoted_name("a is 'b'", Predicate("a", "==", "c"))
+    (True, False)
+    """
+    column, value = f"{predicate.column} is ", predicate.value
+    if predicate.operator != "==" or not isinstance(value, str) or not name.startswith(column):
+        return False
+    return name[len(column) :].encode("ascii", "backslashreplace") == ascii(value).encode()
+
+
 def _needs_quotes(text: str) -> bool:
     """Return whether a text could be taken for something else: a number, a truth value, no value, or quoted text."""
-    if text in ("", "missing", "True", "False") or text[0] in "'\"" or text != text.strip() or not text.isprintable():
+    if text in ("", "missing", "True", "False") or text[0] in "'\"" or text != text.strip():
         return True
-    return _as_number(text) is not None
+    if any(first <= ord(character) <= last for character in text for first, last in INVISIBLE):
+        return True
+    # Unicode still adds digits beyond the Basic Multilingual Plane; only those of mathematics count there.
+    settled = all(ord(character) <= 0xFFFF or 0x1D7CE <= ord(character) <= 0x1D7FF for character in text)
+    return settled and _as_number(text) is not None
 
 
 def is_own_column(name: str, predicate: Predicate) -> bool:
