@@ -13,7 +13,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 
 T = TypeVar("T")
 _WORDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a finite number"}
@@ -104,9 +104,9 @@ def _object(kind: Any, value: Any, where: str, name: str) -> Any:
         if key in value:
             held[one.name] = _read(hints[one.name], value[key], _join(where, key), name)
         elif one.default is MISSING and one.default_factory is MISSING:
-            raise LogicLensError(f"{name} lacks {_join(where, key)!r}.")
+            raise LogicLensError(f"{name} lacks {quoted(_join(where, key))}.")
     if unknown := [key for key in value if key not in {_key(one.name) for one in fields(kind)}]:
-        raise LogicLensError(f"{name} has an unknown field {_join(where, unknown[0])!r}.")
+        raise LogicLensError(f"{name} has an unknown field {quoted(_join(where, unknown[0]))}.")
     return kind(**held)
 
 
@@ -140,6 +140,5 @@ def _join(where: str, key: Any) -> str:
 
 
 def _refuse(where: str, name: str, wanted: str, value: Any) -> NoReturn:
-    shown = repr(value)
-    subject = f"{where!r} of {name}" if where else name
-    raise LogicLensError(f"{subject} must be {wanted}, got {shown if len(shown) <= 60 else shown[:57]}.")
+    subject = f"{quoted(where)} of {name}" if where else name
+    raise LogicLensError(f"{subject} must be {wanted}, got {quoted(value)}.")

@@ -11,6 +11,8 @@ from typing import Any
 
 LONGEST_QUOTE = 80
 """Maximum number of characters of a cell, name or label that a message quotes."""
+LONGEST_LIST = 3 * LONGEST_QUOTE
+"""Maximum number of characters of several names in a message."""
 LONGEST_PATH = 200
 """Maximum number of characters of a path in a message; file systems allow 255 in a name."""
 
@@ -150,9 +152,12 @@ def named(path: Any) -> str:
     return text if len(text) <= LONGEST_PATH else f"{text[:half]}…{text[1 - half :]}"
 
 
-def quoted_names(names: Sequence[str], most: int = 8) -> str:
-    """Return the first names, quoted, with an ellipsis if there are more."""
-    return ", ".join(quoted(name) for name in names[:most]) + (", …" if len(names) > most else "")
+def quoted_names(names: Sequence[Any], most: int = 8) -> str:
+    """Return the first names, quoted, with an ellipsis if there are more; of long names fewer."""
+    told = [quoted(name) for name in names[:most]]
+    while len(told) > 1 and sum(map(len, told)) > LONGEST_LIST:
+        told.pop()
+    return ", ".join(told) + (", …" if len(names) > len(told) else "")
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from logiclens.estimator import EntropyClassifier
 from logiclens.formula import RuleSet
 from logiclens.storage import check_model_target
 from logiclens.verify import Refuted, Unusable, verify
-from tests.folder_edits import edit_folder
+from tests.folder_edits import edit_folder, parent_of, places
 from tests.folder_edits import reseal as sealed_again
 
 RNG = np.random.default_rng(0)
@@ -645,3 +646,32 @@ def test_random_edits_are_refused_or_change_no_answer(unsorted, tmp_path):
             pass
         shutil.rmtree(folder)
     assert changed == []
+
+
+def long_texts(content: dict) -> Iterator[dict]:
+    """Yield copies of a content in which one value, or the name of one field, is a text of 2,000 characters."""
+    long = "x" * 2000
+    for path in places(content):
+        if path[0] == "content_sha256" or (isinstance(path[-1], int) and path[-1] > 1):
+            continue
+        copy = json.loads(json.dumps(content))
+        parent_of(copy, path)[path[-1]] = long
+        yield copy
+        copy = json.loads(json.dumps(content))
+        holder = parent_of(copy, path)
+        if isinstance(holder, dict):
+            holder[long] = holder.pop(path[-1])
+            yield copy
+
+
+def test_messages_about_a_folder_are_never_as_long_as_it(soft, tmp_path):
+    folder = soft.save(tmp_path / "soft", rules=soft.explain(FRAME, RISK).rules)
+    told = []
+    for changed in long_texts(read(folder)):
+        sealed_again(folder, {"model.json": changed})
+        try:
+            EntropyClassifier.load(folder)
+        except LogicLensError as error:
+            told.append(str(error))
+    assert len(told) > 100
+    assert [message[:200] for message in told if len(message) > 500] == []

@@ -321,7 +321,7 @@ def a_predicate(**fields: Any) -> dict[str, Any]:
         (changed(order=[0, 1]), "order must name each class with a formula once, got (0, 1)."),
         (changed(otherwise=3), "otherwise must be the place of a class, 0 to 2."),
         (changed(otherwise=1.0), "'otherwise' must be the place of a class or null, got 1.0."),
-        (changed(otherwise="x" * 99), "'otherwise' must be the place of a class or null, got '" + "x" * 56 + "...."),
+        (changed(otherwise="x" * 99), "'otherwise' must be the place of a class or null, got '" + "x" * 77 + "…'."),
         (changed(multilabel=0), "'multilabel' must be true or false, got 0."),
     ],
 )  # fmt: skip

@@ -13,7 +13,7 @@ import typer
 
 from logiclens.cli.options import cluster
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.words import percent
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class BenchOptions:
         if self.protocol == "both":
             return PROTOCOLS
         if self.protocol not in PROTOCOLS:
-            raise LogicLensError(f"there is no protocol {self.protocol!r}; there are paper, clean and both.")
+            raise LogicLensError(f"there is no protocol {quoted(self.protocol)}; there are paper, clean and both.")
         return ("paper",) if self.protocol == "paper" else ("clean",)
 
     def plan(self, runs: tuple[Run, ...]) -> Plan:
@@ -244,9 +244,11 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
     try:
         found = tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise LogicLensError(f"{option} takes numbers with commas between them, such as 4,5,6; got {text!r}.") from None
+        raise LogicLensError(
+            f"{option} takes numbers with commas between them, such as 4,5,6; got {quoted(text)}."
+        ) from None
     if any(not 0 < number < float("inf") for number in found):
-        raise LogicLensError(f"{option} takes numbers above 0, got {text!r}.")
+        raise LogicLensError(f"{option} takes numbers above 0, got {quoted(text)}.")
     return found
 
 
@@ -273,7 +275,7 @@ class SearchOptions:
                 raise LogicLensError(f"--{said[0]} is for a search: say --search optuna too.")
             return
         if self.search != "optuna":
-            raise LogicLensError(f"--search must be optuna, got {self.search!r}.")
+            raise LogicLensError(f"--search must be optuna, got {quoted(self.search)}.")
         if self.grid:
             raise LogicLensError("--taus and --lambdas are a grid, and --search draws its own: leave one of them out.")
         if self.retry:
@@ -292,7 +294,7 @@ def run_search(asked: BenchOptions, task: str, wanted: SearchOptions, *, quiet: 
         raise LogicLensError("a search is under one protocol: --protocol clean, or --protocol paper.")
     (protocol,) = asked.protocols
     if not has_protocol(chosen, protocol):
-        raise LogicLensError(f"the paper has no experiment {chosen.name!r}: search under --protocol clean.")
+        raise LogicLensError(f"the paper has no experiment {quoted(chosen.name)}: search under --protocol clean.")
     source = asked.source
     check(chosen.dataset, source.data)
     if asked.out.exists() and not asked.out.is_dir():
@@ -394,11 +396,11 @@ def _check_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LogicLensError(f"cannot write into {str(out)!r}: {error.strerror}.") from None
+        raise LogicLensError(f"cannot write into {quoted(str(out))}: {error.strerror}.") from None
     for name in FIGURES:
         # Check before training.
         if (out / name).is_dir():
-            raise LogicLensError(f"cannot write {str(out / name)!r}: there is a folder of that name.")
+            raise LogicLensError(f"cannot write {quoted(str(out / name))}: there is a folder of that name.")
 
 
 def _told(run: ToyRun, methods: Sequence[Method]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any, NoReturn, TextIO
 
-from logiclens.errors import LogicLensError, LogicLensWarning, named, nearest
+from logiclens.errors import LogicLensError, LogicLensWarning, named, nearest, quoted
 
 REFUSED, INTERRUPTED, TERMINATED = 2, 130, 143
 """Exit codes besides 0 and 1: an error the user can fix, Ctrl-C, and SIGTERM."""
@@ -146,7 +146,7 @@ def sentence(error: Any) -> str:
     unknown = re.match(r"No such command '(.*?)'", error.format_message())
     if unknown:
         known = sorted(getattr(context.command, "commands", ()))
-        return f"there is no command {unknown[1]!r}{_near(unknown[1], known, command)}"
+        return f"there is no command {quoted(unknown[1])}{_near(unknown[1], known, command)}"
     if kind == "BadParameter" and error.param is not None:
         return f"{_name(error.param)}: {_lower(error.message.removeprefix('Value error, '))}; see {command} --help."
     return f"{_lower(error.format_message())}; see {command} --help."

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.export.registry import FORMATS
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def known_format(name: str) -> str:
     """Return the value of --to, or refuse one that is not in the registry of formats."""
     names = [entry.name for entry in FORMATS]
     if name not in names:
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, names))}")
+        raise typer.BadParameter(f"{quoted(name)} is not one of {', '.join(map(repr, names))}")
     return name
 
 
@@ -135,7 +135,7 @@ Scheduler: TypeAlias = Annotated[
 def cluster(backend: str, scheduler: str | None, jobs: int | None = None) -> AbstractContextManager[Any]:
     """Return a context in which joblib runs on a backend, with `jobs` processes if the backend is local."""
     if backend not in ("local", "dask"):
-        raise LogicLensError(f"--backend must be local or dask, got {backend!r}.")
+        raise LogicLensError(f"--backend must be local or dask, got {quoted(backend)}.")
     if backend == "dask":
         from logiclens.estimator.cluster import dask_cluster
 

@@ -98,7 +98,7 @@ class Cutting:
         for place, concept in enumerate(self.names):
             name = self.column_of(concept)
             if name not in by_name:
-                raise LogicLensError(f"the table lacks the column {name!r} that {concept!r} is about.")
+                raise LogicLensError(f"the table lacks the column {quoted(name)} that {quoted(concept)} is about.")
             column = by_name[name].as_kind(self.kinds[name])
             if concept in self.scales:
                 held[:, place] = _rescaled(column.numbers, *self.scales[concept])
@@ -201,7 +201,7 @@ class Finding:
         taken = self.predicates.keys() | self.memberships.keys()
         name = str(predicate) if name is None or name in taken else name
         if name in taken:
-            raise LogicLensError(f"two concepts would be called {name!r}: rename the column of that name.")
+            raise LogicLensError(f"two concepts would be called {quoted(name)}: rename the column of that name.")
         self.predicates[name] = predicate
         return name
 
@@ -273,7 +273,7 @@ class Finding:
         if column.loose is not None and names:
             share = percent(column.loose.max() / column.n_rows, 2)
             self.notes.append(
-                f"the column {column.name!r} has values too close together to be told apart: {share} of the rows "
+                f"the column {quoted(column.name)} has values too close together to be told apart: {share} of the rows "
                 f"are in one bin, by which its cuts ({', '.join(names)}) may be off."
             )
 
@@ -292,7 +292,9 @@ class Finding:
         if given is not None:
             kind = KINDS[column.kind]
             if wrong := [cut for cut in given if isinstance(cut, str) != kind.is_nominal]:
-                raise LogicLensError(f"the categories of {column.name!r} must be {kind.plural}, got {wrong[0]!r}.")
+                raise LogicLensError(
+                    f"the categories of {quoted(column.name)} must be {kind.plural}, got {quoted(wrong[0])}."
+                )
             chosen = given
         else:
             counts = np.zeros((0, 1, 1)) if column.counts is None else column.counts
@@ -305,8 +307,8 @@ class Finding:
                 n_groups = self._add_groups(column)
                 others = f"a network also sees {n_groups} groups of them, which no rule names"
                 self.notes.append(
-                    f"the column {column.name!r} has {n_categories:,} categories: the {self.max_categories} that tell "
-                    f"most become concepts, {others if n_groups else 'the others are in none of them'}."
+                    f"the column {quoted(column.name)} has {n_categories:,} categories: the {self.max_categories} that "
+                    f"tell most become concepts, {others if n_groups else 'the others are in none of them'}."
                 )
                 told = told_by_each(counts) if counts.shape[2] > 1 else np.zeros(len(size))
                 # By information gain, then by frequency, then by name.
@@ -324,7 +326,7 @@ class Finding:
         for number, group in enumerate(groups, start=1):
             name = f"{column.name} in group {number} ({len(group)} of {len(column.categories)} values)"
             if name in self.predicates or name in self.memberships:
-                raise LogicLensError(f"two concepts would be called {name!r}: rename the column of that name.")
+                raise LogicLensError(f"two concepts would be called {quoted(name)}: rename the column of that name.")
             self.memberships[name] = Membership(column.name, tuple(column.categories[place] for place in group))
         return len(groups)
 
@@ -484,7 +486,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.cutting_ = found.cutting()
         self._columns = tuple(column.name for column in columns)
         self.dropped_ = found.dropped
-        left_out = [f"the column {name!r} is left out: {reason}." for name, reason in found.dropped.items()]
+        left_out = [f"the column {quoted(name)} is left out: {reason}." for name, reason in found.dropped.items()]
         self.notes_ = (*left_out, *found.notes)
         return self
 
@@ -534,10 +536,10 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 is_list = isinstance(how, list | tuple) or (not isinstance(how, str) and np.ndim(how) == 1)
                 if not is_list and not (isinstance(how, str) and how in HOW):
                     raise LogicLensError(
-                        f"the cuts of {name!r} must be a list or one of {', '.join(HOW)}, got {quoted(how)}."
+                        f"the cuts of {quoted(name)} must be a list or one of {', '.join(HOW)}, got {quoted(how)}."
                     )
                 if wrong := [cut for cut in how if not isinstance(cut, Hashable)]:
-                    raise LogicLensError(f"each cut of {name!r} must be a single value, got {quoted(wrong[0])}.")
+                    raise LogicLensError(f"each cut of {quoted(name)} must be a single value, got {quoted(wrong[0])}.")
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that missing values and text are allowed."""
@@ -557,7 +559,7 @@ def _nothing_left(dropped: Mapping[str, str]) -> str:
     if not others:
         return "every column has one value only on these rows: there is nothing to tell rows apart."
     name, reason = others[0]
-    return f"no column is left to tell rows apart: {name!r} is left out, since {reason}; give it cuts of its own."
+    return f"no column is left to tell rows apart: {quoted(name)} is left out, since {reason}; give it cuts of its own."
 
 
 def _how(cuts: Any, column: str) -> Any:

@@ -253,7 +253,7 @@ def in_engine(
     if is_engine_table(source):
         return source
     if engine not in ENGINES:
-        raise LogicLensError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}.")
+        raise LogicLensError(f"engine must be one of {', '.join(ENGINES)}, got {quoted(engine)}.")
     if engine == "spark" and (memory is not None or threads is not None):
         raise LogicLensError("memory and threads are told to DuckDB; Spark has settings of its own for them.")
     files, kind = _files(os.fspath(source))
@@ -417,7 +417,7 @@ def _of_sqlite(file: str) -> ir.Table:
     if len(names) != 1:
         listed = ", ".join(repr(name) for name in names) or "none"
         raise LogicLensError(
-            f"{file} must hold one table, got {listed}: pass ibis.sqlite.connect({file!r}).table(...) instead."
+            f"{file} must hold one table, got {listed}: pass ibis.sqlite.connect({quoted(file)}).table(...) instead."
         )
     return database.table(names[0])
 

@@ -136,7 +136,7 @@ def matched_columns(concepts: Any, names: tuple[str, ...]) -> Any:
         place = {str(column): i for i, column in enumerate(concepts.columns)}
         missing = [name for name in names if name not in place]
         if missing:
-            raise LogicLensError(f"the rows lack the concept {missing[0]!r} that the network was trained on.")
+            raise LogicLensError(f"the rows lack the concept {quoted(missing[0])} that the network was trained on.")
         return as_array(concepts)[:, [place[name] for name in names]]
     values = as_array(concepts)
     if values.ndim == 2 and values.shape[1] != len(names):
@@ -150,7 +150,7 @@ def listed_class_weight(class_weight: Any, classes: NDArray[Any]) -> Any:
         return class_weight
     unknown = [label for label in class_weight if label not in classes.tolist()]
     if unknown:
-        raise LogicLensError(f"class_weight names {unknown[0]!r}, which is not among the classes.")
+        raise LogicLensError(f"class_weight names {quoted(unknown[0])}, which is not among the classes.")
     return [class_weight.get(label, 1.0) for label in classes.tolist()]
 
 
@@ -316,7 +316,7 @@ def _check_classes(known: Sequence[Any], classes: NDArray[Any], name: str) -> No
     other = [label for label in known if label not in set(classes.tolist())]
     if other:
         shown = ", ".join(repr(label) for label in classes.tolist()[:8])
-        raise LogicLensError(f"the teacher {name} answers {other[0]!r}, which is not among the classes {shown}.")
+        raise LogicLensError(f"the teacher {name} answers {quoted(other[0])}, which is not among the classes {shown}.")
 
 
 def _as_probabilities(answers: NDArray[Any], classes: NDArray[Any], name: str) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from logiclens.engine.count import classes_of, count_groups, period
 from logiclens.engine.failures import failed
 from logiclens.engine.lake import FILE, files_of, in_engine, short_names
 from logiclens.engine.query import fetched, fitted, kind_of
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.export.sql import to_sql
 from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE
 from logiclens.formula.counted_rows import CountedRows
@@ -165,7 +165,7 @@ def prepare_in_engine(
     classes, n_of_class = classes_of(table, target)
     columns = [name for name in table.columns if name != target]
     if not columns:
-        raise LogicLensError(f"the table has no column beside the target {target!r}.")
+        raise LogicLensError(f"the table has no column beside the target {quoted(target)}.")
     for name in columns:
         kind_of(table, name)
     found: list[Tally] = []
@@ -341,7 +341,7 @@ def counted_lake(
     if target is not None:
         found, _ = classes_of(table, target, least=1)
         if unknown := [label for label in found if label not in known]:
-            raise LogicLensError(f"the label {unknown[0]!r} was not among the training labels.")
+            raise LogicLensError(f"the label {quoted(unknown[0])} was not among the training labels.")
     names = model.schema_.names if concepts is None else concepts
     groups = count_groups(table, cutting, target, known if target else (), concepts=names, by=by)
     parts = [
@@ -363,7 +363,9 @@ def _check_subgroups(table: Any, by: str) -> None:
     rows = table.select(g=period(table, by))
     [n] = fetched(rows.agg(n=rows.g.nunique()))["n"].to_pylist()
     if n > MAX_SUBGROUPS:
-        what, hint = ("these are", "files: name fewer") if by == FILE else (f"{by!r} has", "values: cut it into ranges")
+        what, hint = (
+            ("these are", "files: name fewer") if by == FILE else (f"{quoted(by)} has", "values: cut it into ranges")
+        )
         raise LogicLensError(f"{what} {n:,} {hint}, since at most {MAX_SUBGROUPS:,} subgroups are told apart.")
 
 
@@ -446,10 +448,10 @@ def predict_into(
     answers = rules.names if rules.multilabel else (name,)
     known = {column.casefold() for column in table.columns}
     if taken := [column for column in answers if column.casefold() in known]:
-        raise LogicLensError(f"the table has a column {taken[0]!r} already: give the prediction another name.")
+        raise LogicLensError(f"the table has a column {quoted(taken[0])} already: give the prediction another name.")
     for predicate in map(rules.predicate, rules.concepts):
         if predicate.column not in table.columns:
-            raise LogicLensError(f"the table lacks the column {predicate.column!r} that the rules are about.")
+            raise LogicLensError(f"the table lacks the column {quoted(predicate.column)} that the rules are about.")
         kind = NUMBER if predicate.kind is TRUTH_VALUE else predicate.kind
         nominal_now = KINDS[kind_of(table, predicate.column)].is_nominal
         if predicate.operator != "missing" and kind.is_nominal != nominal_now:

@@ -22,7 +22,7 @@ from safetensors.torch import save as safetensors_bytes
 from logiclens import __version__
 from logiclens.codec import to_plain
 from logiclens.concepts.booleaniser import Booleaniser, Cutting, Membership
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.estimator.inputs import Schema, listed_class_weight, teacher_name
 from logiclens.estimator.settings import check_settings
 from logiclens.explain.certificate import Certificate, check_seal
@@ -207,16 +207,18 @@ def _network(record: ModelRecord, content: bytes, name: str) -> EntropyNet | Com
     found = {key: tuple(tensor.shape) for key, tensor in weights.items()}
     if found != shapes:
         other = sorted(key for key in {**found, **shapes} if found.get(key) != shapes.get(key))
-        raise LogicLensError(f"{name} does not fit the network that {MODEL} describes: see {', '.join(other[:3])!r}.")
+        raise LogicLensError(
+            f"{name} does not fit the network that {MODEL} describes: see {quoted(', '.join(other[:3]))}."
+        )
     dtypes = {key: torch.bool if key.endswith("entropy.keep") else None for key in weights}
     # A soft network is stored in double precision, a certified one in the precision of its certificate.
     for key, tensor in weights.items():
         if dtypes[key] is not None and tensor.dtype != dtypes[key]:
-            raise LogicLensError(f"{name} must hold truth values in {key!r}, got {tensor.dtype}.")
+            raise LogicLensError(f"{name} must hold truth values in {quoted(key)}, got {tensor.dtype}.")
         if dtypes[key] is None and tensor.dtype not in (torch.float32, torch.float64):
-            raise LogicLensError(f"{name} must hold float32 or float64 in {key!r}, got {tensor.dtype}.")
+            raise LogicLensError(f"{name} must hold float32 or float64 in {quoted(key)}, got {tensor.dtype}.")
         if not bool(torch.isfinite(tensor).all()):
-            raise LogicLensError(f"{name} holds a weight in {key!r} that is not finite.")
+            raise LogicLensError(f"{name} holds a weight in {quoted(key)} that is not finite.")
     network = _built(record, torch.Generator())
     network.to(torch.float64 if built.members is not None else weights["entropy.weight"].dtype)
     network.load_state_dict(weights)

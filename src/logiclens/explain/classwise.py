@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable, as_table
-from logiclens.errors import LogicLensError, warn
+from logiclens.errors import LogicLensError, quoted, warn
 from logiclens.explain.choice import Choice
 from logiclens.explain.length import FormulaLimits
 from logiclens.explain.own_teacher import FoundFormula, OwnTeacher, ScoreAgainst, notes_of
@@ -169,7 +169,7 @@ def _learned_class(
     if constant is not None:
         reason, remedy = constant.reason, constant.remedy
     elif formula.is_constant and isinstance(formula, DNF):
-        reason = f"no cube for {name!r} is right on enough rows and more often than chance."
+        reason = f"no cube for {quoted(name)} is right on enough rows and more often than chance."
         remedy = "Gather more rows of the class, or ask for less support (min_support)."
     relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
     return ClassExplanation(
@@ -214,7 +214,7 @@ def _searched_class(
     if constant is not None:
         found = FoundFormula(constant.formula, None, proved_minimal=True)
     if found is None:
-        raise LogicLensError(f"there is no formula for {reading.class_names[head]!r}.")
+        raise LogicLensError(f"there is no formula for {quoted(reading.class_names[head])}.")
     return _learned_class(reading, head, found, how.exclusive, how.score_against, constant)
 
 
@@ -276,11 +276,11 @@ class _How:
 
     def __post_init__(self) -> None:
         if self.method not in ("search", "paper"):
-            raise LogicLensError(f"method must be 'search' or 'paper', got {self.method!r}.")
+            raise LogicLensError(f"method must be 'search' or 'paper', got {quoted(self.method)}.")
         if self.score_against not in ("labels", "network"):
-            raise LogicLensError(f"score_against must be 'labels' or 'network', got {self.score_against!r}.")
+            raise LogicLensError(f"score_against must be 'labels' or 'network', got {quoted(self.score_against)}.")
         if not isinstance(self.limits, FormulaLimits):
-            raise LogicLensError(f"limits must be a logiclens.explain.FormulaLimits, got {self.limits!r}.")
+            raise LogicLensError(f"limits must be a logiclens.explain.FormulaLimits, got {quoted(self.limits)}.")
         if self.method == "paper" and self.limits != FormulaLimits():
             raise LogicLensError("limits need method='search': the paper's method has none.")
 
@@ -351,7 +351,7 @@ def _constant(reading: Reading, head: int) -> _Constant | None:
     name, seen = reading.class_names[head], reading.seen
     yes, n_rows = seen.yes[:, head], reading.table.n_counted
     if yes.all() or not yes.any():
-        reason = f"the network {'always' if yes.all() else 'never'} predicts {name!r} on these {n_rows:,} rows."
+        reason = f"the network {'always' if yes.all() else 'never'} predicts {quoted(name)} on these {n_rows:,} rows."
         remedy = (
             "Explain other rows, or train with more rows, epochs, or weight (class_weight) for the class."
             if not yes.any()

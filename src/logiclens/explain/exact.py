@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import FormulaTooLarge, LogicLensError
+from logiclens.errors import FormulaTooLarge, LogicLensError, quoted
 from logiclens.explain.certificate import Certificate, HeadCertificate
 from logiclens.explain.choice import Choice
 from logiclens.explain.reading import Reading, read
@@ -269,7 +269,7 @@ def compiled_network(
         bound = compiled_bound(network, head)
         if not ROOM * bound < STEP / 2:
             raise LogicLensError(
-                f"the formula of {name!r} cannot be compiled safely: with {len(written(formula))} cubes over "
+                f"the formula of {quoted(name)} cannot be compiled safely: with {len(written(formula))} cubes over "
                 f"{len(concepts)} concepts and temperature {temperature:g}, float32 rounding may turn an answer. "
                 "Use fewer cubes or a higher temperature."
             )

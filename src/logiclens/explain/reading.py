@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.packed_rows import places
 from logiclens.formula.truth_table import TruthTable
 from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
@@ -133,7 +133,7 @@ class Reading:
         if isinstance(target, str):
             if target not in self.class_names:
                 known = ", ".join(repr(name) for name in self.class_names[:8])
-                raise LogicLensError(f"there is no class {target!r}; the classes are {known}.")
+                raise LogicLensError(f"there is no class {quoted(target)}; the classes are {known}.")
             return self.class_names.index(target)
         if not isinstance(target, Integral) or not 0 <= target < self.n_heads:
             raise LogicLensError(f"target must be 0 to {self.n_heads - 1}, got {target}.")
@@ -182,7 +182,7 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
             not finite, or the network cannot be copied.
     """
     if answer not in ("argmax", "threshold", None):
-        raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {answer!r}.")
+        raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {quoted(answer)}.")
     evaluated = _evaluated(network)
     layer = _concept_layer(evaluated, table)
     weight = layer.weight

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from logiclens.concepts.concept_table import THRESHOLD, ConceptTable
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.explain.certificate import Certificate, HeadCertificate
 from logiclens.explain.decision import rule_set
 from logiclens.explain.gap import Gap, SplitSuggestion, gap, suggest_splits
@@ -220,7 +220,7 @@ class Explanation(Sequence[ClassExplanation]):
             if explained.name == key:
                 return explained
         known = ", ".join(repr(explained.name) for explained in self.classes[:8])
-        raise LogicLensError(f"there is no class {key!r}; the classes are {known}.")
+        raise LogicLensError(f"there is no class {quoted(key)}; the classes are {known}.")
 
     def __iter__(self) -> Iterator[ClassExplanation]:
         """Iterate over the classes in order."""
@@ -440,7 +440,7 @@ class Explanation(Sequence[ClassExplanation]):
         """
         require_matplotlib()
         if score not in _SCORES:
-            raise LogicLensError(f"score must be 'f1' or 'accuracy', got {score!r}.")
+            raise LogicLensError(f"score must be 'f1' or 'accuracy', got {quoted(score)}.")
         curve = self._curve_on(rows, labels)
         curves, rings = {}, {}
         for explained in self._asked(target):
@@ -474,7 +474,7 @@ class Explanation(Sequence[ClassExplanation]):
         place = {label: i for i, label in enumerate(known)}
         for label in given.tolist():
             if label not in place:
-                raise LogicLensError(f"there is no class {label!r}; the classes are {', '.join(map(repr, known[:8]))}.")
+                raise LogicLensError(f"there is no class {quoted(label)}; the classes are {quoted_names(known)}.")
         return np.array([place[label] for label in given.tolist()])
 
     def _table(self, rows: RowsLike | None) -> ConceptTable:

@@ -7,11 +7,10 @@ from collections import Counter
 from importlib import resources
 from typing import Any, NoReturn
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.export.registry import rules_of
 from logiclens.formula import record
 from logiclens.formula.column_kinds import TEXT_FORMS
-from logiclens.formula.record import shown
 from logiclens.formula.rule_set import RuleSet
 
 
@@ -77,5 +76,5 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) < len(pairs):
         twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise LogicLensError(f"the text is not JSON that can be read: the key {shown(twice)} is there twice.")
+        raise LogicLensError(f"the text is not JSON that can be read: the key {quoted(twice)} is there twice.")
     return data

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.export.registry import rules_of
 from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.dnf import DNF, Complement, Cube
@@ -144,13 +144,13 @@ def to_pmml(rules: Any, *, target: str = "prediction") -> str:
     asked = [rules.predicate(concept) for concept in rules.concepts]
     if refused := [p for p in asked if p.kind.pmml_form is None]:
         raise LogicLensError(
-            f"PMML has no type for {refused[0].kind.plural}, which {refused[0].column!r} holds. "
+            f"PMML has no type for {refused[0].kind.plural}, which {quoted(refused[0].column)} holds. "
             "Export the rules by to_sql or to_python."
         )
     dates = [p.column for p in asked if p.kind.pmml_form == "iso text"]
     derived = [field for column in dict.fromkeys(dates) for field in derived_fields(_sayable(column), rules.columns)]
     if target in (*rules.columns, *(field.get("name") for field in derived)):
-        raise LogicLensError(f"the table has a column {target!r} already: pass another target=.")
+        raise LogicLensError(f"the table has a column {quoted(target)} already: pass another target=.")
     rules = _with_one_kind_a_column(rules)
     labels = labels_of_one_kind([rule.label for rule in rules.rules])
     if rules.resolve == "none" or rules.otherwise is None:
@@ -190,7 +190,9 @@ def _column_kind(rules: RuleSet, column: str) -> str:
     # A column that is compared with nothing may have any type; text can represent all of them.
     kind = _kind(_compared_with(rules, column) or [""])
     if kind is None:
-        raise LogicLensError(f"the column {column!r} is compared with texts and with numbers; PMML wants one of them.")
+        raise LogicLensError(
+            f"the column {quoted(column)} is compared with texts and with numbers; PMML wants one of them."
+        )
     return "double" if kind == "integer" else kind
 
 
@@ -311,5 +313,5 @@ def _score(label: Scalar) -> str:
 def _sayable(text: str) -> str:
     """Return a text that XML can contain; raise an error otherwise."""
     if _NOT_IN_XML.search(text):
-        raise LogicLensError(f"XML cannot hold {text!r}: it has a control character. Rename it first.")
+        raise LogicLensError(f"XML cannot hold {quoted(text)}: it has a control character. Rename it first.")
     return str(text)

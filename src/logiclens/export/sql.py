@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
-from logiclens.errors import LogicLensError, require_extra
+from logiclens.errors import LogicLensError, quoted, require_extra
 from logiclens.export.registry import rules_of
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
@@ -71,10 +71,10 @@ def to_sql(
     rules = rules_of(rules)
     tree = _tree("to_sql")
     if what not in ("class", "formulas", "both"):
-        raise LogicLensError(f"what must be 'class', 'formulas' or 'both', got {what!r}.")
+        raise LogicLensError(f"what must be 'class', 'formulas' or 'both', got {quoted(what)}.")
     parts = [table] if isinstance(table, str) else list(table)
     if not 1 <= len(parts) <= 3:
-        raise LogicLensError(f"a table has a name of one to three parts, got {parts!r}.")
+        raise LogicLensError(f"a table has a name of one to three parts, got {quoted(parts)}.")
     writer = tree.Writer(rules, tree.dialect_named(dialect), parts, boolean, nan)
     columns = []
     if what != "formulas" and not rules.multilabel:

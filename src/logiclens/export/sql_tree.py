@@ -38,7 +38,7 @@ _COMPARISONS: dict[str, type[exp.Binary]] = {
 def dialect_named(dialect: str) -> str:
     """Return sqlglot's name of a dialect."""
     if not isinstance(dialect, str) or not dialect or Dialect.get(dialect.lower()) is None:
-        raise LogicLensError(f"sqlglot knows no dialect {dialect!r}; try 'duckdb', 'sqlite' or 'postgres'.")
+        raise LogicLensError(f"sqlglot knows no dialect {quoted(dialect)}; try 'duckdb', 'sqlite' or 'postgres'.")
     return dialect.lower()
 
 
@@ -283,5 +283,5 @@ def _identifier(name: str) -> exp.Identifier:
 def _sayable(text: str) -> str:
     """Return a text that SQL can contain; raise an error otherwise."""
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise LogicLensError(f"SQL cannot hold {text!r}: it has a NUL or half a character. Rename it first.")
+        raise LogicLensError(f"SQL cannot hold {quoted(text)}: it has a NUL or half a character. Rename it first.")
     return str(text)

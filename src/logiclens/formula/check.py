@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from logiclens.errors import LogicLensError, nearest
+from logiclens.errors import LogicLensError, nearest, quoted
 from logiclens.formula.column_states import State, Unit, linked, packed_row, told, units_of
 from logiclens.formula.dnf import DNF, Complement, Cube, implied_by
 from logiclens.formula.flip import PossibleRows
@@ -95,8 +95,8 @@ def parse_property(text: str) -> Property:
     if match := _IMPLIES.fullmatch(text):
         return implies(match[1])
     raise LogicLensError(
-        f"cannot read the property {text!r}: write \"never uses 'x'\", \"monotone in 'x'\", \"increasing in 'x'\", "
-        '"decreasing in \'x\'" or "implies a & ~b".'
+        f"cannot read the property {quoted(text)}: write \"never uses 'x'\", \"monotone in 'x'\", "
+        '"increasing in \'x\'", "decreasing in \'x\'" or "implies a & ~b".'
     )
 
 
@@ -189,7 +189,7 @@ def _check(rules: DecisionRules, formula: DNF | Complement, asked: Property) -> 
     if not cubes:
         near = nearest(asked.column, question.names)
         # Without a hint, a typing error in the name would pass unnoticed.
-        hint = f"; did you mean {near!r}?" if near and asked.column not in question.names else ""
+        hint = f"; did you mean {quoted(near)}?" if near and asked.column not in question.names else ""
         return Check(True, asked, f"no cube mentions {asked.column!r}{hint}")
     if isinstance(asked, NeverUses):
         found = question.first(question.pairs(), cubes)
@@ -299,7 +299,9 @@ class _Question:
             place = self.unit.concepts.index(self.concept)
             rising = [(p, q) for p, q in self.pairs() if q.pattern[place]]
         elif not self.unit.steps:
-            raise LogicLensError(f"{self.unit.column!r} is compared with texts, which have no order: name a concept.")
+            raise LogicLensError(
+                f"{quoted(self.unit.column)} is compared with texts, which have no order: name a concept."
+            )
         else:
             # A group may forbid a short step and allow a longer one. Without groups, short steps imply all longer ones.
             groups = (*self.rules.groups.exclusive, *self.rules.groups.implied)

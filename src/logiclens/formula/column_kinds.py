@@ -191,7 +191,7 @@ class ColumnKind:
                 return float(cut)
         except OverflowError:
             pass
-        raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {quoted(cut)}.")
+        raise LogicLensError(f"the cuts of {quoted(column)} must be {self.plural}, got {quoted(cut)}.")
 
     def shown(self, value: Scalar) -> str:
         """Return the value of a predicate as it is printed; it reads back as the same value."""
@@ -500,7 +500,7 @@ class Date(_Clock):
             return np.datetime64(cell.isoformat(timespec="microseconds"), "us")
         if isinstance(cell, date):
             return np.datetime64(cell.isoformat(), "us")
-        raise LogicLensError(f"the column {column!r} holds {cell!r} where {self.called} is needed.")
+        raise LogicLensError(f"the column {quoted(column)} holds {quoted(cell)} where {self.called} is needed.")
 
     def plain(self, value: Any) -> Scalar:
         """Return the ISO text to the second."""
@@ -521,7 +521,7 @@ class Date(_Clock):
     def given_threshold(self, cut: Any, column: str) -> Scalar:
         """Return the ISO text."""
         if not isinstance(cut, str | date | np.datetime64):
-            raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {quoted(cut)}.")
+            raise LogicLensError(f"the cuts of {quoted(column)} must be {self.plural}, got {quoted(cut)}.")
         return cut.isoformat() if isinstance(cut, date) else str(cut)
 
     def inside(self, low: datetime | None, high: datetime | None) -> datetime | None:
@@ -665,7 +665,7 @@ class Duration(_Clock):
             return np.timedelta64(cell // self._MICROSECOND, "us")
         text = re.sub(r"(\.\d{6})\d{1,3}$", r"\1", cell.strip()) if isinstance(cell, str) else ""
         if not self.is_text_form(text):
-            raise LogicLensError(f"the column {column!r} holds {cell!r} where {self.called} is needed.")
+            raise LogicLensError(f"the column {quoted(column)} holds {quoted(cell)} where {self.called} is needed.")
         return self.bound(text)
 
     def plain(self, value: Any) -> Scalar:
@@ -675,7 +675,7 @@ class Duration(_Clock):
     def point(self, value: Scalar) -> timedelta:
         """Return the duration."""
         if self.text_form is None or (parts := self.text_form.fullmatch(str(value))) is None:
-            raise ValueError(f"{value!r} is no duration.")
+            raise ValueError(f"{quoted(value)} is no duration.")
         days, hours, minutes, seconds = (int(parts[place] or 0) for place in (1, 2, 3, 4))
         return timedelta(days, seconds, int((parts[5] or "").ljust(6, "0")), 0, minutes, hours)
 
@@ -703,7 +703,7 @@ class Duration(_Clock):
     def given_threshold(self, cut: Any, column: str) -> Scalar:
         """Return the text form."""
         if not isinstance(cut, str | timedelta | np.timedelta64):
-            raise LogicLensError(f"the cuts of {column!r} must be {self.plural}, got {quoted(cut)}.")
+            raise LogicLensError(f"the cuts of {quoted(column)} must be {self.plural}, got {quoted(cut)}.")
         return cut if isinstance(cut, str) else self.shown_cell(cut)
 
     def inside(self, low: timedelta | None, high: timedelta | None) -> timedelta | None:
@@ -735,8 +735,8 @@ class Duration(_Clock):
         """Return an INTERVAL; refuse dialects in which none can be compared."""
         if dialect not in self._SQL_DIALECTS:
             raise LogicLensError(
-                f"the SQL of {dialect} cannot compare durations such as {value!r}: export the rules for duckdb or "
-                "postgres, or by to_python."
+                f"the SQL of {dialect} cannot compare durations such as {quoted(value)}: export the rules for duckdb "
+                "or postgres, or by to_python."
             )
         point = self.point(value)
         sign = "-" if point < timedelta(0) else ""
@@ -939,9 +939,11 @@ def numbers_of(values: Any, column: str) -> NDArray[np.float64]:
     except LogicLensError:
         raise
     except OverflowError:
-        raise LogicLensError(f"the column {column!r} holds a number that is too large: at most 1.8e308.") from None
+        raise LogicLensError(
+            f"the column {quoted(column)} holds a number that is too large: at most 1.8e308."
+        ) from None
     except (TypeError, ValueError):
-        raise LogicLensError(f"the column {column!r} is not numeric.") from None
+        raise LogicLensError(f"the column {quoted(column)} is not numeric.") from None
 
 
 def cells_array(values: Any) -> NDArray[Any]:
@@ -953,5 +955,5 @@ def cells_array(values: Any) -> NDArray[Any]:
 def one_dimensional(array: NDArray[Any], column: str) -> NDArray[Any]:
     """Return an array of one dimension; refuse any other."""
     if array.ndim != 1:
-        raise LogicLensError(f"the column {column!r} needs a list of values, got {array.ndim} dimension(s).")
+        raise LogicLensError(f"the column {quoted(column)} needs a list of values, got {array.ndim} dimension(s).")
     return array

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import (
     CATEGORY,
     NUMBER,
@@ -303,7 +303,7 @@ def _cell(name: str, value: Any) -> Any:
     if shape == ():
         return value.item() if isinstance(value, np.ndarray) else value
     if shape != (1,):
-        raise LogicLensError(f"expected one row, but {name!r} has {np.size(value)} values: pass a single one.")
+        raise LogicLensError(f"expected one row, but {quoted(name)} has {np.size(value)} values: pass a single one.")
     return next(iter(value))
 
 
@@ -351,7 +351,7 @@ def _states(
     lines = list(dict.fromkeys(p.kind for p in compared if p.has_text_form))
     if len(lines) + bool(numbers) > 1:
         both = " and with ".join(kind.plural for kind in [*lines, *([NUMBER] if numbers else [])][:2])
-        raise LogicLensError(f"the column {column!r} is compared with {both}: no value is both.")
+        raise LogicLensError(f"the column {quoted(column)} is compared with {both}: no value is both.")
     if lines:
         points = sorted({lines[0].point(p.value) for p in compared if p.has_text_form})
         states, steps = Line(column, lines[0], points).states(predicates)

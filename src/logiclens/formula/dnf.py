@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.errors import FormulaTooLarge, LogicLensError
+from logiclens.errors import FormulaTooLarge, LogicLensError, quoted
 from logiclens.formula import cover
 from logiclens.formula.cover import is_installed
 from logiclens.formula.notation import format_cubes
@@ -71,7 +71,7 @@ class Literal(_Operators):
     def __post_init__(self) -> None:
         """Check that the concept has a name."""
         if not isinstance(self.concept, str) or not self.concept:
-            raise LogicLensError(f"a literal needs the name of a concept, got {self.concept!r}.")
+            raise LogicLensError(f"a literal needs the name of a concept, got {quoted(self.concept)}.")
 
     @property
     def negated(self) -> Literal:
@@ -101,7 +101,7 @@ class Cube(_Operators):
         concepts = [literal.concept for literal in unique]
         if len(set(concepts)) < len(concepts):
             clash = next(c for i, c in enumerate(concepts) if c in concepts[:i])
-            raise LogicLensError(f"a cube cannot hold both {clash!r} and its negation.")
+            raise LogicLensError(f"a cube cannot hold both {quoted(clash)} and its negation.")
         object.__setattr__(self, "literals", unique)
 
     @classmethod

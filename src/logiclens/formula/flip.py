@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_states import (
     Unit,
     cells_of,
@@ -395,7 +395,7 @@ class _Answer:
         self.before = self.answer(row)
         if to == self.place:
             raise LogicLensError(
-                f"the answer is {self.before!r} already: ask for another class, or for any with to=None."
+                f"the answer is {quoted(self.before)} already: ask for another class, or for any with to=None."
             )
         self.to = to
         self.wanted = {to} if to is not None else set(range(-1, len(rules.rules))) - {self.place}

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.dnf import Cube
 from logiclens.formula.packed_rows import unknown_concept
 
@@ -34,7 +34,7 @@ class Groups:
         for kind, groups in (("exclusive", exclusive), ("implied", implied)):
             for group in groups:
                 if isinstance(group, str):
-                    raise LogicLensError(f"an {kind} group is a list of concepts, got the text {group!r}.")
+                    raise LogicLensError(f"an {kind} group is a list of concepts, got the text {quoted(group)}.")
             object.__setattr__(self, kind, tuple(tuple(group) for group in groups))
 
     @property
@@ -55,7 +55,7 @@ class Groups:
                     raise unknown_concept(name, names)
             if len(set(group)) < len(group):
                 twice = next(name for i, name in enumerate(group) if name in group[:i])
-                raise LogicLensError(f"a group cannot hold {twice!r} twice.")
+                raise LogicLensError(f"a group cannot hold {quoted(twice)} twice.")
         return self
 
     def among(self, names: Sequence[str]) -> Groups:

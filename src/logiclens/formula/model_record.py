@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from logiclens.codec import OwnForm, from_plain
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula import record
 from logiclens.formula.column_kinds import KINDS, ORDERS, TRUTH_VALUE, ColumnKind
 from logiclens.formula.dnf import DNF, Cube, Literal
@@ -45,7 +45,7 @@ class NetworkRecord:
         if self.temperature <= 0:
             raise LogicLensError(f"the temperature of the network must be above 0, got {self.temperature:g}")
         if self.activation != "relu":
-            raise LogicLensError(f"the activation of the network must be 'relu', got {record.shown(self.activation)}")
+            raise LogicLensError(f"the activation of the network must be 'relu', got {quoted(self.activation)}")
         if self.members is not None and self.members < 1:
             raise LogicLensError(f"a committee has one member or more, got {self.members}")
 
@@ -83,9 +83,9 @@ class CuttingRecord:
 def _read_predicate(entry: Any) -> Predicate:
     """Return a predicate; its own checks refuse operators and values that do not fit."""
     if not isinstance(entry, Mapping) or set(entry) != {"column", "operator", "value"}:
-        raise LogicLensError(f"a predicate needs a column, an operator and a value, got {record.shown(entry)}")
+        raise LogicLensError(f"a predicate needs a column, an operator and a value, got {quoted(entry)}")
     if not isinstance(entry["operator"], str):
-        raise LogicLensError(f"the operator of a predicate must be a text, got {record.shown(entry['operator'])}")
+        raise LogicLensError(f"the operator of a predicate must be a text, got {quoted(entry['operator'])}")
     return Predicate(**entry)
 
 
@@ -133,7 +133,7 @@ class ModelRecord:
         places = {name: place for place, name in enumerate(self.concepts)}
         unknown = [name for name in self.predicates if name not in places]
         if unknown:
-            raise LogicLensError(f"'predicates' names {record.shown(unknown[0])}, which is not among the concepts")
+            raise LogicLensError(f"'predicates' names {quoted(unknown[0])}, which is not among the concepts")
         in_order = {name: self.predicates[name] for name in self.concepts if name in self.predicates}
         object.__setattr__(self, "predicates", in_order)
         self.groups.check(self.concepts)
@@ -177,7 +177,7 @@ def _check_labels(model: ModelRecord) -> None:
             raise LogicLensError("'labels' of a model with several labels per row must number the classes from 0 on")
         return
     if expected != list(model.class_names):
-        raise LogicLensError(f"'labels' {expected[:8]} are not the class names {list(model.class_names[:8])}")
+        raise LogicLensError(f"'labels' {quoted(expected)} are not the class names {quoted(list(model.class_names))}")
     in_order: list[Any] = list(model.labels)
     if len({isinstance(label, str) for label in in_order}) > 1 or in_order != sorted(in_order):
         raise LogicLensError("'labels' must be of one kind and in order")
@@ -192,7 +192,7 @@ def _check_columns(model: ModelRecord) -> None:
             raise LogicLensError("'columns' and 'positional' are for models that cut raw columns; 'cutting' is null")
         for name, predicate in model.predicates.items():
             if predicate != Predicate(name, "==", True):
-                raise LogicLensError(f"the predicate of {record.shown(name)} needs 'cutting', which is null")
+                raise LogicLensError(f"the predicate of {quoted(name)} needs 'cutting', which is null")
         return
     kinds = model.cutting.kinds
     check_names(model.columns, len(model.columns), "column")
@@ -201,7 +201,7 @@ def _check_columns(model: ModelRecord) -> None:
     for column, name in kinds.items():
         if column not in model.columns or name not in KINDS:
             raise LogicLensError(
-                f"'cutting.kinds' says {record.shown(name)} of {record.shown(column)}, which is no kind of a column"
+                f"'cutting.kinds' says {quoted(name)} of {quoted(column)}, which is no kind of a column"
             )
     if model.concepts != (*model.predicates, *model.memberships) or set(model.predicates) & set(model.memberships):
         raise LogicLensError("'concepts' must list those of 'predicates', then those of 'cutting.memberships'")
@@ -218,14 +218,14 @@ def _check_columns(model: ModelRecord) -> None:
 
 def _kind(kinds: Mapping[str, str], column: str) -> ColumnKind:
     if column not in kinds:
-        raise LogicLensError(f"'cutting.kinds' lacks the column {record.shown(column)} of a concept")
+        raise LogicLensError(f"'cutting.kinds' lacks the column {quoted(column)} of a concept")
     return KINDS[kinds[column]]
 
 
 def _check_predicate(name: str, predicate: Predicate, kind: ColumnKind) -> None:
     is_truth_value = (predicate.operator, predicate.value) == ("==", True) and predicate.value is True
     if not is_name_of(name, predicate) and not (is_truth_value and name == predicate.column):
-        raise LogicLensError(f"the concept {record.shown(name)} is not what its predicate says: {predicate}")
+        raise LogicLensError(f"the concept {quoted(name)} is not what its predicate says: {quoted(str(predicate))}")
     if predicate.operator != "missing" and (predicate.kind is not kind or predicate.operator not in kind.operators):
         raise LogicLensError(f"{predicate} cannot be asked of a column of {kind.plural}")
 
@@ -234,9 +234,9 @@ def _check_membership(name: str, membership: MembershipRecord, kind: ColumnKind)
     values, form = membership.values, re.escape(membership.column) + r" in group [0-9]+ \(([0-9]+) of ([0-9]+) values\)"
     found = re.fullmatch(form, name)
     if not found or not 0 < len(set(values)) == len(values) == int(found[1]) <= int(found[2]):
-        raise LogicLensError(f"the concept {record.shown(name)} is not a group of {len(values)} categories")
+        raise LogicLensError(f"the concept {quoted(name)} is not a group of {len(values)} categories")
     if not all(isinstance(value, str) == kind.is_nominal for value in values):
-        raise LogicLensError(f"the categories of {record.shown(name)} must be {kind.plural}")
+        raise LogicLensError(f"the categories of {quoted(name)} must be {kind.plural}")
 
 
 def _check_order(model: ModelRecord) -> None:
@@ -254,7 +254,7 @@ def _check_order(model: ModelRecord) -> None:
         if rises and one.operator in ORDERS and after.operator in ORDERS:
             rises = one.kind.number(one.value) < after.kind.number(after.value)
         if not rises:
-            raise LogicLensError(f"'concepts' has {record.shown(name)} at the wrong place: its cuts must rise")
+            raise LogicLensError(f"'concepts' has {quoted(name)} at the wrong place: its cuts must rise")
 
 
 def _check_scales(model: ModelRecord, scales: Mapping[str, tuple[float, ...]]) -> None:
@@ -263,17 +263,17 @@ def _check_scales(model: ModelRecord, scales: Mapping[str, tuple[float, ...]]) -
     cuts = settings.get("cuts") if isinstance(settings, Mapping) else settings
     for name in scales:
         if name not in model.predicates:
-            raise LogicLensError(f"'cutting.scales' names {record.shown(name)}, which has no predicate")
+            raise LogicLensError(f"'cutting.scales' names {quoted(name)}, which has no predicate")
     for name, predicate in model.predicates.items():
         how = cuts.get(predicate.column) if isinstance(cuts, Mapping) else cuts
         if (name in scales) != (how == "soft" and predicate.operator in ORDERS):
-            raise LogicLensError(f"'cutting.scales' must have an entry for {record.shown(name)} if it is cut 'soft'")
+            raise LogicLensError(f"'cutting.scales' must have an entry for {quoted(name)} if it is cut 'soft'")
         if name in scales:
             middle_and_reach = scales[name]
             if len(middle_and_reach) != 2 or not middle_and_reach[1] > 0:
-                raise LogicLensError(f"the scale of {record.shown(name)} must be a middle and a reach above 0")
+                raise LogicLensError(f"the scale of {quoted(name)} must be a middle and a reach above 0")
             if middle_and_reach[0] != predicate.kind.number(predicate.value):
-                raise LogicLensError(f"the middle of the scale of {record.shown(name)} is not its threshold")
+                raise LogicLensError(f"the middle of the scale of {quoted(name)} is not its threshold")
 
 
 def _check_groups(model: ModelRecord) -> None:
@@ -281,18 +281,18 @@ def _check_groups(model: ModelRecord) -> None:
     place = {name: number for number, name in enumerate(model.concepts)}
     for group in (*model.exclusive, *model.implied):
         if [place[name] for name in group] != sorted(place[name] for name in group):
-            raise LogicLensError(f"the group {record.shown(list(group))} is not in the order of the concepts")
+            raise LogicLensError(f"the group {quoted(list(group))} is not in the order of the concepts")
         if len({model.predicates[name].column for name in group if name in model.predicates}) != 1:
-            raise LogicLensError(f"the group {record.shown(list(group))} must be about one column")
+            raise LogicLensError(f"the group {quoted(list(group))} must be about one column")
     for chain in model.implied:
         meant = [model.predicates.get(name) for name in chain]
         numbers = [one.kind.number(one.value) for one in meant if one is not None and one.operator == ">="]
         if len(numbers) < len(chain) or numbers != sorted(set(numbers)):
-            raise LogicLensError(f"the chain {record.shown(list(chain))} must list rising thresholds of a column")
+            raise LogicLensError(f"the chain {quoted(list(chain))} must list rising thresholds of a column")
     for group in model.exclusive:
         meant = [model.predicates.get(name) for name in group]
         if None in meant or sum(one is not None and one.operator in ORDERS for one in meant) > 1:
-            raise LogicLensError(f"the concepts {record.shown(list(group))} do not exclude each other")
+            raise LogicLensError(f"the concepts {quoted(list(group))} do not exclude each other")
 
 
 def _check_rules(model: ModelRecord) -> None:
@@ -304,17 +304,17 @@ def _check_rules(model: ModelRecord) -> None:
     found = tuple(rule.label for rule in rules.rules)
     if found != tuple(labels) or list(map(type, found)) != list(map(type, labels)):
         raise LogicLensError(
-            f"the rules are of the classes {record.shown(list(found))}, the model is of {list(labels)}"
+            f"the rules are of the classes {quoted(list(found))}, the model is of {quoted(list(labels))}"
         )
     if rules.multilabel != model.multilabel:
         raise LogicLensError("rules and model differ in 'multilabel'")
     for concept in (*rules.concepts, *rules.predicates, *rules.groups.concepts):
         if concept not in model.concepts or concept in model.memberships:
-            raise LogicLensError(f"the rules name {record.shown(concept)}, which no rule of this model can")
+            raise LogicLensError(f"the rules name {quoted(concept)}, which no rule of this model can")
         if concept in (*rules.concepts, *rules.predicates):
             meant, by_rules = (one.predicates.get(concept) for one in (model, rules))
             if meant != by_rules or type(getattr(meant, "value", None)) is not type(getattr(by_rules, "value", None)):
-                raise LogicLensError(f"rules and model differ in what {record.shown(concept)} means")
+                raise LogicLensError(f"rules and model differ in what {quoted(concept)} means")
 
 
 _NEEDED = (
@@ -331,7 +331,7 @@ def _check_settings(model: ModelRecord) -> None:
     settings, network = model.settings, model.network
     for name in (*_NEEDED, *(_NEEDED_SINCE_3 if model.schema == SCHEMA else ())):
         if name not in settings:
-            raise LogicLensError(f"'settings' lacks {name!r}")
+            raise LogicLensError(f"'settings' lacks {quoted(name)}")
     if settings["exact"] is not model.exact:
         raise LogicLensError("the setting 'exact' and 'exact' differ")
     if not model.exact:
@@ -341,7 +341,7 @@ def _check_settings(model: ModelRecord) -> None:
             ("temperature", network.temperature),
         ):
             if settings[name] != built or isinstance(settings[name], bool) != isinstance(built, bool):
-                raise LogicLensError(f"the setting {name!r} is {record.shown(settings[name])}, the network has {built}")
+                raise LogicLensError(f"the setting {quoted(name)} is {quoted(settings[name])}, the network has {built}")
     elif network.members is not None:
         raise LogicLensError("an exact model has one network, not a committee")
     if model.exact and model.rules is None:
@@ -416,11 +416,11 @@ def _check_certificate(model: ModelRecord, rules: DecisionRules, certificate: Ma
     for place, rule in enumerate(rules.rules):
         stated = 1 - place if rule.is_complement else None
         if others[place] != stated or (stated is None and formulas[place] != rule.formula):
-            raise LogicLensError(f"{name} has another formula of {record.shown(rule.label)} than {MODEL}.")
+            raise LogicLensError(f"{name} has another formula of {quoted(rule.label)} than {MODEL}.")
     said = {"resolve": rules.resolve, "order": list(rules.order), "otherwise": rules.otherwise}
     for part, value in decided.items():
         if value != said[part]:
-            raise LogicLensError(f"{name} and {MODEL} differ in {part!r} of the rules.")
+            raise LogicLensError(f"{name} and {MODEL} differ in {quoted(part)} of the rules.")
 
 
 def _formula(entry: Mapping[str, Any]) -> DNF | None:
@@ -440,7 +440,7 @@ def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
     kinds = {entry["column"]: TRUTH_VALUE.name if entry["operator"] == "==" else "number" for entry in meant}
     raw = content["raw_columns"]
     if not isinstance(raw, bool):
-        raise LogicLensError(f"'raw_columns' must be true or false, got {record.shown(raw)}")
+        raise LogicLensError(f"'raw_columns' must be true or false, got {quoted(raw)}")
     upgraded["positional"] = False
     upgraded |= {"cutting": {"kinds": kinds, "scales": {}} if raw else None, "columns": list(kinds) if raw else []}
     return {**upgraded, "settings": settings, "target": None}

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from logiclens.errors import LogicLensError, UnknownConcept, nearest, quoted
+from logiclens.errors import LogicLensError, UnknownConcept, nearest, quoted, quoted_names
 
 WORD = 64
 BLOCK = 8192
@@ -228,13 +228,8 @@ def popcount(packed: NDArray[np.uint64]) -> int:
 def unknown_concept(concept: str, known: Sequence[str]) -> UnknownConcept:
     """Return the error for an unknown concept, with the nearest known name."""
     near = nearest(concept, known)
-    hint = (
-        f" Did you mean {near!r}?"
-        if near
-        else f" Known concepts: {', '.join(map(repr, known[:8]))}"
-        + (f" and {len(known) - 8} more." if len(known) > 8 else ".")
-    )
-    return UnknownConcept(f"there is no concept {concept!r}.{hint}")
+    hint = f"Did you mean {quoted(near)}?" if near else f"Known concepts: {quoted_names(known)}."
+    return UnknownConcept(f"there is no concept {quoted(concept)}. {hint}")
 
 
 def check_names(names: Sequence[str], n_columns: int, what: str = "concept", *, empty: bool = False) -> None:
@@ -243,7 +238,7 @@ def check_names(names: Sequence[str], n_columns: int, what: str = "concept", *, 
         raise LogicLensError(f"{len(names)} names were given for {n_columns} columns.")
     for i, name in enumerate(names):
         if not isinstance(name, str) or not (empty or name.strip()):
-            raise LogicLensError(f"every {what} needs a name; number {i} has {name!r}.")
+            raise LogicLensError(f"every {what} needs a name; number {i} has {quoted(name)}.")
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise LogicLensError(f"{what} names must differ; {quoted(twice)} is there more than once.")

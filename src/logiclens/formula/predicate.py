@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import (
     NUMBER,
     ORDERS,
@@ -60,23 +60,25 @@ class Predicate:
     def __post_init__(self) -> None:
         """Check the arguments and convert NumPy values to Python values."""
         if not isinstance(self.column, str) or not self.column:
-            raise LogicLensError(f"a predicate needs the name of a column, got {self.column!r}.")
+            raise LogicLensError(f"a predicate needs the name of a column, got {quoted(self.column)}.")
         if self.operator not in OPERATORS:
-            raise LogicLensError(f"the operator must be one of {' '.join(OPERATORS)}, got {self.operator!r}.")
+            raise LogicLensError(f"the operator must be one of {' '.join(OPERATORS)}, got {quoted(self.operator)}.")
         if self.operator == "missing" and self.value is not True:
-            raise LogicLensError(f"whether {self.column!r} is missing takes no value, got {self.value!r}.")
+            raise LogicLensError(f"whether {quoted(self.column)} is missing takes no value, got {quoted(self.value)}.")
         if isinstance(self.value, Real) and not isinstance(self.value, bool):
             if not _is_finite(self.value):
-                raise LogicLensError(f"the predicate on {self.column!r} needs a finite value, got {self.value}.")
+                raise LogicLensError(f"the predicate on {quoted(self.column)} needs a finite value, got {self.value}.")
             # Convert NumPy numbers to Python numbers, which every export can write.
             exact = int(self.value) if isinstance(self.value, int | np.integer) else float(self.value)
             object.__setattr__(self, "value", exact)
         elif not isinstance(self.value, bool | np.bool_ | str):
-            raise LogicLensError(f"the predicate on {self.column!r} needs a number or a text, got {self.value!r}.")
+            raise LogicLensError(
+                f"the predicate on {quoted(self.column)} needs a number or a text, got {quoted(self.value)}."
+            )
         elif self.operator != "missing" and kind_of_value(self.value, self.operator) is None:
             raise LogicLensError(
-                f"{self.value!r} can only be compared by '==' ({text_forms_called()} also by order), "
-                f"got {self.operator!r}."
+                f"{quoted(self.value)} can only be compared by '==' ({text_forms_called()} also by order), "
+                f"got {quoted(self.operator)}."
             )
         else:
             object.__setattr__(self, "value", str(self.value) if isinstance(self.value, str) else bool(self.value))
@@ -203,7 +205,7 @@ def plain_label(label: Any) -> Scalar:
         return value
     if isinstance(value, str):
         return str(value)
-    raise LogicLensError(f"a class that is exported must be a text, a finite number or a Boolean, got {label!r}.")
+    raise LogicLensError(f"a class that is exported must be a text, a finite number or a Boolean, got {quoted(label)}.")
 
 
 def label_array(labels: Sequence[Any]) -> NDArray[Any]:

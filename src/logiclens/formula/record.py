@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeVar
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate, plain_label
@@ -72,7 +72,7 @@ def to_dict(rules: DecisionRules) -> dict[str, Any]:
 
 def _rule_to_dict(rule: Rule, place: int) -> dict[str, Any]:
     if not all(0 <= confidence <= 1 for confidence in rule.confidence):
-        raise LogicLensError(f"the rule of {rule.label!r} has a confidence that is not a number from 0 to 1.")
+        raise LogicLensError(f"the rule of {quoted(rule.label)} has a confidence that is not a number from 0 to 1.")
     label, counts = plain_label(rule.label), [{} if count is None else {"recurs": int(count)} for count in rule.counts]
     if rule.is_complement:
         # With two classes, the other one has the formula.
@@ -90,14 +90,14 @@ def from_dict(data: Any, kind: type[Rules]) -> Rules:
     Raises `LogicLensError` with one sentence that says where the data is not a rule set.
     """
     if not isinstance(data, Mapping):
-        _refuse(f"expected an object, got {shown(data)}.")
+        _refuse(f"expected an object, got {quoted(data)}.")
     # Kind and schema first: they say what the other fields mean.
     if data.get("kind") != KIND:
-        _refuse(f"'kind' must be {KIND!r}, got {shown(data.get('kind'))}.")
+        _refuse(f"'kind' must be {quoted(KIND)}, got {quoted(data.get('kind'))}.")
     schema = data.get("schema")
     if type(schema) is not int or schema not in READABLE:
         known = " and ".join(map(str, READABLE))
-        _refuse(f"this version reads schema {known}, got {shown(schema)}; update logiclens to read newer.")
+        _refuse(f"this version reads schema {known}, got {quoted(schema)}; update logiclens to read newer.")
     _check_fields(data, _FIELDS[schema], "the top level")
     classes = _list(data["classes"], "'classes'")
     groups: dict[str, list[list[str]]] = {}
@@ -108,15 +108,15 @@ def from_dict(data: Any, kind: type[Rules]) -> Rules:
         ]
     otherwise = data["otherwise"]
     if otherwise is not None and type(otherwise) is not int:
-        _refuse(f"'otherwise' must be the place of a class or null, got {shown(otherwise)}.")
+        _refuse(f"'otherwise' must be the place of a class or null, got {quoted(otherwise)}.")
     if data["resolve"] not in _RESOLVE[schema]:
         *most, last = map(repr, _RESOLVE[schema])
-        _refuse(f"'resolve' must be {', '.join(most)} or {last}, got {shown(data['resolve'])}.")
+        _refuse(f"'resolve' must be {', '.join(most)} or {last}, got {quoted(data['resolve'])}.")
     order = _list(data.get("order", ()), "'order'")
     if not all(type(place) is int for place in order):
-        _refuse(f"'order' must list places of classes, got {shown(order)}.")
+        _refuse(f"'order' must list places of classes, got {quoted(order)}.")
     if not isinstance(data["multilabel"], bool):
-        _refuse(f"'multilabel' must be true or false, got {shown(data['multilabel'])}.")
+        _refuse(f"'multilabel' must be true or false, got {quoted(data['multilabel'])}.")
     return _made(
         kind,
         rules=_rules(classes, schema),
@@ -151,14 +151,14 @@ def _complement(entry: Any, where: str, formulas: Mapping[int, Rule]) -> Rule:
     other = entry["complement_of"]
     formula = formulas[other].formula if type(other) is int and other in formulas else None
     if not isinstance(formula, DNF):
-        _refuse(f"'complement_of' of {where} must be the place of a class with cubes, got {shown(other)}.")
+        _refuse(f"'complement_of' of {where} must be the place of a class with cubes, got {quoted(other)}.")
     confidence = _share(entry["confidence"], f"'confidence' of {where}")
     return Rule(_label(entry["class"], where), Complement(formula), (confidence,))
 
 
 def _label(label: Any, where: str) -> Any:
     if not isinstance(label, str | bool | int | float) or (isinstance(label, float) and not math.isfinite(label)):
-        _refuse(f"{where} must be a text, a finite number or a Boolean, got {shown(label)}.")
+        _refuse(f"{where} must be a text, a finite number or a Boolean, got {quoted(label)}.")
     return label
 
 
@@ -175,7 +175,7 @@ def _rule(entry: Any, where: str, schema: int) -> Rule:
         _check_fields(entry_of_cube, ("if", "confidence", *(("recurs",) if is_counted else ())), f"a cube of {where}")
         literals = entry_of_cube["if"]
         if not isinstance(literals, Mapping) or not all(type(positive) is bool for positive in literals.values()):
-            _refuse(f"'if' of {where} must give true or false for each concept, got {shown(literals)}.")
+            _refuse(f"'if' of {where} must give true or false for each concept, got {quoted(literals)}.")
         signs = [(_string(concept, where), positive) for concept, positive in literals.items()]
         cubes.append(Cube(_made(Literal, concept, positive) for concept, positive in signs))
         confidence.append(_share(entry_of_cube["confidence"], f"'confidence' of {where}"))
@@ -188,10 +188,10 @@ def _rule(entry: Any, where: str, schema: int) -> Rule:
 
 def _predicates(entries: Any) -> dict[str, Predicate]:
     if not isinstance(entries, Mapping):
-        _refuse(f"'predicates' must be an object, got {shown(entries)}.")
+        _refuse(f"'predicates' must be an object, got {quoted(entries)}.")
     predicates = {}
     for concept, entry in entries.items():
-        where = f"the predicate {shown(concept)}"
+        where = f"the predicate {quoted(concept)}"
         _check_fields(entry, ("column", "operator", "value"), where)
         operator = _string(entry["operator"], f"'operator' of {where}")
         predicates[_string(concept, where)] = _made(Predicate, entry["column"], operator, entry["value"])
@@ -209,43 +209,37 @@ def _made(kind: Callable[..., Made], *values: Any, **named: Any) -> Made:
 def _check_fields(entry: Any, fields: Iterable[str], where: str) -> None:
     """Check that an entry has exactly these fields: an unknown one is a typing error or from another version."""
     if not isinstance(entry, Mapping):
-        _refuse(f"{where} must be an object, got {shown(entry)}.")
+        _refuse(f"{where} must be an object, got {quoted(entry)}.")
     for field in fields:
         if field not in entry:
-            _refuse(f"{where} lacks {field!r}.")
+            _refuse(f"{where} lacks {quoted(field)}.")
     for field in entry:
         if field not in fields:
-            _refuse(f"{where} has an unknown field {shown(field)}.")
+            _refuse(f"{where} has an unknown field {quoted(field)}.")
 
 
 def _list(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list | tuple):
-        _refuse(f"{where} must be a list, got {shown(value)}.")
+        _refuse(f"{where} must be a list, got {quoted(value)}.")
     return list(value)
 
 
 def _string(value: Any, where: str) -> str:
     if not isinstance(value, str):
-        _refuse(f"{where} needs a text, got {shown(value)}.")
+        _refuse(f"{where} needs a text, got {quoted(value)}.")
     return value
 
 
 def _share(value: Any, where: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
         return float(value)
-    _refuse(f"{where} must be a number from 0 to 1, got {shown(value)}.")
+    _refuse(f"{where} must be a number from 0 to 1, got {quoted(value)}.")
 
 
 def _whole(value: Any, where: str, least: int = 0) -> int:
     if type(value) is not int or value < least:
-        _refuse(f"{where} must be a whole number, {least} or more, got {shown(value)}.")
+        _refuse(f"{where} must be a whole number, {least} or more, got {quoted(value)}.")
     return value
-
-
-def shown(value: Any) -> str:
-    """Return a value as text, shortened to fit into a sentence."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _refuse(reason: str) -> NoReturn:

@@ -10,7 +10,7 @@ from typing import Literal as OneOf
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError, quoted
+from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.formula.column_kinds import Scalar, numbers_of
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.english import recurrence_words
@@ -54,11 +54,11 @@ class Rule:
         """Check that each cube has one confidence and that the counts are possible."""
         if len(self.confidence) != len(self.cubes or (None,) * self.is_complement):
             raise LogicLensError(
-                f"the rule of {self.label!r} has {len(self.cubes)} cubes and {len(self.confidence)} confidences."
+                f"the rule of {quoted(self.label)} has {len(self.cubes)} cubes and {len(self.confidence)} confidences."
             )
         if self.recurs and not (self.bags > 0 and all(0 <= count <= self.bags for count in self.recurs.values())):
             counts = ", ".join(map(str, self.recurs.values()))
-            raise LogicLensError(f"a cube of {self.label!r} must recur in 0 to {self.bags} bags, got {counts}.")
+            raise LogicLensError(f"a cube of {quoted(self.label)} must recur in 0 to {self.bags} bags, got {counts}.")
 
     @property
     def counts(self) -> tuple[int | None, ...]:
@@ -147,7 +147,7 @@ class DecisionRules:
         if not self.rules:
             raise LogicLensError("a rule set needs at least one rule.")
         if self.resolve not in ("order", "confidence", "none"):
-            raise LogicLensError(f"resolve must be 'order', 'confidence' or 'none', got {self.resolve!r}.")
+            raise LogicLensError(f"resolve must be 'order', 'confidence' or 'none', got {quoted(self.resolve)}.")
         self._check_complement()
         stated = [place for place, rule in enumerate(self.rules) if not rule.is_complement]
         if self.multilabel and self.order:
@@ -170,9 +170,11 @@ class DecisionRules:
             if not isinstance(rule.formula, Complement):
                 continue
             if len(self.rules) != 2 or self.multilabel or self.rules[1 - place].formula != rule.formula.of:
-                raise LogicLensError(f"{rule.name!r} must be the complement of the only other class's formula.")
+                raise LogicLensError(f"{quoted(rule.name)} must be the complement of the only other class's formula.")
             if self.otherwise != place:
-                raise LogicLensError(f"the complement {rule.name!r} must be the class of rows on which nothing fires.")
+                raise LogicLensError(
+                    f"the complement {quoted(rule.name)} must be the class of rows on which nothing fires."
+                )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -244,7 +246,9 @@ class DecisionRules:
         if concept in columns:
             return numbers_of(columns[concept], concept) >= THRESHOLD
         if concept in self.predicates:
-            raise LogicLensError(f"the table lacks the column {predicate.column!r} that {concept!r} is about.")
+            raise LogicLensError(
+                f"the table lacks the column {quoted(predicate.column)} that {quoted(concept)} is about."
+            )
         raise unknown_concept(concept, list(columns))
 
     def fires(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
@@ -332,7 +336,7 @@ def who_decides(rules: DecisionRules) -> str:
 
 def no_class(label: object, names: Sequence[str]) -> LogicLensError:
     """Return the error for an unknown class."""
-    return LogicLensError(f"there is no class {quoted(label)}; the classes are {', '.join(map(quoted, names[:8]))}.")
+    return LogicLensError(f"there is no class {quoted(label)}; the classes are {quoted_names(names)}.")
 
 
 def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:

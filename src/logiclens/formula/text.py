@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Sequence
 from itertools import combinations
 
-from logiclens.errors import FormulaSyntaxError, LogicLensError
+from logiclens.errors import FormulaSyntaxError, LogicLensError, quoted
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal, conjunction
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.notation import (
@@ -169,7 +169,7 @@ class _Tokens:
                     kind = words[value]
             elif group == "operator":
                 if value not in _OPERATORS:
-                    raise FormulaSyntaxError(f"column {start + 1}: unknown operator {value!r}.", start + 1)
+                    raise FormulaSyntaxError(f"column {start + 1}: unknown operator {quoted(value)}.", start + 1)
                 kind = _OPERATORS[value]
             elif group == "quoted":
                 value = value[1:-1] if "\\" not in value else _unquote(value[1:-1], start + 1)
@@ -202,7 +202,7 @@ def _unquote(body: str, column: int) -> str:
             return chr(code)
         if match["letter"] not in _UNQUOTED:
             at = column + 1 + match.start()
-            raise FormulaSyntaxError(f"column {at}: unknown escape {match[0]!r}.", at)
+            raise FormulaSyntaxError(f"column {at}: unknown escape {quoted(match[0])}.", at)
         return _UNQUOTED[match["letter"]]
 
     return _QUOTED_ESCAPE.sub(replace, body)
@@ -217,7 +217,7 @@ def _latex_value(text: str, start: int) -> str:
         if match is None:
             if position < len(text):
                 at = position + 1
-                raise FormulaSyntaxError(f"column {at}: {text[position]!r} must be escaped inside \\text.", at)
+                raise FormulaSyntaxError(f"column {at}: {quoted(text[position])} must be escaped inside \\text.", at)
             raise FormulaSyntaxError(f"column {start + 1}: this \\text{{ is never closed.", start + 1)
         position = match.end()
         if match["end"]:
@@ -321,7 +321,7 @@ class _Parser:
         return True
 
     def found(self) -> str:
-        return "the text ends" if self.kinds[self.position] == "end" else f"found {self.values[self.position]!r}"
+        return "the text ends" if self.kinds[self.position] == "end" else f"found {quoted(self.values[self.position])}"
 
     def error(self, message: str) -> FormulaSyntaxError:
         column = self.columns[self.position]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.codec import to_plain
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.formula.column_kinds import TEXT_FORMS, Scalar, is_missing, kind_of_dtype
 from logiclens.formula.counted_rows import counting_weight, row_weights
 from logiclens.formula.dnf import DNF, Complement, Cube
@@ -632,7 +632,7 @@ def members(rules: RuleSet, labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]
     if rules.multilabel:
         if hasattr(labels, "columns"):
             if absent := [name for name in rules.names if name not in set(map(str, labels.columns))]:
-                raise LogicLensError(f"the labels have no column {absent[0]!r}; name one for each class.")
+                raise LogicLensError(f"the labels have no column {quoted(absent[0])}; name one for each class.")
             at = {str(column): labels[column] for column in labels.columns}  # type: ignore[index]
             labels = np.column_stack([as_array(at[name]) for name in rules.names])
         matrix = as_array(labels)
@@ -671,9 +671,9 @@ def _subgroups(
     if isinstance(by, str):
         columns = list(rows.columns) if hasattr(rows, "columns") else list(rows) if isinstance(rows, Mapping) else []
         if not columns:
-            raise LogicLensError(f"rows without named columns have no {by!r}: pass its values as by=[...].")
+            raise LogicLensError(f"rows without named columns have no {quoted(by)}: pass its values as by=[...].")
         if by not in columns:
-            raise LogicLensError(f"there is no column {by!r}; the columns are {', '.join(map(repr, columns[:8]))}.")
+            raise LogicLensError(f"there is no column {quoted(by)}; the columns are {quoted_names(columns)}.")
         by_name, by = by_name or by, rows[by]
     called = by_name or str(getattr(by, "name", None) or "subgroup")
     distinct, codes = _coded(by, n_rows, "subgroup")
@@ -687,7 +687,8 @@ def _subgroups(
     told = list(dict.fromkeys([*map(_shown, present), *([gaps] if len(present) < len(distinct) else [])]))
     if len(told) > MAX_SUBGROUPS:
         raise LogicLensError(
-            f"{called!r} has {len(told):,} values, more than {MAX_SUBGROUPS:,} subgroups: cut it into ranges first."
+            f"{quoted(called)} has {len(told):,} values, more than {MAX_SUBGROUPS:,} subgroups: "
+            "cut it into ranges first."
         )
     place = {name: at for at, name in enumerate(told)}
     places = np.array([place[gaps if is_missing(v) else _shown(v)] for v in distinct], dtype=np.intp)

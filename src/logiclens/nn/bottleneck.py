@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.nn.functional import boolean
 
 Interventions = Mapping[int | str, int | float | Tensor]
@@ -142,7 +142,7 @@ class ConceptBottleneck(nn.Module):
                 `"threshold"` says yes for each head with a probability of at least 0.5 (the default for one head).
         """
         if answer not in ("argmax", "threshold", None):
-            raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {answer!r}.")
+            raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {quoted(answer)}.")
         concept_logits = self.concept_logits(x)
         seen = self.activate(concept_logits), self.activate(concept_logits, interventions)
         before, after = self.network(seen[0]), self.network(seen[1])
@@ -164,10 +164,10 @@ class ConceptBottleneck(nn.Module):
             given = torch.as_tensor(value, dtype=logits.dtype, device=logits.device)
             if given.shape not in ((), (n_rows,)) or not bool(((given >= 0) & (given <= 1)).all()):
                 raise LogicLensError(
-                    f"concept {concept!r} must be set to a number in [0, 1], or to one for each of {n_rows} rows."
+                    f"concept {quoted(concept)} must be set to a number in [0, 1], or to one for each of {n_rows} rows."
                 )
             if bool(set_[column]):
-                raise LogicLensError(f"concept {concept!r} is set twice: by its name and by its number.")
+                raise LogicLensError(f"concept {quoted(concept)} is set twice: by its name and by its number.")
             set_[column] = True
             values[:, column] = given
         return set_, values
@@ -190,7 +190,7 @@ class ConceptBottleneck(nn.Module):
         if isinstance(concept, str):
             if concept not in names:
                 known = ", ".join(repr(name) for name in names[:8])
-                raise LogicLensError(f"there is no concept {concept!r}; the concepts are {known}.")
+                raise LogicLensError(f"there is no concept {quoted(concept)}; the concepts are {known}.")
             return names.index(concept)
         if not 0 <= concept < n_concepts:
             raise LogicLensError(f"a concept must be 0 to {n_concepts - 1}, or a name, got {concept}.")

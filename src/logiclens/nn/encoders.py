@@ -13,7 +13,7 @@ from jaxtyping import Float, Shaped, UInt8
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.nn.layers import check_sizes, seeded_linear
 
 Stem = Literal["small", "large"]
@@ -158,7 +158,7 @@ class ResNet10(nn.Module):
         super().__init__()
         check_sizes(in_channels=in_channels, n_outputs=n_outputs, width=width)
         if stem not in ("small", "large"):
-            raise LogicLensError(f"stem must be 'small' (for 28x28) or 'large' (for 128x128), got {stem!r}.")
+            raise LogicLensError(f"stem must be 'small' (for 28x28) or 'large' (for 128x128), got {quoted(stem)}.")
         self.in_channels, self.n_outputs, self.width = in_channels, n_outputs, width
         self.scale = ImageScale(in_channels)
         size, stride = (3, 1) if stem == "small" else (7, 2)
@@ -229,7 +229,7 @@ def device_of(name: str | None) -> torch.device:
     """Return the named device; by default a CUDA device if there is one, else the CPU."""
     there = torch.cuda.is_available()
     if name is not None and name.startswith("cuda") and not there:
-        raise LogicLensError(f"device={name!r} was requested, but torch sees no CUDA device: pass None or 'cpu'.")
+        raise LogicLensError(f"device={quoted(name)} was requested, but torch sees no CUDA device: pass None or 'cpu'.")
     return torch.device(("cuda" if there else "cpu") if name is None else name)
 
 

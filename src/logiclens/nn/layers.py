@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.nn import functional
 
 
@@ -157,7 +157,7 @@ def check_sizes(**sizes: int) -> None:
     """Raise an error unless every size is a whole number of at least 1."""
     for name, size in sizes.items():
         if not isinstance(size, Integral):
-            raise LogicLensError(f"{name} must be a whole number, got {size!r}.")
+            raise LogicLensError(f"{name} must be a whole number, got {quoted(size)}.")
         if size < 1:
             raise LogicLensError(f"{name} must be at least 1, got {size}.")
 

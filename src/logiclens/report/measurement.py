@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens import __version__
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.estimator.classifier import EntropyClassifier, statistics_aside
 from logiclens.estimator.inputs import SetAside
 from logiclens.explain.candidates import best_literal
@@ -455,7 +455,7 @@ def write_report(
     require_report()
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
-        raise LogicLensError(f"a report is an HTML page: the name must end in .html, got {target.name!r}.")
+        raise LogicLensError(f"a report is an HTML page: the name must end in .html, got {quoted(target.name)}.")
     told = model.explain() if explanation is None else explanation
     known = Source(title, model.n_rows_, model.n_features_in_, model.target_name_ or "class")
     text = render(result_of(model, told, known, by=by))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from logiclens.codec import from_plain
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.rule_set import RulesRecord
 from logiclens.metrics.rule_statistics import Confusion, ShareRecord, StatisticsRecord
 
@@ -246,7 +246,7 @@ class Result:
         names, statistics = [entry.name for entry in self.classes], self.statistics
         parts = {"rules": [str(rule.label) for rule in self.rules.rules]}
         parts["statistics"] = [entry.name for entry in statistics.classes]
-        parts |= {f"the subgroup {g.name!r}": [entry.name for entry in g.classes] for g in statistics.subgroups}
+        parts |= {f"the subgroup {quoted(g.name)}": [entry.name for entry in g.classes] for g in statistics.subgroups}
         for where, found in parts.items():
             if found != names:
                 raise LogicLensError(f"the classes of the result are {names}, but those of {where} are {found}.")
@@ -254,18 +254,18 @@ class Result:
             cubes = [{literal.concept: literal.positive for literal in cube} for cube in rule.cubes]
             counted = [{lit.concept: lit.positive for lit in cube.literals or ()} for cube in measured.cubes]
             if cubes != counted:
-                raise LogicLensError(f"the statistics of {measured.name!r} are not about the cubes of its rules.")
+                raise LogicLensError(f"the statistics of {quoted(measured.name)} are not about the cubes of its rules.")
         used = [literal.concept for rule in self.rules.rules for cube in rule.cubes for literal in cube]
         for name in (*used, *(name for group in (*self.exclusive, *self.implied) for name in group)):
             if name not in known:
-                raise LogicLensError(f"the result uses the concept {name!r}, which is not among its 'concepts'.")
+                raise LogicLensError(f"the result uses the concept {quoted(name)}, which is not among its 'concepts'.")
         for row in self.rows:
             if len(row.bits) != len(known) or set(row.bits) - set("01"):
                 raise LogicLensError(f"row {row.row} of the result needs one 0 or 1 for each of {len(known)} concepts.")
         for where, table in (("confusion", self.confusion), ("confusion_of_rules", self.confusion_of_rules)):
             if table is not None and [*map(len, table.counts)] != [len(table.predicted)] * len(table.labels):
                 raise LogicLensError(
-                    f"{where!r} of the result needs a row for each label and a column for each answer."
+                    f"{quoted(where)} of the result needs a row for each label and a column for each answer."
                 )
         if self.history is not None and len({len(curve) for curve in _curves(self.history)}) > 1:
             raise LogicLensError("the curves in 'history' of the result differ in length.")
@@ -287,11 +287,11 @@ def read_result(content: Any) -> Result:
     logiclens.errors.LogicLensError: the report reads results of schema 1 and 2, got 3; explain the data again to ...
     """
     if not isinstance(content, Mapping) or content.get("kind") != KIND:
-        raise LogicLensError(f"the report is made from a saved result, whose 'kind' is {KIND!r}.")
+        raise LogicLensError(f"the report is made from a saved result, whose 'kind' is {quoted(KIND)}.")
     schema = content.get("schema")
     if type(schema) is not int or schema not in READABLE:
         raise LogicLensError(
-            f"the report reads results of schema {' and '.join(map(str, READABLE))}, got {schema!r}; "
+            f"the report reads results of schema {' and '.join(map(str, READABLE))}, got {quoted(schema)}; "
             "explain the data again to renew it."
         )
     # The hash of the file is no part of the result.

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.tables.dtypes import CODE, checked_names, kind_of, no_name, typed
 from logiclens.tables.formats import BLOCK, open_text, sentence
 from logiclens.tables.streams import chunk_rows
@@ -69,7 +69,9 @@ def checked_delimiter(delimiter: str) -> str:
     """
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter.isalnum() or delimiter in '"\r\n':
-        raise LogicLensError(f"the delimiter must be one character such as ',' ';' '|' or a tab, got {delimiter!r}.")
+        raise LogicLensError(
+            f"the delimiter must be one character such as ',' ';' '|' or a tab, got {quoted(delimiter)}."
+        )
     return delimiter
 
 

@@ -99,7 +99,7 @@ class Column:
             return Column(self.name, kind, np.append(known, before.nothing(1))[self.values])
         row = int(np.flatnonzero(~self.missing)[0])
         raise LogicLensError(
-            f"the column {self.name!r} held {before.plural} in training and holds {now.plural} now "
+            f"the column {quoted(self.name)} held {before.plural} in training and holds {now.plural} now "
             f"({quoted(self.cell(row))} in row {row})."
         )
 
@@ -303,7 +303,7 @@ def _of_array(name: str, values: NDArray[Any]) -> Column:
     if (kind := kind_of_dtype(values.dtype.kind)) is not None:
         return _ordered(name, kind, kind.array(values, name), whole=values.dtype.kind in "iu")
     if values.dtype.kind not in "OUS":
-        raise LogicLensError(f"the column {name!r} holds {values.dtype}, which cannot be compared.")
+        raise LogicLensError(f"the column {quoted(name)} holds {values.dtype}, which cannot be compared.")
     return _of_cells(name, _objects(values))
 
 
@@ -314,7 +314,7 @@ def _of_cells(name: str, cells: NDArray[np.object_]) -> Column:
     for row, cell in known:
         if (found := kind_of_cell(cell)) is None:
             raise LogicLensError(
-                f"the column {name!r} holds a {type(cell).__name__} in row {row}, which cannot be compared."
+                f"the column {quoted(name)} holds a {type(cell).__name__} in row {row}, which cannot be compared."
             )
         kinds.setdefault(found, row)
     if kinds.keys() == {TRUTH_VALUE, NUMBER}:
@@ -322,7 +322,7 @@ def _of_cells(name: str, cells: NDArray[np.object_]) -> Column:
     if len(kinds) > 1:
         first, second = itertools.islice(kinds.items(), 2)
         raise LogicLensError(
-            f"the column {name!r} mixes {first[0].plural} and {second[0].plural}: row {first[1]} holds "
+            f"the column {quoted(name)} mixes {first[0].plural} and {second[0].plural}: row {first[1]} holds "
             f"{quoted(cells[first[1]])}, row {second[1]} {quoted(cells[second[1]])}."
         )
     kind = next(iter(kinds), NUMBER)
@@ -336,7 +336,8 @@ def _ordered(name: str, kind: ColumnKind, values: NDArray[Any], *, whole: bool) 
     if values.dtype.kind == "f" and (infinite := np.isinf(values)).any():
         row = int(np.flatnonzero(infinite)[0])
         raise LogicLensError(
-            f"the column {name!r} is infinite (inf) in row {row}: put the largest sensible number or a missing value."
+            f"the column {quoted(name)} is infinite (inf) in row {row}: "
+            "put the largest sensible number or a missing value."
         )
     return Column(name, kind.name, values, whole=whole)
 
@@ -351,7 +352,7 @@ def _text(name: str, cells: NDArray[np.object_]) -> Column:
     rank[-1] = -1
     for text in found:
         if not text.isascii():
-            check_unicode(text, f"the text {text!r} in the column {name!r}")
+            check_unicode(text, f"the text {quoted(text)} in the column {quoted(name)}")
     return Column(name, CATEGORY.name, rank[codes], tuple(str(found[place]) for place in order))
 
 
@@ -423,7 +424,7 @@ def check_unicode(text: str, what: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise LogicLensError(
-            f"{what} is not valid text: it holds half of a surrogate pair, {text[error.start]!r}."
+            f"{what} is not valid text: it holds half of a surrogate pair, {quoted(text[error.start])}."
         ) from None
 
 
@@ -463,7 +464,7 @@ def parted(table: Any, target: Any) -> tuple[Any, Any]:
         return table, target
     names = column_names(table)
     if names is None:
-        raise LogicLensError(f"a matrix has no column {target!r}: pass the target itself.")
+        raise LogicLensError(f"a matrix has no column {quoted(target)}: pass the target itself.")
     if target not in names:
         raise no_column(target, [str(name) for name in names], "the table")
     check_column_names([str(name) for name in names])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.packed_rows import as_array
 from logiclens.nn.bottleneck import ConceptBottleneck
 from logiclens.nn.encoders import device_of, forward_all, placed, set_scale, training
@@ -107,9 +107,11 @@ def fit_bottleneck(
     """
     config = BottleneckConfig() if config is None else config
     if mode not in ("joint", "sequential", "independent"):
-        raise LogicLensError(f"mode must be 'joint', 'sequential' or 'independent', got {mode!r}.")
+        raise LogicLensError(f"mode must be 'joint', 'sequential' or 'independent', got {quoted(mode)}.")
     if not isinstance(concept_weight, int | float) or not 0 <= concept_weight < math.inf:
-        raise LogicLensError(f"concept_weight must be a finite number that is not negative, got {concept_weight!r}.")
+        raise LogicLensError(
+            f"concept_weight must be a finite number that is not negative, got {quoted(concept_weight)}."
+        )
     config = replace(config, encoder=replace(config.encoder, task="multiclass" if model.exclusive else "multilabel"))
     for part in (model.encoder, model.network):
         if not any(parameter.requires_grad for parameter in part.parameters()):

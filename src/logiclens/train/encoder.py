@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.packed_rows import as_array
 from logiclens.nn.encoders import cropped, device_of, forward_all, on_device, placed, set_scale, shifted, training
 from logiclens.progress import Progress
@@ -111,11 +111,11 @@ class EncoderConfig:
         for name in ("epochs", "batch_size"):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
-                raise LogicLensError(f"{name} must be a whole number of at least 1, got {value!r}.")
+                raise LogicLensError(f"{name} must be a whole number of at least 1, got {quoted(value)}.")
         for name in ("learning_rate", "weight_decay"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 <= value < math.inf:
-                raise LogicLensError(f"{name} must be a finite number that is not negative, got {value!r}.")
+                raise LogicLensError(f"{name} must be a finite number that is not negative, got {quoted(value)}.")
         if self.learning_rate == 0:
             raise LogicLensError("learning_rate must be above 0.")
         allowed = {
@@ -126,7 +126,7 @@ class EncoderConfig:
         for name, values in allowed.items():
             if getattr(self, name) not in values:
                 known = " or ".join(map(repr, values))
-                raise LogicLensError(f"{name} must be {known}, got {getattr(self, name)!r}.")
+                raise LogicLensError(f"{name} must be {known}, got {quoted(getattr(self, name))}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,7 @@ def encode(
         device: where to run; by default a CUDA device if there is one, else the CPU.
     """
     if task not in ("multiclass", "multilabel"):
-        raise LogicLensError(f"task must be 'multiclass' or 'multilabel', got {task!r}.")
+        raise LogicLensError(f"task must be 'multiclass' or 'multilabel', got {quoted(task)}.")
     rows, where = as_inputs(inputs), device_of(device)
     with placed(encoder, where):
         logits = forward_all(encoder, encoder, rows, batch_size=batch_size, device=where)
@@ -222,7 +222,9 @@ class Feed:
     def of(cls, rows: Tensor, config: EncoderConfig, device: torch.device, seed: int) -> Feed:
         """Copy the rows to a device and seed a generator there."""
         if config.augment is not None and rows.ndim != 4:
-            raise LogicLensError(f"augment={config.augment!r} is for images, but the inputs are a matrix: pass None.")
+            raise LogicLensError(
+                f"augment={quoted(config.augment)} is for images, but the inputs are a matrix: pass None."
+            )
         generator = torch.Generator(device=device).manual_seed(seed)
         return cls(on_device(rows, device), config.batch_size, config.augment, generator)
 

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from logiclens.bench.baselines.learner import Learned, class_numbers, class_weights_of_rows, firing, together, unlearned
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.explain.candidates import best_literal
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.train.loss import class_factors
@@ -43,7 +43,7 @@ class Tree:
         for name, least in {"max_depth": 1, "max_leaf_nodes": 2}.items():
             value = getattr(self, name)
             if value is not None and (not isinstance(value, Integral) or value < least):
-                raise LogicLensError(f"{name} must be None or a whole number from {least}, got {value!r}.")
+                raise LogicLensError(f"{name} must be None or a whole number from {least}, got {quoted(value)}.")
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
         """Grow the tree; `seed` orders concepts that split equally well."""

@@ -22,7 +22,7 @@ from torch import nn
 
 from logiclens.bench.baselines.learner import Learned
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError, MissingPackage
+from logiclens.errors import LogicLensError, MissingPackage, quoted
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.text import parse
 from logiclens.nn.layers import EntropyNet
@@ -96,7 +96,7 @@ class TorchExplain:
     def __post_init__(self) -> None:
         """Raise for settings that the other side would misread."""
         if self.loss not in ("binary", "cross_entropy"):
-            raise LogicLensError(f"loss must be 'binary' or 'cross_entropy', got {self.loss!r}.")
+            raise LogicLensError(f"loss must be 'binary' or 'cross_entropy', got {quoted(self.loss)}.")
         if (
             not self.hidden
             or min(*self.hidden, self.epochs, self.top_k, self.batch_size or 1, self.max_minterm or 1) < 1

@@ -19,7 +19,7 @@ from logiclens.bench.datasets.tabular import (
     wine,
     xor,
 )
-from logiclens.errors import LogicLensError, unknown
+from logiclens.errors import LogicLensError, quoted, unknown
 
 _FROM_FOLDER: dict[str, Callable[[Path], Dataset]] = {
     "mimic2": mimic2,
@@ -72,10 +72,10 @@ def _place(name: str, folder: str | Path | None) -> Path | None:
         raise LogicLensError(unknown("data set", name, names()))
     if folder is None:
         raise LogicLensError(
-            f"the data set {name!r} is read from files, and no folder was given: name the one that holds them "
-            f"with --data DIR, or as load({name!r}, folder)."
+            f"the data set {quoted(name)} is read from files, and no folder was given: name the one that holds them "
+            f"with --data DIR, or as load({quoted(name)}, folder)."
         )
     place = Path(folder).expanduser()
     if not place.is_dir():
-        raise LogicLensError(f"the folder of the data sets must be there to read {name!r}; {place} is no folder.")
+        raise LogicLensError(f"the folder of the data sets must be there to read {quoted(name)}; {place} is no folder.")
     return place

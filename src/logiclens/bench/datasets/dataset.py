@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from logiclens.concepts.concept_table import THRESHOLD, ConceptTable
-from logiclens.errors import LogicLensError, no_column
+from logiclens.errors import LogicLensError, no_column, quoted
 from logiclens.formula.dnf import DNF
 from logiclens.storage import sha256
 
@@ -104,7 +104,7 @@ class Bins:
     def fit(cls, frame: pd.DataFrame, *, edges: Edges = "uniform") -> Bins:
         """Fit the cuts on these rows: three bins of equal width, or of equal size with `"quantile"`."""
         if edges not in ("uniform", "quantile"):
-            raise LogicLensError(f"edges must be 'uniform' or 'quantile', got {edges!r}.")
+            raise LogicLensError(f"edges must be 'uniform' or 'quantile', got {quoted(edges)}.")
         if len(frame) == 0:
             raise LogicLensError("bins need at least one row to be fitted on, got none.")
         values = _numbers(frame, tuple(frame.columns))
@@ -198,11 +198,15 @@ def _numbers(frame: pd.DataFrame, columns: tuple[str, ...]) -> NDArray[np.float6
         if name not in frame.columns:
             raise no_column(name, [str(column) for column in frame.columns], "the table", ", which was binned")
         if not pd.api.types.is_numeric_dtype(frame[name]):
-            raise LogicLensError(f"only numbers can be binned; the column {name!r} holds {frame[name].iloc[0]!r}.")
+            raise LogicLensError(
+                f"only numbers can be binned; the column {quoted(name)} holds {quoted(frame[name].iloc[0])}."
+            )
         found[:, place] = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
         if np.isinf(found[:, place]).any():
             row = int(np.flatnonzero(np.isinf(found[:, place]))[0])
-            raise LogicLensError(f"only finite numbers can be binned; the column {name!r} is infinite in row {row}.")
+            raise LogicLensError(
+                f"only finite numbers can be binned; the column {quoted(name)} is infinite in row {row}."
+            )
     return found
 
 

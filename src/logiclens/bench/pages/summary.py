@@ -19,7 +19,7 @@ from logiclens.bench.pages.names import (
     method_title,
 )
 from logiclens.bench.runs.results import FORMULA, NOTE, OK, STATUS, SWEEP, TOY, Results, read_header, read_results
-from logiclens.errors import FormulaSyntaxError, LogicLensError
+from logiclens.errors import FormulaSyntaxError, LogicLensError, quoted
 from logiclens.formula.dnf import DNF
 from logiclens.formula.text import parse
 from logiclens.metrics.scores import Consistency, Metric, consistency, metric_named, standard_error
@@ -144,7 +144,9 @@ class Bench:
             try:
                 self._read[text] = parse(text)
             except FormulaSyntaxError as error:
-                raise LogicLensError(f"a formula of {_words(entry)} cannot be read: {error} It is {text!r}.") from None
+                raise LogicLensError(
+                    f"a formula of {_words(entry)} cannot be read: {error} It is {quoted(text)}."
+                ) from None
         return self._read[text]
 
 
@@ -226,7 +228,7 @@ def _number(text: str, where: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise LogicLensError(f"{where} must be a number, got {text!r}: put the table of results right.") from None
+        raise LogicLensError(f"{where} must be a number, got {quoted(text)}: put the table of results right.") from None
 
 
 def _words(entry: Entry) -> str:

@@ -19,7 +19,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.explain.reading import read
 from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Cube, Literal
@@ -180,8 +180,8 @@ class Aggregation:
             raise LogicLensError(f"top_k and max_minterm must be at least 1, got {self.top_k} and {self.max_minterm}.")
         if self.score not in ("macro_f1", "accuracy") or self.reduced_on not in ("kept", "scored"):
             raise LogicLensError(
-                f"score must be 'macro_f1' or 'accuracy' and reduced_on 'kept' or 'scored', got {self.score!r} and "
-                f"{self.reduced_on!r}."
+                f"score must be 'macro_f1' or 'accuracy' and reduced_on 'kept' or 'scored', got {quoted(self.score)} "
+                f"and {quoted(self.reduced_on)}."
             )
 
 

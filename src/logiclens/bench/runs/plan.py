@@ -50,7 +50,7 @@ from logiclens.bench.runs.tasks import TASKS, Protocol, Task, has_protocol
 from logiclens.bench.runs.toy import TOY_MODELS, toy_run
 from logiclens.bench.runs.workers import Outcome, capacity, run_jobs
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.estimator.cross_validation import fires
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.text import format_formula
@@ -389,7 +389,7 @@ def sweep_run(fold: FoldData, setting: str, grid: Sequence[str] = ()) -> Iterato
 def _set(fold: FoldData, setting: str) -> FoldData:
     read = _SETTING.fullmatch(setting)
     if read is None:
-        raise LogicLensError(f"a setting of a sweep is written 'tau=5 lambda=1e-05', got {setting!r}.")
+        raise LogicLensError(f"a setting of a sweep is written 'tau=5 lambda=1e-05', got {quoted(setting)}.")
     return with_settings(fold, temperature=float(read[1]), penalty_weight=float(read[2]))
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from logiclens import __version__
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.storage import clear_leftovers, write_whole
 
 RESULTS_FILE = "results.csv"
@@ -96,7 +96,9 @@ def read_results(folder: Path) -> Results:
     whole = rows[1:] if text.endswith("\n") else rows[1:-1]
     for number, row in enumerate(whole[:-1], start=2):
         if not _is_whole(row):
-            raise LogicLensError(f"line {number} of {path} cannot be read: {','.join(row)[:80]!r} is no measurement.")
+            raise LogicLensError(
+                f"line {number} of {path} cannot be read: {quoted(','.join(row)[:80])} is no measurement."
+            )
     lines = [_measurement(row) for row in whole if _is_whole(row)]
     finished = {line.run for line in lines if line.metric == STATUS}
     return Results(tuple(line for line in lines if line.run in finished))

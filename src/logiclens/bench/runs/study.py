@@ -32,7 +32,7 @@ from logiclens.bench.runs.tasks import TASKS, Protocol, Task
 from logiclens.bench.runs.workers import capacity, sentence, workers
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError, LogicLensWarning, require_extra
+from logiclens.errors import LogicLensError, LogicLensWarning, quoted, require_extra
 
 BEAT, SILENCE = 10, 60
 """Seconds between two heartbeats of a trial, and seconds without a heartbeat after which a trial is lost."""
@@ -97,7 +97,7 @@ class SharedStudy:
         for key, mine in header.items() if there is not None else ():
             if there.get(key) != mine:
                 raise LogicLensError(
-                    f"the study {name!r} was begun with {key} {there.get(key)}, asked for was {mine}: "
+                    f"the study {quoted(name)} was begun with {key} {there.get(key)}, asked for was {mine}: "
                     "name another with --study, or ask for the same."
                 )
 
@@ -187,7 +187,9 @@ class SharedStudy:
                 time.sleep(0.3)
             else:
                 if [one.name.lower() for one in study.directions] != list(directions):
-                    raise LogicLensError(f"the study {self.name!r} in {place} is of something else: name another.")
+                    raise LogicLensError(
+                        f"the study {quoted(self.name)} in {place} is of something else: name another."
+                    )
                 return storage, study
         raise AssertionError("the last try raises")
 

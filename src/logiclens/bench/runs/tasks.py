@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from logiclens.bench.datasets.dataset import Dataset
 from logiclens.concepts.splits import Fold, folds
-from logiclens.errors import LogicLensError, unknown
+from logiclens.errors import LogicLensError, quoted, unknown
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,9 @@ def folds_of(task: Task, dataset: Dataset, protocol: Protocol, n_folds: int, see
     if protocol == "clean":
         return tuple(folds(dataset.labels, n_folds, seed=seed, groups=dataset.groups if task.grouped else None))
     if task.scripts is None:
-        raise LogicLensError(f"the paper has no experiment {task.name!r}: it is run under the protocol 'clean' only.")
+        raise LogicLensError(
+            f"the paper has no experiment {quoted(task.name)}: it is run under the protocol 'clean' only."
+        )
     if task.scripts.one_split:
         return (_one_split(len(dataset), task.scripts.copies, seed),) * n_folds
     return tuple(_script_folds(dataset, n_folds, seed))
