@@ -499,15 +499,19 @@ def key_of(mutant: Mutant) -> str:
     return f"{Path(mutant.module).name}: {line}: {mutant.words}"
 
 
+def place_of(mutant: Mutant) -> tuple[str, int, str]:
+    """Return what names a mutant in the file of results."""
+    return mutant.module, mutant.line, key_of(mutant).split(": ", 1)[1]
+
+
 def update_results(path: Path, outcomes: Sequence[Outcome], explanations: dict[str, str]) -> None:
     """Count the old survivors of the file that were killed this time. Only tests may have been added meanwhile."""
     content = json.loads(path.read_text(encoding="utf-8"))
-    killed = [(o.mutant.module, key_of(o.mutant).split(": ", 1)[1]) for o in outcomes if o.killed]
+    killed = {place_of(outcome.mutant) for outcome in outcomes if outcome.killed}
     left = []
     for entry in content["survived"]:
         name = f"{Path(entry['module']).name}: {entry['change']}"
-        if (entry["module"], entry["change"]) in killed:
-            killed.remove((entry["module"], entry["change"]))
+        if (entry["module"], entry["line"], entry["change"]) in killed:
             content["modules"][entry["module"]]["killed"] += 1
         else:
             left.append(entry | {"explanation": explanations.get(name, "")})
@@ -553,8 +557,8 @@ def main() -> None:
     chosen = random.Random(given.seed).sample(every, min(len(every), given.sample or len(every)))
     if given.again:
         old = json.loads(given.out.read_text(encoding="utf-8"))["survived"]
-        names = {(entry["module"], entry["change"]) for entry in old}
-        chosen = [mutant for mutant in every if (mutant.module, key_of(mutant).split(": ", 1)[1]) in names]
+        survivors = {(entry["module"], entry["line"], entry["change"]) for entry in old}
+        chosen = [mutant for mutant in every if place_of(mutant) in survivors]
     print(f"{len(chosen)} of {len(every)} mutants", flush=True)
     os.environ["OMP_NUM_THREADS"] = "1"
     os.chdir(ROOT)
