@@ -218,22 +218,19 @@ def put_in(module: ModuleType, source: str) -> None:
     Functions and methods keep their identity and get new code. Other values are bound again wherever the old value has
     the same name, as are the values that later assignments of the module compute from them.
     """
-    kept = dict(vars(module))
+    kept, space = dict(vars(module)), vars(module)
     (statement,) = ast.parse(source).body
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        space = dict(vars(module))
+        made = dict(space)
+        exec(_compiled(source), made)  # noqa: S102 - the code is this repository's
+        _graft(kept[statement.name], made[statement.name])
+        later = _assignments(module, lambda assigned: statement.name in ast.unparse(assigned))
+    else:
         exec(_compiled(source), space)  # noqa: S102 - the code is this repository's
-        _graft(kept[statement.name], space[statement.name])
-        return
-    space = vars(module)
-    exec(_compiled(source), space)  # noqa: S102 - the code is this repository's
-    after = False
-    for later in ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8")).body:
-        same = isinstance(later, ast.Assign | ast.AnnAssign) and isinstance(statement, ast.Assign | ast.AnnAssign)
-        if same and _names(later) == _names(statement):
-            after = True
-        elif after and isinstance(later, ast.Assign | ast.AnnAssign):
-            exec(_compiled(ast.unparse(later)), space)  # noqa: S102 - the code is this repository's
+        is_changed = isinstance(statement, ast.Assign | ast.AnnAssign)
+        later = _assignments(module, lambda assigned: is_changed and _names(assigned) == _names(statement))[1:]
+    for assigned in later:
+        exec(_compiled(ast.unparse(assigned)), space)  # noqa: S102 - the code is this repository's
     for name, old in kept.items():
         new = space.get(name)
         if new is old or _is_equal(new, old):
@@ -242,6 +239,13 @@ def put_in(module: ModuleType, source: str) -> None:
         for other in [m for key, m in sys.modules.items() if key.split(".")[0] in ("logiclens", "tests")]:
             if vars(other).get(name) is old:
                 setattr(other, name, new)
+
+
+def _assignments(module: ModuleType, is_first: Callable[[Any], bool]) -> list[ast.Assign | ast.AnnAssign]:
+    """Return the assignments of a module from the first that fits."""
+    body = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8")).body
+    found = [statement for statement in body if isinstance(statement, ast.Assign | ast.AnnAssign)]
+    return found[next((place for place, statement in enumerate(found) if is_first(statement)), len(found)) :]
 
 
 def _names(statement: ast.Assign | ast.AnnAssign) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import socket
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from logiclens.verify import Unusable, claim, files, verify
 from logiclens.verify.__main__ import main
 from logiclens.verify.files import read_regular
+from tests.oracles.certified import sealed
 
 NAMES = ("certificate.json", "model.json", "weights.safetensors")
 
@@ -121,3 +124,21 @@ def test_a_failing_checker_refutes_nothing(saved, tmp_path, capsys, monkeypatch,
     error = capsys.readouterr().err
     assert error.startswith(words)
     assert error.count("\n") == 1
+
+
+def test_long_values_are_cut_in_messages():
+    for length, is_whole in ((files.SHOWN - 2, True), (files.SHOWN - 1, False)):
+        text = files.shown("x" * length)
+        assert len(text) == files.SHOWN
+        assert text.endswith("x'" if is_whole else "x...")
+
+
+def test_a_first_schema_that_states_its_hash_is_held_to_it(tmp_path):
+    folder = shutil.copytree(Path(__file__).parents[1] / "folders" / "schema1_exact", tmp_path / "model")
+    model = json.loads((folder / "model.json").read_bytes()) | {"content_sha256": "0" * 64}
+    (folder / "model.json").write_text(json.dumps(model))
+    certificate = json.loads((folder / "certificate.json").read_bytes())
+    contents = [(folder / name).read_bytes() for name in ("model.json", "weights.safetensors")]
+    (folder / "certificate.json").write_text(json.dumps(sealed(certificate, *contents)))
+    with pytest.raises(Unusable, match="its content_sha256 differs"):
+        verify(folder)
