@@ -218,22 +218,19 @@ def put_in(module: ModuleType, source: str) -> None:
     Functions and methods keep their identity and get new code. Other values are bound again wherever the old value has
     the same name, as are the values that later assignments of the module compute from them.
     """
-    kept = dict(vars(module))
+    kept, space = dict(vars(module)), vars(module)
     (statement,) = ast.parse(source).body
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        space = dict(vars(module))
+        made = dict(space)
+        exec(_compiled(source), made)  # noqa: S102 - the code is this repository's
+        _graft(kept[statement.name], made[statement.name])
+        later = _assignments(module, lambda assigned: statement.name in ast.unparse(assigned))
+    else:
         exec(_compiled(source), space)  # noqa: S102 - the code is this repository's
-        _graft(kept[statement.name], space[statement.name])
-        return
-    space = vars(module)
-    exec(_compiled(source), space)  # noqa: S102 - the code is this repository's
-    after = False
-    for later in ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8")).body:
-        same = isinstance(later, ast.Assign | ast.AnnAssign) and isinstance(statement, ast.Assign | ast.AnnAssign)
-        if same and _names(later) == _names(statement):
-            after = True
-        elif after and isinstance(later, ast.Assign | ast.AnnAssign):
-            exec(_compiled(ast.unparse(later)), space)  # noqa: S102 - the code is this repository's
+        is_changed = isinstance(statement, ast.Assign | ast.AnnAssign)
+        later = _assignments(module, lambda assigned: is_changed and _names(assigned) == _names(statement))[1:]
+    for assigned in later:
+        exec(_compiled(ast.unparse(assigned)), space)  # noqa: S102 - the code is this repository's
     for name, old in kept.items():
         new = space.get(name)
         if new is old or _is_equal(new, old):
@@ -242,6 +239,13 @@ def put_in(module: ModuleType, source: str) -> None:
         for other in [m for key, m in sys.modules.items() if key.split(".")[0] in ("logiclens", "tests")]:
             if vars(other).get(name) is old:
                 setattr(other, name, new)
+
+
+def _assignments(module: ModuleType, is_first: Callable[[Any], bool]) -> list[ast.Assign | ast.AnnAssign]:
+    """Return the assignments of a module from the first that fits."""
+    body = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8")).body
+    found = [statement for statement in body if isinstance(statement, ast.Assign | ast.AnnAssign)]
+    return found[next((place for place, statement in enumerate(found) if is_first(statement)), len(found)) :]
 
 
 def _names(statement: ast.Assign | ast.AnnAssign) -> list[str]:
@@ -499,15 +503,19 @@ def key_of(mutant: Mutant) -> str:
     return f"{Path(mutant.module).name}: {line}: {mutant.words}"
 
 
+def place_of(mutant: Mutant) -> tuple[str, int, str]:
+    """Return what names a mutant in the file of results."""
+    return mutant.module, mutant.line, key_of(mutant).split(": ", 1)[1]
+
+
 def update_results(path: Path, outcomes: Sequence[Outcome], explanations: dict[str, str]) -> None:
     """Count the old survivors of the file that were killed this time. Only tests may have been added meanwhile."""
     content = json.loads(path.read_text(encoding="utf-8"))
-    killed = [(o.mutant.module, key_of(o.mutant).split(": ", 1)[1]) for o in outcomes if o.killed]
+    killed = {place_of(outcome.mutant) for outcome in outcomes if outcome.killed}
     left = []
     for entry in content["survived"]:
         name = f"{Path(entry['module']).name}: {entry['change']}"
-        if (entry["module"], entry["change"]) in killed:
-            killed.remove((entry["module"], entry["change"]))
+        if (entry["module"], entry["line"], entry["change"]) in killed:
             content["modules"][entry["module"]]["killed"] += 1
         else:
             left.append(entry | {"explanation": explanations.get(name, "")})
@@ -553,8 +561,8 @@ def main() -> None:
     chosen = random.Random(given.seed).sample(every, min(len(every), given.sample or len(every)))
     if given.again:
         old = json.loads(given.out.read_text(encoding="utf-8"))["survived"]
-        names = {(entry["module"], entry["change"]) for entry in old}
-        chosen = [mutant for mutant in every if (mutant.module, key_of(mutant).split(": ", 1)[1]) in names]
+        survivors = {(entry["module"], entry["line"], entry["change"]) for entry in old}
+        chosen = [mutant for mutant in every if place_of(mutant) in survivors]
     print(f"{len(chosen)} of {len(every)} mutants", flush=True)
     os.environ["OMP_NUM_THREADS"] = "1"
     os.chdir(ROOT)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,8 @@ import pytest
 from logiclens import EntropyClassifier
 from logiclens.errors import LogicLensError
 from logiclens.storage import sealed
-from logiclens.verify import Unusable, VerificationError, reader, verify
+from logiclens.verify import Unusable, VerificationError, consistency, reader, verify
+from logiclens.verify.records import Cutting, Membership, Predicate
 from logiclens.verify.settings import SETTINGS
 from tests.oracles.certified import sealed as certificate_of
 from tests.verify.edits import Edit, at, replaced_everywhere, write_edited
@@ -122,6 +125,7 @@ EDITS: list[tuple[str, Callable[[Model, Model], object], int, str]] = [
             ("rules", "classes", 1, "cubes", 0),
         ]
     ),
+    ("two", model_of(more=1), 2, "the unknown field 'more'"),
     ("two", lambda m, c: c["classes"][1].update(more=1), 2, "the unknown field 'more'"),
     ("two", lambda m, c: c["classes"][1]["domain"].update(more=1), 2, "the unknown field 'more'"),
     ("own", inner("predicates", "smoker", "column", to="in icu"), 1, "and yet 'smoker' means 'in icu is True'"),
@@ -382,3 +386,23 @@ def test_names_do_not_depend_on_the_version_of_python(tmp_path):
             verify(folder)
         with pytest.raises(LogicLensError, match="is not what its predicate says"):
             EntropyClassifier.load(folder)
+
+
+def test_groups_of_categories_may_be_numbers():
+    name, membership = "code in group 1 (2 of 9 values)", Membership("code", (1, 2))
+    for kind, is_right in (("number", True), ("text", False)):
+        cutting = Cutting(("code",), False, {"code": kind}, {}, {name: membership})
+        model: Any = SimpleNamespace(predicates={}, used=set())
+        with nullcontext() if is_right else pytest.raises(VerificationError, match="of a column of kind text"):
+            consistency._check_kinds(model, cutting)
+
+
+def test_chains_made_from_cuts_hold_lower_limits_only():
+    for operator, is_right in ((">=", True), (">", False)):
+        predicates = {name: Predicate("a", operator, value) for value, name in enumerate(("x", "y"))}
+        model: Any = SimpleNamespace(concepts=("x", "y"), exclusive=(), implied=(("x", "y"),), predicates=predicates)
+        with nullcontext() if is_right else pytest.raises(VerificationError, match="no lower limit of a column"):
+            consistency._check_made_groups(model)
+    model.predicates = {}
+    with pytest.raises(VerificationError, match="no lower limit of a column"):
+        consistency._check_made_groups(model)

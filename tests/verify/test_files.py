@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import os
+import shutil
 import socket
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from logiclens.verify import Unusable, claim, files, verify
 from logiclens.verify.__main__ import main
 from logiclens.verify.files import read_regular
+from tests.oracles.certified import sealed
 
 NAMES = ("certificate.json", "model.json", "weights.safetensors")
 
@@ -135,3 +138,21 @@ def test_a_file_without_stored_contents_is_refused(saved, tmp_path, capsys, monk
     error = capsys.readouterr().err
     assert error.startswith("not verified: certificate.json has no stored contents")
     assert error.count("\n") == 1
+
+
+def test_long_values_are_cut_in_messages():
+    for length, is_whole in ((files.SHOWN - 2, True), (files.SHOWN - 1, False)):
+        text = files.shown("x" * length)
+        assert len(text) == files.SHOWN
+        assert text.endswith("x'" if is_whole else "x...")
+
+
+def test_a_first_schema_that_states_its_hash_is_held_to_it(tmp_path):
+    folder = shutil.copytree(Path(__file__).parents[1] / "folders" / "schema1_exact", tmp_path / "model")
+    model = json.loads((folder / "model.json").read_bytes()) | {"content_sha256": "0" * 64}
+    (folder / "model.json").write_text(json.dumps(model))
+    certificate = json.loads((folder / "certificate.json").read_bytes())
+    contents = [(folder / name).read_bytes() for name in ("model.json", "weights.safetensors")]
+    (folder / "certificate.json").write_text(json.dumps(sealed(certificate, *contents)))
+    with pytest.raises(Unusable, match="its content_sha256 differs"):
+        verify(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import os
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import logiclens.verify
 from logiclens.explain import certificate
 from logiclens.verify import Refuted, verify
-from logiclens.verify.__main__ import main
+from logiclens.verify.__main__ import _say, main
 from logiclens.verify.records import Domain, Predicate
 from logiclens.verify.report import (
     NOT_COVERED,
@@ -243,3 +244,13 @@ def test_the_help_names_the_program_and_its_files(capsys):
     out = capsys.readouterr().out
     assert out.startswith("usage: python -m logiclens.verify [-h] folder\n")
     assert "holds model.json, weights.safetensors and certificate.json\n" in out
+
+
+def test_what_a_terminal_cannot_show_is_escaped():
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    _say("größe", terminal)
+    terminal.seek(0)
+    assert terminal.read() == "gr\\xf6\\xdfe\n"
+    plain = io.StringIO()
+    _say("größe", plain)
+    assert plain.getvalue() == "größe\n"
