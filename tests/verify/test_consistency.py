@@ -21,7 +21,7 @@ from logiclens.verify import Unusable, VerificationError, consistency, reader, v
 from logiclens.verify.records import Cutting, Membership, Predicate
 from logiclens.verify.settings import SETTINGS
 from tests.oracles.certified import sealed as certificate_of
-from tests.verify.edits import Edit, at, replaced_everywhere, write_edited
+from tests.verify.edits import Case, Edit, at, replaced_everywhere, write_edited
 
 Model = dict[str, Any]
 
