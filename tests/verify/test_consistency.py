@@ -17,7 +17,7 @@ import pytest
 from logiclens import EntropyClassifier
 from logiclens.errors import LogicLensError
 from logiclens.storage import sealed
-from logiclens.verify import Unusable, VerificationError, consistency, reader, verify
+from logiclens.verify import Unusable, VerificationError, consistency, reader, settings, verify
 from logiclens.verify.records import Cutting, Membership, Predicate
 from logiclens.verify.settings import SETTINGS
 from tests.oracles.certified import sealed as certificate_of
@@ -406,3 +406,37 @@ def test_chains_made_from_cuts_hold_lower_limits_only():
     model.predicates = {}
     with pytest.raises(VerificationError, match="no lower limit of a column"):
         consistency._check_made_groups(model)
+
+
+def test_shares_and_counts_take_their_ends():
+    assert [settings._share(value) for value in (0, 1, 1.1, -0.1, True, "1")] == [True, True, *[False] * 4]
+    assert [settings._whole(0)(value) for value in (0, 5, -1, True, 1.0)] == [True, True, *[False] * 3]
+
+
+def test_bags_need_a_committee_of_three_or_more(cases, tmp_path):
+    def change(committee: int, stable: bool) -> Callable[[Model, Model], object]:
+        return lambda model, _: (
+            model["settings"].update(committee=committee, stable=stable, score_against=None),
+            model["metrics"].update(rows=0),
+        )
+
+    for committee, stable, is_right in [(1, True, False), (2, True, False), (3, True, True), (2, False, True)]:
+        folder = write_edited(cases["two"], edit(change(committee, stable)), tmp_path)
+        with nullcontext() if is_right else pytest.raises(Unusable, match="for a model that needs bags"):
+            verify(folder)
+
+
+def test_a_label_that_is_no_label_and_an_older_soft_model(cases, saved, tmp_path):
+    with pytest.raises(Unusable, match="must be a class label"):
+        verify(write_edited(cases["two"], edit(inner("rules", "classes", 1, "class", to=[1])), tmp_path / "label"))
+    other = saved.copy()
+    other.model["settings"]["exact"] = False
+    with pytest.raises(Unusable, match="true where there is a certificate"):
+        verify(other.write(tmp_path / "soft"))
+
+
+def test_a_bound_equal_to_the_smallest_logit_is_refuted(saved, tmp_path):
+    other = saved.copy()
+    other.entry()["rounding_bound"] = other.entry()["smallest_logit"]
+    with pytest.raises(VerificationError, match="must be above 0 and below its smallest_logit"):
+        verify(other.write(tmp_path))

@@ -264,3 +264,17 @@ def test_large_values_behind_vanishing_weights_keep_the_bound(large):
     tail = [Linear(np.zeros((2, 2)), np.zeros(2)) for _ in range(large - 1)] + [Linear(np.zeros((1, 2)), np.zeros(1))]
     head = Head(first, np.ones(3, dtype=bool), tuple(tail), 1.0)
     assert logits(head, np.array([7])).bound == pytest.approx(stated_bound(head), rel=1e-11, abs=0)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-44, 1e-36, 1.0])
+@pytest.mark.parametrize("are_equal", [False, True])
+def test_what_a_vanishing_first_layer_loses_is_carried_on(scale, are_equal):
+    """Strengths of the size of the temperature, so that relevance is decided near the smallest number."""
+    for seed in range(3):
+        head = head_of(random_net(seed, [[0, 1, 2]], 3, (4, 3)))
+        weight = head.entropy.weight * scale
+        if are_equal:
+            weight[:, 1] = -weight[:, 0]
+        head = Head(Linear(weight, head.entropy.bias * scale), head.keep, head.tail, max(scale, 2.0**-120))
+        run = logits(head, np.array([7]))
+        assert run.bound == pytest.approx(stated_bound(head), rel=1e-11, abs=0)
