@@ -19,7 +19,7 @@ METRICS = {
 
 
 def settings() -> dict[str, Any]:
-    return EntropyClassifier(exact=True, hidden=[20]).get_params(deep=False)
+    return EntropyClassifier(None, exact=True, hidden=[20]).get_params(deep=False)
 
 
 def random_formula(rng: np.random.Generator, names: list[str], n_cubes: int, longest: int) -> DNF:

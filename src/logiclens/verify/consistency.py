@@ -274,8 +274,8 @@ def _check_sequence(model: Model) -> None:
     grouped = [model.cutting.memberships[name] for name in model.concepts if name in model.cutting.memberships]
     if any(name in model.cutting.memberships for name in model.concepts[: len(meant)]):
         raise contradiction("a concept that only networks see must come after those of predicates")
-    for concepts in (meant, grouped):
-        if any(place[one.column] > place[after.column] for one, after in pairwise(concepts)):
+    for asked in ([one.column for one in meant], [one.column for one in grouped]):
+        if any(place[one] > place[after] for one, after in pairwise(asked)):
             raise contradiction("its concepts are not in the order of its columns")
     for one, after in pairwise(meant):
         if one.column != after.column:
