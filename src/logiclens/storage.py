@@ -601,9 +601,10 @@ def _read_file(name: str, folder: int | None, path: Path) -> bytes | None:
                 raise LogicLensError(f"{path / name} is not a regular file.")
             # The size may be told wrong, or change. The first read is enough for what it was, and finds the end.
             limit = MOST_BYTES[name]
-            content = file.read(min(status.st_size, limit) + 1)
+            # Some files of the system call themselves regular and answer None while they have nothing to say.
+            content = file.read(min(status.st_size, limit) + 1) or b""
             if len(content) > status.st_size:
-                content += file.read(limit + 1 - len(content))
+                content += file.read(limit + 1 - len(content)) or b""
             if len(content) > limit:
                 raise LogicLensError(f"{path / name} has more than {limit:,} bytes, the most that are read.")
             return content
