@@ -136,9 +136,10 @@ def quoted(value: Any) -> str:
         text = repr(value[:LONGEST_QUOTE] if isinstance(value, str | bytes) else value)
     except ValueError:
         return "a number of more than 4,300 digits"
+    if isinstance(value, str | bytes):
+        cut = len(text) > LONGEST_QUOTE or len(value) > LONGEST_QUOTE
+        return f"{text[: LONGEST_QUOTE - 2].rstrip(text[-1])}…{text[-1]}" if cut else text
     text = " ".join(text.split())
-    if isinstance(value, str | bytes) and (len(text) > LONGEST_QUOTE or len(value) > LONGEST_QUOTE):
-        return f"{text[: LONGEST_QUOTE - 2].rstrip(text[-1])}…{text[-1]}"
     return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1]}…"
 
 

@@ -266,7 +266,7 @@ def test_no_half_written_key_is_left(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_key_that_is_no_file_is_told_without_wrong_advice(model, keys, tmp_path):
+def test_a_key_that_is_no_file_is_told(model, keys, tmp_path):
     (tmp_path / "large.pem").write_bytes(bytes(2**16 + 1))
     for path in (tmp_path, Path("/dev/zero"), tmp_path / "large.pem"):
         for work in (sign, check_signature):

@@ -426,7 +426,7 @@ def test_bags_need_a_committee_of_three_or_more(cases, tmp_path):
             verify(folder)
 
 
-def test_a_label_that_is_no_label_and_an_older_soft_model(cases, saved, tmp_path):
+def test_a_label_that_is_none_and_an_older_soft_model(cases, saved, tmp_path):
     with pytest.raises(Unusable, match="must be a class label"):
         verify(write_edited(cases["two"], edit(inner("rules", "classes", 1, "class", to=[1])), tmp_path / "label"))
     other = saved.copy()

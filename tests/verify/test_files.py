@@ -147,7 +147,7 @@ def test_long_values_are_cut_in_messages():
         assert text.endswith("x'" if is_whole else "x...")
 
 
-def test_a_first_schema_that_states_its_hash_is_held_to_it(tmp_path):
+def test_a_first_schema_is_held_to_its_hash(tmp_path):
     folder = shutil.copytree(Path(__file__).parents[1] / "folders" / "schema1_exact", tmp_path / "model")
     model = json.loads((folder / "model.json").read_bytes()) | {"content_sha256": "0" * 64}
     (folder / "model.json").write_text(json.dumps(model))

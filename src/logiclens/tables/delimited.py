@@ -75,7 +75,7 @@ def checked_delimiter(delimiter: str) -> str:
     return delimiter
 
 
-_one_at_a_time = threading.Lock()
+_one_at_a_time = threading.RLock()
 """Reading changes settings of the whole process: the csv module's limit and the filters of warnings."""
 
 
@@ -324,7 +324,7 @@ def _check_lengths(layout: _Layout, marks: _Marks, n_rows: int, last_has_gaps: b
 @contextmanager
 def _strictly() -> Iterator[None]:
     """Make pandas refuse a row that is too long."""
-    with warnings.catch_warnings():
+    with _one_at_a_time, warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.DtypeWarning)
         warnings.simplefilter("error", pd.errors.ParserWarning)
         yield
