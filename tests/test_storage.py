@@ -472,6 +472,18 @@ def test_a_living_writer_of_the_folder_is_waited_for(tmp_path, monkeypatch):
 # The model folder -------------------------------------------------------------------------------------------------
 
 
+def test_a_folder_moved_away_meanwhile_is_replaced(tmp_path, monkeypatch):
+    def vanish(source: Path, _: Path) -> None:
+        shutil.rmtree(source)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    (tmp_path / "model").mkdir()
+    monkeypatch.setattr(shutil, "copymode", vanish)
+    with replacing_folder(tmp_path / "model") as new:
+        (new / "file").write_bytes(b"new")
+    assert (tmp_path / "model" / "file").read_bytes() == b"new"
+
+
 def test_models_are_kept_where_folders_cannot_be_opened(folder, tmp_path, monkeypatch):
     expected = open_folder(folder).files
     monkeypatch.setattr(storage, "fcntl", None)

@@ -276,8 +276,10 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         new = space / target.name
         new.mkdir()
         yield new
-        if target.is_dir():
-            shutil.copymode(target, new)
+        # Another writer may move the folder away at this moment.
+        with suppress(FileNotFoundError):
+            if target.is_dir():
+                shutil.copymode(target, new)
         for file in sorted(new.iterdir()):
             _check_size(file)
             _sync(file)
