@@ -1,4 +1,4 @@
-"""Settings of all tests: the examples of property tests, one thread, the data folder, and skipping without a GPU."""
+"""Settings of all tests: the examples of property tests, one thread, the seed, the data folder, skipping without a GPU."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ def one_thread() -> Iterator[None]:
     left = torch.get_num_threads()
     torch.set_num_threads(1)
     assert left == 1, f"the test leaves torch with {left} threads"
+
+
+@pytest.fixture(autouse=True)
+def seed() -> None:
+    """Give every test the same initial weights, whichever tests ran before it in its process."""
+    torch.manual_seed(0)
 
 
 @pytest.fixture(scope="session")
