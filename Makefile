@@ -1,33 +1,46 @@
-# Two commands for a newcomer: `make demo` and `make test`. Each sets up what it needs.
+# Two commands for a newcomer: `make demo` and `make test`. Each sets up what it needs: the demo the product alone,
+# the tests the developer tools as well.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REFERENCE := .venv-reference
+PRODUCT := $(VENV)/.product
 READY := $(VENV)/.ready
+PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 # A process for each core; files stay whole, because they share what they set up. One thread each: networks are tiny.
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: setup reference demo test test-fuzz fuzz test-slow test-browser test-all lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
-	bench-domination bench-ablation bench-scale bench-paper bench-mutation clean
+.PHONY: setup reference demo test test-fuzz fuzz test-slow test-browser test-all docs lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
+	bench-domination bench-ablation bench-side-by-side bench-scale bench-paper bench-mutation clean
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+# torch first: the constraint then keeps its CPU build, whatever another package asks for.
+$(PRODUCT): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) torch
+	$(PIP) -e .
+	touch $(PRODUCT)
+
+$(READY): $(PRODUCT)
+	$(PIP) -e '.[dev]'
 	touch $(READY)
 
-demo: setup
+demo: $(PRODUCT)
 	$(BIN)/logiclens explain
 
 test: setup
 	$(PARALLEL) -m "not slow" --ignore tests/browser
 
-# The report in a real browser: Debian's Chromium, installed where it is missing.
-test-browser: setup
+# The documentation in docs/_build/html, its notebooks run; a warning fails it. Pages of names that are gone are removed first.
+docs: setup
+	rm -rf docs/_build docs/generated
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going -n -q -E docs docs/_build/html
+
+# The report and the documentation in a real browser: Debian's Chromium, installed where it is missing.
+test-browser: setup docs
 	command -v chromium || command -v chromium-browser || $(AS_ROOT) apt-get install -y -qq chromium \
 	  || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq chromium; }
 	LOGICLENS_BROWSER=required $(BIN)/python -m pytest tests/browser
@@ -98,6 +111,11 @@ bench-ablation: setup
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/ablation.py --json benchmarks/results/ablation.json
 	$(BIN)/python benchmarks/ablation_page.py
 
+# Five other ways to explain a table beside ours, into benchmarks/results and docs/why.md (needs LOGICLENS_DATA).
+bench-side-by-side: setup
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/side_by_side.py
+	$(BIN)/python benchmarks/why_page.py
+
 # Counting in engines beside a plain GROUP BY, pandas and polars, into benchmarks/results and docs/scale.md; an hour, and 4 GB of disk.
 bench-scale: setup
 	$(BIN)/python benchmarks/scale.py --few 1e6 1e7 1e8 --measured 1e6 1e7 --worst 1e6 --spark 1e6 1e7 1e8 \
@@ -132,4 +150,4 @@ bench-baseline: setup
 	$(BIN)/python benchmarks/instructions.py --write
 
 clean:
-	rm -rf $(VENV) $(REFERENCE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(REFERENCE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache docs/_build docs/generated

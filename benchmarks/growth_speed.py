@@ -166,7 +166,7 @@ def timed(shape: Shape, rows: Rows, held_rows: Rows) -> dict[str, float]:
     network = made.pop()
     if many != EPOCHS:
         network = trained(shape, table.take(np.arange(MANY)), held, EPOCHS)
-    seconds["extraction"] = cpu_seconds(lambda: made.append(explain_all(network, table, held)))
+    seconds["extraction"] = cpu_seconds(lambda: made.append(explain_all(network, table, validation=held)))
     seconds["together"] = together(seconds)
     seconds["literals"] = statistics.mean(formula.n_literals for formula in made.pop().formulas)
     return seconds

@@ -86,7 +86,7 @@ def extraction() -> Work:
         # Eight concepts of equal strength, far above the others: they are the relevant ones of both heads.
         weight = made.entropy.weight[:, :, :8]
         weight *= 4 / weight.abs().sum(dim=1, keepdim=True)
-    return lambda: explain_all(made, table, held)
+    return lambda: explain_all(made, table, validation=held)
 
 
 def counting() -> Work:

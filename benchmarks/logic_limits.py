@@ -2,7 +2,8 @@
 
     python benchmarks/logic_limits.py
 
-Prints seconds of CPU time and the memory that parsing needs. "too large" means that the question ended with
+Prints seconds of CPU time and the memory that parsing needs; then the seconds of `minimise` on the truth tables of the
+same formulas, whose rows are those that make it hard. "too large" means that the question ended with
 `FormulaTooLarge` at its limit of steps, which is the same on every machine.
 """
 
@@ -15,9 +16,13 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from logiclens.errors import FormulaTooLarge
-from logiclens.formula import DNF, Cube, Literal, parse
+from logiclens.formula import DNF, Cube, Literal, TruthTable, minimise, parse
 from logiclens.formula.minimisation import simplify
 
 
@@ -34,6 +39,10 @@ def main() -> None:
             with no_solver():
                 without = answer(ask, formula)
             print(f"{name + ': ' + asked:32} {with_solver:>22} {without:>22}", flush=True)
+    print(f"\n{'minimise':32} {'rows':>10} {'concepts':>8} {'found':>22}")
+    for name, table in hard_tables().items():
+        found = answer(lambda table: f"{len(minimise(table).formula):,} cubes", table)
+        print(f"{name:32} {len(table.on) + len(table.off):>10,} {len(table.names):>8} {found:>22}", flush=True)
 
 
 def texts(size: int) -> dict[str, str]:
@@ -66,6 +75,49 @@ def hard_formulas() -> dict[str, DNF]:
     }
 
 
+def hard_tables() -> dict[str, TruthTable]:
+    """Return truth tables without a short formula, or of formulas that are hard to decide."""
+    draw = np.random.default_rng(0)
+    formulas = hard_formulas()
+    pigeons, threes = formulas["pigeonhole 11"], DNF(formulas["880 random cubes"].cubes[:8])
+    parities = {f"parity {n}": _every_row(n) for n in (10, 12, 13, 16)}
+    tables = {
+        name: TruthTable.of(rows, [f"x{j}" for j in range(rows.shape[1])], answers=rows.sum(axis=1) % 2 == 1)
+        for name, rows in parities.items()
+    }
+    for n in (11, 12, 15, 16):
+        noise = _every_row(n)
+        tables[f"noise on every row of {n}"] = _table(noise, draw.random(len(noise)) < 0.5)
+    third = _every_row(18)[draw.random(1 << 18) < 0.3]
+    tables["noise on a third of 18"] = _table(third, draw.random(len(third)) < 0.5)
+    for n_rows in (1_000, 10_000):
+        # At most one hole for each pigeon: the formula then fails on some rows.
+        seats = np.zeros((n_rows, 11, 10), dtype=np.bool_)
+        np.put_along_axis(seats, draw.integers(0, 10, (n_rows, 11, 1)), True, axis=2)
+        for row in seats[: n_rows // 2]:
+            # A row without crowded holes leaves one pigeon without a hole.
+            row[:] = False
+            row[draw.permutation(11)[:10], np.arange(10)] = True
+        rows = seats.reshape(n_rows, -1) ^ (draw.random((n_rows, 110)) < 0.003)
+        names = [f"p{p} in {h}" for p in range(11) for h in range(10)]
+        tables[f"pigeonhole 11, {n_rows:,} rows"] = TruthTable.of(
+            rows, names, answers=DNF(pigeons.cubes[11:]).evaluate(rows, names)
+        )
+        rows = draw.random((n_rows, 200)) < 0.5
+        tables[f"noise on 200, {n_rows:,} rows"] = _table(rows, draw.random(n_rows) < 0.5)
+        names = [f"x{j}" for j in range(200)]
+        tables[f"8 random cubes, {n_rows:,} rows"] = _table(rows, threes.evaluate(rows, names))
+    return tables
+
+
+def _every_row(n: int) -> NDArray[np.bool_]:
+    return (np.arange(1 << n)[:, None] >> np.arange(n) & 1).astype(np.bool_)
+
+
+def _table(rows: NDArray[np.bool_], answers: NDArray[np.bool_]) -> TruthTable:
+    return TruthTable.of(rows, [f"x{j}" for j in range(rows.shape[1])], answers=answers)
+
+
 QUESTIONS: dict[str, Callable[[DNF], object]] = {
     "always true": lambda formula: DNF.true.implies(formula),
     "less a cube": lambda formula: formula.equivalent(DNF(formula.cubes[1:])),
@@ -74,7 +126,7 @@ QUESTIONS: dict[str, Callable[[DNF], object]] = {
 }
 
 
-def answer(ask: Callable[[DNF], object], formula: DNF) -> str:
+def answer(ask: Callable[[Any], object], formula: Any) -> str:
     """Return the answer and the seconds it took."""
     start = time.process_time()
     try:

@@ -64,7 +64,7 @@ def extract(shape: Shape, rows: Rows, weights: str) -> None:
         for which in (~rows.held, rows.held)
     )
     start = time.process_time()
-    explained = explain_all(model, train_rows, held, answer="threshold", score_against="labels")
+    explained = explain_all(model, train_rows, validation=held, answer="threshold", score_against="labels")
     seconds = time.process_time() - start
     bits, targets = held.boolean(), held.targets().astype(np.bool_)
     found = [(i, one.formula) for i, one in enumerate(explained) if not one.formula.is_constant]

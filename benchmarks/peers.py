@@ -151,7 +151,10 @@ class RunTree:
 
     def __call__(self, split: Split) -> Answer:
         """Grow the tree."""
-        train, test = _wide(split.train, split.train), _wide(split.test, split.train)
+        train, test = (
+            one_column_per_category(split.train, split.train),
+            one_column_per_category(split.test, split.train),
+        )
         begun = time.process_time()
         tree = DecisionTreeClassifier(
             max_leaf_nodes=self.n_leaves, class_weight=self.class_weight, random_state=split.seed
@@ -206,7 +209,7 @@ def run_raw_figs(split: Split) -> Answer:
 
     As in `Figs`, its literals are those of the shortest formula for its answers, here over the thresholds it uses.
     """
-    train, test = _wide(split.train, split.train), _wide(split.test, split.train)
+    train, test = one_column_per_category(split.train, split.train), one_column_per_category(split.test, split.train)
     classes, numbers = np.unique(split.train_labels, return_inverse=True)
     begun = time.process_time()
     model = require("imodels").FIGSClassifier(max_rules=Figs().max_rules, random_state=split.seed)
@@ -329,7 +332,7 @@ def _categories(frame: pd.DataFrame, train: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(kinds)
 
 
-def _wide(frame: pd.DataFrame, train: pd.DataFrame) -> pd.DataFrame:
+def one_column_per_category(frame: pd.DataFrame, train: pd.DataFrame) -> pd.DataFrame:
     """Return text columns as one 0/1 column per category of the training rows."""
     return pd.get_dummies(_categories(frame, train), columns=_texts(train))
 

@@ -1,4 +1,4 @@
-"""Write docs/results.md and the README's tables of results from benchmarks/results.
+"""Write docs/results.md from benchmarks/results.
 
     .venv/bin/python benchmarks/results_page.py
 
@@ -20,7 +20,7 @@ from logiclens.formula.text import parse
 from logiclens.metrics.scores import Metric, metric_named
 
 ROOT = Path(__file__).parent.parent
-RESULTS, PAGE, README = ROOT / "benchmarks" / "results", ROOT / "docs" / "results.md", ROOT / "README.md"
+RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "results.md"
 SIX = {metric.key: metric for metric in METRICS}
 FINAL = metric_named("final_model_accuracy"), metric_named("final_explanation_accuracy")
 CONCEPTS = metric_named("concept_accuracy")
@@ -280,23 +280,9 @@ def _toy(bench: Bench) -> str:
     return "\n".join(["## The toy comparison", "", *lines]) if lines else ""
 
 
-def readme_with(readme: str, page: str) -> str:
-    """Return the README with the figures of the page; the README chooses which methods it shows."""
-    before, rest = readme.split("<!-- results -->")
-    shown, after = rest.split("<!-- end of results -->")
-    parts = shown.split(", five folds")
-    for place, title in enumerate(("MIMIC-II", "V-Dem"), start=1):
-        section = page.split(f"## {title}, clean")[1].split("\n## ")[0]
-        rows = {line.split(" | ")[0]: line for line in section.splitlines() if line.startswith("| ")}
-        parts[place] = "\n".join(rows.get(line.split(" | ")[0], line) for line in parts[place].split("\n"))
-    return f"{before}<!-- results -->{', five folds'.join(parts)}<!-- end of results -->{after}"
-
-
 def main() -> None:
-    """Write the page and update the README."""
-    written = page(read_bench(RESULTS))
-    PAGE.write_text(written, encoding="utf-8")
-    README.write_text(readme_with(README.read_text(encoding="utf-8"), written), encoding="utf-8")
+    """Write the page."""
+    PAGE.write_text(page(read_bench(RESULTS)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from logiclens.formula import DNF, Complement
+from logiclens.formula import DNF, Complement, Cube, Literal
+from logiclens.formula.date_parts import DatePart
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
 from tests.strategies import dnfs
@@ -164,3 +165,46 @@ class Typed:
 def expected_classes(rules: RuleSet, columns: dict[str, list[Any]]) -> list[Any]:
     """The classes that the rules predict, as Python's own values."""
     return [getattr(label, "tolist", lambda label=label: label)() for label in rules.predict(columns)]
+
+
+def _dates(n_rows: int) -> dict[str, list[Any]]:
+    """Pairs of dates as texts: some missing, before 1970, in leap years, at the ends of days, months and years."""
+    rng = random.Random(5)
+    edges = ["1600-02-29 23:59:59.999999", "1899-12-31 00:00:00", "1969-12-31 23:59:59", "1970-01-01 00:00:00",
+             "2000-02-29 12:00:00", "2024-02-29 18:00:00", "2023-12-31 23:00:00", "2024-03-02 05:59:59"]  # fmt: skip
+    begun: list[str | None] = [*edges, None]
+    begun += [
+        f"{rng.randint(1800, 2100)}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02} {rng.randint(0, 23):02}:30:00"
+        for _ in range(n_rows)
+    ]
+    ended = []
+    for cell in begun:
+        day = np.datetime64("2024-02-28" if cell is None else cell[:10]) + rng.choice(
+            [-400, -1, 0, 1, 2, 3, 4, 31, 366]
+        )
+        ended.append(None if rng.random() < 0.1 else str(day))
+    return {"begun": begun, "ended": ended}
+
+
+DATES = _dates(200)
+PART_PREDICATES = tuple(
+    Predicate(part.name, operator, value, part)
+    for part, values in (
+        (DatePart("month", ("begun",)), (1, 2, 3, 12)),
+        (DatePart("weekday", ("begun",)), (1, 2, 6, 7)),
+        (DatePart("weekday", ("ended",)), (6,)),
+        (DatePart("hour", ("begun",)), (0, 6, 18, 23.0)),
+        (DatePart("days", ("begun", "ended")), (-1, 0, 2.5, 3, 366)),
+        (DatePart("days", ("ended", "begun")), (-2, 1)),
+    )
+    for value in values
+    for operator in (">=", ">", "<=", "<", "==")
+)
+
+
+def one_predicate(predicate: Predicate) -> RuleSet:
+    """Rules that say yes exactly where a predicate holds."""
+    formula = DNF([Cube([Literal("c")])])
+    return RuleSet(
+        (Rule("yes", formula, (0.9,)), Rule("no", Complement(formula), (0.8,))), {"c": predicate}, otherwise=1
+    )

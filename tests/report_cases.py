@@ -11,6 +11,7 @@ import numpy as np
 
 from logiclens.export.json import to_dict
 from logiclens.formula import DNF, Complement, parse
+from logiclens.formula.column_kinds import CATEGORY
 from logiclens.formula.english import english
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
@@ -60,7 +61,7 @@ def result_of(case: Case) -> dict[str, Any]:
         "kind": "logiclens result",
         "schema": 2,
         "logiclens": "0.1.0",
-        "title": "patients.csv: died",
+        "title": "died: rules from patients.csv",
         "command": "logiclens explain patients.csv --target died",
         "data": {
             "name": "patients.csv", "rows": 5 * n, "columns": len(case.table), "sha256": _hash("data"),
@@ -86,7 +87,7 @@ def result_of(case: Case) -> dict[str, Any]:
         "exclusive": [list(group) for group in among.exclusive],
         "implied": [list(chain) for chain in among.implied],
         "rules": to_dict(rules),
-        "classes": [_class(rule, truth[:, i], said[:, i], case) for i, rule in enumerate(rules.rules)],
+        "classes": [_class(rule, truth[:, i], said[:, i], case, bits) for i, rule in enumerate(rules.rules)],
         "statistics": {
             "source": f"{n} rows held out before training",
             "n_rows": n,
@@ -126,6 +127,11 @@ def result_of(case: Case) -> dict[str, Any]:
         "rows_shown": n,
         "rows_total": n,
         "notes": ["12 rows have no value in bmi; a missing value makes no condition true."],
+        "headline": _headline(names, labels, answers) if not rules.multilabel else None,
+        "inputs": [
+            {"column": column, "categories": sorted({cell for cell in case.table[column] if cell is not None})}
+            for column in dict.fromkeys(p.column for p in rules.predicates.values() if p.kind is CATEGORY)
+        ],
     }  # fmt: skip
     return {**result, **case.more}
 
@@ -234,7 +240,13 @@ def _quoted(name: str) -> str:
     return name.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _class(rule: Rule, truth: Bits, said: Bits, case: Case) -> dict[str, Any]:
+def _headline(names: Sequence[str], labels: Sequence[str], answers: Sequence[str]) -> dict[str, Any]:
+    most = max(names, key=labels.count)
+    right = sum(label == answer for label, answer in zip(labels, answers, strict=True))
+    return {"right": share(right, len(labels)), "always": most, "always_right": share(labels.count(most), len(labels))}
+
+
+def _class(rule: Rule, truth: Bits, said: Bits, case: Case, bits: Bits) -> dict[str, Any]:
     decision = _decision(said, truth)
     used = rule.formula.concepts
     extra = [f"{column} >= {cut}" for column, cut in (("creatinine", 1.4), ("white cell count at admission", 11.2))]
@@ -255,6 +267,10 @@ def _class(rule: Rule, truth: Bits, said: Bits, case: Case) -> dict[str, Any]:
         "simplest": {"text": "age is at least 61", "f1": 0.702},
         "relevance": [
             {"concept": name, "relevance": float(value), "used": name in used} for name, value in relevance.items()
+        ],
+        "decided": [
+            share((fires & said & truth).sum(), (fires & said).sum())
+            for fires in (_fires(DNF([cube]), bits, case.concepts) for cube in rule.cubes)
         ],
     }
 
@@ -404,7 +420,7 @@ def certified(n: int = 240) -> Case:
         ],
     }
     more = {
-        "title": "risk.csv: risk", "exact": True, "classes": classes, "stability": stability, "gap": None,
+        "title": "risk: rules from risk.csv", "exact": True, "classes": classes, "stability": stability, "gap": None,
         "statistics": {**base["statistics"], "by": "gender", "subgroups": subgroups},
     }  # fmt: skip
     return Case(rules, table, case.labels, case.network, more)
@@ -462,7 +478,8 @@ def hostile(n: int = 40) -> Case:
         "dropped": [{"column": first, "reason": third}],
     }
     more = {
-        "title": f"{first}: {second}", "command": f"logiclens explain '{first}' --target {third}", "data": data,
+        "title": f"{second}: rules from {first}",
+        "command": f"logiclens explain '{first}' --target {third}", "data": data,
         "notes": list(MARKUP), "versions": {first: third},
         "stability": {
             "resamples": 2, "source": first, "concepts": [{"class": second, "concept": third, "frequency": 0.5}],
@@ -491,6 +508,47 @@ def bare(n: int = 12) -> Case:
     return Case(rules, table, labels, labels, more)
 
 
+def kinds(n: int = 90) -> Case:
+    """Three classes over columns of every kind and all operators, with missing values."""
+    predicates = {
+        "old": Predicate("age", ">=", 66.5), "young": Predicate("age", "<", 30), "dose 5": Predicate("dose", "==", 5),
+        "heavy": Predicate("bmi", ">", 30), "light": Predicate("bmi", "<=", 18.5),
+        "no bmi": Predicate("bmi", "missing"),
+        "north": Predicate("unit", "==", "north ward"), "south": Predicate("unit", "==", "south"),
+        "late": Predicate("admitted", ">=", "2021-03-01"), "early": Predicate("admitted", "<", "2020-06-15"),
+        "noon": Predicate("seen", ">", "2021-03-01T12:30"), "long": Predicate("stay", ">=", "2 days 06:00:00"),
+        "smokes": Predicate("smoker", "==", True), "unknown": Predicate("insurer", "missing"),
+    }  # fmt: skip
+    formulas = {
+        "high": 'old & heavy | "no bmi" & smokes | late & icu & ~noon | "dose 5" & long',
+        "middle": "young & ~north | light & south | unknown & early | sepsis & long",
+        "low": "early & ~long | north & ~smokes & ~sepsis",
+    }
+    rules = RuleSet(
+        (
+            Rule("high", parse(formulas["high"]), (0.9, 0.8, 0.5, 0.61)),
+            Rule("middle", parse(formulas["middle"]), (0.7, 0.6, 0.55, 0.5)),
+            Rule("low", parse(formulas["low"]), (0.65, 0.4)),
+        ),
+        predicates,
+        Groups(exclusive=[["north", "south"], ["sepsis", "icu"]]),
+        otherwise=2,
+    )
+    random = np.random.default_rng(12)
+
+    def column(*values: Any) -> Any:
+        return np.array([values[i] for i in random.integers(0, len(values), n)], dtype=object)
+
+    table = {
+        "age": column(20.0, 30.0, 66.5, 80.25, None), "dose": column(4.0, 5.0, None),
+        "bmi": column(18.5, 30.0, 31.0, None), "unit": column("north ward", "south", "west", None),
+        "admitted": column("2020-01-01", "2021-03-01", "2022-05-05", None),
+        "seen": column("2021-03-01T12:30", "2021-03-01T12:31", None), "stay": column("1 day", "2 days 06:00:00", None),
+        "smoker": column(True, False, None), "insurer": column("A", None), "sepsis": column(0, 1), "icu": column(0, 1),
+    }  # fmt: skip
+    return Case(rules, table, *_labelled(rules, table))
+
+
 def large() -> Case:
     """Ten classes over sixty long-named concepts, a thousand rows."""
     names = [f"the share of households with access to service number {i}" for i in range(60)]
@@ -512,4 +570,5 @@ def large() -> Case:
 CASES = {
     "patients": patients, "certified": certified, "several_labels": several_labels, "hostile": hostile, "bare": bare,
     "large": large, "one_formula": one_formula, "in_order": in_order,
+    "kinds": kinds,
 }  # fmt: skip

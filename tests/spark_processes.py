@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,20 +78,54 @@ def kill(pid: int) -> None:
         return
 
 
-def at_work(spark: Any, pid: int) -> list[int]:
-    """The executors, of those that a process has started, that have some tasks behind them and one at hand."""
+def at_work(spark: Any, pid: int, ahead: int = 1) -> list[int]:
+    """The executors, of those that a process has started, that have some tasks behind them and one at hand.
+
+    `ahead` is the least number of tasks of the stage that have not ended.
+    """
     tracker = spark.sparkContext.statusTracker()
-    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-    if not any(one and one.numActiveTasks > 0 and 0 < one.numCompletedTasks < one.numTasks for one in stages):
+    stages = [tracker.getStageInfo(stage) for stage in active_stages(spark)]
+    if not any(one and one.numActiveTasks > 0 and 0 < one.numCompletedTasks <= one.numTasks - ahead for one in stages):
         return []
+    return [one for one in executors(pid) if _executor_id(one) in _with_tasks(spark)]
+
+
+def active_stages(spark: Any) -> list[int]:
+    """The ids of the stages that are running."""
+    return list(spark.sparkContext.statusTracker().getActiveStageIds())
+
+
+def kill_with_a_task(spark: Any, pid: int) -> None:
+    """Kill an executor that has a task for certain, of a stage with tasks ahead.
+
+    The task that it was seen with may have ended since. So it is stopped first: Spark then gives it a task that it
+    cannot end, and all others come to rest.
+    """
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        until(lambda: _with_tasks(spark) == [_executor_id(pid)])
+    finally:
+        kill(pid)
+
+
+def _executor_id(pid: int) -> str:
+    return command_line(pid).partition("--executor-id ")[2].partition(" ")[0]
+
+
+def _with_tasks(spark: Any) -> list[str]:
+    """The ids of the executors that have a task, as far as the driver knows."""
     found = spark.sparkContext._jsc.sc().statusStore().executorList(True)
     each = [found.apply(place) for place in range(found.size())]
-    busy = [f"--executor-id {one.id()} " for one in each if one.activeTasks() > 0]
-    return [one for one in executors(pid) if any(words in command_line(one) for words in busy)]
+    return [one.id() for one in each if one.activeTasks() > 0]
 
 
-def tasks_lost(spark: Any) -> int:
-    """How many tasks were at work in executors that are gone."""
+def tasks_lost(spark: Any, stages: Sequence[int] = ()) -> int:
+    """How many tasks were at work in executors that are gone, or failed in stages.
+
+    An executor does not count a failure that Spark hears of after its end, a stage does.
+    """
     found = spark.sparkContext._jsc.sc().statusStore().executorList(False)
     each = [found.apply(place) for place in range(found.size())]
-    return sum(one.failedTasks() for one in each if not one.isActive())
+    tracker = spark.sparkContext.statusTracker()
+    failed = sum(one.numFailedTasks for stage in stages if (one := tracker.getStageInfo(stage)) is not None)
+    return max(failed, sum(one.failedTasks() for one in each if not one.isActive()))

@@ -9,15 +9,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-GUIDE = (ROOT / "docs" / "table.md").read_text()
-BOTTLENECK = (ROOT / "docs" / "bottleneck.md").read_text()
-BENCH = (ROOT / "docs" / "bench.md").read_text()
-SPEED = (ROOT / "docs" / "speed.md").read_text()
-EXACT = (ROOT / "docs" / "exact.md").read_text()
-METHOD = (ROOT / "docs" / "method.md").read_text()
+# The snippets of scale.md and distributed.md need a lake and a cluster: tests/engine and tests/bench run them.
+GUIDES = sorted({path.stem for path in (ROOT / "docs").glob("*.md")} - {"scale", "distributed"})
 SNIPPETS = [
     snippet
-    for text in (README, GUIDE, BOTTLENECK, BENCH, SPEED, EXACT, METHOD)
+    for text in (README, *((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in GUIDES))
     for snippet in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 ]
 
@@ -41,6 +37,14 @@ def test_snippet_runs_and_prints_what_it_says(snippet, capsys):
 
 def test_make_targets_named_in_the_documents_exist():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
-    for document in ("README.md", "CONTRIBUTING.md", "docs/speed.md", "docs/comparison.md", "benchmarks/README.md"):
+    documents = (
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/speed.md",
+        "docs/comparison.md",
+        "docs/why.md",
+        "benchmarks/README.md",
+    )
+    for document in documents:
         for target in re.findall(r"\bmake ([a-z-]+)", (ROOT / document).read_text()):
             assert target in targets, f"{document}: make {target}"

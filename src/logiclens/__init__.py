@@ -23,6 +23,7 @@ _HOME = {
     "Literal": "logiclens.formula.dnf",
     "LogicLensError": "logiclens.errors",
     "Predicate": "logiclens.formula.predicate",
+    "ProgressState": "logiclens.progress",
     "RuleSet": "logiclens.formula.rule_set",
     "TruthTable": "logiclens.formula.truth_table",
     "explain_all": "logiclens.explain.classwise",
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from logiclens.formula.rule_set import RuleSet as RuleSet
     from logiclens.formula.text import parse as parse
     from logiclens.formula.truth_table import TruthTable as TruthTable
+    from logiclens.progress import ProgressState as ProgressState
 
 install()
 

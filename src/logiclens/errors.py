@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -50,6 +51,10 @@ class MissingPackage(LogicLensError):
     """An optional package is not installed, or is installed and cannot be imported."""
 
 
+class OutOfMemory(LogicLensError, MemoryError):
+    """An allocation failed. The message says how much was needed, if known, and what to do instead."""
+
+
 class LogicLensWarning(UserWarning):
     """A warning of logiclens: the work continues."""
 
@@ -93,10 +98,10 @@ def require_extra(extra: str, purpose: str) -> Iterator[None]:
         extra: the group of optional dependencies in `pip install 'logiclens[extra]'`.
         purpose: what needs the package, as the subject of the sentence.
 
-    >>> with require_extra("sql", "to_sql"):
+    >>> with require_extra("sign", "a signature"):
     ...     import no_such_package
     Traceback (most recent call last):
-    logiclens.errors.MissingPackage: to_sql needs no_such_package: pip install 'logiclens[sql]'.
+    logiclens.errors.MissingPackage: a signature needs no_such_package: pip install 'logiclens[sign]'.
     """
     try:
         yield
@@ -108,6 +113,64 @@ def require_extra(extra: str, purpose: str) -> Iterator[None]:
         package = (error.name or "a package").partition(".")[0]
         broken = f"{package}, which is installed but cannot be imported ({error})"
         raise MissingPackage(f"{purpose} needs {broken}: pip install -U 'logiclens[{extra}]'.") from error
+
+
+_NO_MEMORY = (
+    r"(?i)not enough memory|can't allocate memory|cannot allocate memory|out of memory|bad allocation|bad_alloc"
+)
+
+
+def out_of_memory(error: BaseException) -> OutOfMemory | None:
+    """Return the error for an allocation that failed; None for any other error.
+
+    NumPy and Arrow raise kinds of MemoryError; torch a RuntimeError, pandas a ParserError and DuckDB an error of its
+    own, which are known by their words.
+
+    >>> print(out_of_memory(MemoryError("Unable to allocate 7.28 TiB for an array")))
+    there is not enough memory: 7.28 TiB were needed at once; take fewer columns or rows, or let an engine count the
+    rows where they are (--engine duckdb, with --memory for its limit; in Python, fit a table of an engine).
+    """
+    if isinstance(error, OutOfMemory):
+        return error
+    said = str(error)
+    if not isinstance(error, MemoryError) and (isinstance(error, LogicLensError) or not re.search(_NO_MEMORY, said)):
+        return None
+    found = re.search(r"(?:allocate|size) ([0-9][0-9.,]* ?[KMGTPE]?i?B\b|[0-9]+(?= bytes|\b))", said)
+    needed = f": {_size(found[1])} were needed at once" if found else ""
+    return OutOfMemory(
+        f"there is not enough memory{needed}; take fewer columns or rows, or let an engine count the rows where they "
+        "are (--engine duckdb, with --memory for its limit; in Python, fit a table of an engine)."
+    )
+
+
+@contextmanager
+def within_memory() -> Iterator[None]:
+    """Turn an allocation that fails inside the block, in whichever library, into `OutOfMemory`.
+
+    It is also a decorator, for functions through which tables enter.
+
+    >>> with within_memory():
+    ...     raise RuntimeError("can't allocate memory: you tried to allocate 4096 bytes.")
+    Traceback (most recent call last):
+    logiclens.errors.OutOfMemory: there is not enough memory: 4.0 KiB were needed at once; take fewer columns ...
+    """
+    try:
+        yield
+    except Exception as error:
+        too_large = out_of_memory(error)
+        if too_large is None or too_large is error:
+            raise
+        raise too_large from error
+
+
+def _size(text: str) -> str:
+    """Return a number of bytes in the unit that it is read in; other sizes as they are."""
+    if not text.isdigit():
+        return text
+    size, units = float(text), ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while size >= 1024 and len(units) > 1:
+        size, units = size / 1024, units[1:]
+    return f"{size:,.0f} {units[0]}" if units[0] == "bytes" else f"{size:,.1f} {units[0]}"
 
 
 def nearest(name: str, known: Sequence[str], *, cutoff: float = 0.6) -> str | None:

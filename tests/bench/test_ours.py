@@ -280,8 +280,8 @@ def test_validation_rows_judge_the_papers_formulas_and_all_rows_ours(source: Sou
     fold = fold_data(source, "iris", "clean", 0)
     seen: list[tuple[int, int | None]] = []
 
-    def explain(_network: object, rows: ConceptTable, judges: ConceptTable | None, **_how: object) -> None:
-        seen.append((len(rows), None if judges is None else len(judges)))
+    def explain(_network: object, rows: ConceptTable, *, validation: ConceptTable | None, **_how: object) -> None:
+        seen.append((len(rows), None if validation is None else len(validation)))
         raise InterruptedError
 
     monkeypatch.setattr(ours_module, "explain_all", explain)

@@ -497,7 +497,10 @@ def test_weight_of_the_exhaustive_search_is_a_number_of_rows():
     rng = np.random.default_rng(3)
     for _ in range(10):
         table = ConceptTable(
-            rng.random((30, 6)) < 0.5, labels=rng.integers(0, 2, 30), weight=rng.integers(0, 4, 30), class_names="ny"
+            rng.random((30, 6)) < 0.5,
+            labels=rng.integers(0, 2, 30),
+            weight=rng.integers(0, 4, 30),
+            class_names=["n", "y"],
         )
         weighed, counted = (BestShortDNF()(t, t, seed=0) for t in (table, repeated(table)))
         assert weighed.formulas == counted.formulas
@@ -507,7 +510,8 @@ def test_exhaustive_search_chooses_on_training_rows_and_predicts_by_decide():
     rng, differ = np.random.default_rng(5), 0
     for _ in range(5):
         train, validation, other = (
-            ConceptTable(rng.random((60, 5)) < 0.5, labels=rng.integers(0, 3, 60), class_names="abc") for _ in range(3)
+            ConceptTable(rng.random((60, 5)) < 0.5, labels=rng.integers(0, 3, 60), class_names=list("abc"))
+            for _ in range(3)
         )
         learned = BestShortDNF()(train, validation, seed=0)
         assert learned.formulas is not None

@@ -149,6 +149,53 @@ def test_a_repeated_trial_is_not_lost_with_its_old_worker(tmp_path: Path, monkey
         assert study.retry.retry_history(again) == [lost.number]
 
 
+class Stopped(BaseException):
+    """As a signal that ends the process: nothing of ours catches it."""
+
+
+def stopped_at(commit: int, url: str, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Ask for a trial as a process that ends before its given commit; return whether it came that far."""
+    from sqlalchemy import event
+
+    study, left = opened(url), iter(range(commit, 0, -1))
+
+    def count(_: object) -> None:
+        if next(left, 0) == 1:
+            raise Stopped
+
+    with monkeypatch.context() as gone:
+        gone.setattr(studies, "_this_process", lambda: {"machine": studies._machine(), "pid": -1, "started": "1"})
+        event.listen(study.storage.engine, "commit", count)
+        try:
+            study.ask(5, suggest)
+        except Stopped:
+            return True
+        finally:
+            event.remove(study.storage.engine, "commit", count)
+            # The locks of a process end with it.
+            study.storage.remove_session()
+            study.storage.engine.dispose()
+    return False
+
+
+@pytest.mark.parametrize("repeated", [False, True], ids=["new trial", "repeated trial"])
+def test_a_worker_killed_before_any_commit_changes_nothing(
+    repeated: bool, tmp_path: Path, calm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = found(calm)[:5]
+    for commit in range(1, 200):
+        url = f"sqlite:///{tmp_path / f'{commit}.db'}"
+        carry_out(url, 3)
+        if repeated:
+            assert not stopped_at(10_000, url, monkeypatch)
+        came = stopped_at(commit, url, monkeypatch)
+        carry_out(url, 5)
+        assert found(url) == wanted, f"stopped before commit {commit}"
+        if not came:
+            break
+    assert 3 < commit < 200
+
+
 def test_the_last_trial_is_not_taken_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"sqlite:///{tmp_path / 'study.db'}"
     first, second = opened(url), opened(url)

@@ -109,7 +109,7 @@ def test_every_peer_learns_from_a_table_of_numbers_and_categories(method):
 
 def test_a_tree_has_the_literals_of_its_shorter_class():
     split = mixed_split()
-    wide = peers._wide(split.train, split.train)
+    wide = peers.one_column_per_category(split.train, split.train)
     tree = DecisionTreeClassifier(max_leaf_nodes=5, random_state=0).fit(wide.to_numpy(), split.train_labels)
     # By the rows: each leaf's path as the columns and directions that decide it, from scikit-learn itself.
     paths: dict[int, tuple[str, set]] = {}

@@ -52,14 +52,3 @@ def test_every_run_that_is_published_ended_or_says_why_not(bench: Bench) -> None
     statuses = {run.status.split(":")[0] for runs in bench.entries.values() for run in runs}
     assert statuses <= {"ok", "failed", "stopped", "skipped"}
     assert "ok" in statuses
-
-
-def test_the_tables_of_the_readme_are_those_of_the_page() -> None:
-    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/results.md"))
-    shown = readme.split("<!-- results -->")[1].split("<!-- end of results -->")[0]
-    rows = [line for line in shown.splitlines() if line.startswith("| ") and "±" in line]
-    assert len(rows) == 12
-    for title in ("MIMIC-II", "V-Dem"):
-        section = page.split(f"## {title}, clean")[1].split("\n## ")[0]
-        mine = shown.split(f"{title}, five folds")[1].split("five folds")[0]
-        assert all(row in section for row in mine.splitlines() if row in rows)

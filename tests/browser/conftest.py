@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 from logiclens.report import read_result, render
 from tests.report_cases import CASES, Case, result_of
 
+AXE_VERSION = "4.14.0"
 CHROMIUM = os.environ.get("LOGICLENS_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -42,6 +45,29 @@ def browser() -> Iterator[Any]:
         launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield launched
         launched.close()
+
+
+@pytest.fixture(scope="session")
+def axe(request: pytest.FixtureRequest) -> str:
+    """The source of axe-core: the file that $LOGICLENS_AXE names, or the package, fetched once into pytest's cache."""
+    named = os.environ.get("LOGICLENS_AXE")
+    if named is not None:
+        return Path(named).read_text(encoding="utf-8")
+    folder = Path(request.config.cache.mkdir(f"axe-core-{AXE_VERSION}"))
+    packed = folder / f"axe-core-{AXE_VERSION}.tgz"
+    if not packed.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("needs axe-core: install npm, or name its axe.min.js by $LOGICLENS_AXE")
+        fetched = subprocess.run(
+            [npm, "pack", "--silent", f"axe-core@{AXE_VERSION}"], cwd=folder, capture_output=True, timeout=120
+        )
+        if fetched.returncode:
+            pytest.skip("needs axe-core, which npm could not fetch")
+    with tarfile.open(packed) as package:
+        source = package.extractfile("package/axe.min.js")
+        assert source is not None
+        return source.read().decode("utf-8")
 
 
 @pytest.fixture(scope="session")

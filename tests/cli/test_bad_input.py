@@ -44,6 +44,9 @@ ROWS = "".join(f"{20 + i % 50},{'AB'[i % 2]},{'yn'[i % 2]}\n" for i in range(40)
         (HEADER + ROWS, "--target died --by unti", "bad.csv has no column 'unti' to compare subgroups by; did you"),
         (HEADER + ROWS, "--target died --by died", "'died' is the target: name another column to compare"),
         (HEADER + ROWS, "--target died --delimiter ab", "the delimiter must be one character"),
+        (HEADER + ROWS, "--target died --split-by-time aeg", "the table has no column 'aeg'; did you mean 'age'?"),
+        (HEADER + ROWS, "--target died --split-by-time unit", "rows are split by time along dates or numbers, and"),
+        (HEADER + ROWS, "--target died --split-by-time age --folds 3", "folds are drawn at random, whatever the time"),
     ],
 )  # fmt: skip
 def test_a_table_that_cannot_be_used(content, options, message, tmp_path):
@@ -57,10 +60,10 @@ def test_a_table_that_cannot_be_used(content, options, message, tmp_path):
     [
         (
             np.linspace(0, 1, 60).round(3),
-            "the target 'y' holds numbers with decimals such as 0.017, not classes: add a",
+            "the target 'y' holds numbers with decimals such as 0.017, not classes: cut them with --above",
         ),
-        (np.tile([1.5, 2.0, 3.0], 20), "the target 'y' holds numbers with decimals such as 1.5, not classes: add a"),
-        (np.arange(60), "the target 'y' has 60 different numbers, more than 50 classes: add a column"),
+        (np.tile([1.5, 2.0, 3.0], 20), "the target 'y' holds numbers with decimals such as 1.5, not classes: cut"),
+        (np.arange(60), "the target 'y' has 60 different numbers, more than 50 classes: cut them with --above 30"),
         ([f"v{i}" for i in range(60)], "the target 'y' has 60 different values, more than 50 classes: add a column"),
     ],
 )
@@ -253,3 +256,10 @@ def test_packed_json_for_duckdb_is_checked_too(tmp_path, name):
     for damaged in (whole[:40], b"no archive"):
         (tmp_path / name).write_bytes(damaged)
         assert refused(*asked, cwd=tmp_path).startswith(f"{name} cannot be read: ")
+
+
+@pytest.mark.parametrize("word", ["x" * 3000, "\x1b" * 3000, "--" + "x" * 3000, "--\u202e" * 900])
+def test_a_long_argument_is_not_quoted_whole(word):
+    message = refused("predict", "model", "rows.csv", word)
+    assert len(message) <= 511
+    assert "--help" in message

@@ -161,7 +161,7 @@ def test_a_score_file_by_file_is_that_of_each_file(model, new):
         here = told("score", model, f"lake/{group['name']}", cwd=new)
         assert group["classes"] == here["statistics"]["classes"]
     run = logiclens("score", model, "lake", "--per-file", cwd=new)
-    assert "where the file is part1.parquet\n  ill: decided on " in run.stdout
+    assert "where the file is part1.parquet\n  y is ill: decided on " in run.stdout
     assert run.stderr == ""
 
 

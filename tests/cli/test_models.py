@@ -20,7 +20,8 @@ import sklearn.metrics
 import sympy
 
 from logiclens import EntropyClassifier, RuleSet
-from logiclens.formula.english import recurrence_words
+from logiclens.formula import DNF, Predicate, Rule, parse
+from logiclens.formula.english import TableFacts, recurrence_words
 from logiclens.formula.record import to_dict
 from logiclens.tables.files import read_table
 from tests.cli_runs import ENVIRONMENT, exact, logiclens, patients, positive, refused, soft, three, with_states
@@ -188,7 +189,7 @@ def test_score_is_what_scikit_learn_finds(made, target, tmp_path):
         wanted = sklearn.metrics.confusion_matrix(truth.astype(str), said.astype(str), labels=names)
         assert told[key]["counts"] == wanted.tolist()
     assert told["macro_f1"] == pytest.approx(sklearn.metrics.f1_score(truth, by_rules, average="macro"))
-    assert "what the rules said of which rows" in run.stdout
+    assert "truly is, and what the rules said" in run.stdout
     fires = rules.fires(rows)
     # Where none or several fire, what fires is not what is answered: the judge can tell the two apart.
     assert made is exact or (fires.sum(axis=1) != 1).any()
@@ -263,7 +264,7 @@ def test_every_form_of_the_rules_predicts_the_same(new, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("form", "part"), [("latex", r"\begin{align*}"), ("english", "A row is yes if "), ("pmml", "<RuleSetModel")]
+    ("form", "part"), [("latex", r"\begin{align*}"), ("english", "died is yes if "), ("pmml", "<RuleSetModel")]
 )
 def test_the_other_forms_and_their_json(form, part):
     run = logiclens("export", exact().folder, "--to", form)
@@ -282,7 +283,7 @@ def test_english_says_who_decides_as_the_rules_do():
     told, otherwise = line.removeprefix(begins).split(". Where none applies, ")
     order = told.split(", ")
     assert sorted(order) == sorted(rules.names)
-    assert otherwise == f"a row is {rules.names[rules.otherwise]}."
+    assert otherwise == f"state is {rules.names[rules.otherwise]}."
     rows = pd.read_csv(three().data)
     # The order that is said, applied by hand.
     fires = pd.DataFrame(rules.fires(rows), columns=list(rules.names))
@@ -369,7 +370,7 @@ def rules_file(path: Path, source: RuleSet, change) -> Path:
 def test_a_model_does_not_differ_from_itself():
     run = logiclens("diff", exact().folder, exact().folder)
     assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout == "no\n  the same formula\nyes\n  the same formula\n"
+    assert run.stdout == "died is no\n  the same formula\ndied is yes\n  the same formula\n"
 
 
 def test_a_moved_cut_is_shown_with_the_rows_it_moves(new, tmp_path):
@@ -385,7 +386,9 @@ def test_a_moved_cut_is_shown_with_the_rows_it_moves(new, tmp_path):
     other = rules_file(tmp_path / "moved.json", rules, move)
     run = logiclens("diff", exact().folder, other, "--data", new, "--json", tmp_path / "diff.json")
     assert (run.returncode, run.stderr) == (1, "")
-    assert f'"age >= {cut:g}" becomes "age >= 81"' in run.stdout
+    assert f"age is at least {cut:g} becomes age is at least 81" in run.stdout
+    example = "\nfor example where age from .* to 80 and unit is MICU: died is yes before, died is no now\n"
+    assert re.search(example, run.stdout)
     told = json.loads((tmp_path / "diff.json").read_text())
     rows = pd.read_csv(new)
     differ = np.flatnonzero(rules.predict(rows) != RuleSet.load(other).predict(rows)) + 1
@@ -421,7 +424,8 @@ def test_another_answer_where_no_rule_fires_is_a_change(tmp_path):
     changed = rules_file(tmp_path / "else.json", rules, lambda c: c.update(otherwise=other))
     run = logiclens("diff", three().folder, changed)
     assert run.returncode == 1
-    assert f"where no rule fires: {rules.names[other]}, before {rules.names[rules.otherwise]}\n" in run.stdout
+    names = rules.names
+    assert f"where no rule fires: state is {names[other]}, before state is {names[rules.otherwise]}\n" in run.stdout
 
 
 def test_another_order_of_decisions_is_a_change(tmp_path):
@@ -438,7 +442,7 @@ def test_another_order_of_decisions_is_a_change(tmp_path):
     (tmp_path / "b.json").write_text(json.dumps(content))
     run = logiclens("diff", "a.json", "b.json", cwd=tmp_path)
     assert run.returncode == 1
-    assert "where both fire, fit (well) decides now, not old (ill)\n" in run.stdout
+    assert "where both fire, fit is true (well) decides now, not old is true (ill)\n" in run.stdout
     # Rules that cannot fire together need no order.
     content["exclusive"] = [["old", "fit"]]
     (tmp_path / "b.json").write_text(json.dumps(content))
@@ -472,8 +476,48 @@ def test_one_class_against_the_rest_is_scored_so():
     assert told["accuracy_of_the_rules"]["value"] == right
 
 
-def test_models_without_a_class_in_common_are_not_compared():
-    assert "nothing in common to compare" in refused("diff", exact().folder, three().folder)
+def test_diff_tells_rules_in_the_words_of_the_sheet(tmp_path):
+    meant = {"a": Predicate("age", ">=", 40.0), "b": Predicate("age", ">=", 60.0), "m": Predicate("sex", "==", "man")}
+    facts = TableFacts("died", whole=("age",), complete=("age", "sex"))
+    for name, yes in (("a.json", "a & ~b & m"), ("b.json", "b")):
+        rules = RuleSet((Rule("yes", parse(yes), (0.9,)), Rule("no", DNF.false, ())), meant, otherwise=1, facts=facts)
+        rules_file(tmp_path / name, rules, lambda content: None)
+    run = logiclens("diff", "a.json", "b.json", cwd=tmp_path)
+    assert "  gone: age from 40 to 59 and sex is man\n" in run.stdout
+    assert "  now also where age is at least 60\n  no longer where age from 40 to 59 and sex is man\n" in run.stdout
+
+    def forget(content: dict) -> None:
+        content["table"] = {"target": "died", "whole": [], "complete": []}
+
+    # What only one of the models knows of a column that both use is not said of the difference.
+    rules_file(tmp_path / "b.json", rules, forget)
+    run = logiclens("diff", "a.json", "b.json", cwd=tmp_path)
+    assert "  gone: age from 40 to 59 and sex is man\n" in run.stdout
+    assert "  no longer where age from 40 to below 60 and sex is man\n" in run.stdout
+
+
+def test_models_of_different_targets_are_not_compared(tmp_path):
+    message = "the models answer different questions, 'died' and 'state'"
+    assert message in refused("diff", exact().folder, three().folder, "--json", tmp_path / "diff.json")
+    assert list(tmp_path.iterdir()) == []
+    # Exported rules do not name their target.
+    other = rules_file(tmp_path / "three.json", RuleSet.load(three().folder), lambda content: None)
+    assert "nothing in common to compare" in refused("diff", exact().folder, other)
+
+
+def test_rules_that_differ_where_another_decides_change_no_answer(tmp_path):
+    for name, well in (("a.json", parse("~old")), ("b.json", DNF.true)):
+        rules = RuleSet(
+            (Rule("ill", parse("old"), (0.9,)), Rule("well", well, (0.8,))),
+            {"old": Predicate("age", ">=", 60.0)}, resolve="order", otherwise=1, order=(0, 1),
+        )  # fmt: skip
+        rules_file(tmp_path / name, rules, lambda content: None)
+    run = logiclens("diff", "a.json", "b.json", cwd=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.endswith("the rules differ, but every possible row gets the same answer as before\n")
+    rows = {"age": [59.0, 60.0, 61.0, None]}
+    first, second = (RuleSet.load(tmp_path / name).predict(rows).tolist() for name in ("a.json", "b.json"))
+    assert first == second
 
 
 # explain and report -----------------------------------------------------------------------------------------------
@@ -536,7 +580,9 @@ def test_a_table_with_cr_and_bom_gives_the_same_rules():
     text = b"\xef\xbb\xbf" + exact().data.read_bytes().replace(b"\n", b"\r")
     run = logiclens("explain", "-", "--target", "died", "--exact", "--json", "-", stdin=text)
     told, kept = json.loads(run.stdout), json.loads(exact().json.read_text())
-    assert run.stderr == "note: the column 'id' is left out: every row has another value, as an identifier has.\n"
+    over_time, left_out = run.stderr.splitlines()
+    assert over_time.startswith("note: rows were held out at random although 'admitted' orders them in time")
+    assert left_out == "note: the column 'id' is left out: every row has another value, as an identifier has."
     assert told["data"]["name"] == "standard input"
     for part in ("rules", "classes", "metrics", "statistics", "rows", "parts"):
         assert told[part] == kept[part], part
@@ -548,7 +594,7 @@ def test_a_numeric_target_with_gaps_has_integer_classes_and_subgroups():
     assert [entry["name"] for entry in told["classes"]] == ["0", "1"]
     assert told["data"]["rows"] == 156
     for sex in ("f", "m"):
-        assert f"\nwhere sex is {sex}\n  0: decided on " in sheet
+        assert f"\nwhere sex is {sex}\n  died is 0: decided on " in sheet
     assert [group["name"] for group in told["statistics"]["subgroups"]] == ["f", "m"]
     assert soft().run.stderr == "The model is in model.\nThe report is in model.html.\n"
 
@@ -557,7 +603,7 @@ def test_three_classes_with_rules_that_recur():
     sheet, told = three().run.stdout, json.loads(three().json.read_text())
     assert [entry["name"] for entry in told["classes"]] == ["dead", "ill", "well"]
     assert (told["stability"]["resamples"], told["stability"]["drawn"]) == (3, "resamples")
-    assert "\nchosen in how many of 3 resamples\n  dead\n" in sheet
+    assert "\nchosen in how many of 3 resamples\n  state is dead\n" in sheet
     # Rules made of what recurs: each was chosen in more than none of the resamples.
     recurring = {(entry["class"], entry["text"]): entry["frequency"] for entry in told["stability"]["cubes"]}
     for counted in told["statistics"]["classes"]:

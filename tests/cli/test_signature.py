@@ -140,6 +140,17 @@ def test_a_malformed_signature_could_not_be_checked(model, keys, fields, words):
         check_signature(model, keys[1])
 
 
+def test_only_one_text_is_the_signature(model, keys):
+    sign(model, keys[0])
+    text = json.loads((model / SIGNATURE).read_text())["signature"]
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    spare = text[:-3] + letters[letters.index(text[-3]) ^ 1] + "=="
+    assert base64.b64decode(spare) == base64.b64decode(text)
+    edited(model, signature=spare)
+    with pytest.raises(Unusable, match="must be bytes in base64"):
+        check_signature(model, keys[1])
+
+
 def test_a_missing_or_special_signature_could_not_be_checked(model, keys, capsys):
     assert verify_model(model, key=keys[1], json=None, quiet=True) == 2
     assert "there is no signature.json" in capsys.readouterr().err

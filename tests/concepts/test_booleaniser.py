@@ -547,7 +547,7 @@ def test_output_may_be_a_frame():
 
 def test_settings_are_those_of_scikit_learn():
     booleaniser = Booleaniser({"age": [50]}, n_cuts=2, max_categories=7)
-    assert booleaniser.get_params() == {"cuts": {"age": [50]}, "n_cuts": 2, "max_categories": 7}
+    assert booleaniser.get_params() == {"cuts": {"age": [50]}, "n_cuts": 2, "max_categories": 7, "date_parts": True}
     copied = clone(booleaniser.fit(FRAME, [0, 0, 1, 1]))
     assert copied.get_params() == booleaniser.get_params()
     assert not hasattr(copied, "cutting_")

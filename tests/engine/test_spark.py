@@ -27,7 +27,7 @@ from tests.waiting import until
 
 pytest.importorskip("pyspark", reason="needs pyspark")
 
-from tests.spark_processes import at_work, kill, tasks_lost
+from tests.spark_processes import active_stages, at_work, kill_with_a_task, tasks_lost
 
 pytestmark = [
     pytest.mark.slow,
@@ -128,6 +128,8 @@ def test_a_worker_that_is_killed_while_it_counts_changes_nothing(tmp_path, clust
         rows["y"] = np.where((rows.x0 > 1) & (rows.x1 > 2), "a", "b")
         rows.to_parquet(tmp_path / f"part{k:02}.parquet", index=False)
     pattern = f"{tmp_path}/*.parquet"
+    # A task for each file, so that one that is stopped has tasks ahead.
+    cluster.conf.set("spark.sql.files.maxPartitionBytes", "1m")
     fitted = EntropyClassifier(epochs=5).fit(
         ibis.duckdb.connect().read_parquet(f"{tmp_path}/part00.parquet"), target="y"
     )
@@ -135,14 +137,16 @@ def test_a_worker_that_is_killed_while_it_counts_changes_nothing(tmp_path, clust
     table = in_engine(pattern, "spark")
     classes, _ = classes_of(table, "y")
     expected = count_rows(in_engine(pattern), cutting, "y", classes)
-    killed: list[int] = []
+    lost: list[int] = []
     ended = threading.Event()
 
     def kill_one() -> None:
-        found = until(lambda: at_work(cluster, os.getpid()) or ended.is_set())
+        found = until(lambda: at_work(cluster, os.getpid(), ahead=4) or ended.is_set())
         if not ended.is_set():
-            killed.append(found[0])
-            kill(found[0])
+            stages = active_stages(cluster)
+            kill_with_a_task(cluster, found[0])
+            # Before a later attempt of the stage hides the failures of this one.
+            lost.append(until(lambda: tasks_lost(cluster, stages)))
 
     killer = threading.Thread(target=kill_one)
     killer.start()
@@ -150,6 +154,5 @@ def test_a_worker_that_is_killed_while_it_counts_changes_nothing(tmp_path, clust
     ended.set()
     killer.join()
     # While it was counting, not after.
-    assert killed
-    assert until(lambda: tasks_lost(cluster))
+    assert lost
     assert counted == expected

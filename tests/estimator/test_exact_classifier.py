@@ -274,3 +274,14 @@ def test_a_model_of_raw_columns_accepts_a_matrix_in_order(model, patients):
         model.predict(np.zeros((2, len(model.concept_names_))))
     with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
         model.predict(frame[["crp", "age", "sex"]])
+
+
+def test_a_model_flips_rows_as_its_rules_do():
+    frame = pd.DataFrame({"age": [30, 40, 60, 70] * 20, "sex": ["man", "woman"] * 40})
+    model = EntropyClassifier(exact=True, epochs=50).fit(frame, ["no", "no", "yes", "yes"] * 20)
+    row = {"age": 35, "sex": "man"}
+    found = model.flip(row, to="yes")
+    assert found == model.rules_.flip(row, to="yes")
+    assert found.changes
+    with pytest.raises(LogicLensError, match="age"):
+        model.flip(row, frozen=["agee"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from decimal import Decimal
 
@@ -288,3 +289,27 @@ def test_rules_that_hardly_match_the_network_are_told(set_aside, rows):
     with pytest.warns(LogicLensWarning, match=f"the rules decide as the network does on only [0-9]+% of .* {rows}"):
         model = EntropyClassifier(epochs=20, committee=3, set_aside=set_aside, price=0.04).fit(noise, labels)
     assert any("so they hardly explain it" in note for note in model.explain().notes)
+
+
+def test_dates_as_text_are_named_in_one_warning():
+    days = pd.date_range("2024-01-01", periods=20)
+    frame = pd.DataFrame({"age": [30, 70] * 40, "admission": days.strftime("%Y-%m-%d").tolist() * 4})
+    labels = [0, 1] * 40
+    note = "the column 'admission' holds dates as text: pass pd.to_datetime(...) to use them as dates."
+    with pytest.warns(LogicLensWarning, match=re.escape(note)) as caught:
+        EntropyClassifier(epochs=2).fit(frame, labels)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    EntropyClassifier(epochs=2).fit(frame.assign(admission=pd.to_datetime(frame["admission"])), labels)
+
+
+def test_a_support_above_a_quarter_of_the_class_is_noted():
+    frame = pd.DataFrame({"age": [30, 70] * 40})
+    labels = ["no", "yes"] * 40
+    with pytest.warns(LogicLensWarning, match=r"min_support=99999 \(--min-support\) .* lowered to 10 for '") as caught:
+        model = fast(min_support=99_999, epochs=50).fit(frame, labels)
+    [said] = [warning for warning in caught if "min_support" in str(warning.message)]
+    assert said.filename == __file__
+    assert str(said.message) in model.explain().notes
+    # Ten is the quarter itself: nothing is lowered.
+    assert not any("min_support" in note for note in fast(min_support=10, epochs=50).fit(frame, labels).explain().notes)

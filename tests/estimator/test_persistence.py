@@ -562,6 +562,16 @@ def test_a_model_that_contradicts_itself_is_refused(unsorted, tmp_path, said):
     assert len(str(told.value).replace(str(folder), "")) < 250
 
 
+def test_an_unknown_setting_is_quoted_without_control_characters(unsorted, tmp_path):
+    folder = shutil.copytree(unsorted["soft"], tmp_path / "model")
+    content = read(folder)
+    content["settings"]["\x1b[31m\u202e"] = 1
+    sealed_again(folder, {"model.json": content})
+    with pytest.raises(LogicLensError, match="settings that this version does not know") as told:
+        EntropyClassifier.load(folder)
+    assert str(told.value).isprintable()
+
+
 @pytest.mark.parametrize(
     ("part", "value"), [("resolve", "none"), ("otherwise", None), ("order", [0, 1]), ("classes", [])]
 )

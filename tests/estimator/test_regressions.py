@@ -187,8 +187,10 @@ def test_a_condition_with_a_gap_flag_is_told_without_it():
         model = EntropyClassifier(epochs=100, set_aside=0.25).fit(rows, labels)
         page = render(result_of(model, model.explain(), Source("t", 400, 1, "y")))
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-    assert [words for words, _ in data["words"] if words.startswith("a is below")]
-    assert not any("(or missing)" in words for words, _ in data["words"])
+    told = [words for cube in data["cubes"] for words, _ in cube["conditions"]]
+    told += [words for column in data["columns"] for _, words, _ in column["states"]]
+    assert [words for words in told if words.startswith("a is below")]
+    assert not any("(or missing)" in words for words in told)
 
 
 def test_subgroups_by_a_column_that_the_model_does_not_know(repeated):
@@ -241,3 +243,36 @@ def test_a_condition_that_tells_the_outcome_alone_is_doubted(leaks):
     model = EntropyClassifier(epochs=20, set_aside=0.25).fit(frame, truth)
     notes = result_of(model, model.explain(), Source("t", 400, 2, "died")).notes
     assert any("is it the outcome under another name?" in note for note in notes) == leaks
+
+
+@pytest.mark.parametrize("as_list", [True, False])
+def test_labels_that_end_in_nul_are_classes_of_their_own(tmp_path, as_list):
+    labels = ["a\0" if cell == 2 else "a" for cell in FEW["c"]]
+    given = labels if as_list else pd.Series(labels, dtype=object)
+    model = EntropyClassifier(exact=True, epochs=2, committee=1).fit(FEW, given)
+    assert model.classes_.tolist() == ["a", "a\0"]
+    assert model.predict(FEW).tolist() == labels
+    assert model.score(FEW, given) == 1
+    model.save(tmp_path / "model")
+    assert EntropyClassifier.load(tmp_path / "model").predict(FEW).tolist() == labels
+
+
+@pytest.mark.parametrize("form", ["frame", "dictionary"])
+def test_a_table_fitted_by_target_name_is_predicted_whole(tmp_path, form):
+    whole = FEW.assign(y=LABEL)
+    table = whole if form == "frame" else {name: whole[name].tolist() for name in whole}
+    model = EntropyClassifier(exact=True, epochs=2, committee=1).fit(table, target="y")
+    model.save(tmp_path / "model")
+    expected = model.predict(FEW).tolist()
+    assert model.predict(table).tolist() == expected
+    assert EntropyClassifier.load(tmp_path / "model").predict(table).tolist() == expected
+    cuts = Booleaniser().fit(table, "y")
+    assert np.array_equal(cuts.transform(table), cuts.transform(FEW))
+
+
+def test_a_concept_table_is_not_cut_again():
+    concepts = ConceptTable([[0.0, 1.0], [1.0, 0.0]])
+    with pytest.raises(LogicLensError, match=r"set booleanise=None\.$"):
+        EntropyClassifier().fit(concepts, ["a", "b"])
+    with pytest.raises(LogicLensError, match=r"pass the raw columns\.$"):
+        Booleaniser("quantile").fit(concepts)

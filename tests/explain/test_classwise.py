@@ -191,7 +191,9 @@ def test_the_paper_method_drops_useless_rows_and_traces_by_support():
     # The validation rows have no row with b, so OR-ing it in changes nothing.
     network = Rigged(2, [[0, 1], [0, 1]], yes_no(lambda x: x.sum(dim=1) >= 0.5))
     rows = ConceptTable([[1, 0], [0, 1], [0, 1], [1, 0], [1, 0], [0, 0]], ["a", "b"])
-    explained = explain_class(network, rows, ConceptTable([[1, 0], [0, 0]], ["a", "b"]), target=1, method="paper")
+    explained = explain_class(
+        network, rows, validation=ConceptTable([[1, 0], [0, 0]], ["a", "b"]), target=1, method="paper"
+    )
     assert [(str(step.cube), step.support, step.kept) for step in explained.trace] == [
         ("a & ~b", 3.0, True), ("~a & b", 2.0, False),
     ]  # fmt: skip
@@ -374,10 +376,10 @@ def test_validation_rows_choose_too():
     # Only the further rows tell a from b.
     network = Rigged(4, [range(2), range(2)], boolean(lambda a, b, c, d: a))
     rows, further = np.repeat(GRID[[0, 15]], 10, axis=0), np.repeat(GRID[[7, 8]], 10, axis=0)
-    found = explain_all(network, ConceptTable(rows, NAMES), ConceptTable(further, NAMES))
+    found = explain_all(network, ConceptTable(rows, NAMES), validation=ConceptTable(further, NAMES))
     assert found[1].formula.equivalent(parse("a"))
     assert len(found[1].reading.table) == len(rows)
-    assert explain_all(network, rows, further)[1].formula.equivalent(parse("x0"))
+    assert explain_all(network, rows, validation=further)[1].formula.equivalent(parse("x0"))
 
 
 def test_too_few_rows_for_cross_validation_are_reported():
@@ -497,7 +499,7 @@ def test_relevance_lists_relevant_concepts_the_strongest_first():
         ),
         (lambda: explain_all(Rigged(4, [[0], [0]], lambda x: x[:, :2] * torch.nan), GRID), "NaN or infinite outputs"),
         (
-            lambda: explain_all(xor_net(), ConceptTable(GRID, NAMES), ConceptTable(GRID, NAMES[::-1])),
+            lambda: explain_all(xor_net(), ConceptTable(GRID, NAMES), validation=ConceptTable(GRID, NAMES[::-1])),
             "same concepts as the rows explained",
         ),
         (
@@ -562,3 +564,57 @@ def test_many_heads_are_explained_at_one_price():
     explanation = explain_all(network, table)
     assert np.mean([one.fidelity for one in explanation]) > 0.98
     assert explain_class(network, table, target="k3").formula == explanation["k3"].formula
+
+
+# Names and labels beside plain arrays -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor, lambda rows: np.asarray(rows).tolist()])
+def test_names_beside_plain_rows_equal_those_of_a_table(kind):
+    labels = GRID[:, 0].astype(int)
+    wanted = explain_all(xor_net(), ConceptTable(GRID, NAMES, labels, ["same", "other"]), score_against="labels")
+    found = explain_all(
+        xor_net(), kind(GRID), labels, names=NAMES, class_names=("same", "other"), score_against="labels"
+    )
+    assert str(found) == str(wanted)
+    assert found.reading.table.names == tuple(NAMES)
+    one = explain_class(xor_net(), kind(GRID), names=NAMES, class_names=["same", "other"], target="other")
+    assert one.name == "other"
+
+
+def test_names_replace_the_columns_of_a_frame():
+    frame = pd.DataFrame(GRID, columns=["p", "q", "r", "s"])
+    assert explain_all(xor_net(), frame).reading.table.names == ("p", "q", "r", "s")
+    assert explain_all(xor_net(), frame, names=NAMES).reading.table.names == tuple(NAMES)
+
+
+def test_validation_rows_may_come_with_their_labels():
+    labels = GRID[:, 0].astype(int)
+    table = ConceptTable(GRID, NAMES, labels)
+    wanted = explain_all(xor_net(), table, validation=table, score_against="labels").formulas
+    found = explain_all(xor_net(), GRID, labels, NAMES, validation=(GRID, labels), score_against="labels")
+    assert found.formulas == wanted
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"names": ["a", "b"]}, "2 names were given for 4 concepts"),
+        ({"names": ["a", "a", "b", "c"]}, "'a'"),
+        ({"names": "abcd"}, "names must be a list of names, got 'abcd'"),
+        ({"class_names": "no"}, "class_names must be a list of names, got 'no'"),
+        ({"names": 3}, "names must be a list of names, got 3"),
+        ({"class_names": 3}, "class_names must be a list of names, got 3"),
+        ({"labels": [0, 1]}, "label"),
+        ({"labels": ConceptTable(GRID, NAMES)}, "labels must be the class of each row, got a ConceptTable"),
+    ],
+)
+def test_wrong_names_and_labels_are_refused(more, message):
+    with pytest.raises(LogicLensError, match=message):
+        explain_all(xor_net(), GRID, **more)
+
+
+@pytest.mark.parametrize("more", [{"names": NAMES}, {"labels": [0] * 16}, {"class_names": ["a", "b"]}])
+def test_a_table_takes_no_second_names(more):
+    with pytest.raises(LogicLensError, match="a ConceptTable has its own labels and names"):
+        explain_all(xor_net(), ConceptTable(GRID, NAMES), **more)

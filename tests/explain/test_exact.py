@@ -219,7 +219,7 @@ def test_the_bound_is_infinite_where_a_unit_could_turn():
 def table_of(names, class_names=("no", "yes"), n_rows: int = 400, seed: int = 0, **groups) -> ConceptTable:
     rng = np.random.default_rng(seed)
     rows = rng.random((n_rows, len(names))) < 0.5
-    return ConceptTable(rows, names, rng.integers(0, len(class_names), n_rows), list(class_names), **groups)
+    return ConceptTable(rows, list(names), rng.integers(0, len(class_names), n_rows), list(class_names), **groups)
 
 
 def test_the_certificate_states_compiled_heads_and_agreement_with_the_committee():
@@ -297,7 +297,7 @@ def test_shortness_is_proved_up_to_12_concepts_within_groups():
     assert not proved("(a & b) | (a & ~b)", table_of("abc"))
     # Where b implies a, 'a & b' is 'b'; the head equals the formula on all rows nevertheless.
     chained = ConceptTable(
-        np.array([[0, 0], [1, 0], [1, 1]], dtype=bool), "ab", [0, 0, 1], ["no", "yes"], implied=[["a", "b"]]
+        np.array([[0, 0], [1, 0], [1, 1]], dtype=bool), ["a", "b"], [0, 0, 1], ["no", "yes"], implied=[["a", "b"]]
     )
     assert not proved("a & b", chained)
     assert proved("b", chained)

@@ -61,7 +61,7 @@ def without_counts(rules: RuleSet) -> RuleSet:
 
 def test_the_reasons_of_a_row_show_how_often_cubes_recur():
     why = RULES.why({"age": 80, "smoker": 0, "unit": "SICU", "flag": 0})
-    assert why.because == f"ill, because: age is at least 72.5 and smoker is not true (confidence 90%, {SELDOM})"
+    assert why.because == f"ill, because: age is at least 72.5 and smoker is not true (trust 90%, {SELDOM})"
     assert [cube.recurrence for cube in why["ill"].cubes] == [SELDOM, HALF, ALWAYS]
     assert f"fails: flag is true ({ALWAYS}), for lack of: flag is true (it is 0)" in str(why)
     assert [cube.recurrence for cube in why["well"].unless] == [SELDOM, HALF, ALWAYS]
@@ -73,8 +73,8 @@ def test_a_difference_says_how_often_what_came_recurs():
     before = RuleSet((Rule("ill", was, (0.9, 0.7)), Rule("well", Complement(was), (0.8,))), MEANING, otherwise=1)
     (ill, _) = compared(before, RULES)["classes"]
     assert ill["changes"] == [
-        f"changed: old ∧ smoker: without smoker, with ¬smoker ({SELDOM})",
-        f"new: flag ({ALWAYS})",
+        f"changed: age is at least 72.5 and smoker is true: without smoker is true, with smoker is not true ({SELDOM})",
+        f"new: flag is true ({ALWAYS})",
     ]
     (back, _) = compared(RULES, before)["classes"]
     assert not any("recurs" in line for line in back["changes"])
@@ -91,7 +91,10 @@ def test_counts_follow_concepts_that_get_another_name():
         (Rule("ill", parse("old"), (0.7,)), Rule("well", Complement(parse("old")), (0.8,))), MEANING, otherwise=1
     )
     (ill, _) = compared(before, rules)["classes"]
-    assert ill["changes"] == [f"changed: old: with ¬smoker ({SELDOM})", f"new: in ({HALF})"]
+    assert ill["changes"] == [
+        f"changed: age is at least 72.5: with smoker is not true ({SELDOM})",
+        f"new: unit is MICU ({HALF})",
+    ]
 
 
 # Words and values -------------------------------------------------------------------------------------------------

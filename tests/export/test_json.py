@@ -16,11 +16,12 @@ from logiclens.errors import LogicLensError
 from logiclens.export import from_dict, from_json, rules_schema, to_dict, to_json
 from logiclens.formula import DNF, Complement, parse
 from logiclens.formula.column_kinds import text_forms_called
+from logiclens.formula.date_parts import DatePart
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
 from tests.examples import examples
-from tests.export_cases import Typed
+from tests.export_cases import PART_PREDICATES, Typed, one_predicate
 from tests.strategies import dnfs, names
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -370,3 +371,29 @@ def test_what_json_cannot_say_is_refused() -> None:
         to_json(RuleSet((Rule(math.inf, DNF.true, (0.5,)),)))
     with pytest.raises(LogicLensError, match="a class that is exported must be a text, a finite number or a Boolean"):
         to_json(RuleSet((Rule(("a", 1), DNF.true, (0.5,)),)))  # type: ignore[arg-type]
+
+
+def test_parts_of_dates_are_read_back_equal():
+    for predicate in PART_PREDICATES:
+        rules = one_predicate(predicate)
+        text = to_json(rules)
+        jsonschema.validate(json.loads(text), rules_schema())
+        assert from_json(text) == rules
+
+
+@pytest.mark.parametrize(
+    ("origin", "message"),
+    [
+        ({"part": "year", "columns": ["begun"]}, "a part of a date is one of month, weekday, hour, days, got 'year'"),
+        ({"part": "weekday", "columns": ["ended"]}, "has that column, got 'weekday of begun'"),
+        ({"part": "weekday", "columns": "begun"}, "must be a list"),
+        ({"part": "weekday"}, "lacks 'columns'"),
+        (None, "must be an object"),
+    ],
+)
+def test_an_edited_origin_is_refused(origin, message):
+    part = DatePart("weekday", ("begun",))
+    content = to_dict(one_predicate(Predicate(part.name, ">=", 6, part)))
+    content["predicates"]["c"]["origin"] = origin
+    with pytest.raises(LogicLensError, match=message):
+        from_dict(content)

@@ -14,10 +14,21 @@ from hypothesis import HealthCheck, given
 from logiclens.errors import LogicLensError
 from logiclens.export import to_pmml
 from logiclens.formula import DNF, Literal, parse
+from logiclens.formula.date_parts import DatePart
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
 from tests.examples import examples
-from tests.export_cases import CUTS, NASTY, PREDICATES, around, expected_classes, rows_of, rule_sets, table
+from tests.export_cases import (
+    CUTS,
+    NASTY,
+    PREDICATES,
+    around,
+    expected_classes,
+    one_predicate,
+    rows_of,
+    rule_sets,
+    table,
+)
 from tests.strategies import AWKWARD_NAMES
 
 TABLE = table(40)
@@ -270,3 +281,9 @@ def test_what_pmml_cannot_say_is_refused(rules: RuleSet, message: str) -> None:
     with pytest.raises(LogicLensError) as error:
         to_pmml(rules)
     assert str(error.value) == message
+
+
+def test_parts_of_dates_are_refused_in_one_sentence():
+    part = DatePart("weekday", ("begun",))
+    with pytest.raises(LogicLensError, match="PMML cannot hold 'weekday of begun', which"):
+        to_pmml(one_predicate(Predicate(part.name, ">=", 6, part)))

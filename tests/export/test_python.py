@@ -19,7 +19,18 @@ from logiclens.export import to_python
 from logiclens.formula import DNF, parse
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
-from tests.export_cases import NASTY, NASTY_TEXT, Typed, expected_classes, rows_of, rule_sets, table
+from tests.export_cases import (
+    DATES,
+    NASTY,
+    NASTY_TEXT,
+    PART_PREDICATES,
+    Typed,
+    expected_classes,
+    one_predicate,
+    rows_of,
+    rule_sets,
+    table,
+)
 from tests.strategies import AWKWARD_NAMES
 
 TABLE = table(200)
@@ -160,3 +171,12 @@ def test_how_it_reads() -> None:
         fired.append('well')
     return fired[0] if len(fired) == 1 else None
 """)
+
+
+def test_parts_of_dates_on_every_row() -> None:
+    for predicate in PART_PREDICATES:
+        rules = one_predicate(predicate)
+        scope: dict[str, Any] = {}
+        exec(to_python(rules), scope)  # the exported function, made from our own rules
+        got = [scope["predict"](row) for row in rows_of(DATES)]
+        assert got == rules.predict(DATES).tolist(), str(predicate)

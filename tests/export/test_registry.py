@@ -18,7 +18,7 @@ from tests.cli_runs import ENVIRONMENT
 from tests.rigged import GRID, NAMES, xor_net
 
 EXPORTS = [to_sql, to_python, to_json, to_pmml, to_latex]
-DOCUMENT = Path(__file__).parents[2] / "docs" / "exact.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "export.md"
 MODEL = Path(__file__).parents[1] / "folders" / "schema1_exact"
 TOY = """
 def to_shout(rules, *, table):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from hypothesis import given
 
-from logiclens.errors import LogicLensError
 from logiclens.export import to_sympy
 from logiclens.formula import DNF, Cube, Literal
 from logiclens.formula.predicate import Predicate
@@ -35,12 +32,6 @@ def test_constants_and_parts() -> None:
 def test_a_name_is_never_read_as_code() -> None:
     name = "__import__('os').abort()"
     assert to_sympy(Literal(name)) == sympy.Symbol(name)
-
-
-def test_without_sympy_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sympy", None)
-    with pytest.raises(LogicLensError, match=r"to_sympy needs sympy: pip install 'logiclens\[sympy\]'\."):
-        to_sympy(DNF.true)
 
 
 def test_a_predicate_printed_as_a_sentence_is_one_symbol() -> None:

@@ -23,6 +23,7 @@ from logiclens.bench.runs.results import read_results
 from logiclens.estimator import EntropyClassifier
 from logiclens.formula import RuleSet
 from logiclens.storage import open_folder, write_whole
+from logiclens.tables.files import write_table
 from tests import cli_runs
 from tests.faults.injection import KINDS, VARIABLE, Fault, Kind, cannot_exchange, install
 
@@ -226,6 +227,7 @@ def place(tmp_path) -> Path:
     shutil.copytree(cli_runs.exact().folder, before / "model")
     shutil.copy(cli_runs.exact().data, before / "data.csv")
     (before / "packed.csv.gz").write_bytes(gzip.compress((before / "data.csv").read_bytes(), mtime=0))
+    write_table(pd.read_csv(before / "data.csv"), before / "data.xlsx")
     (before / "tmp").mkdir()
     (before / "page.html").write_text("older")
     (before / "answers.csv").write_text("older")
@@ -236,6 +238,11 @@ COMMANDS = {
     "report": ("report", "model", "-o", "page.html"),
     "predict": ("predict", "model", "data.csv", "-o", "answers.csv"),
     "predict to Parquet": ("predict", "model", "data.csv", "-o", "answers.parquet"),
+    "predict to a workbook": ("predict", "model", "data.csv", "-o", "answers.xlsx"),
+    "read a workbook": ("predict", "model", "data.xlsx", "-o", "answers.csv"),
+    "why": ("why", "model", "data.csv", "--rows", "1-2", "--json", "why.json"),
+    "flip": ("flip", "model", "data.csv", "--rows", "1-2", "--json", "flip.json"),
+    "check": ("check", "model", "never uses 'sex'", "--json", "check.json"),
     "predict in an engine": ("predict", "model", "data.csv", "--engine", "duckdb", "-o", "answers.parquet"),
     "read what is packed": ("predict", "model", "packed.csv.gz", "-o", "answers.csv"),
     "export": ("export", "model", "--to", "sql", "-o", "rules.sql"),

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from logiclens.errors import FormulaSyntaxError, LogicLensError
 from logiclens.formula import DNF, Complement, Cube, Literal, parse
-from logiclens.formula.check import Implies, Monotone, NeverUses, implies, monotone_in, never_uses, parse_property
+from logiclens.formula.check import (
+    Implies,
+    Monotone,
+    NeverUses,
+    implies,
+    monotone_in,
+    never_both,
+    never_uses,
+    parse_property,
+)
+from logiclens.formula.english import TableFacts
 from logiclens.formula.groups import Groups
+from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
 from tests.examples import examples
@@ -87,7 +101,7 @@ def test_a_column_is_used_where_a_cube_mentions_it(rules: RuleSet, column: str) 
         about = {name for name in rule.formula.concepts if rules.predicate(name).column == column}
         assert part.holds == (not about)
         if part.holds:
-            assert part.reason.startswith(f"no cube mentions '{column}'")
+            assert part.reason.startswith(f"no rule mentions '{column}'")
             continue
         shown = part.counterexample
         assert shown is not None
@@ -140,8 +154,8 @@ def test_rows_that_show_a_use_differ_in_that_concept() -> None:
         {"five": Predicate("x", ">=", 5), "nine": Predicate("x", ">=", 9)},
     )
     for concept, told in (
-        ("five", "yes if x is below 5, no if x is at least 5 and below 9"),
-        ("nine", "yes if x is at least 9, no if x is at least 5 and below 9"),
+        ("five", "it holds if x is below 5, and fails if x is at least 5 and below 9"),
+        ("nine", "it holds if x is at least 9, and fails if x is at least 5 and below 9"),
     ):
         shown = rules.check(never_uses(concept)).counterexample
         assert shown is not None
@@ -209,25 +223,27 @@ def test_a_group_can_bar_one_step_but_allow_two() -> None:
     rules = RuleSet((Rule("yes", parse("b & low"), (0.5,)),), meaning, Groups([["two", "b"]]))
     result = rules.check("increasing in 'x'")
     assert not result.holds
-    assert result.classes[0].reason == "where b is true: yes if x is below 2, no if x is at least 2"
+    assert result.classes[0].reason == "where b is true, it holds if x is below 2, and fails if x is at least 2"
     # A chain that the column itself would not ask for leaves out what it forbids.
     chain = RuleSet((Rule("yes", parse("low | two"), (0.5, 0.5)),), meaning, Groups(implied=[["low", "two"]]))
     assert chain.check("decreasing in 'x'").holds
-    assert chain.check("increasing in 'x'").classes[0].reason == "yes if x is below 2, no if x is above 2"
+    assert chain.check("increasing in 'x'").classes[0].reason == "it holds if x is below 2, and fails if x is above 2"
     assert chain.check("implies low").holds
 
 
 def test_the_result_reads_as_sentences() -> None:
     rules = RuleSet((Rule("yes", parse("rich & ~old"), (0.9,)), Rule("no", parse("poor"), (0.9,))), INCOME)
     assert str(rules.check("monotone in 'income'")) == (
-        "increasing in 'income': no, 1 of 2 classes fails\n  no: yes if income is below 20, no if income is at least 20"
+        "increasing in 'income': no, 1 of 2 classes fails\n"
+        "  the class is no: it holds if income is below 20, and fails if income is at least 20"
     )
     assert str(rules.check("monotone in 'income'", of="yes")) == (
-        "increasing in 'income': yes, no step of 'income' turns a yes into a no"
+        "increasing in 'income': yes, no step of 'income' makes a formula fail that held"
     )
     assert str(rules.check("never uses 'old'")) == (
         "never uses 'old': no, 1 of 2 classes fails\n"
-        "  yes: 'old' is in (rich & ~old): where income is at least 50: yes if old is not true, no if old is true"
+        "  the class is yes: 'old' is in (rich & ~old): "
+        "where income is at least 50, it holds if old is not true, and fails if old is true"
     )
     assert str(rules.check("implies rich | poor")) == "implies rich | poor: yes, it does on every possible row"
     assert rules.check("implies poor").classes[0].reason == (
@@ -236,11 +252,29 @@ def test_the_result_reads_as_sentences() -> None:
     assert rules.check("decreasing in 'old'").reason == "all 2 classes have it"
 
 
+def test_classes_called_yes_and_no_are_told_with_the_target() -> None:
+    meant = {"a": Predicate("age", ">=", 40), "b": Predicate("age", ">=", 60), "m": Predicate("sex", "==", "man")}
+    yes = parse("a & ~b & m")
+    rules = RuleSet(
+        (Rule("yes", yes, (0.9,)), Rule("no", Complement(yes), (0.9,))),
+        meant, otherwise=1, facts=TableFacts("died", whole=("age",), complete=("age", "sex")),
+    )  # fmt: skip
+    assert str(rules.check("increasing in 'age'")) == (
+        "increasing in 'age': no, 2 of 2 classes fail\n"
+        "  died is yes: where sex is man, it holds if age from 40 to 59, and fails if age is at least 60\n"
+        "  died is no: where sex is man, it holds if age is below 40, and fails if age from 40 to 59"
+    )
+    # Judged by the rules: every age that is named gets what is said of it.
+    ages = range(100)
+    told = ["yes" if 40 <= age <= 59 else "no" for age in ages]
+    assert rules.predict({"age": list(ages), "sex": ["man"] * 100}).tolist() == told
+
+
 def test_a_slip_in_a_name_is_pointed_out() -> None:
     rules = RuleSet((Rule("yes", parse("rich & gender"), (0.9,)),), INCOME)
-    assert rules.check("never uses 'gendr'").reason == "no cube mentions 'gendr'; did you mean 'gender'?"
-    assert rules.check("never uses 'zip'").reason == "no cube mentions 'zip'"
-    assert rules.check("never uses 'poor'").reason == "no cube mentions 'poor'"
+    assert rules.check("never uses 'gendr'").reason == "no rule mentions 'gendr'; did you mean 'gender'?"
+    assert rules.check("never uses 'zip'").reason == "no rule mentions 'zip'"
+    assert rules.check("never uses 'poor'").reason == "no rule mentions 'poor'"
 
 
 def test_texts_have_no_order() -> None:
@@ -250,7 +284,7 @@ def test_texts_have_no_order() -> None:
     assert rules.check("monotone in 'micu'").holds
     assert not rules.check("decreasing in 'micu'").holds
     assert rules.check("never uses 'unit'").classes[0].counterexample.told == (
-        "yes if unit is MICU, no if unit is not MICU"
+        "it holds if unit is MICU, and fails if unit is not MICU"
     )
 
 
@@ -272,7 +306,8 @@ def test_a_column_of_dates_has_an_order() -> None:
     assert dated("new | newer").check("increasing in 'on'").holds
     assert dated("~new").check("decreasing in 'on'").holds
     assert dated("new & ~newer").check("increasing in 'on'").classes[0].reason == (
-        "yes if on is 2021-03-01 or later and 2021-06-15 12:30 or earlier, no if on is after 2021-06-15 12:30"
+        "it holds if on is 2021-03-01 or later and 2021-06-15 12:30 or earlier, "
+        "and fails if on is after 2021-06-15 12:30"
     )
     assert dated("newer").check("implies new").holds
     assert dated("new").check("implies newer").classes[0].reason == (
@@ -294,13 +329,13 @@ def test_a_missing_value_satisfies_no_comparison() -> None:
 
 def test_a_missing_value_shows_the_use_of_a_column() -> None:
     assert dated("bare").check("never uses 'bmi'").classes[0].counterexample.told == (
-        "yes if bmi is missing, no if bmi is not missing"
+        "it holds if bmi is missing, and fails if bmi is not missing"
     )
     assert dated("heavy | light").check("never uses 'bmi'").classes[0].counterexample.told == (
-        "yes if bmi is below 30, no if bmi is missing"
+        "it holds if bmi is below 30, and fails if bmi is missing"
     )
     assert dated("bare & new").check("never uses 'on'").classes[0].counterexample.told == (
-        "where bmi is missing: yes if on is 2021-03-01 or later, no if on is before 2021-03-01"
+        "where bmi is missing, it holds if on is 2021-03-01 or later, and fails if on is before 2021-03-01"
     )
     # A missing value is none that another could be raised from.
     assert dated("bare").check("increasing in 'bmi'").holds
@@ -313,7 +348,8 @@ def test_a_missing_other_column_is_said_to_be_missing() -> None:
     """No value of it makes the row: the flag asks that there be none, though no formula looks at that."""
     rules = dated("new & ~heavy & flag", Groups(implied=[["bare", "flag"]]))
     assert rules.check("decreasing in 'new'").classes[0].reason == (
-        "where bmi is missing and flag is true: yes if on is 2021-03-01 or later, no if on is before 2021-03-01"
+        "where bmi is missing and flag is true, "
+        "it holds if on is 2021-03-01 or later, and fails if on is before 2021-03-01"
     )
     assert rules.check("implies heavy").classes[0].reason == (
         "it fires where on is 2021-03-01 or later and bmi is missing and flag is true, and heavy does not hold there"
@@ -389,3 +425,42 @@ def test_hundreds_of_literals_are_decided(drawn: list[Cube]) -> None:
     result = long.check("increasing in 'c1'")
     low, high = long.given({"c1": False}), long.given({"c1": True})
     assert result.holds == low.implies(high)
+
+
+def test_never_both_is_decided_over_all_possible_rows() -> None:
+    def of(low: float, high: float) -> RuleSet:
+        predicates = {"low": Predicate("age", ">=", low), "high": Predicate("age", ">=", high)}
+        return RuleSet((Rule("old", parse("high"), (0.9,)), Rule("young", parse("~low"), (0.8,))), predicates)
+
+    for low, high in ((50.0, 60.0), (60.0, 50.0), (60.0, 60.0)):
+        rules = of(low, high)
+        # Every place relative to the cuts, and a missing age, which is above no cut.
+        ages = {"age": [40.0, 50.0, 55.0, 60.0, 70.0, math.nan]}
+        both = rules.fires(ages).all(axis=1)
+        result = rules.check("never both")
+        assert result.holds == (not both.any())
+        assert rules.check(never_both("old", "young")).holds == result.holds
+        if not result.holds:
+            assert re.fullmatch("the rules of old and of young fire where age is .*50.* below 60", result.reason)
+            assert result.counterexample is not None
+            assert rules.fires(PackedRows.of(*_packed_row(result.counterexample.rows[0]))).all()
+
+
+def _packed_row(row: Mapping[str, bool]) -> tuple[Any, tuple[str, ...]]:
+    return np.array([list(row.values())]), tuple(row)
+
+
+def test_never_both_names_two_classes_of_a_rule_set() -> None:
+    rules = RuleSet((Rule("a", DNF.true, (0.9,)), Rule("b", parse("x"), (0.8,)), Rule("c", parse("~x"), (0.8,))))
+    assert rules.check("never both 'b' and 'c'").holds
+    assert rules.check("never both a and b").reason == "the rules of a and of b fire where x is true"
+    for wanted, message in (
+        (never_both("a"), "two different classes"),
+        ("never both 'a' and 'd'", "there is no class 'd'"),
+    ):
+        with pytest.raises(LogicLensError, match=message):
+            rules.check(wanted)
+    with pytest.raises(LogicLensError, match="leave out of"):
+        rules.check("never both", of="a")
+    with pytest.raises(LogicLensError, match="ask the rule set"):
+        parse("x").check("never both")

@@ -134,7 +134,8 @@ def test_a_complement_is_printed_as_otherwise() -> None:
     assert format_first_order(other, "well", other="ill", fidelity=0.9) == "∀x: well(x) ≈ ¬ill(x)   [fidelity 90.0%]"
     assert format_first_order(other, "well") == "∀x: well(x) ↔ ¬((old(x) ∧ ¬smoker(x)) ∨ sepsis(x))"
     assert english(other, AGE, head="well", subject="state") == (
-        "state is well otherwise, that is unless age is at least 72.5 and smoker is not true, or unless sepsis is true."
+        "state is well otherwise, that is unless one of these holds: "
+        "age is at least 72.5 and smoker is not true; sepsis is true."
     )
     assert english(Complement(DNF.false), head="well") == "Every row is well."
     assert english(Complement(DNF.true), head="well") == "No row is well."
@@ -143,7 +144,9 @@ def test_a_complement_is_printed_as_otherwise() -> None:
 def test_every_text_names_what_is_left() -> None:
     assert to_english(RULES) == (
         "A row is ill if age is at least 72.5 and smoker is not true, or if sepsis is true.\n"
-        "A row is well otherwise, that is unless age is at least 72.5 and smoker is not true, or unless sepsis is true."
+        "A row is well otherwise, that is unless one of these holds: "
+        "age is at least 72.5 and smoker is not true; sepsis is true."
+        '\nA missing value satisfies "is not" only.'
     )
     assert to_latex(RULES).splitlines() == [
         r"\begin{align*}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +14,14 @@ from hypothesis import strategies as st
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, UnknownConcept
+from logiclens.export import to_english
 from logiclens.formula import DNF, Complement, CountedRows, Cube, Literal, PackedRows, parse
+from logiclens.formula.english import TableFacts, english
 from logiclens.formula.groups import NO_GROUPS
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.rule_set import Decision, Firing, Rule, RuleSet
+from logiclens.formula.record import to_dict
+from logiclens.formula.rule_set import Decision, Firing, Rule, RuleSet, who_decides
+from logiclens.words import readable
 from tests.oracles.brute_force import holds
 from tests.rulesets import VALUES, Row, answer, concepts_of, raw_rows, rule_sets
 
@@ -279,3 +284,50 @@ def test_confidence_is_the_deciding_cubes_and_sums_to_1():
     np.testing.assert_array_equal(shares.argmax(axis=1), rules.predict_places(rows, list("abcd")))
     undecided = RuleSet(rules.rules, otherwise=None)
     np.testing.assert_allclose(undecided.confidence(rows[4:], list("abcd")), [[third] * 3])
+
+
+def test_texts_that_end_in_nul_stay_whole():
+    rules = RuleSet(
+        (Rule("a\0", parse("is_it"), (0.9,)), Rule("a", parse("~is_it"), (0.9,))),
+        {"is_it": Predicate("text", "==", "x\0")},
+        otherwise=1,
+    )
+    for cells in (["x\0", "x", "x\0\0"], pd.Series(["x\0", "x", "x\0\0"], dtype=object)):
+        assert rules.predict({"text": cells}).tolist() == ["a\0", "a", "a"]
+
+
+def test_rules_keep_what_is_known_of_the_table() -> None:
+    facts = TableFacts("died", whole=("age",), complete=("age", "sex"))
+    rules = RuleSet((Rule("yes", parse("old"), (0.9,)), Rule("no", parse("~old"), (0.8,))), facts=facts, otherwise=1)
+    again = RuleSet.from_dict(json.loads(json.dumps(to_dict(rules))))
+    assert again.facts == facts
+    assert "table" not in to_dict(replace(rules, facts=TableFacts()))
+    assert who_decides(again).endswith("Where none fires, the answer is died is no.")
+    assert str(again.why({"old": 1})).startswith("died is yes, because")
+    assert str(again.flip({"old": 1})).startswith("died is yes -> no, if")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [[], "died", {"target": "died"}, {"target": 1, "whole": [], "complete": []},
+     {"target": None, "whole": [1], "complete": []}, {"target": None, "whole": "age", "complete": []}],
+)  # fmt: skip
+def test_a_malformed_table_of_rules_is_refused(table) -> None:
+    content = to_dict(RuleSet((Rule("yes", parse("old"), (0.9,)),)))
+    with pytest.raises(LogicLensError, match=r"'table'|'target'"):
+        RuleSet.from_dict({**content, "table": table})
+
+
+@given(rule_sets())
+def test_printed_rules_are_one_sentence_per_class(rules):
+    lines = str(rules).splitlines()
+    told = [english(rule.formula, rules.predicates, head=rule.name, facts=rules.facts) for rule in rules.rules]
+    assert sorted(lines) == sorted(readable(sentence) for sentence in told)
+    assert to_english(rules).startswith("\n".join(rules.sentences))
+
+
+def test_printed_rules_name_the_target_and_repr_stays():
+    rules = RuleSet((Rule("yes", parse("old"), (0.9,)), Rule("no", Complement(parse("old")), (0.8,))), AGE, otherwise=1)
+    rules = replace(rules, facts=TableFacts("died"))
+    assert str(rules) == "died is yes if age is at least 60.\ndied is no otherwise, that is unless age is at least 60."
+    assert repr(rules).startswith("RuleSet(rules=(Rule(")

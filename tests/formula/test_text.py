@@ -344,6 +344,14 @@ def test_reading_twice_the_text_takes_twice_the_calls():
         assert calls(shape(2_000)) <= 2.1 * calls(shape(1_000)), name
 
 
+def test_a_cube_is_compared_with_others_once_while_parsing(monkeypatch):
+    """A million cubes of one literal are hashed a million times: no formula is built of each cube on the way."""
+    hashed, plain = [], Cube.__hash__
+    monkeypatch.setattr(Cube, "__hash__", lambda cube: hashed.append(cube) or plain(cube))
+    assert len(parse(" | ".join(f"x{j} | (y{j} & ~z{j})" for j in range(100)))) == 200
+    assert len(hashed) == 200
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

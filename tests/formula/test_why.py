@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError
-from logiclens.formula import Complement, parse
-from logiclens.formula.english import literal_words
+from logiclens.formula import DNF, Complement, parse
+from logiclens.formula.date_parts import DatePart
+from logiclens.formula.english import TableFacts, literal_words
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.formula.why import Why
@@ -60,8 +61,11 @@ def test_every_literal_is_accounted_for(case: Asked) -> None:
             for lacking in part.failed:
                 assert lacking.value == case.row[lacking.column]
                 assert lacking.missing == (case.row[lacking.column] is None)
-                assert str(lacking).endswith("is missing" if lacking.missing else f"(it is {shown(lacking.value)})")
-                assert lacking.wanted == literal_words(lacking.literal, rules.predicates, gaps=())
+                now = "missing" if lacking.missing else shown(lacking.value)
+                assert str(lacking) == f"{lacking.wanted} (it is {now})"
+                assert lacking.wanted == literal_words(
+                    lacking.literal, rules.predicates, TableFacts(complete=rules.columns)
+                )
 
 
 def shown(value: Any) -> str:
@@ -88,7 +92,7 @@ def test_the_most_trusted_cube_of_the_class_decided() -> None:
     rules = RuleSet((Rule("x", parse("a | b | c"), (0.2, 0.9, 0.9)), Rule("y", parse("a"), (0.5,))))
     why = rules.why({"a": 1, "b": 1, "c": 1})
     assert why.decided is why["x"].cubes[1]
-    assert why.because == "x, because: b is true (confidence 90%), which outweighs y"
+    assert why.because == "x, because: b is true (trust 90%), which outweighs y"
 
 
 @given(rule_sets(multilabel=True), raw_rows())
@@ -104,35 +108,37 @@ def test_with_several_labels_each_formula_answers(rules: RuleSet, row: dict[str,
 
 def test_the_whole_reads_like_this() -> None:
     assert str(RULES.why(ROW)) == (
-        "well, because: age is below 72.5 (confidence 80%)\n"
-        "ill: no\n"
+        "well, because: age is below 72.5 (trust 80%)\n"
+        "ill: does not hold\n"
         "  fails: age is at least 72.5 and smoker is true, for lack of: age is at least 72.5 (it is 60)\n"
         "  fails: unit is MICU and age is at least 18, for lack of: unit is MICU (it is CCU)\n"
-        "well: yes\n"
-        "  fires: age is below 72.5 (confidence 80%)\n"
+        "well: holds\n"
+        "  fires: age is below 72.5 (trust 80%)\n"
         "  fails: age is below 18, for lack of: age is below 18 (it is 60)"
     )
 
 
-def test_a_complement_shows_what_each_other_cube_lacks() -> None:
+def test_a_complement_shows_what_each_other_rule_lacks() -> None:
     ill = RULES.rules[0].formula
     rules = RuleSet((RULES.rules[0], Rule("well", Complement(ill), (0.8,))), RULES.predicates, otherwise=1)
-    assert str(rules.why(ROW)) == (
-        "well, because no cube of the other class fires: "
-        "age is at least 72.5 and smoker is true lacks age is at least 72.5 (it is 60); "
-        "unit is MICU and age is at least 18 lacks unit is MICU (it is CCU)\n"
-        "ill: no\n"
-        "  fails: age is at least 72.5 and smoker is true, for lack of: age is at least 72.5 (it is 60)\n"
-        "  fails: unit is MICU and age is at least 18, for lack of: unit is MICU (it is CCU)\n"
-        "well: yes, otherwise, since no cube of the other class fires (confidence 80%)\n"
+    lists = (
         "  fails: age is at least 72.5 and smoker is true, for lack of: age is at least 72.5 (it is 60)\n"
         "  fails: unit is MICU and age is at least 18, for lack of: unit is MICU (it is CCU)"
     )
+    # The list of rules is printed once: both classes have the same.
+    assert str(rules.why(ROW)) == (
+        f"well, because no rule of the other class fires (trust 80%)\nill: does not hold\n{lists}"
+    )
+    assert str(rules.why(ROW)["well"]) == (
+        f"well: holds, otherwise, since no rule of the other class fires (trust 80%)\n{lists}"
+    )
+    never = RuleSet((Rule("ill", DNF.false, ()), Rule("well", Complement(DNF.false), (0.8,))), otherwise=1)
+    assert never.why({}).because == "well, because the other class has no rules"
     assert replace(rules, resolve="none").why(ROW).because == rules.why(ROW).because
     assert str(rules.why({**ROW, "age": 80})).startswith(
-        "ill, because: age is at least 72.5 and smoker is true (confidence 90%)\n"
+        "ill, because: age is at least 72.5 and smoker is true (trust 90%)\n"
     )
-    assert "well: no, otherwise\n" in str(rules.why({**ROW, "age": 80}))
+    assert str(rules.why({**ROW, "age": 80})["well"]).startswith("well: does not hold, otherwise\n")
 
 
 def test_with_an_order_the_first_class_that_fires_decided() -> None:
@@ -141,20 +147,43 @@ def test_with_an_order_the_first_class_that_fires_decided() -> None:
     )
     why = rules.why({"a": 1, "b": 1})
     assert why.decided is why["x"].cubes[0]
-    assert why.because == "x, because: a is true (confidence 20%), which comes before y"
+    assert why.because == "x, because: a is true (trust 20%), which comes before y"
 
 
 def test_a_missing_value_is_a_reason_of_its_own() -> None:
     why = RULES.why({**ROW, "age": None, "unit": float("nan")})
     assert [str(lacking) for part in why["ill"].failed for lacking in part.failed] == [
-        "age is missing",
-        "unit is missing",
+        "age is at least 72.5 (it is missing)",
+        "unit is MICU (it is missing)",
     ]
     assert why["well"].failed[0].failed[0].missing
     # A negated comparison holds of a missing value, which is not to claim that the value is low.
-    assert why.because == "well, because: age is missing (so not at least 72.5) (confidence 80%)"
+    assert why.because == "well, because: age is missing (so not at least 72.5) (trust 80%)"
     bare = RuleSet((Rule("no", parse("~smoker"), (0.5,)),)).why({"smoker": None})
-    assert bare.because == "no, because: smoker is missing (so not true) (confidence 50%)"
+    assert bare.because == "no, because: smoker is missing (so not true) (trust 50%)"
+
+
+def test_a_rule_that_fails_is_told_as_it_is() -> None:
+    """Its words do not claim that a value is missing which the rule excludes or does not ask for."""
+    meant = {
+        "young": Predicate("age", ">=", 40), "bare": Predicate("age", "missing"), "old": Predicate("age", ">=", 60)
+    }  # fmt: skip
+    gone = {"age": None, "smoker": False}
+    for formula, told in (
+        ("~old & ~bare", "age is below 60 and not missing, for lack of: age is not missing (it is missing)"),
+        ("young & ~old", "age from 40 to below 60, for lack of: age is at least 40 (it is missing)"),
+        ("~old & smoker", "age is below 60 (or missing) and smoker is true, for lack of: smoker is true (it is False)"),
+    ):
+        why = RuleSet((Rule("yes", parse(formula), (0.5,)),), meant).why(gone)
+        assert str(why["yes"].cubes[0]) == f"fails: {told}"
+
+
+def test_the_date_that_is_missing_is_named() -> None:
+    days = DatePart("days", ("a", "b"))
+    rules = RuleSet((Rule("yes", parse("long"), (0.5,)),), {"long": Predicate(days.name, ">=", 3, days)})
+    for row, told in (({"a": None, "b": "2024-03-01"}, "a"), ({"a": "2024-03-01", "b": None}, "it")):
+        (failed,) = rules.why(row)["yes"].cubes[0].failed
+        assert str(failed) == f"b is at least 3 days after a ({told} is missing)"
 
 
 DATED = RuleSet(
@@ -169,12 +198,12 @@ DATED = RuleSet(
 def test_a_missing_value_can_be_what_is_asked_for() -> None:
     why = DATED.why({"bmi": None, "on": "2021-02-28"})
     assert str(why) == (
-        "ill, because: bmi is missing and on is before 2021-03-01 (confidence 90%)\n"
-        "ill: yes\n"
-        "  fires: bmi is missing and on is before 2021-03-01 (confidence 90%)\n"
-        "well: no\n"
+        "ill, because: bmi is missing and on is before 2021-03-01 (trust 90%)\n"
+        "ill: holds\n"
+        "  fires: bmi is missing and on is before 2021-03-01 (trust 90%)\n"
+        "well: does not hold\n"
         "  fails: bmi is not missing and on is 2021-03-01 or later, for lack of: "
-        "bmi is missing; on is 2021-03-01 or later (it is 2021-02-28)"
+        "bmi is not missing (it is missing); on is 2021-03-01 or later (it is 2021-02-28)"
     )
     assert [lacking.missing for lacking in why["well"].failed[0].failed] == [True, False]
     other = DATED.why({"bmi": 27.25, "on": pd.Timestamp("2021-03-01T12:30")})
@@ -183,10 +212,7 @@ def test_a_missing_value_can_be_what_is_asked_for() -> None:
         "bmi is missing (it is 27.25); on is before 2021-03-01 (it is 2021-03-01 12:30)"
     )
     undated = DATED.why({"bmi": float("nan"), "on": pd.NaT})
-    assert (
-        undated.because
-        == "ill, because: bmi is missing and on is missing (so not 2021-03-01 or later) (confidence 90%)"
-    )
+    assert undated.because == "ill, because: bmi is missing and on is missing (so not 2021-03-01 or later) (trust 90%)"
 
 
 def test_a_row_of_concepts_says_whether_a_value_is_missing() -> None:
@@ -238,7 +264,7 @@ def test_a_row_comes_in_many_forms(row: Any) -> None:
 @pytest.mark.parametrize("missing", [None, float("nan"), np.nan, pd.NA, pd.NaT])
 def test_every_marker_for_missing_is_known(missing: Any) -> None:
     for row in ({**ROW, "age": missing}, pd.Series({**ROW, "age": missing}, dtype=object)):
-        assert str(RULES.why(row)["ill"].failed[0].failed[0]) == "age is missing"
+        assert str(RULES.why(row)["ill"].failed[0].failed[0]) == "age is at least 72.5 (it is missing)"
 
 
 def test_a_missing_cell_of_a_nullable_table_is_missing() -> None:
@@ -246,13 +272,18 @@ def test_a_missing_cell_of_a_nullable_table_is_missing() -> None:
     frame.loc[0, :] = pd.NA
     for row in (frame, frame.iloc[0]):
         told = [str(lacking) for part in RULES.why(row)["ill"].failed for lacking in part.failed]
-        assert told == ["age is missing", "smoker is missing", "unit is missing"]
+        assert told == [
+            "age is at least 72.5 (it is missing)", "smoker is true (it is missing)", "unit is MICU (it is missing)"
+        ]  # fmt: skip
 
 
 def test_a_row_of_polars_is_read() -> None:
     polars = pytest.importorskip("polars")
     assert str(RULES.why(polars.DataFrame([ROW]))) == str(RULES.why(ROW))
-    assert str(RULES.why(polars.DataFrame([{**ROW, "age": None}]))["ill"].failed[0].failed[0]) == "age is missing"
+    assert (
+        str(RULES.why(polars.DataFrame([{**ROW, "age": None}]))["ill"].failed[0].failed[0])
+        == "age is at least 72.5 (it is missing)"
+    )
 
 
 def test_a_row_of_concepts_is_told_without_its_value() -> None:
@@ -260,7 +291,7 @@ def test_a_row_of_concepts_is_told_without_its_value() -> None:
     assert [str(lacking) for part in why["ill"].failed for lacking in part.failed] == [
         "age is at least 72.5 (it is not)",
         "smoker is true (it is 0.2)",
-        "micu is missing",
+        "unit is MICU (it is missing)",
     ]
     assert str(why["well"].failed[0].failed[0]) == "age is below 18 (it is not)"
 
@@ -273,7 +304,7 @@ def test_a_concept_may_have_the_name_of_a_raw_column() -> None:
 @pytest.mark.parametrize(
     ("how", "row", "because"),
     [
-        ({}, {"a": 1, "b": 1}, "first, because: a is true (confidence 90%), which outweighs second"),
+        ({}, {"a": 1, "b": 1}, "first, because: a is true (trust 90%), which outweighs second"),
         ({}, {"a": 0, "b": 0}, "nobody decides, because no formula fires"),
         ({"otherwise": 1}, {"a": 0, "b": 0}, "second, because no formula fires and this is the answer otherwise"),
         ({"resolve": "none"}, {"a": 1, "b": 0}, "first, because no other formula fires"),
@@ -290,8 +321,8 @@ def test_constant_formulas_have_reasons_too() -> None:
     rules = RuleSet((Rule("all", parse("True"), (0.5,)), Rule("none", parse("False"), ())))
     why = rules.why({})
     assert str(why) == (
-        "all, because: always (confidence 50%)\nall: yes\n  fires: always (confidence 50%)\n"
-        "none: no\n  its formula is False: it never fires"
+        "all, because: always (trust 50%)\nall: holds\n  fires: always (trust 50%)\n"
+        "none: does not hold\n  its formula is False: it never fires"
     )
 
 

@@ -20,15 +20,16 @@ from hypothesis import strategies as st
 
 from logiclens.cli import main
 from logiclens.export.registry import FORMATS
+from logiclens.tables.files import write_table
 from tests.fuzz import folders, hostile, table_files
 from tests.fuzz.judge import LONGEST, Failure, Outcome, Place, check_sentence, check_shown
 from tests.fuzz.samples import SAMPLES, sample
 
 Document = dict[str, Any]
 
-CODES = {"verify": {0, 1, 2, 3}, "diff": {0, 1, 2}}
+CODES = {"verify": {0, 1, 2, 3}, "diff": {0, 1, 2}, "check": {0, 1, 2}}
 """Exit codes of the commands; those of the others are 0 and 2."""
-DATA = ("csv", "csv", "tsv", "jsonl", "parquet", "csv.gz", "-", "nowhere", "folder", "pattern", "long")
+DATA = ("csv", "csv", "tsv", "jsonl", "parquet", "xlsx", "csv.gz", "-", "nowhere", "folder", "pattern", "long")
 OPTIONS: dict[str, list[list[str]]] = {
     "predict": [
         ["--why"], ["--rules"], ["--keep", "unit"], ["--keep", "nothing"], ["-o", "{out}/answers.csv"],
@@ -38,6 +39,21 @@ OPTIONS: dict[str, list[list[str]]] = {
     "score": [
         ["--target", "died"], ["--target", "nothing"], ["--by", "unit"], ["--by", "admitted"], ["--by", "\x1b[31m"],
         ["--json", "-"], ["--json", "{out}/score.json"], ["--per-file"], ["--engine", "duckdb"],
+    ],
+    "why": [
+        ["--row", "age=70,unit=MICU"], ["--row", "age=,unit="], ["--row", "age=1e999,unit=\u202e"], ["--row", "=,="],
+        ["--row", '"age=1'], ["{data}"], ["--rows", "1,3-4"], ["--rows", "0"], ["--rows", "9" * 20], ["--json", "-"],
+        ["--json", "{out}/why.json"],
+    ],
+    "flip": [
+        ["--row", "age=70,unit=MICU"], ["--row", "age=\x1b[31m,unit=MICU"], ["{data}"], ["--rows", "2"],
+        ["--to", "ill"], ["--to", "nothing"], ["--of", "ill"], ["--freeze", "age"], ["--freeze", "nothing"],
+        ["--json", "{out}/flip.json"],
+    ],
+    "check": [
+        ["never uses 'age'"], ["never uses nothing"], ["increasing in age"], ["decreasing in 'unit'"], ["never both"],
+        ["never both 'ill' and 'well'"], ["implies \"age >= 60\""], ["implies ("], ["is \u202e fair"], ["--of", "ill"],
+        ["--json", "-"],
     ],
     "verify": [["--json", "-"], ["--json", "{out}/verdict.json"]],
     "export": [
@@ -53,10 +69,17 @@ OPTIONS: dict[str, list[list[str]]] = {
         ["--set-aside", "0.9"], ["--set-aside", "nan"], ["--folds", "2"], ["--folds", "21"], ["--by", "unit"],
         ["--seed", "-1"], ["--seed", "99999999999999999999"], ["--save", "{out}/model"], ["--json", "-"],
         ["--report", "{out}/page.html"], ["--teacher-column", "dose"], ["--teacher-class", "ill"], ["--memory", "1XB"],
-        ["--jobs", "0"], ["--backend", "moon"],
+        ["--jobs", "0"], ["--backend", "moon"], ["--above", "1"], ["--above", "nan"], ["--quantiles", "3"],
+        ["--quantiles", "1"], ["--target", "age"], ["--min-support", "8"], ["--min-support", "nan"],
+        ["--score-against", "labels"], ["--score-against", "nothing"], ["--min-support", "99999"],
+        ["--split-by-time", "admitted"],
+        ["--split-by-time", "unit"], ["--split-by-time", "nothing"], ["--split-by-time", "died"], ["--no-date-parts"],
     ],
 }  # fmt: skip
-SHARED = (["--delimiter", ";"], ["--delimiter", ""], ["--missing", "CCU"], ["-q"], ["--nothing"], ["--memory", "4GB"])
+SHARED = (["--delimiter", ";"], ["--delimiter", ""], ["--missing", "CCU"], ["-q"], ["--nothing"], ["--memory", "4GB"],
+          ["--encoding", "cp1252"], ["--encoding", "klingon"], ["--encoding", "utf-8"], ["--encoding", "rot13"],
+          ["--encoding", "utf-16"],
+          ["--sheet", "rows"], ["--sheet", "\x1b[31m"], ["--sheet", "x" * 300])  # fmt: skip
 
 # Cases ---------------------------------------------------------------------------------------------------------------
 
@@ -65,7 +88,14 @@ SHARED = (["--delimiter", ";"], ["--delimiter", ""], ["--missing", "CCU"], ["-q"
 def cases(draw: st.DrawFn) -> Document:
     """Draw a command with its model, its table and its options; explain is rare, because it fits a model."""
     command = draw(
-        st.sampled_from([*["predict"] * 4, *["score"] * 3, *["verify", "export", "diff", "report"] * 2, "explain"])
+        st.sampled_from(
+            [
+                *["predict"] * 4,
+                *["score"] * 3,
+                *["verify", "export", "diff", "report", "why", "flip", "check"] * 2,
+                "explain",
+            ]
+        )
     )
     name = draw(st.sampled_from(SAMPLES))
     options = draw(st.lists(st.sampled_from(OPTIONS[command]), max_size=3, unique_by=tuple))
@@ -143,10 +173,12 @@ def _table(case: Document, place: Place) -> tuple[str, bytes]:
     frame, labels = sample(case["sample"]).frame, _labels(case["sample"])
     frame = pd.concat([frame, labels], axis=1).head(40)
     text = frame.to_csv(index=False)
-    if data in ("csv", "tsv", "jsonl", "parquet", "csv.gz"):
+    if data in ("csv", "tsv", "jsonl", "parquet", "csv.gz", "xlsx"):
         path = place.inputs / f"rows.{data}"
         if data == "parquet":
             frame.to_parquet(path)
+        elif data == "xlsx":
+            write_table(frame, path)
         elif data == "jsonl":
             frame.to_json(path, orient="records", lines=True, date_format="iso")
         else:
@@ -217,7 +249,9 @@ def _check_streams(command: str, ended: Run, options: list[str]) -> None:
         raise Failure(f"{command} ends with the exit code {ended.code}")
     check_shown(ended.err, "what is printed for reading")
     if ended.code == 2 and command != "verify":
-        if ended.out or not ended.err.startswith("logiclens: ") or ended.err.count("\n") != 1:
+        # Without a target, explain lists the columns and asks for one.
+        lists = command == "explain" and "--target" not in options
+        if (ended.out and not lists) or not ended.err.startswith("logiclens: ") or ended.err.count("\n") != 1:
             raise Failure("a refusal is not one line", repr(ended.err[:200]))
         check_sentence(ended.err.rstrip("\n"), LONGEST + len("logiclens: "))
     is_data = "-" in options or command in ("predict", "export", "report")
@@ -238,6 +272,9 @@ def _check_predictions(case: Document, place: Place, ended: Run, options: list[s
         rows = json.loads(ended.out)["rows"]
     elif not outs:
         rows = list(csv.DictReader(io.StringIO(ended.out)))
+    elif len(outs) == 1 and outs[0].name.endswith(".xlsx"):
+        # Read by another library than the product's.
+        rows = pd.read_excel(outs[0], dtype=str, keep_default_na=False, engine="openpyxl").to_dict("records")
     elif len(outs) == 1 and outs[0].name.endswith(".csv"):
         rows = list(csv.DictReader(io.StringIO(outs[0].read_text("utf-8"), newline="")))
     else:

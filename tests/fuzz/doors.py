@@ -11,7 +11,19 @@ from typing import Any
 
 from hypothesis.strategies import SearchStrategy
 
-from tests.fuzz import commands, exports, fits, folders, formulas, frames, reports, table_files
+from tests.fuzz import (
+    commands,
+    exports,
+    fits,
+    folders,
+    formulas,
+    frames,
+    networks,
+    reports,
+    signatures,
+    table_files,
+    workbooks,
+)
 from tests.fuzz.judge import SECONDS, Outcome, Place
 
 
@@ -40,13 +52,17 @@ DOORS = {
         Door("formulas", formulas.cases(), formulas.check, 100),
         Door("exports", exports.cases(), exports.check, 30),
         Door("files", table_files.cases(), table_files.check, 100),
+        Door("workbooks", workbooks.cases(), workbooks.check, 60),
         Door("frames", frames.cases(), frames.check, 60),
         Door("fits", fits.cases(), fits.check, 12, seconds=30),
         Door("settings", fits.settings_cases(), fits.check_settings, 15, seconds=30),
         Door("folders", folders.cases(), folders.check, 50),
         Door("certificates", folders.certificate_cases(), folders.check_certificate, 50),
+        Door("signatures", signatures.cases(), signatures.check, 20),
         Door("commands", commands.cases(), commands.check, 12, seconds=60),
         Door("reports", reports.cases(), reports.check, 5, seconds=30),
+        Door("networks", networks.cases(), networks.check, 30),
+        Door("plots", networks.plot_cases(), networks.check_plot, 10),
         Door("notebooks", reports.notebook_cases(), reports.check_notebook, 30),
     )
 }

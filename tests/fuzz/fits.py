@@ -31,7 +31,8 @@ LABELS = (
 )  # fmt: skip
 KINDS = (
     "number", "integer", "large", "text", "hostile", "flag", "date", "duration", "missing", "constant", "decimal",
-    "mixed", "int64_arrow", "uint64", "string_view", "nested", "huge", "complex", "time", "infinite",
+    "mixed", "int64_arrow", "uint64", "string_view", "nested", "huge", "complex", "time", "infinite", "dates",
+    "extreme dates", "zoned dates", "dates with gaps", "hours",
 )  # fmt: skip
 
 # Cases ---------------------------------------------------------------------------------------------------------------
@@ -52,6 +53,8 @@ def cases(draw: st.DrawFn) -> Document:
             st.sampled_from([{}, {}, {"exact": True}, {"booleanise": None}, {"method": "paper"}, {"set_aside": 0.99}])
         ),
         "held_out": draw(st.sampled_from([None, None, None, None, "one", "text", "pair", "wrong"])),
+        "progress": draw(st.sampled_from([None, None, "collect", "text", "arguments"])),
+        "split_by_time": draw(st.sampled_from([None, None, None, None, names[0], "nothing"])),
     }
 
 
@@ -74,7 +77,7 @@ USUAL: dict[str, list[Any]] = {
     "max_distinct": [1000], "class_weight": [None, "balanced", [1, 2], {"ill": 2}], "method": ["search", "paper"],
     "score_against": [None, "network", "labels"], "max_cubes": [None, 1, 2], "max_literals": [None, 1, 4],
     "price": [None, 0.01], "min_support": [None, 2], "resolve": ["order", "confidence", "none"],
-    "random_state": [None, 0, 7],
+    "random_state": [None, 0, 7], "split_by_time": [None, "age"], "verbose": [True, False],
 }  # fmt: skip
 """Values that each setting may have."""
 
@@ -121,6 +124,15 @@ def _column(kind: str, n_rows: int, rng: Any) -> Any:
         "huge": lambda: [10**400 * int(n) for n in numbers],
         "complex": lambda: (numbers + 1j).tolist(),
         "time": lambda: [(pd.Timestamp("2021-01-01") + pd.Timedelta(hours=int(n))).time() for n in numbers],
+        "dates": lambda: [date(2021, 1, 1) + timedelta(days=int(day)) for day in numbers],
+        "extreme dates": lambda: [
+            (pd.Timestamp.min.ceil("s"), pd.Timestamp.max.floor("s"), pd.Timestamp(2021, 1, 1))[n % 3] for n in numbers
+        ],
+        "zoned dates": lambda: [
+            pd.Timestamp("2021-03-28", tz="Europe/Rome") + pd.Timedelta(hours=int(n)) for n in numbers
+        ],
+        "dates with gaps": lambda: [pd.NaT if n % 3 == 0 else pd.Timestamp(2021, int(n), 1) for n in numbers],
+        "hours": lambda: [pd.Timestamp("2024-02-29") + pd.Timedelta(hours=5 * int(n)) for n in numbers],
         "infinite": lambda: [math.inf if n > 6 else float(n) for n in numbers],
     }  # fmt: skip
     return made[kind]()
@@ -178,10 +190,14 @@ def check(case: Document, place: Place) -> Outcome:
     held = {
         None: None, "one": (rows, labels), "text": "rows", "pair": ([1], [2]), "wrong": 3,
     }[case["held_out"]]  # fmt: skip
-    model = EntropyClassifier(**{**FAST, **case["settings"]})
-    fitted = attempt(model.fit, rows, labels, _weights(case["weights"], n_rows), held_out=held)
+    model = EntropyClassifier(**{**FAST, **case["settings"], "split_by_time": case.get("split_by_time")})
+    states: list[Any] = []
+    shown = {None: None, "collect": states.append, "text": "bar", "arguments": 3}[case.get("progress")]
+    fitted = attempt(model.fit, rows, labels, _weights(case["weights"], n_rows), held_out=held, progress=shown)
     if isinstance(fitted, Refused):
         return Outcome.refused
+    if shown is not None and not (states and all(0 <= state.share <= 1 for state in states)):
+        raise Failure("the progress of a fit is not told, or is no share")
     return check_fitted(fitted, rows, labels if case["labels"] != "name" else None, place)
 
 

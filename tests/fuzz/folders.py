@@ -258,13 +258,13 @@ class Folder:
         else:
             self.dump()
         for damage in self.damages:
-            _damage(self.files, damage)
+            apply_damage(self.files, damage)
         folder.mkdir(parents=True)
         for file, content in self.files.items():
             (folder / file).write_bytes(content)
         for damage in self.damages:
             if damage["do"] == "special" and damage["file"] in before:
-                _make_special(folder / damage["file"], damage["kind"])
+                make_special(folder / damage["file"], damage["kind"])
         return self.files != before or bool(self.damages)
 
 
@@ -348,7 +348,7 @@ def _reversed(value: Any) -> Any:
     return [_reversed(item) for item in value] if isinstance(value, list) else value
 
 
-def _damage(files: dict[str, bytes], edit: Document) -> None:
+def apply_damage(files: dict[str, bytes], edit: Document) -> None:
     do, file = edit["do"], edit["file"]
     if do == "extra":
         files[f"extra-{edit['at']}.json"] = b"{}"
@@ -370,7 +370,7 @@ def _damage(files: dict[str, bytes], edit: Document) -> None:
         files[file] = bytes(content)
 
 
-def _make_special(path: Path, kind: str) -> None:
+def make_special(path: Path, kind: str) -> None:
     """Put something that is no regular file in the place of a file."""
     if path.is_symlink() or not path.is_file():
         return

@@ -137,12 +137,25 @@ def rows_of(frame: pd.DataFrame) -> list[Row]:
     return [{name: cell(value) for name, value in row.items()} for row in frame.to_dict("records")]
 
 
+def date_part(origin: Mapping[str, Any], row: Mapping[str, Any]) -> int | None:
+    """The number that is taken from the dates of a row, which are ISO texts."""
+    cells = [row[column] for column in origin["columns"]]
+    if None in cells:
+        return None
+    moments = [datetime.fromisoformat(cell) for cell in cells]
+    if origin["part"] == "days":
+        return (moments[1].date() - moments[0].date()).days
+    return {"month": moments[0].month, "weekday": moments[0].isoweekday(), "hour": moments[0].hour}[origin["part"]]
+
+
 def decided(rules: Mapping[str, Any], row: Mapping[str, Any]) -> Any:
     """The answer of rules to a raw row, read off their JSON: a label, None, or 0 and 1 for each of several labels."""
     classes = rules["classes"]
 
     def holds(concept: str) -> bool:
         meant = rules["predicates"].get(concept, {"column": concept, "operator": ">=", "value": 0.5})
+        if "origin" in meant:
+            return predicate_holds(meant, date_part(meant["origin"], row))
         return predicate_holds(meant, row[meant["column"]])
 
     def cube_holds(cube: Mapping[str, Any]) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -17,7 +19,8 @@ from sklearn.metrics import precision_score, recall_score
 
 from logiclens.errors import LogicLensError, UnknownConcept
 from logiclens.formula import DNF, Cube, Literal, PackedRows, Predicate, Rule, RuleSet, parse
-from logiclens.metrics.rule_statistics import Share, TwoByTwo, Z, rule_statistics, wilson_interval
+from logiclens.formula.english import TableFacts
+from logiclens.metrics.rule_statistics import RuleStatistics, Share, TwoByTwo, Z, rule_statistics, wilson_interval
 from tests.oracles.brute_force import holds
 from tests.rulesets import VALUES, answer, concepts_of, raw_rows
 from tests.rulesets import rule_sets as decided_rule_sets
@@ -219,7 +222,7 @@ def test_the_ward_as_it_is_printed():
         "",
         "ill: 5 of 7 rows (71.4%)",
         "  decided for 4 of 7 rows: precision 75.0% (30.1–95.4%), recall 60.0% (23.1–88.2%), F1 66.7%",
-        "  fires on  coverage            unique  confidence            lift  rule",
+        "  fires on  finds               unique  right                 lift  rule",
         "  42.9%     60.0% (23.1–88.2%)  20.0%   100.0% (43.9–100.0%)  1.4×  old ∧ smoker",
         "  42.9%     40.0% (11.8–76.9%)  0.0%    66.7% (20.8–93.9%)    0.9×  sepsis",
     ]
@@ -230,6 +233,18 @@ def test_the_ward_as_it_is_printed():
         "gender = missing, ill: 1 of 1 rows (100.0%)", "gender = missing, well: 0 of 1 rows (0.0%)",
     ]  # fmt: skip
     assert "unknown" in str(counted)
+
+
+def test_a_heading_names_the_target_where_it_is_known():
+    named = replace(RULES, facts=TableFacts("state"))
+    counted = rule_statistics(named, WARD, LABELS, by="gender")
+    assert counted.headings == ("state is ill", "state is well")
+    lines = str(counted).splitlines()
+    assert "state is ill: 4 of 6 rows (66.7%)" in lines
+    assert "gender = F, state is well: 0 of 2 rows (0.0%)" in lines
+    # The name changes words, not numbers.
+    assert counted == rule_statistics(RULES, WARD, LABELS, by="gender")
+    assert counted.to_dict()["classes"][0]["name"] == "ill"
 
 
 def test_the_ward_as_json_and_as_a_frame():
@@ -260,8 +275,13 @@ def test_the_ward_as_json_and_as_a_frame():
     assert women["coverage"] == {"hits": 0.0, "total": 0.0, "value": None, "low": 0.0, "high": 1.0}
     assert (women["lift"], women["lift_low"], women["lift_high"]) == (None, None, None)
 
-    frame = pd.DataFrame(counted.records())
+    frame = counted.to_frame()
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(counted.records()))
     assert len(frame) == 4 * 5
+    # Every column is documented.
+    for column in frame.columns:
+        stem = re.sub("_(low|high|hits|total)$", "", column)
+        assert re.search(rf"\b{stem}\b", RuleStatistics.to_frame.__doc__), column
     row = frame.set_index(["subgroup", "class", "cube"]).loc[("all rows", "ill", "old & smoker")]
     assert (row["support_hits"], row["support_total"], row["fires_in_class"]) == (2, 6, 2)
     for name in SHARES:

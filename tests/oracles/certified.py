@@ -24,6 +24,14 @@ from logiclens.formula.minimisation import minimise
 from logiclens.formula.truth_table import TruthTable
 from logiclens.nn import EntropyNet
 
+SETTINGS = {
+    "booleanise": None, "class_weight": None, "epochs": 200, "exact": True, "hidden": [4], "learning_rate": 0.01,
+    "max_cubes": 10, "max_literals": None, "method": "minimal", "penalty_weight": 0.001, "price": 0.005,
+    "random_state": 0, "resolve": "confidence", "score_against": "network", "shared_tail": False, "temperature": 1.0,
+    "validation": 0.2,
+}  # fmt: skip
+"""Settings of a folder of schema 2, as they were saved."""
+
 
 @dataclass
 class Saved:
@@ -156,7 +164,7 @@ def certify(net, concepts, class_names, predicates=None, exclusive=(), implied=(
             "predicates": {name: dict(meant) for name, meant in predicates.items() if name in used},
             "exclusive": [], "implied": [], "resolve": "confidence", "otherwise": 0, "multilabel": False,
         },
-        "settings": {"exact": True, "booleanise": None}, "metrics": {}, "data_sha256": "0" * 64,
+        "settings": dict(SETTINGS), "metrics": {}, "data_sha256": "0" * 64,
     }  # fmt: skip
     certificate = {
         "kind": "logiclens certificate", "schema": 1, "logiclens": "0.1.0", "classes": classes,

@@ -19,7 +19,8 @@ METRICS = {
 
 
 def settings() -> dict[str, Any]:
-    return EntropyClassifier(None, exact=True, hidden=[20]).get_params(deep=False)
+    given = EntropyClassifier(None, exact=True, hidden=[20]).get_params(deep=False)
+    return {name: value for name, value in given.items() if name != "verbose"}
 
 
 def random_formula(rng: np.random.Generator, names: list[str], n_cubes: int, longest: int) -> DNF:

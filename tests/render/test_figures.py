@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
-import struct
-import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from sklearn.metrics import accuracy_score, f1_score
 
 from logiclens import EntropyClassifier
@@ -20,6 +18,7 @@ from logiclens.cli.sheet import bar
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain import explain_all
+from logiclens.formula import Rule, RuleSet, parse
 from logiclens.nn import EntropyNet
 from logiclens.render.figures import (
     heat_map,
@@ -33,6 +32,12 @@ from logiclens.render.figures import (
 )
 from logiclens.train import History
 from tests.rigged import GRID, NAMES, xor_net
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
 
 
 def history(validation: bool) -> History:
@@ -223,18 +228,32 @@ def test_the_curve_is_drawn_with_what_was_chosen_ringed():
     assert plot_pareto({"k": [(1, 1.0)]}, {"k": (1, 1.0)}, "F1").get_xlim()[1] > 9
 
 
-def test_a_notebook_gets_the_picture_without_pyplot():
-    axes = plot_relevance({"k": {"a": 1.0}}, {"k": []})
-    picture, size = axes._repr_png_()
-    assert picture.startswith(b"\x89PNG")
-    width, height = struct.unpack(">II", picture[16:24])
-    assert (width, height) == (2 * size["width"], 2 * size["height"])
-    again = pickle.loads(pickle.dumps(axes))
-    assert again._repr_png_()[1] == size
-    assert plt.get_fignums() == []
-    for drawn in (plot_history(history(True)), plot_pareto({"k": [(1, 1.0)]}, {"k": (1, 1.0)}, "F1")):
-        assert drawn._repr_png_()[0].startswith(b"\x89PNG")
-    assert plt.get_fignums() == []
+def test_new_figures_are_those_of_pyplot_and_given_axes_stay():
+    before = dict(plt.rcParams)
+    rules = RuleSet((Rule("k", parse("a"), (0.9,)),))
+    draw = [
+        lambda ax: plot_relevance({"k": {"a": 1.0}}, {"k": []}, ax),
+        lambda ax: plot_history(history(True), ax),
+        lambda ax: plot_pareto({"k": [(1, 1.0)]}, {"k": (1, 1.0)}, "F1", ax),
+        lambda ax: rules.plot({"a": [1, 0]}, ax=ax),
+    ]
+    for one in draw:
+        new = one(None)
+        # `plt.show()` shows it, and `plt.title` writes on it.
+        assert plt.get_fignums() == [new.figure.number]
+        assert plt.gca() is new
+        plt.close("all")
+        figure, ax = plt.subplots()
+        assert one(ax) is ax
+        assert plt.get_fignums() == [figure.number]
+        plt.close("all")
+        alone = Figure()
+        assert one(alone.add_subplot()).figure is alone
+        assert plt.get_fignums() == []
+        with pytest.raises(LogicLensError, match=r"^ax must be axes of Matplotlib, such as plt.gca\(\), got 3\.$"):
+            one(3)
+        assert plt.get_fignums() == []
+    assert dict(plt.rcParams) == before
 
 
 # Through explanations and models -----------------------------------------------------------------------------------
@@ -334,11 +353,11 @@ def test_everything_can_be_drawn_on_axes_that_are_given(model):
     given_axes = new_figure(6, 4).add_subplot()
     explanation = model.explain()
     for draw in (model.plot_relevance, model.plot_history, model.plot_pareto):
-        assert draw(axes=given_axes) is given_axes
+        assert draw(ax=given_axes) is given_axes
     for draw in (explanation.plot_relevance, explanation.plot_pareto):
-        assert draw(axes=given_axes) is given_axes
-    assert model.plot_history().lines[0].get_ydata().tolist() == model.history_.loss.tolist()
+        assert draw(ax=given_axes) is given_axes
     assert plt.get_fignums() == []
+    assert model.plot_history().lines[0].get_ydata().tolist() == model.history_.loss.tolist()
 
 
 def test_what_cannot_be_drawn_is_said(model):
@@ -356,12 +375,68 @@ def test_what_cannot_be_drawn_is_said(model):
             draw()
 
 
-def test_without_matplotlib_that_is_said(model, monkeypatch):
-    explanation = model.explain()
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for draw in (
-        model.plot_relevance, model.plot_history, model.plot_pareto, explanation.plot_relevance, explanation.plot_pareto
-    ):  # fmt: skip
-        with pytest.raises(LogicLensError, match=r"drawing needs matplotlib: pip install 'logiclens\[report\]'"):
-            draw()
-    assert "text/html" in model._repr_mimebundle_()
+# Rules -----------------------------------------------------------------------------------------------------------
+
+
+def test_rules_are_drawn_with_their_coverage_and_overlap():
+    rules = RuleSet(
+        (Rule("ill", parse("(old & smoker) | sepsis"), (0.9, 0.8)), Rule("well", parse("~old"), (0.7,))), otherwise=1
+    )
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.integers(0, 2, size=(97, 3)), columns=["old", "smoker", "sepsis"])
+    axes = rules.plot(rows)
+    # An independent count, row by row.
+    wanted = np.zeros((4, 3))
+    for old, smoker, sepsis in rows.to_numpy().tolist():
+        fires = [old and smoker, sepsis, not old]
+        for place, kin in ((0, 1), (1, 0)):
+            if fires[place]:
+                wanted[place, 2 if fires[2] else 1 if fires[kin] else 0] += 1
+        if fires[2]:
+            wanted[2, 2 if fires[0] or fires[1] else 0] += 1
+        wanted[3, 0] += not any(fires)
+    drawn = np.array([[bar.get_width() for bar in part] for part in axes.containers]).T
+    assert drawn == pytest.approx(wanted / 97)
+    labels = [label.get_text().replace("\n", " ") for label in axes.get_yticklabels()]
+    assert labels[0].startswith("ill: old")
+    assert labels[3] == "no rule fires"
+    assert axes.get_xlabel() == "share of 97 rows"
+    assert axes.texts[0].get_text() == f"{100 * wanted[0].sum() / 97:.1f}%"
+
+
+def test_rules_of_two_classes_are_drawn_with_otherwise(model, table):
+    part = table[["u", "v", "w"]]
+    two = EntropyClassifier("quantile", epochs=30).fit(part, np.where(part.u > 0, "$a$", "b"))
+    axes = two.rules_.plot(part)
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels[-1].endswith(": otherwise")
+    widths = sum(bar.get_width() for part in axes.containers for bar in part)
+    assert widths == pytest.approx(1) or len(labels) > 2
+    # Dollar signs in names are no mathematics.
+    assert not any(label.get_parse_math() for label in axes.get_yticklabels())
+    axes.figure.draw_without_rendering()
+
+
+def test_many_rules_leave_out_those_that_cover_least():
+    names = [f"c{i}" for i in range(40)]
+    rules = RuleSet((Rule("k", parse(" | ".join(names)), (0.5,) * 40),))
+    rows = np.triu(np.ones((40, 40)))
+    axes = rules.plot(rows, names=names)
+    assert len(axes.get_yticks()) == 31
+    assert "10 rules that cover less are left out" in axes.get_xlabel()
+    assert "c39" in "".join(label.get_text() for label in axes.get_yticklabels())
+    assert "c5 " not in " ".join(label.get_text() for label in axes.get_yticklabels())
+
+
+@pytest.mark.parametrize(
+    ("rows", "names", "said"),
+    [
+        ({"b": [1]}, None, "'a'"),
+        (np.ones((2, 1)), ["b"], "'a'"),
+        ({"a": []}, None, "there are no rows to plot the rules on"),
+    ],
+)
+def test_rows_that_rules_cannot_read_are_not_drawn(rows, names, said):
+    with pytest.raises(LogicLensError, match=said):
+        RuleSet((Rule("k", parse("a"), (0.9,)),)).plot(rows, names=names)
+    assert plt.get_fignums() == []

@@ -26,9 +26,11 @@ from logiclens.estimator import classifier as explaining_module
 from logiclens.explain import explain_all
 from logiclens.explain.certificate import HeadCertificate
 from logiclens.explain.stability import selection_frequencies
-from logiclens.formula import DNF, Rule, RuleSet, parse
+from logiclens.formula import DNF, Cube, Literal, Rule, RuleSet, parse
+from logiclens.formula.english import TableFacts
 from logiclens.formula.groups import NO_GROUPS
 from logiclens.formula.predicate import Predicate
+from logiclens.metrics.rule_statistics import rule_statistics
 from logiclens.render.html import model_html, rules_html
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net
 
@@ -128,7 +130,7 @@ RULES = RuleSet(
 
 def test_rules_are_a_table_in_words_with_the_formula_below():
     assert cells(shown(RULES)["text/html"]) == [
-        ["class", "if", "confidence"],
+        ["class", "if", "trust"],
         ["ill", "age is at least 72.5 and smoker is not true", "91%"],
         ["or if bmi is missing", "50%"],
         ["(old ∧ ¬smoker) ∨ bare"],
@@ -137,6 +139,20 @@ def test_rules_are_a_table_in_words_with_the_formula_below():
         ["never", "never", ""],
         ["⊥"],
     ]
+
+
+def test_tables_name_the_target_with_every_class():
+    named = replace(RULES, facts=TableFacts("state"), resolve="order", order=(1, 0, 2))
+    classes = ["state is ill", "state is well", "state is never"]
+    html = read(rules_html(named))
+    assert [cell.text for cell in html.all("th") if cell.attributes["scope"] == "rowgroup"] == classes
+    assert "The first that applies decides: state is well, then state is ill, then state is never." in html.text
+    rows = {"age": [80, 20], "smoker": [0, 1], "bmi": [1.0, 1.0]}
+    html = read(rule_statistics(named, rows, ["ill", "well"], by=["F", "M"])._repr_html_())
+    assert [cell.text for cell in html.all("th") if cell.attributes["scope"] == "rowgroup"] == 3 * classes
+    # With several labels a row, each label is a target of its own.
+    several = read(rules_html(replace(RULES, facts=TableFacts("state"), multilabel=True)))
+    assert "state is" not in several.text
 
 
 def test_every_row_of_the_table_has_three_columns():
@@ -158,7 +174,7 @@ def test_who_decides_is_what_predict_does():
     assert rules.fires(both).all(axis=1).tolist() == [True, True]
     # 0.95 beats 0.912, and 0.8 beats 0.5: the highest confidence, not the first class.
     assert rules.predict(both).tolist() == ["well", "well"]
-    assert "the condition with the highest confidence decides" in read(rules_html(rules)).text
+    assert "the condition with the highest trust decides" in read(rules_html(rules)).text
     assert RULES.predict(none).tolist() == ["well"]
     assert "Where no class fires, the class is well." in read(rules_html(RULES)).text
     nobody = replace(RULES, otherwise=None)
@@ -216,8 +232,8 @@ def test_an_explanation_has_a_section_a_class():
     assert [section.all("strong")[0].text for section in sections] == ["same", "other"]
     other = sections[1]
     assert (
-        "A row is other otherwise, that is unless a is not true and b is not true, or unless a is true and b is true."
-        in other.all("summary")[0].text
+        "A row is other otherwise, that is unless one of these holds: "
+        "a is not true and b is not true; a is true and b is true." in other.all("summary")[0].text
     )
     assert other.all("code")[0].text == explanation["other"].first_order
     assert "agree on all explained rows" in other.text
@@ -243,14 +259,17 @@ def test_bars_show_relevance_and_are_full_for_used_concepts():
     widths = [float(re.search(r"width:([\d.]+)em", text)[1]) for text in style]
     assert np.divide(widths, widths[0]).tolist() == [1.0, 0.5, 0.25]
     assert ["background:currentColor" in text for text in style] == [True, True, False]
-    assert [row.children[2].text for row in rows] == ["1.00, in the formula", "0.50, in the formula", "0.25"]
+    assert [row.children[2].text for row in rows] == [
+        "1.00, in the formula", "0.50, in the formula", "0.25, not in the formula: the search left it out",
+    ]  # fmt: skip
 
 
 def test_of_many_concepts_the_most_relevant_are_shown():
     explained = replace(xor_explanation()["other"], relevance={f"c{i}": 1 - i / 40 for i in range(20)})
     html = read(explained._repr_html_())
-    assert [row.children[0].text for row in html.all("tr")] == [f"c{i}" for i in range(15)]
-    assert "and 5 less relevant" in html.text
+    # Those of the formula come first, however relevant they are.
+    assert [row.children[0].text for row in html.all("tr")] == ["a", "b", *(f"c{i}" for i in range(13))]
+    assert "and 7 less relevant" in html.text
 
 
 def test_fidelity_is_told_and_never_rounded_to_all():
@@ -473,3 +492,34 @@ def test_the_reader_of_these_tests_refuses_what_it_should():
         with pytest.raises((AssertionError, ValueError)):
             read(bad)
     assert read("<p>a &lt; b</p>").text == "a < b"
+
+
+# Statistics ------------------------------------------------------------------------------------------------------
+
+
+def test_statistics_show_every_number_that_is_printed():
+    rules = RuleSet((Rule("ill", parse("(a & b) | c"), (0.9, 0.8)), Rule("well", parse("~a"), (0.7,))))
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.integers(0, 2, size=(60, 3)), columns=["a", "b", "c"])
+    labels = np.where(rows.a & rows.b, "ill", "well")
+    counted = rule_statistics(rules, rows, labels, by=np.where(rows.c, "x", "y"), by_name="ward")
+    page = read(shown(counted)["text/html"])
+    for part in re.findall(r"[\d.]+%(?: \([\d.–]+%\))?|[\d.]+×", str(counted)):
+        assert part.split(" (")[0] in page.text
+    assert [summary.text for summary in page.all("summary")] == ["ward = x", "ward = y"]
+    assert len(page.all("table")) == 3
+    first = page.all("table")[0]
+    assert [cell.text for cell in first.all("th")][:7] == [
+        "class", "rule", "fires on", "coverage", "unique", "confidence", "lift"
+    ]  # fmt: skip
+    # A row for each cube, one for each whole formula, and one for the decision of each class.
+    assert len(first.all("tr")) == 1 + (2 + 1 + 1) + (1 + 1 + 1)
+
+
+@pytest.mark.parametrize("name", TRICKY)
+def test_names_in_statistics_are_only_text(name):
+    rules = RuleSet((Rule(name, DNF([Cube([Literal(name, True)])]), (0.9,)),))
+    counted = rule_statistics(rules, {name: [1, 0]}, [name, name], by=[name, "y"], by_name=name, source=name)
+    page = read(shown(counted)["text/html"])
+    assert not page.all("img")
+    assert not page.all("script")

@@ -64,7 +64,40 @@ def test_it_is_whole_and_can_be_written(either):
     assert read_result(json.loads(json.dumps(to_plain(result), allow_nan=False))) == result
     assert result.data.dropped == (UnusedColumn("flat", "it has one value only"),)
     assert result.command == SOURCE.command
-    assert result.title == "rows.csv: state"
+    assert result.title == "state: rules from rows.csv"
+
+
+def test_the_headline_is_the_accuracy_of_rules_and_baseline(either):
+    model, result = either
+    frame, truth = aside(result)
+    said = model.explain().rules.predict(frame)
+    assert result.headline.right.hits == (said == truth).sum()
+    places = {row.row - 1 for row in result.rows}
+    trained = STATE[[i for i in range(N) if i not in places]]
+    assert result.headline.always == trained.mode()[0]
+    assert result.headline.always_right.hits == (truth == result.headline.always).sum()
+    assert result.headline.right.total == result.headline.always_right.total == len(truth)
+
+
+def test_cubes_are_measured_where_their_class_is_the_answer(either):
+    model, result = either
+    frame, truth = aside(result)
+    rules = model.explain().rules
+    said = rules.predict(frame)
+    for rule, entry in zip(rules.rules, result.classes, strict=True):
+        assert len(entry.decided) == len(rule.cubes)
+        for cube, share in zip(rule.cubes, entry.decided, strict=True):
+            fires = np.all([rules.holds(lit.concept, frame) == lit.positive for lit in cube], axis=0)
+            rows = fires & (said == rule.label)
+            assert (share.hits, share.total) == ((rows & (truth == rule.label)).sum(), rows.sum())
+
+
+def test_columns_of_texts_keep_all_their_categories(either):
+    _, result = either
+    used = {concept.column for concept in result.concepts}
+    assert [(entry.column, entry.categories) for entry in result.inputs] == [("unit", ("A", "B", "C"))] * (
+        "unit" in used
+    )
 
 
 def test_the_parts_are_all_rows_once(either):
@@ -217,11 +250,10 @@ def test_the_page_shows_how_often_rules_recur_on_bags(either):
     inside = [entry for entry in told.cubes if entry.in_formula]
     assert inside
     for entry in inside:
-        times = f"{10 * entry.frequency:.0f} of 10"
-        assert f"; recurs in {times}" in page or f"; recurs in only {times}, less than half" in page
+        assert f"<strong>{10 * entry.frequency:.0f} of 10</strong>" in page
     seldom = replace(told, cubes=tuple(replace(entry, frequency=0.3) for entry in told.cubes))
     page = render(replace(result, stability=seldom))
-    assert page.count("; recurs in only 3 of 10, less than half") == len(inside)
+    assert page.count("bags found it again, less than half") == len(inside)
     assert page.count("30%, less than half") == len(inside)
     assert "10 bags" in page
 

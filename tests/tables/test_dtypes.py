@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
+from logiclens.tables.dtypes import are_iso_dates
 from logiclens.tables.files import doubtful_columns, mixed_columns, read_table
 from tests.examples import examples
 from tests.table_files import cells, refusal, writer_into
@@ -275,3 +276,20 @@ def test_no_text_makes_the_search_for_doubts_fail(texts):
         assert example in texts
         assert reason[-1] not in ". "
     mixed_columns(frame)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["2022-09-20", "2022-10-01"],
+        ["2022-09-20T08:30:00Z", "2022-09-21T08:30:00+02:00"],
+        ["2022-09-20", "2022-10-01 08:30"],
+        ["2022-09-20", "2022-02-30"],
+        ["2022-09-20", "unknown"],
+        ["2022-09-20 08:30", "2022-09-21 08:30Z"],
+        ["old", "young"],
+    ],
+)
+def test_iso_dates_are_those_that_the_reader_makes_dates(put, texts):
+    read = read_table(put("\n".join(["day,x", *(f"{text},1" for text in texts)]) + "\n")).frame["day"]
+    assert are_iso_dates(texts) == (read.dtype.kind == "M")

@@ -90,7 +90,8 @@ def test_other_encodings_are_named_by_the_byte(put):
     data = "name,ort\nx,y\nz,Köln\n".encode("latin-1")
     with pytest.raises(UnicodeDecodeError) as judge:
         data.decode()
-    expected = f"byte 0xf6 at position {judge.value.start}; save it as UTF-8 (in Excel: Save as, CSV UTF-8)."
+    hint = "(in Excel: Save as, CSV UTF-8), or say --encoding cp1252."
+    expected = f"byte 0xf6 at position {judge.value.start}; save it as UTF-8 {hint}"
     assert refusal(put(data)) == f"t.csv is not UTF-8: {expected}"
     assert refusal(put(gzip.compress(data), "t.csv.gz")) == f"t.csv.gz is not UTF-8: {expected}"
     # In the header, beyond the first block, after a mark of UTF-8, and in a column of numbers.
@@ -102,8 +103,10 @@ def test_other_encodings_are_named_by_the_byte(put):
     for data in (b"a,b\n\xf6\x81,2\n", b"a,b\n\xf6\x02,2\n"):
         assert refusal(put(data)) == "t.csv is not UTF-8: byte 0xf6 at position 4; save it as UTF-8."
     assert refusal(put(b'{"a": "\xf6"}\n', "t.jsonl")).endswith("; save it as UTF-8.")
-    assert refusal(put("preis\n5 €\n".encode("cp1252"))).endswith("(in Excel: Save as, CSV UTF-8).")
-    with pytest.raises(LogicLensError, match=r"in Excel: Save as, CSV UTF-8\)\.$"):
+    assert refusal(put("preis\n5 €\n".encode("cp1252"))).endswith(
+        "(in Excel: Save as, CSV UTF-8), or say --encoding cp1252."
+    )
+    with pytest.raises(LogicLensError, match=r"in Excel: Save as, CSV UTF-8\), or say --encoding cp1252\.$"):
         read_table("-", stream=io.BytesIO(b"a,b\n\xf6,2\n"))
     assert refusal(put(b"a\0,\0b\0\n\0")) == "t.csv is not text, as it holds zero bytes: save it as UTF-8."
     assert refusal(put(b"\xff\xfea\0,")) == "t.csv starts as UTF-16 but cannot be decoded: save it as UTF-8."
@@ -118,7 +121,7 @@ def test_a_file_that_is_not_there(put, tmp_path):
     assert refusal(tmp_path / "zzz.parquet") == f"there is no file {tmp_path / 'zzz.parquet'}."
     assert refusal(tmp_path / "no" / "t.csv").endswith(f"and no folder {tmp_path / 'no'} either.")
     assert refusal(tmp_path) == f"{tmp_path} is a folder: name a file in it."
-    assert refusal(put(PLAIN, "t.xlsx")).startswith("t.xlsx is of no known format: its name must end in one of .csv")
+    assert refusal(put(PLAIN, "t.ods")).startswith("t.ods is of no known format: its name must end in one of .csv")
     assert refusal(put(PLAIN, "t")).startswith("t is of no known format")
 
 
@@ -140,14 +143,21 @@ def workbook(*members) -> bytes:
     return packed.getvalue()
 
 
-def test_an_excel_workbook_is_refused_whatever_its_name(put):
+def test_an_excel_workbook_of_another_name_is_refused(put):
     new = workbook("[Content_Types].xml", "_rels/.rels", "docProps/app.xml", "xl/workbook.xml", "xl/worksheets/s1.xml")
     old = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(512)
-    for name in ("t.xlsx", "t.xls", "t.csv", "t.txt", "t.json", "t.parquet"):
-        for data in (new, old, new[: len(new) // 2]):
-            assert refusal(put(data, name)) == f"{name} is an Excel workbook: save the sheet as CSV (UTF-8)."
+    for name in ("t.xls", "t.csv", "t.txt", "t.json", "t.parquet"):
+        for data in (new, new[: len(new) // 2]):
+            assert refusal(put(data, name)).startswith(
+                f"{name} is an Excel workbook: give it a name that ends in .xlsx"
+            )
+        assert refusal(put(old, name)).startswith(f"{name} is an Excel workbook that is older than .xlsx")
+    assert refusal(put(old, "t.xlsx")).startswith("t.xlsx is an Excel workbook that is older than .xlsx")
+    assert refusal(put(PLAIN, "t.xlsx")).startswith("t.xlsx is not an Excel workbook")
+    for data in (new, new[: len(new) // 2]):
+        assert refusal(put(data, "t.xlsx")).startswith("t.xlsx is not a whole Excel workbook: ")
     assert "is an Excel workbook" in refusal(put(gzip.compress(new), "t.csv.gz"))
-    with pytest.raises(LogicLensError, match=r"^standard input is an Excel workbook"):
+    with pytest.raises(LogicLensError, match=r"^standard input is not a whole Excel workbook"):
         read_table("-", stream=io.BytesIO(new))
     # Other zips, and a table that starts with these letters.
     assert refusal(put(workbook("word/document.xml", "word/xl/x.xml"), "t.docx")).startswith("t.docx is of no known")

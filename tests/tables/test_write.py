@@ -125,7 +125,7 @@ def test_what_cannot_be_written_is_said_in_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "folder.csv").mkdir()
     assert said(FRAME, tmp_path / "folder.csv").endswith("it is a folder; name a file in it.")
     assert said(FRAME, tmp_path / "no" / "t.csv").endswith(f"there is no folder {tmp_path / 'no'}.")
-    for name in ("t.xlsx", "t", "t.parquet.gz", "t.json", "t.txt"):
+    for name in ("t.xlsx.gz", "t", "t.parquet.gz", "t.json", "t.txt"):
         assert said(FRAME, tmp_path / name).startswith(f"cannot write {tmp_path / name}: its name must end in .csv,")
     assert "are both named 'a'" in said(pd.DataFrame([[1, 2]], columns=["a", "a"]), tmp_path / "t.csv")
     assert "not JSON compliant" in said(pd.DataFrame({"a": [np.inf]}), tmp_path / "t.jsonl")

@@ -73,10 +73,13 @@ def make_cases(folder: Path) -> dict[str, Case]:
     cut = Booleaniser("quantile", n_cuts=2).set_output(transform="pandas").fit_transform(frame[["age", "unit"]])
     own = pd.DataFrame({"old": (age >= 60) * 1.0, "smoker": smoker, "in icu": unit != "CCU"})
     by_date = np.where(frame["admitted"] >= "2021-12-01", 2, np.where(frame["bmi"].isna(), 1, 0))
+    leaves = frame["admitted"] + frame["stay"]
+    weekend_or_long = (frame["admitted"].dt.day_of_week >= 5) | (leaves.dt.normalize() - frame["admitted"] >= "7 days")
     problems: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         "two": (frame[["age", "unit", "smoker"]], np.where((age >= 60) & (unit == "MICU"), "yes", "no"), {}),
         "three": (frame.drop(columns="city"), np.where(age >= 70, "old", np.where(smoker, "smokes", "rest")), {}),
         "dates": (frame[["age", "bmi", "admitted"]], by_date, {"resolve": "confidence"}),
+        "parts": (frame[["age", "admitted"]].assign(leaves=leaves), np.where(weekend_or_long, "y", "n"), {}),
         "none": (frame[["age", "bmi"]].to_numpy(), by_date, {"resolve": "none"}),
         "stay": (frame[["stay", "code"]], (frame["stay"] >= "6 days") & (frame["code"] == "2"), {}),
         "labels": (frame.drop(columns="city"), pd.DataFrame({"a": age >= 60, "b": smoker, "c": unit == "CCU"}) * 1, {}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,7 +20,8 @@ from logiclens.errors import LogicLensError
 from logiclens.storage import sealed
 from logiclens.verify import Unusable, VerificationError, consistency, reader, settings, verify
 from logiclens.verify.records import Cutting, Membership, Predicate
-from logiclens.verify.settings import SETTINGS
+from logiclens.verify.settings import LATER_SETTINGS, SETTINGS
+from tests.folder_edits import reseal
 from tests.oracles.certified import sealed as certificate_of
 from tests.verify.edits import Case, Edit, at, replaced_everywhere, write_edited
 
@@ -196,24 +198,28 @@ def test_texts_that_look_like_numbers_are_quoted_labels(cases, tmp_path):
 
 
 def test_the_checker_knows_every_setting():
-    assert set(SETTINGS) == set(EntropyClassifier().get_params(deep=False))
+    # Whether a bar is shown is not saved.
+    assert set(SETTINGS) == set(EntropyClassifier().get_params(deep=False)) - {"verbose"}
 
 
 WRONG = {
+    "above": ["150", True], "quantiles": [1, 2.5],
     "booleanise": ["odd", {"cuts": "soft"}, 3], "class_weight": ["odd", [-1]], "committee": [0, 4, True, 3.0],
     "cuts_on": ["odd", None], "epochs": [0, True, 1.5], "exact": [False, 1], "hidden": [[], [0], 20],
     "learning_rate": [0, "1"], "max_cubes": [0], "max_distinct": [1], "max_literals": [0], "method": ["paper"],
     "min_support": [-1], "penalty_weight": [-1], "price": [1, -0.1], "random_state": [-1, 2**32], "resolve": ["odd"],
-    "score_against": ["odd"], "set_aside": [1, -0.1], "shared_tail": [0], "stable": [None], "teacher": ["x"],
-    "temperature": [0, 2e6], "validation": [1, -0.1],
+    "score_against": ["odd"], "set_aside": [1, -0.1], "shared_tail": [0], "split_by_time": [1, ""], "stable": [None],
+    "teacher": ["x"], "temperature": [0, 2e6], "validation": [1, -0.1],
 }  # fmt: skip
 RIGHT = {
+    "above": [None, 150, -0.5], "quantiles": [None, 3],
     "booleanise": [None, "soft", {"cuts": {"a": [1, "x"], "b": "soft"}, "n_cuts": None, "max_categories": 20}],
     "class_weight": [None, "balanced", [1, 2.5]], "committee": [None, 1, 2, 3, 10], "cuts_on": ["train", "all"],
     "hidden": [[1], [20, 5]], "max_cubes": [None, 1], "max_literals": [None, 1], "max_distinct": [2],
     "min_support": [None, 0], "penalty_weight": [0], "price": [None, 0, 0.5], "random_state": [None, 0, 2**32 - 1],
     "resolve": ["order", "confidence", "none"], "score_against": [None, "network", "labels"], "set_aside": [0, 0.5],
-    "shared_tail": [True, False], "stable": [True, False], "temperature": [1, 1_000_000], "validation": [0, 0.5],
+    "shared_tail": [True, False], "split_by_time": [None, "admitted"],
+    "stable": [True, False], "temperature": [1, 1_000_000], "validation": [0, 0.5],
 }  # fmt: skip
 
 
@@ -224,7 +230,15 @@ def test_settings_of_the_wrong_kind_are_refused(name):
     for value in RIGHT.get(name, []):
         assert SETTINGS[name](value), value
     for value in ([1], float("inf"), "odd"):
-        assert name == "hidden" or not SETTINGS[name](value) or name == "class_weight"
+        assert not SETTINGS[name](value) or name in ("hidden", "class_weight", "split_by_time")
+
+
+def test_a_split_by_time_needs_rows_held_out(cases, tmp_path):
+    def split(model: Model, _: Model) -> None:
+        model["settings"]["split_by_time"] = "age"
+
+    with pytest.raises(Unusable, match="split_by_time"):
+        verify(write_edited(cases["parts"], edit(split), tmp_path))
 
 
 def test_folders_of_earlier_versions_are_verified_as_before():
@@ -250,6 +264,31 @@ def test_folders_that_earlier_versions_wrote_load_and_verify(name, schema, absen
     loaded = EntropyClassifier.load(folders / name)
     assert loaded.predict(table.drop(columns="exact")).tolist() == table["exact"].tolist()
     assert [entry.name for entry in verify(folders / name).classes] == ["ill", "well"]
+
+
+@pytest.mark.parametrize("name", ["schema1_exact", "schema2_exact"])
+def test_edited_settings_of_old_folders_are_refused_or_harmless(name, tmp_path):
+    folders = Path(__file__).parents[1] / "folders"
+    rows = pd.read_csv(folders / ("schema1_rows.csv" if name.startswith("schema1") else "schema2_and_3_rows.csv"))
+    settings = json.loads((folders / name / "model.json").read_text("utf-8"))["settings"]
+    refused = {"load": 0, "verify": 0}
+    for key in (*settings, "unknown"):
+        for value in (None, True, -1, 1.5, 10**400, "x", [], {"x": 1}):
+            folder = shutil.copytree(folders / name, tmp_path / f"{key} {str(value)[:5]}")
+            model = json.loads((folder / "model.json").read_text("utf-8"))
+            model["settings"][key] = value
+            reseal(folder, {"model.json": model})
+            try:
+                predicted = EntropyClassifier.load(folder).predict(rows.drop(columns="exact"))
+            except LogicLensError:
+                refused["load"] += 1
+            else:
+                assert predicted.tolist() == rows["exact"].tolist(), (key, value)
+            try:
+                verify(folder)
+            except (Unusable, VerificationError):
+                refused["verify"] += 1
+    assert refused["verify"] >= refused["load"] > 50
 
 
 def reverse_columns(model: Model, _: Model) -> None:
@@ -297,8 +336,8 @@ def objects(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield from objects(item, (*path, key))
 
 
-OPTIONAL = ("recurs", "bags", "members", "memberships", "committee", "min_support", "stable", "teacher")
-"""Fields of rules that say how often they recur, which are repeated as stated."""
+OPTIONAL = ("recurs", "bags", "members", "memberships", "table", *LATER_SETTINGS)
+"""Fields that may be absent: words about the table, recurrence, and what came after the first folders."""
 
 
 @pytest.mark.parametrize("name", ["two", "three", "soft", "cities"])
@@ -431,7 +470,7 @@ def test_a_label_that_is_none_and_an_older_soft_model(cases, saved, tmp_path):
         verify(write_edited(cases["two"], edit(inner("rules", "classes", 1, "class", to=[1])), tmp_path / "label"))
     other = saved.copy()
     other.model["settings"]["exact"] = False
-    with pytest.raises(Unusable, match="true where there is a certificate"):
+    with pytest.raises(Unusable, match=r"settings\.exact in model\.json must be"):
         verify(other.write(tmp_path / "soft"))
 
 

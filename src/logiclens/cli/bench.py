@@ -358,9 +358,8 @@ def run_toy(*, out: Path, n_seeds: int, epochs: int, json: str | None, quiet: bo
     _check_folder(out)
     # Imported after the checks, because torch loads slowly.
     from logiclens.bench.runs import toy
-    from logiclens.render.figures import heat_map, network_diagram, require_matplotlib, save_png
+    from logiclens.render.figures import heat_map, network_diagram, save_png
 
-    require_matplotlib()
     printer = Printer(quiet=quiet or json == STANDARD)
     runs = []
     for seed in range(n_seeds):

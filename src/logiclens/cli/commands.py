@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from logiclens import __version__
+from logiclens.cli.bench_commands import bench_app
 from logiclens.cli.options import (
     FOLDER,
+    MEASURING,
+    OUTPUT,
+    READING,
+    RULES,
     TABLE,
+    TARGET,
+    TEACHER,
+    Against,
     Backend,
     By,
     Command,
     Cuts,
     Data,
     Delimiter,
+    Encoding,
     Engine,
+    Engines,
     ExplainOutputs,
+    GivenRow,
     Json,
     Memory,
     Method,
@@ -27,9 +40,11 @@ from logiclens.cli.options import (
     Model,
     NoNotes,
     Quiet,
+    RowData,
+    RowNumbers,
     Scheduler,
+    Sheet,
     TableSource,
-    WithDefault,
     cluster,
     known_format,
 )
@@ -38,6 +53,9 @@ from logiclens.export.registry import FORMATS, format_names, help_lines
 from logiclens.progress import silence
 from logiclens.words import enumeration
 
+if TYPE_CHECKING:
+    from logiclens.cli.questions import RowSource
+
 
 def explain(
     data: Annotated[
@@ -45,12 +63,37 @@ def explain(
         typer.Argument(metavar="DATA", help=f"{TABLE} Default: a bundled example table.", show_default=False),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column whose values the rules explain. Example: --target died")
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column whose values the rules explain. Example: --target died",
+            rich_help_panel=TARGET,
+        ),
     ] = None,
     positive: Annotated[
         str | None,
         typer.Option(
-            metavar="VALUE", help="Explain one value of the target against all others. Example: --positive yes"
+            metavar="VALUE",
+            help="Explain one value of the target against all others. Example: --positive yes",
+            rich_help_panel=TARGET,
+        ),
+    ] = None,
+    above: Annotated[
+        float | None,
+        typer.Option(
+            metavar="VALUE",
+            help="Cut a target of numbers into at least VALUE and below. Example: --above 150",
+            rich_help_panel=TARGET,
+        ),
+    ] = None,
+    quantiles: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=2,
+            max=50,
+            help="Cut a target of numbers into N classes of about equal size. Example: --quantiles 3",
+            rich_help_panel=TARGET,
         ),
     ] = None,
     exact: Annotated[
@@ -58,16 +101,19 @@ def explain(
         typer.Option(
             "--exact",
             help="Make the rules the model: predictions follow the rules, with a certificate that `verify` checks.",
+            rich_help_panel=RULES,
         ),
     ] = False,
     report: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write an HTML report. Example: --report rules.html")
+        str | None,
+        typer.Option(metavar="FILE", help="Write an HTML report. Example: --report rules.html", rich_help_panel=OUTPUT),
     ] = None,
     save: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             help="Save the model in a folder, for predict, score, export and verify. Example: --save model",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     json: Json = None,
@@ -78,45 +124,71 @@ def explain(
             metavar="N",
             min=2,
             help="Train again on N resamples and print how often each rule recurs. Example: --stability 20",
+            rich_help_panel=MEASURING,
         ),
     ] = None,
     stable: Annotated[
-        bool, typer.Option("--stable", help="Use only concepts that recur in at least half of the resampled row sets.")
+        bool,
+        typer.Option(
+            "--stable",
+            help="Use only concepts that recur in at least half of the resampled row sets.",
+            rich_help_panel=RULES,
+        ),
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Number of processes for --stability. Default: 1.")
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Number of processes for --stability. Default: 1.", rich_help_panel=MEASURING
+        ),
     ] = None,
     backend: Backend = "local",
     scheduler: Scheduler = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Ignore a column; may be repeated. Example: --drop patient_id"),
+        typer.Option(
+            metavar="COLUMN",
+            help="Ignore a column; may be repeated. Example: --drop patient_id",
+            rich_help_panel=READING,
+        ),
     ] = None,
     weight: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of row weights, as in a survey. Default: every row counts once."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of row weights, as in a survey. Default: every row counts once.",
+            rich_help_panel=READING,
+        ),
     ] = None,
     teacher_column: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
             help="Explain another model: column of its answers or probabilities. Example: --teacher-column p",
+            rich_help_panel=TEACHER,
         ),
     ] = None,
     teacher_class: Annotated[
         str | None,
         typer.Option(
-            metavar="VALUE", help="Class whose probability a numeric teacher column holds. Example: --teacher-class yes"
+            metavar="VALUE",
+            help="Class whose probability a numeric teacher column holds. Example: --teacher-class yes",
+            rich_help_panel=TEACHER,
         ),
     ] = None,
     balanced: Annotated[
         bool,
-        typer.Option("--balanced", help="Give every class the same total weight. Default: every row counts the same."),
+        typer.Option(
+            "--balanced",
+            help="Give every class the same total weight. Default: every row counts the same.",
+            rich_help_panel=TARGET,
+        ),
     ] = False,
     cuts: Annotated[
         Cuts,
         typer.Option(
-            metavar="HOW", help="How to cut numbers and dates into conditions: supervised, quantile, uniform or soft."
+            metavar="HOW",
+            help="How to cut numbers and dates into conditions: supervised, quantile, uniform or soft.",
+            rich_help_panel=RULES,
         ),
     ] = Cuts.supervised,
     max_literals: Annotated[
@@ -125,6 +197,25 @@ def explain(
             metavar="N",
             min=1,
             help="Most conditions per class. Default: chosen by cross-validation. Example: --max-literals 5",
+            rich_help_panel=RULES,
+        ),
+    ] = None,
+    min_support: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Rows of its class that each rule must cover alone, at most a quarter of the class. Default: 5, or "
+            "0.5% of the class. Example: --min-support 20",
+            rich_help_panel=RULES,
+        ),
+    ] = None,
+    score_against: Annotated[
+        Against | None,
+        typer.Option(
+            metavar="WHAT",
+            help="What the rules match: network (its answers) or labels. Default: cross-validation chooses.",
+            rich_help_panel=RULES,
         ),
     ] = None,
     set_aside: Annotated[
@@ -134,8 +225,22 @@ def explain(
             min=0.01,
             max=0.9,
             help="Share of rows held out to measure the rules; they are not trained on.",
+            rich_help_panel=MEASURING,
         ),
     ] = 0.25,
+    split_by_time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Hold out the latest rows by this column of dates or numbers, instead of rows drawn at random.",
+        ),
+    ] = None,
+    date_parts: Annotated[
+        bool,
+        typer.Option(
+            help="Also look for conditions on month, weekday and hour of dates, and on the days between two dates."
+        ),
+    ] = True,
     folds: Annotated[
         int | None,
         typer.Option(
@@ -143,18 +248,26 @@ def explain(
             min=2,
             max=20,
             help="Cross-validate with N folds first. Default: none; 5 for the bundled example.",
+            rich_help_panel=MEASURING,
         ),
     ] = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     method: Annotated[
         Method,
         typer.Option(
-            metavar="HOW", help="How to find formulas: search, or paper (the extraction of the AAAI 2022 paper)."
+            metavar="HOW",
+            help="How to find formulas: search, or paper (the extraction of the AAAI 2022 paper).",
+            rich_help_panel=RULES,
         ),
     ] = Method.search,
     seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Random seed for the splits and the weight initialisation.")
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Random seed for the splits and the weight initialisation.", rich_help_panel=RULES
+        ),
     ] = 0,
     engine: Engine = None,
     memory: Memory = None,
@@ -183,23 +296,60 @@ def explain(
     wanted.check(data=data)
     if weight is not None and folds:
         raise LogicLensError("cross-validation counts every row once: leave out --folds or --weight.")
+    if split_by_time is not None and folds:
+        raise LogicLensError("folds are drawn at random, whatever the time: leave out --folds or --split-by-time.")
     problem = lake = None
     refused = {
         "--weight": weight,
+        "--split-by-time": split_by_time,
         "--folds": folds,
         "--delimiter": delimiter,
         "--missing": missing,
+        "--encoding": encoding,
+        "--sheet": sheet,
         "--teacher-column": teacher_column,
+        "--above": above is not None,
+        "--quantiles": quantiles,
     }
+    cut = above is not None or quantiles is not None
+    for option, given in (("--positive", positive), ("--teacher-column", teacher_column), ("--folds", folds)):
+        if cut and given:
+            raise LogicLensError(f"--above and --quantiles make classes of numbers: leave them out, or {option}.")
+    if above is not None and quantiles is not None:
+        raise LogicLensError("--above and --quantiles are two ways to cut a target: leave out one of them.")
+    if above is not None and not math.isfinite(above):
+        raise LogicLensError(f"--above must be a finite number, got {above}.")
+    if min_support is not None and not math.isfinite(min_support):
+        raise LogicLensError(f"--min-support must be a finite number from 0 on, got {min_support}.")
+    if score_against is not None and teacher_column is not None:
+        raise LogicLensError("rules that explain a teacher match its answers: leave out --score-against.")
     if teacher_class is not None and teacher_column is None:
         raise LogicLensError("--teacher-class says what the numbers of a column are: say --teacher-column COLUMN too.")
     if teacher_column is not None and folds:
         raise LogicLensError("cross-validation has no answers of a teacher: leave out --folds or --teacher-column.")
     if data is None:
-        if any(given for given in (target, positive, drop, weight, teacher_column, delimiter, missing, engine, memory)):
+        if cut or any(
+            given
+            for given in (
+                target,
+                positive,
+                drop,
+                weight,
+                split_by_time,
+                teacher_column,
+                delimiter,
+                missing,
+                encoding,
+                sheet,
+                engine,
+                memory,
+            )
+        ):
             raise LogicLensError("the bundled example takes no such options: name your table, logiclens explain DATA.")
     elif target is None:
-        raise LogicLensError("which column is to be explained? Say --target COLUMN.")
+        _list_columns(
+            data, engine, memory, refused, TableSource(data, delimiter, tuple(missing or ()), encoding, sheet), quiet
+        )
     elif (asked := counting(data, engine, memory, refused)) is not None:
         if by is not None:
             raise LogicLensError(
@@ -209,21 +359,27 @@ def explain(
         lake = open_lake(asked, target, positive=positive, drop=tuple(drop or ()))
     else:
         # Before anything heavy is loaded: what is wrong with a table is told at once.
-        reading = TableSource(data, delimiter, tuple(missing or ()))
-        problem = read_problem(reading, ColumnRoles(target, positive, tuple(drop or ()), weight, teacher_column))
+        reading = TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
+        problem = read_problem(reading, ColumnRoles(target, positive, tuple(drop or ()), weight, teacher_column, cut))
         check_by(problem, by)
     from logiclens.cli.explain import explain_lake, explain_table, recorded_teacher
+    from logiclens.concepts.booleaniser import Booleaniser
     from logiclens.estimator.classifier import EntropyClassifier
 
     model = EntropyClassifier(
-        cuts.value,
+        cuts.value if date_parts else Booleaniser(cuts.value, date_parts=False),
         exact=exact,
         stable=stable,
         teacher=recorded_teacher(problem, teacher_class),
         max_literals=max_literals,
+        min_support=min_support,
+        score_against=None if score_against is None else score_against.value,
         class_weight="balanced" if balanced else None,
         method="paper" if method is Method.paper else "search",
         set_aside=set_aside,
+        above=above,
+        quantiles=quantiles,
+        split_by_time=split_by_time,
         random_state=seed,
     )
     with cluster(backend, scheduler, jobs), silence(quiet):
@@ -233,230 +389,7 @@ def explain(
             explain_table(problem, model, wanted, quiet=quiet)
 
 
-bench_app = typer.Typer(
-    cls=WithDefault,
-    rich_markup_mode=None,
-    short_help="Compare methods on the paper's tasks, fold by fold.",
-    help="""Compare methods on the paper's tasks, fold by fold.
-
-\b
-Run methods on tasks (the word `run` may be omitted), then make the tables:
-  logiclens bench --quick --data DATA --out quick
-  logiclens bench mimic2 vdem --data DATA --methods ours,tree,brl --out results
-  logiclens bench sweep vdem --data DATA --out results
-  logiclens bench sweep iris --search optuna --trials 30 --out results
-  logiclens bench report results
-
-\b
-Tasks:    mimic2 mimic2-early vdem vdem-given vdem-countries mnist cub, breast-cancer wine iris
-          digits-parity (in scikit-learn), xor parity random-dnf (made), toy (the paper's appendix)
-Methods:  the names of `logiclens bench run --help`, or ours, simplest, rules, black-box, reference, all""",
-)
-
-BenchData: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR", envvar="LOGICLENS_DATA", help="Folder that holds the data files. Example: --data ~/data"
-    ),
-]
-Out: TypeAlias = Annotated[
-    Path, typer.Option(metavar="DIR", help="Folder for the results; an existing one is continued.")
-]
-Protocol: TypeAlias = Annotated[
-    str, typer.Option(metavar="NAME", help="clean (no leaks), paper (like the authors' scripts), or both.")
-]
-Folds: TypeAlias = Annotated[
-    int, typer.Option(metavar="N", min=2, max=20, help="Number of folds, or of seeds where the protocol has one split.")
-]
-Seed: TypeAlias = Annotated[
-    int, typer.Option(metavar="N", min=0, help="Random seed for the folds and the weight initialisation.")
-]
-Jobs: TypeAlias = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Number of runs at a time. Default: one per core.")
-]
-Limit: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SECONDS",
-        min=1,
-        help="Stop a run after so many seconds and record it as stopped. Default: no limit. Example: --limit 600",
-    ),
-]
-Retry: TypeAlias = Annotated[bool, typer.Option("--retry", help="Repeat runs that failed or were stopped.")]
-Cache: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Folder for predicted concepts. Default: OUT/concepts.")
-]
-Epochs: TypeAlias = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, help="Training epochs of image encoders. Default: each encoder's own number."),
-]
-OUT = Path("bench")
-TAUS, LAMBDAS = "4,5,6", "1e-6,1e-5,1e-4,1e-3"
-"""The paper's grid for V-Dem."""
-
-
-@bench_app.command(cls=Command, short_help="Run methods on tasks.")
-def run(
-    tasks: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[TASKS]...",
-            show_default=False,
-            help="Tasks of `logiclens bench --help`. Default: the tables of the paper. Example: mimic2 iris",
-        ),
-    ] = None,
-    methods: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAMES", help="Methods or groups, separated by commas. Default: all. Example: --methods ours,tree"
-        ),
-    ] = None,
-    data: BenchData = None,
-    out: Out = OUT,
-    protocol: Protocol = "clean",
-    folds: Folds = 5,
-    jobs: Jobs = None,
-    limit: Limit = None,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="A short comparison: MIMIC-II and V-Dem, our methods and the simplest rules."),
-    ] = False,
-    retry: Retry = False,
-    cache: Cache = None,
-    epochs: Epochs = None,
-    backend: Backend = "local",
-    scheduler: Scheduler = None,
-    seed: Seed = 42,
-    quiet: Quiet = False,
-) -> None:
-    """Run methods on tasks and append every measurement to OUT/results.csv.
-
-    A run is one method on one fold. Runs that are in the table already are not repeated, so a stopped bench continues
-    where it was. A method that fails, or whose package is missing, is recorded as failed; the others continue.
-
-    \b
-    Methods: minimal exact labels paper authors soft joint · oner stump tree-2 … tree-8 best-3 · tree brl psi
-    ripper column-generation figs rule-list rrl · torch_explain · forest logistic mlp ebm direct
-    """
-    from logiclens.cli.bench import BenchOptions, run_bench
-
-    asked = BenchOptions(out, protocol, data, cache, folds, seed, jobs, limit, retry, epochs, backend, scheduler)
-    run_bench(asked, tasks or (), methods or (), quick=quick, quiet=quiet)
-
-
-@bench_app.command(cls=Command, short_help="Try a grid of temperature and penalty, or search.")
-def sweep(
-    task: Annotated[
-        str, typer.Argument(metavar="TASK", help="Task of `logiclens bench --help`. Example: iris")
-    ] = "vdem",
-    data: BenchData = None,
-    out: Out = OUT,
-    protocol: Protocol = "clean",
-    taus: Annotated[str, typer.Option(metavar="NUMBERS", help="Temperatures to try, separated by commas.")] = TAUS,
-    lambdas: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Weights of the entropy loss to try, separated by commas.")
-    ] = LAMBDAS,
-    search: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Search the settings instead of trying a grid. Example: --search optuna"),
-    ] = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="With --search: total number of trials, earlier ones included. Default: 30."
-        ),
-    ] = None,
-    storage: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="With --search: database of the trials, sqlite:///FILE or postgresql://... Default: OUT/search.db.",
-        ),
-    ] = None,
-    study: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="With --search: name of the study in its database. Default: derived from the task."
-        ),
-    ] = None,
-    folds: Folds = 5,
-    jobs: Jobs = None,
-    limit: Limit = None,
-    retry: Retry = False,
-    cache: Cache = None,
-    backend: Backend = "local",
-    scheduler: Scheduler = None,
-    seed: Seed = 42,
-    quiet: Quiet = False,
-) -> None:
-    """Train with every temperature and penalty of a grid; the report marks the best pair.
-
-    The best pair has the largest sum of model accuracy and explanation accuracy on validation rows, as in the paper.
-    Test rows only measure it.
-
-    With --search optuna, temperature, penalty, hidden widths and cuts are searched for high model accuracy, high
-    explanation accuracy and few literals, on validation rows only. Several processes may share one study, and a stopped
-    study continues where it was.
-    """
-    from logiclens.cli.bench import BenchOptions, SearchOptions, numbers, run_search, run_sweep
-
-    wanted = SearchOptions(search, trials, storage, study, grid=(taus, lambdas) != (TAUS, LAMBDAS), retry=retry)
-    wanted.check()
-    asked = BenchOptions(out, protocol, data, cache, folds, seed, jobs, limit, retry, None, backend, scheduler)
-    if search is not None:
-        run_search(asked, task, wanted, quiet=quiet)
-        return
-    run_sweep(asked, task, numbers("--taus", taus), numbers("--lambdas", lambdas), quiet=quiet)
-
-
-@bench_app.command(cls=Command, short_help="Predict the concepts of image tasks.")
-def encode(
-    tasks: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[TASKS]...",
-            show_default=False,
-            help="Tasks with an encoder. Default: all of them. Example: mnist cub",
-        ),
-    ] = None,
-    data: BenchData = None,
-    cache: Annotated[Path, typer.Option(metavar="DIR", help="Folder for predicted concepts.")] = OUT / "concepts",
-    protocol: Protocol = "clean",
-    folds: Folds = 5,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Number of encoders trained at a time. Default: 1.")
-    ] = None,
-    epochs: Epochs = None,
-    seed: Seed = 42,
-    quiet: Quiet = False,
-) -> None:
-    """Train the encoders from inputs to concepts (vdem, vdem-countries, mnist, cub) and save their predictions.
-
-    A GPU is used if there is one. `bench` does this itself when needed; use this command to do it on another machine.
-    A stopped run continues from its last epoch.
-    """
-    from logiclens.cli.bench import BenchOptions, run_encode
-
-    run_encode(
-        BenchOptions(cache.parent, protocol, data, cache, folds, seed, jobs, epochs=epochs), tasks or (), quiet=quiet
-    )
-
-
-@bench_app.command("report", cls=Command, short_help="Make tables and figures from results.")
-def bench_report(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder that `logiclens bench` wrote. Example: results")
-    ],
-    quiet: Quiet = False,
-) -> None:
-    """Make the paper's tables and figures from the results in a folder, as Markdown, LaTeX and one HTML page."""
-    from logiclens.cli.bench import write_report
-
-    write_report(folder, quiet=quiet)
-
-
 app = typer.Typer(
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -468,9 +401,12 @@ A table goes in, a rule sheet comes out:
   logiclens explain patients.csv --target died --save model
 
 \b
-A saved model is applied, measured, compared and carried elsewhere:
+A saved model is applied, measured, asked, compared and carried elsewhere:
   logiclens predict model new_patients.csv --why -o predictions.csv
   logiclens score model next_year.csv
+  logiclens why model --row age=70,sex=man
+  logiclens flip model --row age=70,sex=man --freeze age
+  logiclens check model "never uses 'sex'" "increasing in 'age'" --of yes
   logiclens diff model model_of_next_year
   logiclens export model --to sql --dialect postgres --table patients
 
@@ -487,8 +423,8 @@ Methods are compared on the same folds:
 write its result for other programs.
 Results go to standard output. Notes go to standard error, and so does a progress bar if it is a terminal.
 
-Exit codes: 0 success; 1 the answer is no (verify: refuted, diff: something changed); 2 an error that you can fix,
-explained in one sentence; 130 stopped by Ctrl-C, with no half-written file left behind.""",
+Exit codes: 0 success; 1 the answer is no (verify and check: refuted, diff: an answer changed); 2 an error that you
+can fix, explained in one sentence; 130 stopped by Ctrl-C, with no half-written file left behind.""",
 )
 
 
@@ -528,20 +464,22 @@ def predict(
             "--out",
             "-o",
             metavar="FILE",
-            help="Output file; its suffix gives the format: .csv, .tsv, .parquet or .jsonl. Default: the terminal.",
+            help="Output file, whose suffix is the format: .csv, .tsv, .xlsx, .parquet, .jsonl. Default: the terminal.",
         ),
     ] = None,
     keep_formulas: Annotated[
         bool,
         typer.Option(
             "--keep-formulas",
-            help="Leave texts that begin with = + - @ in CSV as they are. Default: an apostrophe before each, so that "
-            "no spreadsheet computes them.",
+            help="Leave texts that begin with = + - @ in CSV as they are, and write them as formulas in .xlsx. "
+            "Default: an apostrophe before each in CSV, text in .xlsx, so that no spreadsheet computes them.",
         ),
     ] = False,
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     engine: Engine = None,
     memory: Memory = None,
     quiet: NoNotes = False,
@@ -565,11 +503,18 @@ def predict(
     from logiclens.cli.predict import predict_lake, predict_table
     from logiclens.cli.tables import counting
 
-    refused = {"--why": why, "--json": json, "--delimiter": delimiter, "--missing": missing}
+    refused = {
+        "--why": why,
+        "--json": json,
+        "--delimiter": delimiter,
+        "--missing": missing,
+        "--encoding": encoding,
+        "--sheet": sheet,
+    }
     if (asked := counting(data, engine, memory, refused, what="answers")) is not None:
         predict_lake(model, asked, keep=keep or (), by_rules=rules, out=out, quiet=quiet)
         return
-    reading = TableSource(data, delimiter, tuple(missing or ()))
+    reading = TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
     predict_table(
         model, reading, why=why, keep=keep or (), by_rules=rules, out=out, json=json, quiet=quiet,
         keep_formulas=keep_formulas,
@@ -591,6 +536,8 @@ def score(
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     engine: Engine = None,
     memory: Memory = None,
     quiet: Quiet = False,
@@ -609,14 +556,156 @@ def score(
     from logiclens.cli.score import score_lake, score_table
     from logiclens.cli.tables import counting
 
-    asked = counting(data, engine, memory, {"--delimiter": delimiter, "--missing": missing})
+    asked = counting(
+        data, engine, memory, {"--delimiter": delimiter, "--missing": missing, "--encoding": encoding, "--sheet": sheet}
+    )
     if asked is not None:
         score_lake(model, asked, target=target, by=by, per_file=per_file, json=json, quiet=quiet)
         return
     if per_file:
         raise LogicLensError("--per-file tells the files of a folder or a pattern apart: name these, or use --by.")
-    reading = TableSource(data, delimiter, tuple(missing or ()))
+    reading = TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
     score_table(model, reading, target=target, by=by, json=json, quiet=quiet)
+
+
+def _list_columns(
+    data: str,
+    engine: Engines | None,
+    memory: str | None,
+    refused: Mapping[str, object],
+    reading: TableSource,
+    quiet: bool,
+) -> NoReturn:
+    """Print the columns of a table whose target was not named, and ask for it."""
+    from logiclens.cli.columns import list_columns
+    from logiclens.cli.tables import counting
+
+    if counting(data, engine, memory, refused) is not None:
+        raise LogicLensError("which column is to be explained? Say --target COLUMN.")
+    raise list_columns(reading.table(), quiet=quiet)
+
+
+def _row_source(
+    row: list[str] | None,
+    data: str | None,
+    rows: str | None,
+    delimiter: str | None,
+    missing: list[str] | None,
+    encoding: str | None,
+    sheet: str | None,
+) -> RowSource:
+    table = None if data is None else TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
+    if table is None and (delimiter or missing or encoding or sheet):
+        raise LogicLensError("--delimiter, --missing, --encoding and --sheet are for a table: name it after MODEL.")
+    from logiclens.cli.questions import RowSource
+
+    return RowSource(tuple(row or ()), table, rows)
+
+
+@app.command(cls=Command, short_help="Say why a row gets its class, by the rules of a saved model.")
+def why(
+    model: Model,
+    data: RowData = None,
+    row: GivenRow = None,
+    rows: RowNumbers = None,
+    json: Json = None,
+    delimiter: Delimiter = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say why a row gets its class: the rule that decides, those that fire too, and what each other one lacks.
+
+    \b
+    Examples:
+      logiclens why model --row age=70,sex=man
+      logiclens why model patients.csv --rows 12
+      logiclens why model patients.csv --rows 1-5 --json reasons.json
+    """
+    from logiclens.cli.questions import answer_why
+
+    answer_why(model, _row_source(row, data, rows, delimiter, missing, encoding, sheet), json=json, quiet=quiet)
+
+
+@app.command(cls=Command, short_help="Find the smallest change that gives a row another class.")
+def flip(
+    model: Model,
+    data: RowData = None,
+    row: GivenRow = None,
+    rows: RowNumbers = None,
+    to: Annotated[
+        str | None, typer.Option(metavar="CLASS", help="Class to reach. Default: any other. Example: --to no")
+    ] = None,
+    freeze: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column that must stay; may be repeated. Example: --freeze age"),
+    ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(metavar="CLASS", help="Change whether the formula of this class fires. Example: --of yes"),
+    ] = None,
+    json: Json = None,
+    delimiter: Delimiter = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find the smallest change that gives a row another class: the fewest columns, then the fewest conditions.
+
+    An integer program proves that no smaller change does it, on all rows that the columns allow. No column becomes
+    missing.
+
+    \b
+    Examples:
+      logiclens flip model --row age=70,sex=man
+      logiclens flip model --row age=70,sex=man --freeze age --to no
+      logiclens flip model patients.csv --rows 1-5 --json changes.json
+    """
+    from logiclens.cli.questions import answer_flip
+
+    source = _row_source(row, data, rows, delimiter, missing, encoding, sheet)
+    answer_flip(model, source, to=to, of=of, freeze=freeze or (), json=json, quiet=quiet)
+
+
+@app.command(cls=Command, short_help="Prove or refute a property of the rules on all possible rows.")
+def check(
+    model: Model,
+    properties: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PROPERTY", show_default=False, help="Properties to prove. Example: \"never uses 'sex'\""
+        ),
+    ],
+    of: Annotated[
+        str | None,
+        typer.Option(metavar="CLASS", help="Check the formula of this class only. Default: all. Example: --of yes"),
+    ] = None,
+    json: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Prove or refute properties of the rules on all possible rows, not only on those of a table.
+
+    Exit code 0: all hold. 1: one does not, and a counterexample is printed.
+
+    \b
+    Properties:
+      never uses 'sex'            no rule mentions the column
+      increasing in 'age'         a higher value never makes a formula fail that held
+      decreasing in 'age'         a lower value never makes a formula fail that held
+      never both 'yes' and 'no'   no row makes the rules of two classes fire
+      never both                  the same for every two classes
+      implies "age >= 60"         another formula over the conditions holds wherever this one does
+
+    \b
+    Examples:
+      logiclens check model "never uses 'sex'" "increasing in 'age'" --of yes
+      logiclens check model "never both" --quiet && echo "the rules exclude each other"
+    """
+    from logiclens.cli.questions import answer_check
+
+    raise typer.Exit(answer_check(model, properties, of=of, json=json, quiet=quiet))
 
 
 @app.command(cls=Command, short_help="Check that the printed rules of a saved model are the model.")
@@ -742,12 +831,14 @@ def diff(
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show what changed between the rules of two saved models. Exit code 0: nothing. 1: something.
+    """Say what changed between the rules of two saved models. Exit code 0: no answer changes. 1: one does.
 
-    Rules are compared by meaning: rules that are written differently but give every row the same answer have not
-    changed.
+    Rules are compared by meaning, on all possible rows: rules that are written differently but give every row the same
+    answer have not changed. Models of different targets are refused.
 
     \b
     Examples:
@@ -758,7 +849,7 @@ def diff(
 
     reading = None
     if data is not None:
-        reading = TableSource(data, delimiter, tuple(missing or ()))
+        reading = TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
     raise typer.Exit(int(diff_models(before, after, reading=reading, json=json, quiet=quiet)))
 
 

@@ -27,13 +27,13 @@ from logiclens.cli.tables import Lake, Problem, check_by, subgroups
 from logiclens.codec import to_plain
 from logiclens.errors import LogicLensError, quoted
 from logiclens.estimator.classifier import EntropyClassifier
-from logiclens.estimator.cross_validation import CrossValidation, FoldResult, cross_validate, summarise
+from logiclens.estimator.cross_validation import CrossValidation, cross_validate, summarise
 from logiclens.estimator.inputs import RecordedAnswers
 from logiclens.estimator.persistence import classifier_files
 from logiclens.explain.result import Explanation
-from logiclens.progress import Progress
+from logiclens.formula.predicate import label_array
 from logiclens.report.measurement import Source, result_of
-from logiclens.report.page import render, require_report
+from logiclens.report.page import render
 from logiclens.report.result import Result
 from logiclens.storage import check_model_target, sealed
 from logiclens.tables.demo import breast_cancer
@@ -85,7 +85,7 @@ def recorded_teacher(problem: Problem | None, positive: str | None) -> RecordedA
         )
     labels = column.map(lambda value: by_text.get(str(value)))
     if positive is None and not labels.isna().any():
-        return RecordedAnswers(np.array(labels.tolist()), classes, name=name)
+        return RecordedAnswers(label_array(labels.tolist()), classes, name=name)
     if not is_numeric_dtype(column) or is_bool_dtype(column):
         other = column[labels.isna()].iloc[0] if labels.isna().any() else column.iloc[0]
         raise LogicLensError(f"the teacher {name} must hold probabilities or classes; it holds {quoted(other)}.")
@@ -153,8 +153,6 @@ def _check(wanted: ExplainOutputs) -> None:
     """Refuse outputs that cannot be made, before training."""
     if wanted.save is not None:
         check_model_target(wanted.save)
-    if wanted.report is not None:
-        require_report()
 
 
 def _source(problem: Problem) -> Source:
@@ -191,12 +189,9 @@ def _cross_validate(problem: Problem, model: EntropyClassifier, n_folds: int) ->
     """Cross-validate the model: the six metrics on the test rows of each fold."""
     # Each fold is measured on its test rows, so no further rows are held out.
     estimator = clone(model).set_params(set_aside=0.0)
-    results: list[FoldResult] = []
-    with Progress(n_folds, "folds") as progress:
-        for result in cross_validate(problem.frame, problem.target.to_numpy(), estimator=estimator, n_folds=n_folds):
-            results.append(result)
-            progress.update(len(results))
-    return summarise(results)
+    return summarise(
+        list(cross_validate(problem.frame, problem.target.to_numpy(), estimator=estimator, n_folds=n_folds))
+    )
 
 
 def _metrics(folds: CrossValidation | None) -> list[dict[str, Any]] | None:

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any, NoReturn, TextIO
 
-from logiclens.errors import LogicLensError, LogicLensWarning, named, nearest, quoted
+from logiclens.errors import LogicLensError, LogicLensWarning, named, nearest, out_of_memory, quoted
+from logiclens.words import readable
 
+LONGEST_TEXT = 300
+"""Maximum number of characters of a message of the option parser, which quotes arguments whole."""
 REFUSED, INTERRUPTED, TERMINATED = 2, 130, 143
 """Exit codes besides 0 and 1: an error the user can fix, Ctrl-C, and SIGTERM."""
-_NO_MEMORY = (
-    r"(?i)not enough memory|can't allocate memory|cannot allocate memory|out of memory|bad allocation|bad_alloc"
-)
 
 
 def main() -> NoReturn:
@@ -60,8 +60,8 @@ def _run(arguments: Sequence[str]) -> int:
             raise
         return _refuse(_system_sentence(error))
     except Exception as error:
-        if (sentence_of_memory := out_of_memory(error)) is not None:
-            return _refuse(sentence_of_memory)
+        if (too_large := out_of_memory(error)) is not None:
+            return _refuse(str(too_large))
         # The module of typer's errors differs between versions, so recognise them by their method.
         if not hasattr(error, "format_message"):
             raise
@@ -98,33 +98,6 @@ def _system_sentence(error: OSError) -> str:
     return f"cannot open or write {named(error.filename)}: {error.strerror or error}."
 
 
-def out_of_memory(error: BaseException) -> str | None:
-    """Return what an allocation that failed needed and what to do instead; None for any other error.
-
-    NumPy and Arrow raise kinds of MemoryError; torch a RuntimeError, pandas a ParserError and DuckDB an error of its
-    own, which are known by their words.
-    """
-    said = str(error)
-    if not isinstance(error, MemoryError) and not re.search(_NO_MEMORY, said):
-        return None
-    found = re.search(r"(?:allocate|size) ([0-9][0-9.,]* ?[KMGTPE]?i?B\b|[0-9]+(?= bytes|\b))", said)
-    needed = f": {_size(found[1])} were needed at once" if found else ""
-    return (
-        f"there is not enough memory{needed}; take fewer columns or rows, or let an engine count the rows where they "
-        "are (--engine duckdb, with --memory for its limit)."
-    )
-
-
-def _size(text: str) -> str:
-    """Return a number of bytes in the unit that it is read in; other sizes as they are."""
-    if not text.isdigit():
-        return text
-    size, units = float(text), ["bytes", "KiB", "MiB", "GiB", "TiB"]
-    while size >= 1024 and len(units) > 1:
-        size, units = size / 1024, units[1:]
-    return f"{size:,.0f} {units[0]}" if units[0] == "bytes" else f"{size:,.1f} {units[0]}"
-
-
 def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:
     """Exit by an exception, so that half-written files are removed."""
     sys.exit(TERMINATED)
@@ -142,7 +115,7 @@ def sentence(error: Any) -> str:
         return f"{_name(error.param)} is missing; the form is: {form}"
     if kind == "NoSuchOption":
         known = [option for param in context.command.params for option in getattr(param, "opts", ())]
-        return f"{command} has no option {error.option_name}{_near(error.option_name, known, command)}"
+        return f"{command} has no option {_short(error.option_name)}{_near(error.option_name, known, command)}"
     unknown = re.match(r"No such command '(.*?)'", error.format_message())
     if unknown:
         known = sorted(getattr(context.command, "commands", ()))
@@ -165,5 +138,11 @@ def _near(name: str, known: list[str], command: str) -> str:
 
 
 def _lower(text: str) -> str:
-    text = " ".join(text.split()).rstrip(".")
+    text = _short(" ".join(text.split()).rstrip("."))
     return text[:1].lower() + text[1:]
+
+
+def _short(text: str) -> str:
+    """Return the start and the end of a long text, as it is printed."""
+    text, half = readable(text), LONGEST_TEXT // 2
+    return text if len(text) <= LONGEST_TEXT else f"{text[: half - 1]}…{text[-half:]}"

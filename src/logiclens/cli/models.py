@@ -13,11 +13,12 @@ import numpy as np
 from logiclens.cli.options import TableSource
 from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, print_error, write_json, write_text
 from logiclens.cli.signature import Signed, check_signature, new_key, sign
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.export.registry import format_named
-from logiclens.formula.diff import CubeChange, always, impossible, in_one_language
+from logiclens.formula.diff import CubeChange, always, changed_answer, impossible, in_one_language
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
-from logiclens.formula.model_record import read_record
+from logiclens.formula.english import TableFacts, cube_words
+from logiclens.formula.model_record import open_record, read_record
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.storage import open_folder
@@ -124,10 +125,23 @@ def diff_models(before: Path, after: Path, *, reading: TableSource | None, json:
     """Print what changed per class and on which rows of a table; return whether anything changed."""
     check_outputs(json)
     content: dict[str, Any] = {"before": str(before), "after": str(after)}
-    content |= compared(RuleSet.load(before), RuleSet.load(after), reading)
+    old, new = RuleSet.load(before), RuleSet.load(after)
+    _check_targets(before, after)
+    content |= compared(old, new, reading)
     write_json(content, json)
-    _print(Printer(quiet=quiet or json == STANDARD), content)
+    # Exported rules of an earlier version do not know the name of the target.
+    _print(Printer(quiet=quiet or json == STANDARD), content, (new if old.facts.target is None else old).class_heading)
     return bool(content["changed"])
+
+
+def _check_targets(before: Path, after: Path) -> None:
+    """Refuse models of different targets; exported rules do not know theirs."""
+    targets = [open_record(folder).target for folder in (before, after) if folder.is_dir()]
+    if len(targets) == 2 and None not in targets and targets[0] != targets[1]:
+        raise LogicLensError(
+            f"the models answer different questions, {quoted(targets[0])} and {quoted(targets[1])}: compare models of "
+            "one target."
+        )
 
 
 def compared(before: RuleSet, after: RuleSet, reading: TableSource | None = None) -> dict[str, Any]:
@@ -150,15 +164,26 @@ def compared(before: RuleSet, after: RuleSet, reading: TableSource | None = None
         "swapped": [] if old.multilabel else _swapped(old, new, never),
         "rows": None if reading is None else _rows(before, after, reading),
     }
-    content["changed"] = bool(
+    differs = bool(
         content["only_before"]
         or content["only_after"]
         or any(not entry["equivalent"] for entry in content["classes"])
         or content["otherwise"]["before"] != content["otherwise"]["after"]
         or (None not in content["order"].values() and content["order"]["before"] != content["order"]["after"])
         or content["swapped"]
-        or (content["rows"] or {}).get("differing")
     )
+    example, decided = None, old.multilabel or "none" in (old.resolve, new.resolve)
+    if differs and not decided:
+        # Rules may differ where other rules decide: only an answer that changes is a change.
+        try:
+            example, decided = changed_answer(old, new), False
+        except LogicLensError:
+            # The rule sets disagree on the kind of a column.
+            decided = True
+    changed = differs and (decided or example is not None)
+    content["example"] = None if example is None else asdict(example)
+    content["differs"] = differs
+    content["changed"] = bool(changed or (content["rows"] or {}).get("differing"))
     return content
 
 
@@ -178,8 +203,29 @@ def _class(
         "changes": [] if same else [_told(change, name, old, new) for change in _paired(found.changes, old, new)],
         "gained": None if gained is None else format_formula(gained, "unicode"),
         "lost": None if lost is None else format_formula(lost, "unicode"),
+        "now_also": _in_words(gained, old, new),
+        "no_longer": _in_words(lost, old, new),
         "remark": found.remark,
     }
+
+
+def _in_words(formula: DNF | Complement | None, *rules: RuleSet) -> list[str]:
+    """Return the cubes of a difference in words; nothing if it cannot be told by cubes."""
+    if not isinstance(formula, DNF):
+        return []
+    known = {concept: one.predicate(concept) for one in reversed(rules) for concept in one.concepts}
+    facts = _common_facts(rules)
+    return [cube_words(cube, known, facts) for cube in formula]
+
+
+def _common_facts(rules: Sequence[RuleSet]) -> TableFacts:
+    """Return what is known of a column from every rule set that uses it."""
+    columns = dict.fromkeys(column for one in rules for column in one.columns)
+    users = {column: [one.facts for one in rules if column in one.columns] for column in columns}
+    return TableFacts(
+        whole=tuple(column for column in columns if all(column in facts.whole for facts in users[column])),
+        complete=tuple(column for column in columns if all(column in facts.complete for facts in users[column])),
+    )
 
 
 def _possible(
@@ -227,26 +273,27 @@ def _asked(literal: Literal, rules: RuleSet) -> tuple[str, str, bool]:
 def _told(change: CubeChange, name: str, old: RuleSet, new: RuleSet) -> str:
     """Return a change as one line; a new rule says how often it recurs, if that is known."""
     if change.after is None:
-        return f"gone: {_shown(change.before)}"
+        return f"gone: {_shown(change.before, old)}"
     rule = new.rule(name)
     recurrence = dict(zip(rule.cubes, rule.recurrence, strict=True)).get(change.after, "")
     recurrence = f" ({recurrence})" if recurrence else ""
     if change.before is None:
-        return f"new: {_shown(change.after)}{recurrence}"
+        return f"new: {_shown(change.after, new)}{recurrence}"
     steps, added = [], list(change.added)
     for literal in change.dropped:
         moved = next((other for other in added if _asked(other, new) == _asked(literal, old)), None)
         if moved is None:
-            steps.append(f"without {_shown(Cube([literal]))}")
+            steps.append(f"without {_shown(Cube([literal]), old)}")
         else:
             added.remove(moved)
-            steps.append(f"{_shown(Cube([literal]))} becomes {_shown(Cube([moved]))}")
-    steps += [f"with {_shown(Cube([literal]))}" for literal in added]
-    return f"changed: {_shown(change.before)}: {', '.join(steps)}{recurrence}"
+            steps.append(f"{_shown(Cube([literal]), old)} becomes {_shown(Cube([moved]), new)}")
+    steps += [f"with {_shown(Cube([literal]), new)}" for literal in added]
+    return f"changed: {_shown(change.before, old)}: {', '.join(steps)}{recurrence}"
 
 
-def _shown(cube: Cube | None) -> str:
-    return format_formula(Cube([]) if cube is None else cube, "unicode")
+def _shown(cube: Cube | None, rules: RuleSet) -> str:
+    """Return a cube in words."""
+    return cube_words(Cube([]) if cube is None else cube, rules.predicates, rules.facts)
 
 
 def _otherwise(rules: RuleSet) -> str | None:
@@ -261,7 +308,10 @@ def _swapped(old: RuleSet, new: RuleSet, never: Callable[[Cube], bool]) -> list[
     kept = [line for line in order[0] if line in now]
     pairs = [(first, then) for at, then in enumerate(kept) for first in kept[at + 1 :] if now[first] < now[then]]
     return [
-        {"first": {"class": first[0], "rule": _shown(first[1])}, "then": {"class": then[0], "rule": _shown(then[1])}}
+        {
+            "first": {"class": first[0], "rule": _shown(first[1], new)},
+            "then": {"class": then[0], "rule": _shown(then[1], old)},
+        }
         for first, then in pairs
         if first[0] != then[0] and not first[1].excludes(then[1]) and not never(Cube([*first[1], *then[1]]))
     ]
@@ -280,12 +330,12 @@ def _rows(old: RuleSet, new: RuleSet, reading: TableSource) -> dict[str, Any]:
     return {"data": file.name, "total": len(first), "differing": (differ + 1).tolist()}
 
 
-def _print(printer: Printer, content: dict[str, Any]) -> None:
-    for key, words in (("only_before", "is gone"), ("only_after", "is new")):
+def _print(printer: Printer, content: dict[str, Any], heading: Callable[[str], str]) -> None:
+    for key, words in (("only_before", "no longer a class"), ("only_after", "a new class")):
         for name in content[key]:
-            printer.say(f"the class {name} {words}", style="bold")
+            printer.say(f"{words}: {heading(name)}", style="bold")
     for told in content["classes"]:
-        printer.say(told["class"], style="bold")
+        printer.say(heading(told["class"]), style="bold")
         turned = told["otherwise"]
         if turned["before"] != turned["after"]:
             now, then = ("otherwise", "a formula") if turned["after"] else ("a formula", "otherwise")
@@ -298,22 +348,35 @@ def _print(printer: Printer, content: dict[str, Any]) -> None:
             continue
         for line in [*told["changes"], *([told["remark"]] if told["remark"] else [])]:
             printer.say(f"  {line}")
-        for words, formula in (("now also where", told["gained"]), ("no longer where", told["lost"])):
-            if formula not in (None, format_formula(DNF.false, "unicode")):
-                printer.say(f"  {words} {formula}")
+        for words, cubes in (("now also where", told["now_also"]), ("no longer where", told["no_longer"])):
+            if cubes:
+                printer.say(f"  {words} {'; or where '.join(cubes)}")
+
+    def answer(name: str | None) -> str:
+        return "undecided" if name is None else heading(name)
+
     before, after = content["otherwise"]["before"], content["otherwise"]["after"]
     if before != after:
-        printer.say(f"where no rule fires: {after or 'undecided'}, before {before or 'undecided'}")
+        printer.say(f"where no rule fires: {answer(after)}, before {answer(before)}")
     before, after = content["order"]["before"], content["order"]["after"]
     if before != after:
         for words, order in (("before", before), ("now", after)):
-            told_order = "no order" if order is None else f"{', then '.join(order)}; the first that applies decides"
-            printer.say(f"the order of the classes {words}: {told_order}")
+            named = (
+                "no order"
+                if order is None
+                else f"{', then '.join(map(heading, order))}; the first that applies decides"
+            )
+            printer.say(f"the order of the classes {words}: {named}")
     for pair in content["swapped"]:
         first, then = pair["first"], pair["then"]
-        printer.say(
-            f"where both fire, {first['rule']} ({first['class']}) decides now, not {then['rule']} ({then['class']})"
-        )
+        now, before = (f"{rule['rule']} ({heading(rule['class'])})" for rule in (first, then))
+        printer.say(f"where both fire, {now} decides now, not {before}")
+    example = content["example"]
+    if example is not None:
+        before, after = answer(example["before"]), answer(example["after"])
+        printer.say(f"\nfor example where {example['where'] or 'any row'}: {before} before, {after} now")
+    elif content["differs"] and not content["changed"]:
+        printer.say("\nthe rules differ, but every possible row gets the same answer as before")
     if content["rows"] is not None:
         rows = content["rows"]
         printer.say(f"\n{len(rows['differing']):,} of {rows['total']:,} rows of {rows['data']} get another answer.")

@@ -28,7 +28,19 @@ class Command(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the pieces of the usage line without the braces that typer puts around required arguments."""
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options under the headings that they name as their help panel."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if (record := param.get_help_record(ctx)) is not None:
+                usual = "Arguments" if param.param_type_name == "argument" else "Options"
+                sections.setdefault(getattr(param, "rich_help_panel", None) or usual, []).append(record)
+        # Options without a heading come last, beside --help.
+        for title in sorted(sections, key=lambda title: (title == "Options", title != "Arguments")):
+            with formatter.section(title):
+                formatter.write_dl(sections[title])
 
 
 class WithDefault(TyperGroup):
@@ -39,6 +51,18 @@ class WithDefault(TyperGroup):
         if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
             args = ["run", *args]
         return super().parse_args(ctx, args)
+
+
+TARGET, RULES, MEASURING = "Target", "Rules", "Measuring"
+READING, TEACHER, OUTPUT = "Reading the table", "Explaining another model", "Output"
+"""Headings of options in the help."""
+
+
+class Against(StrEnum):
+    """Values of --score-against."""
+
+    network = "network"
+    labels = "labels"
 
 
 class Method(StrEnum):
@@ -73,17 +97,39 @@ def known_format(name: str) -> str:
 
 
 TABLE = (
-    "Table: CSV, TSV, Parquet or JSON lines (also .gz), or - for standard input. A folder or a pattern such as "
-    "'2026/*.parquet' is counted by an engine instead of read."
+    "Table: CSV, TSV, Excel (.xlsx), Parquet or JSON lines (also .gz), or - for standard input. A folder or a "
+    "pattern such as '2026/*.parquet' is counted by an engine instead of read."
 )
 FOLDER = "Model folder that `logiclens explain --save` wrote."
 
 Data: TypeAlias = Annotated[str, typer.Argument(metavar="DATA", help=TABLE, show_default=False)]
 Model: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help=FOLDER, show_default=False)]
+RowData: TypeAlias = Annotated[
+    str | None, typer.Argument(metavar="[DATA]", help="Table of the rows; see --rows.", show_default=False)
+]
+GivenRow: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--row",
+        metavar="CELLS",
+        help="A row, with the columns that the rules use; may be repeated. Example: --row age=70,sex=man",
+    ),
+]
+RowNumbers: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--rows",
+        metavar="NUMBERS",
+        help="Rows of the table, counted from 1. Default: the first ten. Example: --rows 1,5-7",
+    ),
+]
 Json: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--json", metavar="FILE", help="Write the result as JSON; - is standard output. Example: --json result.json"
+        "--json",
+        metavar="FILE",
+        help="Write the result as JSON; - is standard output. Example: --json result.json",
+        rich_help_panel=OUTPUT,
     ),
 ]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -91,22 +137,47 @@ NoNotes: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print t
 By: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN", help="Show the figures for each value of a column; dates by month. Example: --by sex"
+        metavar="COLUMN",
+        help="Show the figures for each value of a column; dates by month. Example: --by sex",
+        rich_help_panel=MEASURING,
     ),
 ]
 Delimiter: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="CHAR", help="Field delimiter of a text file. Default: detected. Example: --delimiter ';'"),
+    typer.Option(
+        metavar="CHAR",
+        help="Field delimiter of a text file. Default: detected. Example: --delimiter ';'",
+        rich_help_panel=READING,
+    ),
 ]
 Missing: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(metavar="TEXT", help="Text that means a missing value; may be repeated. Example: --missing unknown"),
+    typer.Option(
+        metavar="TEXT",
+        help="Text that means a missing value; may be repeated. Example: --missing unknown",
+        rich_help_panel=READING,
+    ),
+]
+Encoding: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Encoding of a text file. Default: UTF-8 or UTF-16. Example: --encoding cp1252",
+        rich_help_panel=READING,
+    ),
+]
+Sheet: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Sheet of a workbook. Default: the first. Example: --sheet 2026", rich_help_panel=READING
+    ),
 ]
 Engine: TypeAlias = Annotated[
     Engines | None,
     typer.Option(
         metavar="NAME",
         help=f"Engine for a folder, pattern or database: {' or '.join(Engines)}. Default: duckdb.",
+        rich_help_panel=READING,
     ),
 ]
 Memory: TypeAlias = Annotated[
@@ -114,6 +185,7 @@ Memory: TypeAlias = Annotated[
     typer.Option(
         metavar="SIZE",
         help="Memory limit of DuckDB; above it the disk is used. Default: DuckDB's own. Example: --memory 4GB",
+        rich_help_panel=READING,
     ),
 ]
 
@@ -122,12 +194,19 @@ SCHEDULER = "DASK_SCHEDULER_ADDRESS"
 
 Backend: TypeAlias = Annotated[
     str,
-    typer.Option(metavar="NAME", help="Where the work runs: local (processes on this machine) or dask (a cluster)."),
+    typer.Option(
+        metavar="NAME",
+        help="Where the work runs: local (processes on this machine) or dask (a cluster).",
+        rich_help_panel=MEASURING,
+    ),
 ]
 Scheduler: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="URL", envvar=SCHEDULER, help="Address of the Dask scheduler. Example: --scheduler tcp://host:8786"
+        metavar="URL",
+        envvar=SCHEDULER,
+        help="Address of the Dask scheduler. Example: --scheduler tcp://host:8786",
+        rich_help_panel=MEASURING,
     ),
 ]
 
@@ -152,11 +231,16 @@ def cluster(backend: str, scheduler: str | None, jobs: int | None = None) -> Abs
 
 @dataclass(frozen=True)
 class TableSource:
-    """A table to read: its name, its delimiter (detected if None), and the texts that mean a missing value."""
+    """A table to read: its name, its delimiter (detected if None), the texts that mean a missing value, and more.
+
+    `encoding` is that of a text file, `sheet` the name of a sheet of a workbook.
+    """
 
     source: str
     delimiter: str | None = None
     missing: tuple[str, ...] = ()
+    encoding: str | None = None
+    sheet: str | None = None
 
     def table(self) -> TableFile:
         """Read the table."""
@@ -165,7 +249,13 @@ class TableSource:
         from logiclens.tables.formats import check_single
 
         check_single(self.source)
-        return read_table(self.source, delimiter=self.delimiter, missing=self.missing)
+        return read_table(
+            self.source,
+            delimiter=self.delimiter,
+            missing=self.missing,
+            encoding=self.encoding,
+            sheet=self.sheet,
+        )
 
     def stream(self) -> AbstractContextManager[TableStream]:
         """Open the table to read it in chunks."""
@@ -173,7 +263,13 @@ class TableSource:
         from logiclens.tables.formats import check_single
 
         check_single(self.source)
-        return open_table(self.source, delimiter=self.delimiter, missing=self.missing)
+        return open_table(
+            self.source,
+            delimiter=self.delimiter,
+            missing=self.missing,
+            encoding=self.encoding,
+            sheet=self.sheet,
+        )
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from logiclens.cli.output import STANDARD, Printer, check_outputs, text_sink
 from logiclens.cli.saved_model import KindChanged, SavedModel, check_kind
 from logiclens.cli.tables import Counting, check_column, check_names
 from logiclens.errors import LogicLensError, named, quoted
-from logiclens.tables.files import csv_writer, json_value, records_of, table_writer
+from logiclens.tables.files import NAMES, csv_writer, json_value, records_of, table_writer
 from logiclens.tables.formats import PARQUET, WRITTEN, suffix_of
 from logiclens.tables.streams import TableStream
 
@@ -240,7 +240,5 @@ def _check_name(out: str | None) -> None:
     if out in (None, STANDARD):
         return
     name = Path(str(out)).name.lower()
-    if not name.removesuffix(".gz").endswith(WRITTEN) and not name.endswith(PARQUET):
-        raise LogicLensError(
-            f"cannot write {named(out)}: its name must end in .csv, .tsv, .jsonl (or that and .gz) or .parquet."
-        )
+    if not name.removesuffix(".gz").endswith(WRITTEN) and not name.endswith((*PARQUET, ".xlsx")):
+        raise LogicLensError(f"cannot write {named(out)}: its name must end in {NAMES}.")

@@ -16,8 +16,9 @@ from logiclens.cli.tables import check_columns, check_finite, text_of
 from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, ColumnKind, kind_of_dtype
 from logiclens.formula.dnf import DNF
-from logiclens.formula.english import literal_words
+from logiclens.formula.english import cube_words
 from logiclens.formula.model_record import read_record
+from logiclens.formula.packed_rows import equals
 from logiclens.formula.rule_set import RuleSet
 from logiclens.storage import open_folder
 
@@ -42,7 +43,7 @@ class SavedModel:
         if model.rules is None:
             raise LogicLensError(f"{folder} holds no rules.")
         self.rules = RuleSet.from_dict(self._opened.content["rules"])
-        self.target = model.target
+        self.target, self.target_cuts = model.target, model.cuts_of_target
         self.exact = model.exact
         self.kinds: Mapping[str, str] = {} if model.cutting is None else model.cutting.kinds
         # Text columns some of whose categories look like numbers.
@@ -54,6 +55,8 @@ class SavedModel:
         self.has_network = not (self.exact or by_rules)
         # Rules need only the columns they use.
         self.columns = model.needed_columns if self.has_network else self.rules.columns
+        # All columns of training, whether or not a rule uses them.
+        self.known_columns = tuple(dict.fromkeys((*model.needed_columns, *self.rules.columns)))
 
     @cached_property
     def network(self) -> Any:
@@ -92,15 +95,14 @@ class SavedModel:
         reasons = np.full(packed.n_rows, "no rule of this class fires", dtype=object)
         for rule in rules.rules:
             if rule.is_complement:
-                left = rule.formula.evaluate(packed) & (answers == rule.label)
+                left = rule.formula.evaluate(packed) & equals(answers, rule.label)
                 reasons[left] = "otherwise: no rule of the other class fires"
         if rules.resolve != "none" and rules.otherwise is not None and not rules.rules[rules.otherwise].is_complement:
-            silent = ~rules.fires(packed).any(axis=1) & (answers == rules.rules[rules.otherwise].label)
+            silent = ~rules.fires(packed).any(axis=1) & equals(answers, rules.rules[rules.otherwise].label)
             reasons[silent] = "otherwise: no rule fires"
         for line in reversed(rules.decisions):
-            fires = DNF([line.cube]).evaluate(packed) & (answers == rules.rules[line.rule].label)
-            words = " and ".join(literal_words(literal, rules.predicates) for literal in line.cube)
-            reasons[fires] = words or "always"
+            fires = DNF([line.cube]).evaluate(packed) & equals(answers, rules.rules[line.rule].label)
+            reasons[fires] = cube_words(line.cube, rules.predicates, rules.facts)
         return [str(reason) for reason in reasons]
 
     def labels(self, column: pd.Series) -> NDArray[Any]:
@@ -110,6 +112,11 @@ class SavedModel:
     def label(self, value: Any, where: str = "") -> Any:
         """Return the label of a value of the target; with one class against the rest, any other value is the rest."""
         labels, text = self._labels, text_of(value)
+        if self.target_cuts is not None and text not in labels:
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+                known = quoted_names(list(labels))
+                raise LogicLensError(f"the target{where} is {quoted(text)}, neither a number nor one of {known}.")
+            return self.target_cuts.labels([float(value)]).tolist()[0]
         # One value against the rest: two classes, "x" and "not x".
         negated = (name for name in labels if name.startswith("not ") and name.removeprefix("not ") in labels)
         meant = text if text in labels or len(labels) != 2 else next(negated, text)

@@ -25,8 +25,9 @@ from logiclens.cli.tables import Counting, check_column, check_columns, labelled
 from logiclens.codec import to_plain
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.dnf import DNF, Literal
-from logiclens.formula.english import literal_words, recurrence_words
-from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.english import gap_words, literal_words, recurrence_words
+from logiclens.formula.packed_rows import PackedRows, equals
+from logiclens.formula.predicate import label_array
 from logiclens.formula.rule_set import Rule, RulesRecord, who_decides
 from logiclens.formula.text import format_formula
 from logiclens.metrics.rule_statistics import (
@@ -142,6 +143,8 @@ def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str |
     """Return the distinct rows of a table that an engine counts, with the answers of the model."""
     if per_file and by is not None:
         raise LogicLensError("rows are told apart by a column or by their files: leave out --by or --per-file.")
+    if model.target_cuts is not None:
+        raise LogicLensError("this model cuts a target of numbers, which an engine does not do: score one file.")
     wanted, table = _target(model, target), asked.table(per_file=per_file)
     check_column(table, wanted, asked.source, ", the target" if target is None else "")
     if by is not None:
@@ -149,10 +152,10 @@ def counted(model: SavedModel, asked: Counting, *, target: str | None, by: str |
     # Imported after the table was checked, because they load slowly.
     from logiclens.engine.lake import FILE
     from logiclens.estimator.on_engine import concepts_of, counted_lake, lake_statistics
-    from logiclens.progress import Progress
+    from logiclens.progress import Progress, working
 
     apart, concepts = FILE if per_file else by, None if model.has_network else model.rules.concepts
-    with Progress(2, "counting") as progress:
+    with working(), Progress(2, "counting rows") as progress:
         progress.update(0, "classes")
         table, left_out = labelled(table, wanted)
         table = _in_labels(model, table, wanted)
@@ -205,7 +208,7 @@ def _content(model: SavedModel, known: ScoredTable) -> Score:
         return confusion(model.rules.names, places(labels), places(answers), known.weight, of)
 
     statistics = known.statistics.record()
-    most = max(dict.fromkeys(labels.tolist()), key=lambda label: known.weight[labels == label].sum())
+    most = max(dict.fromkeys(labels.tolist()), key=lambda label: known.weight[equals(labels, label)].sum())
     return Score(
         model=str(model.folder),
         data=known.data,
@@ -217,7 +220,7 @@ def _content(model: SavedModel, known: ScoredTable) -> Score:
         accuracy=right(known.answers, labels),
         accuracy_of_the_rules=None if model.exact else right(known.by_rules, labels),
         # The score of giving every row the most frequent class.
-        most_frequent=right(np.full(len(labels), most, dtype=object), labels),
+        most_frequent=right(label_array([most] * len(labels)), labels),
         agreement=None if model.exact else right(known.by_rules, known.answers),
         macro_f1=statistics.macro_f1,
         f1={told.name: None if told.decision is None else told.decision.f1 for told in statistics.classes},
@@ -249,16 +252,21 @@ def _tell(score: Score, json: str | None, by: str | None, *, quiet: bool) -> Non
         printer.say(f"  {'macro-F1 of the rules':<25}{percent(score.macro_f1, 1)}")
     for told in score.statistics.classes:
         prevalence = told.prevalence
-        printer.say(f"\n{told.name}: {prevalence.hits:,.0f} of {prevalence.total:,.0f} rows", style="bold")
-        print_rules(printer, told, score.words, recurrence[told.name])
+        printer.say(
+            f"\n{score.rules.class_words(told.name)}: {prevalence.hits:,.0f} of {prevalence.total:,.0f} rows",
+            style="bold",
+        )
+        print_rules(printer, told, score.rules, recurrence[told.name])
         printer.say(f"  {decision_line(told.decision)}", hang=0)
     for group in score.statistics.subgroups:
-        print_subgroup(printer, group, str(by))
+        print_subgroup(printer, group, str(by), score.rules)
     for table in (score.confusion, score.confusion_of_rules):
         both = table is score.confusion or not score.exact
         if both and len(table.labels) <= MOST_CONFUSED:
-            print_confusion(printer, table)
+            print_confusion(printer, table, score.target)
     printer.say(f"\n{who_decides(score.rules)}", hang=0)
+    for sentence in gap_words(score.rules.formulas, score.rules.predicates):
+        printer.say(sentence, hang=0)
     printer.say()
     printer.prose(READ_RULES)
 
@@ -276,8 +284,8 @@ def _words(model: SavedModel) -> dict[str, Words]:
     """Return each concept and its negation in words."""
     return {
         concept: Words(
-            literal_words(Literal(concept), model.rules.predicates),
-            literal_words(Literal(concept, positive=False), model.rules.predicates),
+            literal_words(Literal(concept), model.rules.predicates, model.rules.facts),
+            literal_words(Literal(concept, positive=False), model.rules.predicates, model.rules.facts),
         )
         for concept in model.rules.concepts
     }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from logiclens.cli.output import Printer
-from logiclens.formula.rule_set import who_decides
+from logiclens.formula.dnf import Cube, Literal
+from logiclens.formula.english import cube_words, gap_words
+from logiclens.formula.rule_set import RuleSet, who_decides
 from logiclens.metrics.rule_statistics import (
     ClassRecord,
     Confusion,
@@ -20,18 +22,6 @@ from logiclens.words import count_text, figure, interval, percent, share_words, 
 
 if TYPE_CHECKING:
     from logiclens.estimator.cross_validation import MetricOverFolds
-
-
-class Wording(Protocol):
-    """A concept and its negation in words."""
-
-    @property
-    def words(self) -> str:
-        """The concept in words."""
-
-    @property
-    def words_not(self) -> str:
-        """Its negation in words."""
 
 
 def bar(share: float, width: int = 20) -> str:
@@ -54,11 +44,11 @@ harmonic mean."""
 READ_FORMULA = """
 In the formula ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; ↔ means that formula and network agree on
 every row they were made from, ≈ that they agree on the share given, which is the fidelity. What the network leans on
-most has 1.00."""
+most has 1.00; what a condition beside the rule would gain is measured on the rows that the rules were made from."""
 READ_EXACT = """
 Exact: the rules are the model. In the formula ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; ↔ means
 equal on every row that the concepts of a class can have. What the committee that taught the rules leans on most has
-1.00."""
+1.00; what a condition beside the rule would gain is measured on the rows that the rules were made from."""
 MOST_CONFUSED = 12
 """The most classes for which the confusion matrix is printed; the page shows it always."""
 READ_RECURRENCE = {
@@ -87,20 +77,23 @@ def print_sheet(printer: Printer, result: Result) -> None:
     for note in result.notes:
         printer.say(f"note: {note}")
     printer.say()
+    width = max(38, *(len(metric.name) + 2 for metric in result.metrics)) if result.metrics else 38
     for metric in result.metrics:
         ends = ""
         if metric.low is not None and metric.high is not None:
             ends = f" ({interval(metric.low / 100, metric.high / 100, 1)})"
-        printer.say(f"  {metric.name:<38}{figure(metric.value, metric.unit, width=6)}{ends}")
+        printer.say(f"  {metric.name:<{width}}{figure(metric.value, metric.unit, width=6)}{ends}")
     counted = {entry.name: entry for entry in result.statistics.classes}
     for told in result.classes:
         _print_class(printer, told, counted[told.name], result)
     for group in result.statistics.subgroups:
-        print_subgroup(printer, group, str(result.statistics.by))
+        print_subgroup(printer, group, str(result.statistics.by), result.rules)
     if result.stability is not None:
-        _print_stability(printer, result.stability)
+        _print_stability(printer, result.stability, result.rules)
     _print_confusions(printer, result)
     printer.say(f"\n{who_decides(result.rules)}", hang=0)
+    for sentence in gap_words(result.rules.formulas, result.rules.predicates):
+        printer.say(sentence, hang=0)
     if not any(rule.is_complement for rule in result.rules.rules):
         printer.say(_firing(result.firing), hang=0)
     printer.say()
@@ -115,12 +108,12 @@ def _print_confusions(printer: Printer, result: Result) -> None:
         shown = shown[:1]
     for table in shown:
         if len(table.labels) <= MOST_CONFUSED:
-            print_confusion(printer, table)
+            print_confusion(printer, table, result.data.target)
 
 
-def print_confusion(printer: Printer, table: Confusion) -> None:
+def print_confusion(printer: Printer, table: Confusion, target: str) -> None:
     """Print a confusion matrix."""
-    printer.say(f"\nwhat {table.of} said of which rows")
+    printer.say(f"\nwhat {target} truly is, and what {table.of} said")
     head = ["truly", *(f"said {name}" for name in table.predicted)]
     lines = [[name, *map(count_text, row)] for name, row in zip(table.labels, table.counts, strict=True)]
     widths = [max(len(line[i]) for line in (head, *lines)) for i in range(len(head))]
@@ -142,23 +135,22 @@ def print_metrics(printer: Printer, metrics: Sequence[MetricOverFolds], n_folds:
 def print_rules(
     printer: Printer,
     counted: ClassRecord,
-    words: Mapping[str, Wording],
+    rules: RuleSet,
     recurrence: Mapping[str, str] | None = None,
 ) -> None:
     """Print each rule of a class in words, with its statistics and, if known, how often it recurs."""
     for cube in counted.cubes:
-        parts = ((words[literal.concept], literal.positive) for literal in cube.literals or ())
-        text = " and ".join(meant.words if positive else meant.words_not for meant, positive in parts)
-        printer.say(f"  • {text or 'always'}")
+        literals = Cube(Literal(literal.concept, literal.positive) for literal in cube.literals or ())
+        printer.say(f"  • {cube_words(literals, rules.predicates, rules.facts)}")
         recurs = (recurrence or {}).get(cube.text)
         printer.say(f"      {_numbers(cube)}{'' if recurs is None else f'; {recurs}'}", hang=0)
 
 
-def print_subgroup(printer: Printer, group: SubgroupRecord, by: str) -> None:
+def print_subgroup(printer: Printer, group: SubgroupRecord, by: str, rules: RuleSet) -> None:
     """Print how the rules decide for each class in one subgroup."""
     printer.say(f"\nwhere {by} is {group.name}")
     for counted in group.classes:
-        printer.say(f"  {counted.name}: {decision_line(counted.decision)}")
+        printer.say(f"  {rules.class_words(counted.name)}: {decision_line(counted.decision)}")
 
 
 def decision_line(decision: DecisionRecord | None) -> str:
@@ -178,8 +170,7 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
     printer.say(f"  {told.english}", hang=0)
     if told.reason is not None:
         printer.say(f"  {told.reason} {told.remedy}", hang=0)
-    words = {concept.name: concept for concept in result.concepts}
-    print_rules(printer, counted, words, recurrences(result.stability, told.name))
+    print_rules(printer, counted, result.rules, recurrences(result.stability, told.name))
     printer.say(f"  {told.formula}")
     if counted.whole.coverage.total == 0:
         printer.say("  no held-out row has this class: nothing is known of how well it is found")
@@ -201,17 +192,27 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
     _print_relevance(printer, told.relevance, "committee" if result.exact else "network")
 
 
-def _print_relevance(printer: Printer, relevance: Sequence[Relevance], who: str, most: int = 8) -> None:
-    """Print the most relevant concepts, and all concepts that the formula uses."""
-    shown = [entry for place, entry in enumerate(relevance) if place < most or entry.used]
-    if not shown:
-        return
-    printer.say(f"  what the {who} leans on")
-    width = max(len(entry.concept) for entry in shown)
-    for entry in shown:
-        used = "" if entry.used else "  (not in the formula)"
-        # Not wrapped, which would break the bars.
-        printer.out.print(f"    {entry.concept:<{width}}  {bar(entry.relevance)} {entry.relevance:.2f}{used}")
+def _print_relevance(printer: Printer, relevance: Sequence[Relevance], who: str, most: int = 5) -> None:
+    """Print all concepts that the formula uses, then the most relevant others with why they are not in it."""
+    n_used = sum(entry.used for entry in relevance)
+    shown = [entry for place, entry in enumerate(relevance) if entry.used or place < n_used + most]
+    width = max((len(entry.concept) for entry in shown), default=0)
+    inside, outside = ([entry for entry in shown if entry.used is used] for used in (True, False))
+    for title, entries in ((f"what the {who} leans on, in the rule", inside), ("and beside the rule", outside)):
+        if not entries:
+            continue
+        printer.say(f"  {title if inside else f'what the {who} leans on, beside the rule'}")
+        for entry in entries:
+            # Not wrapped, which would break the bars.
+            printer.out.print(
+                f"    {entry.concept:<{width}}  {bar(entry.relevance)} {entry.relevance:.2f}",
+                markup=False,
+                highlight=False,
+            )
+            if entry.reason:
+                printer.say(f"      {entry.reason}", hang=0)
+            elif not entry.used:
+                printer.say("      not in the rule", hang=0)
     if len(relevance) > len(shown):
         printer.say(f"    and {len(relevance) - len(shown)} more")
 
@@ -225,11 +226,11 @@ def _numbers(cube: CubeRecord) -> str:
     return f"fires on {fires} of {total} rows; right {right}{lift}{doubt}; finds {finds}"
 
 
-def _print_stability(printer: Printer, stability: Recurrence) -> None:
+def _print_stability(printer: Printer, stability: Recurrence, rules: RuleSet) -> None:
     printer.say(f"\nchosen in how many of {stability.resamples} {stability.drawn}")
     concepts, cubes = stability.concepts, stability.cubes
     for name in dict.fromkeys([*(entry.class_ for entry in concepts), *(entry.class_ for entry in cubes)]):
-        printer.say(f"  {name}")
+        printer.say(f"  {rules.class_words(name)}")
         for entry in [entry for entry in concepts if entry.class_ == name][:8]:
             printer.say(f"    {percent(entry.frequency):>4}  {entry.concept}", hang=6)
         for cube in cubes:

@@ -201,10 +201,15 @@ def _read_signature(folder: Path) -> Fields:
 
 
 def _raw_signature(fields: Fields) -> bytes:
+    text = fields.text("signature")
     try:
-        return base64.b64decode(fields.text("signature"), validate=True)
+        raw = base64.b64decode(text, validate=True)
     except ValueError:
         raise fields.refuse("signature", "bytes in base64") from None
+    # The last letter has bits to spare, so several texts stand for the same bytes: one of them is the signature.
+    if base64.b64encode(raw).decode("ascii") != text:
+        raise fields.refuse("signature", "bytes in base64")
+    return raw
 
 
 def _private_key(path: Path) -> Ed25519PrivateKey:

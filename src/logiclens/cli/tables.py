@@ -13,6 +13,7 @@ from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 from logiclens.cli.options import TableSource
 from logiclens.errors import LogicLensError, nearest, no_column, quoted, quoted_names
 from logiclens.formula.column_kinds import kind_of_dtype
+from logiclens.formula.target_cuts import MOST_CLASSES, number_text, suggested_cut
 from logiclens.tables.files import TableFile, doubtful_columns, mixed_columns
 from logiclens.tables.formats import DATABASES, names_several
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from logiclens.engine.lake import Engine
 
 
-MOST_CLASSES = 50
-"""The most classes of a target."""
 MOST_SUBGROUPS = 20
 """The most subgroups; with more, each has few rows."""
 FEWEST_ROWS = 10
@@ -51,6 +50,7 @@ class ColumnRoles:
         drop: columns to leave out.
         weight: the column of row weights.
         teacher: the column with the answers of another model, which the rules explain.
+        cut: whether the target is numbers that are cut into classes.
     """
 
     target: str
@@ -58,6 +58,7 @@ class ColumnRoles:
     drop: tuple[str, ...] = ()
     weight: str | None = None
     teacher: str | None = None
+    cut: bool = False
 
 
 def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
@@ -79,7 +80,8 @@ def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
         raise LogicLensError(f"{file.name} has no column beside the target {quoted(target)} to learn from.")
     check_cells(rest)
     kept = labels.notna()
-    classes, rows = _classes(labels[kept], target, asked.positive), rest[kept]
+    told = labels[kept]
+    classes, rows = _numbers(told, target) if asked.cut else _classes(told, target, asked.positive), rest[kept]
     if len(rows) < FEWEST_ROWS:
         raise LogicLensError(
             f"{file.name} has {len(rows)} rows with a value of {quoted(target)}, too few to learn from: "
@@ -196,16 +198,17 @@ def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:
         decimals = [value for value in values if not float(value).is_integer()]
         if decimals:
             raise LogicLensError(
-                f"the target {quoted(target)} holds numbers with decimals such as {decimals[0]}, not classes: add a "
-                "column that cuts them into a few, or name the one value to find with --positive VALUE."
+                f"the target {quoted(target)} holds numbers with decimals such as {decimals[0]}, not classes: "
+                f"{_ways_out(labels)}."
             )
         # Whole numbers that became floats because a value is missing.
         labels = labels.astype(np.int64)
     if len(values) > MOST_CLASSES:
         kind = "numbers" if is_numeric_dtype(labels) else "values"
         raise LogicLensError(
-            f"the target {quoted(target)} has {len(values):,} different {kind}, more than {MOST_CLASSES} classes: add "
-            "a column that cuts them into a few, or name the one value to find with --positive VALUE."
+            f"the target {quoted(target)} has {len(values):,} different {kind}, more than {MOST_CLASSES} classes: "
+            + (_ways_out(labels) if is_numeric_dtype(labels) else "add a column that sums them up in a few")
+            + ", or name the one value to find with --positive VALUE."
         )
     if is_numeric_dtype(labels) or is_bool_dtype(labels):
         return labels
@@ -213,6 +216,23 @@ def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:
         # Booleans among which values are missing.
         return labels.astype(bool)
     return labels.astype(str)
+
+
+def _ways_out(numbers: pd.Series) -> str:
+    """Say how a target of numbers is cut into classes."""
+    return (
+        f"cut them with --above {number_text(suggested_cut(numbers))}, or into classes of equal size with --quantiles 3"
+    )
+
+
+def _numbers(labels: pd.Series, target: str) -> pd.Series:
+    """Return a target that is to be cut; refuse one that is not numbers."""
+    if not is_numeric_dtype(labels) or is_bool_dtype(labels):
+        raise LogicLensError(
+            f"--above and --quantiles cut numbers, and the target {quoted(target)} holds "
+            f"{quoted(text_of(labels.iloc[0]))}: leave them out."
+        )
+    return labels
 
 
 def _one_against_the_rest(labels: pd.Series, target: str, positive: str) -> pd.Series:
@@ -226,7 +246,8 @@ def _one_against_the_rest(labels: pd.Series, target: str, positive: str) -> pd.S
             f"the target {quoted(target)} is {quoted(positive)} in every row: there is nothing to tell apart."
         )
     is_positive = (labels == known[positive]).to_numpy()
-    return pd.Series(np.where(is_positive, positive, f"not {positive}"), index=labels.index, name=target)
+    answers = [positive if yes else f"not {positive}" for yes in is_positive.tolist()]
+    return pd.Series(answers, index=labels.index, name=target)
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from logiclens.concepts.concept_table import checked_weight
+from logiclens.concepts.concept_table import ConceptTable, checked_weight
 from logiclens.concepts.cuts import (
     Histogram,
     Tally,
@@ -25,12 +25,14 @@ from logiclens.concepts.cuts import (
 )
 from logiclens.concepts.reference_cuts import NEAR, NO_REFERENCE, Reference, ReferenceCut, find_reference
 from logiclens.concepts.splits import distinct_rows
-from logiclens.constraints import Constraint, check_all, optional, whole_number
+from logiclens.constraints import Constraint, check_all, flag, optional, whole_number
 from logiclens.errors import LogicLensError, NoConcepts, quoted, warn
 from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE, Kind, Scalar
 from logiclens.formula.counted_rows import counting_weight
+from logiclens.formula.date_parts import DatePart, parts_of_dates
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.predicate import Predicate
+from logiclens.tables.dtypes import are_iso_dates
 from logiclens.tables.frames import (
     Column,
     as_named,
@@ -39,6 +41,7 @@ from logiclens.tables.frames import (
     columns_of,
     label_array,
     opened,
+    part_column,
     parted,
     sentences_of_sklearn,
 )
@@ -68,6 +71,8 @@ class Cutting:
         groups: which concepts exclude or imply each other.
         scales: for rescaled columns, the value that becomes 0.5 and its distance to the values that become 0 and 1.
         memberships: concepts that only networks see; they come after `predicates`.
+        opposites: for the concept of a column that had two values and no gap in training, the other value.
+        whole: columns that held whole numbers only, or dates without a time of day.
     """
 
     kinds: Mapping[str, Kind]
@@ -75,6 +80,14 @@ class Cutting:
     groups: Groups = NO_GROUPS
     scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     memberships: Mapping[str, Membership] = field(default_factory=dict)
+    opposites: Mapping[str, Predicate] = field(default_factory=dict)
+    whole: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> tuple[str, ...]:
+        """The columns without a missing value in training."""
+        gaps = {predicate.column for predicate in self.predicates.values() if predicate.operator == "missing"}
+        return tuple(column for column in self.kinds if column not in gaps)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,16 +103,31 @@ class Cutting:
         """Return the raw column that a concept is about."""
         return (self.predicates.get(concept) or self.memberships[concept]).column
 
+    def origin_of(self, concept: str) -> DatePart | None:
+        """Return the part of a date that a concept is about; None if it is about a column."""
+        return self.predicates[concept].origin if concept in self.predicates else None
+
+    def sources_of(self, concept: str) -> tuple[str, ...]:
+        """Return the columns of the raw table that a concept is about."""
+        origin = self.origin_of(concept)
+        return (self.column_of(concept),) if origin is None else origin.columns
+
     def values(self, columns: Sequence[Column]) -> NDArray[Any]:
         """Return the concepts of some rows: Boolean, or in [0, 1] if columns are rescaled."""
-        by_name = {column.name: column for column in columns}
+        by_name = {column.name: column for column in columns if column.origin is None}
+        parts: dict[str, Column] = {}
         n_rows = len(columns[0]) if columns else 0
         held: NDArray[Any] = np.zeros((n_rows, len(self.names)), float if self.scales else np.bool_)
         for place, concept in enumerate(self.names):
             name = self.column_of(concept)
-            if name not in by_name:
-                raise LogicLensError(f"the table lacks the column {quoted(name)} that {quoted(concept)} is about.")
-            column = by_name[name].as_kind(self.kinds[name])
+            if lacking := [source for source in self.sources_of(concept) if source not in by_name]:
+                raise LogicLensError(
+                    f"the table lacks the column {quoted(lacking[0])} that {quoted(concept)} is about."
+                )
+            origin = self.origin_of(concept)
+            if origin is not None and name not in parts:
+                parts[name] = part_column(origin, by_name)
+            column = by_name[name].as_kind(self.kinds[name]) if origin is None else parts[name]
             if concept in self.scales:
                 held[:, place] = _rescaled(column.numbers, *self.scales[concept])
             elif concept in self.memberships:
@@ -131,6 +159,10 @@ FEW_NEW_CUTS = 12
 MOST_GROUPS = 12
 """The most groups of categories per column."""
 CONSTANT = "it has one value only"
+PART_ROWS = 100
+"""Parts of dates become concepts only from this many distinct rows on."""
+FEW_OF_A_TEXT = 5
+"""Texts are categories only if one of them is in this many rows: the smallest support of a rule by default."""
 FEW_ROWS = 20
 """A column of distinct values is treated as an identifier only from this many rows on."""
 CLOSE = 5
@@ -157,20 +189,32 @@ class Finding:
     implied: list[list[str]] = field(default_factory=list)
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
     memberships: dict[str, Membership] = field(default_factory=dict)
+    opposites: dict[str, Predicate] = field(default_factory=dict)
+    whole: list[str] = field(default_factory=list)
     dropped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def cutting(self) -> Cutting:
         """Return the concepts as a `Cutting`."""
         groups = Groups(self.exclusive, self.implied)
-        return Cutting(self.kinds, self.predicates, groups, self.scales, self.memberships)
+        return Cutting(
+            self.kinds, self.predicates, groups, self.scales, self.memberships, self.opposites, tuple(self.whole)
+        )
 
     def look_at(self, column: Tally, how: How | Sequence[Scalar]) -> None:
         """Add the concepts of a column, or record why it has none."""
         reason = self._add(column, how)
+        if column.is_nominal and are_iso_dates(column.categories):
+            self.notes.append(
+                f"the column {quoted(column.name)} holds dates as text: pass pd.to_datetime(...) to use them as dates."
+            )
         if reason is None:
             self.kinds[column.name] = column.kind
-        else:
+            if column.whole or column.whole_days:
+                self.whole.append(column.name)
+            for source in () if column.origin is None else column.origin.columns:
+                self.kinds[source] = "date"
+        elif column.origin is None:
             self.dropped[column.name] = reason
 
     def _add(self, column: Tally, how: How | Sequence[Scalar]) -> str | None:
@@ -180,8 +224,13 @@ class Finding:
         given = None if isinstance(how, str) else list(dict.fromkeys(how))
         if given == []:
             return "no cuts are given for it"
+        if column.origin is not None:
+            # Its date has the concept of a missing value.
+            return None if self._cuts(column, how if given is None else given) else CONSTANT
         if given is None and is_identifier(column):
             return "every row has another value, as an identifier has"
+        if given is None and (rare := self._are_too_rare(column)) is not None:
+            return rare
         if column.is_nominal:
             exclusive = self._categories(column, given, has_missing)
         elif column.kind == TRUTH_VALUE.name:
@@ -197,6 +246,16 @@ class Finding:
             self.exclusive.append(exclusive)
         return None
 
+    def _are_too_rare(self, column: Tally) -> str | None:
+        """Return a reason to leave out texts that hardly repeat, such as comments."""
+        if column.counts is None or not KINDS[column.kind].is_nominal or len(column.counts) <= self.max_categories:
+            return None
+        most = float(column.counts[:, 0].sum(axis=1).max())
+        if most >= FEW_OF_A_TEXT:
+            return None
+        n_values, n_rows = max(len(column.counts), column.n_values), float(column.counts[:, 0].sum())
+        return f"it has {n_values:,} different texts in {n_rows:,.0f} rows, each in fewer than {FEW_OF_A_TEXT}"
+
     def _name(self, predicate: Predicate, name: str | None = None) -> str:
         taken = self.predicates.keys() | self.memberships.keys()
         name = str(predicate) if name is None or name in taken else name
@@ -210,18 +269,25 @@ class Finding:
         histogram, kind = column.histogram, KINDS[column.kind]
         if not isinstance(how, str):
             asked = sorted((_at(column, cut) for cut in how), key=lambda predicate: kind.number(predicate.value))
+            asked = [replace(predicate, origin=column.origin) for predicate in asked]
             names = [self._name(predicate) for predicate in asked]
         elif histogram is None or len(histogram) < 2:
             return []
         elif how == "soft":
             names = [self._rescaled(column, histogram)]
-        elif kind is NUMBER and histogram.low.tolist() == [0.0, 1.0]:
+        elif kind is NUMBER and histogram.low.tolist() == [0.0, 1.0] and column.origin is None:
             # A truth value written as 0 and 1.
-            return [self._name(Predicate(column.name, "==", 1))]
+            name = self._name(Predicate(column.name, "==", 1))
+            if not column.has_missing:
+                self.opposites[name] = Predicate(column.name, "==", 0)
+            return [name]
         else:
             cuts = [kind.threshold(low, high) for low, high in self._gaps(column, histogram, how)]
             # Gaps may overlap: thresholds are sorted, and gaps that give the same threshold are one cut.
-            names = [self._name(Predicate(column.name, ">=", cut)) for cut in sorted(set(cuts), key=kind.number)]
+            names = [
+                self._name(Predicate(column.name, ">=", cut, column.origin))
+                for cut in sorted(set(cuts), key=kind.number)
+            ]
             self._tell_loose(column, names)
         if len(names) > 1:
             self.implied.append(names)
@@ -239,7 +305,7 @@ class Finding:
             histogram, cuts = column.histogram, self.reference.cuts.get(column.name, ())
             if histogram is None or len(histogram) < 2:
                 continue
-            n_alone += len(supervised_cuts(histogram, N_CUTS))
+            n_alone += len((supervised_cuts if column.origin is None else telling_cuts)(histogram, N_CUTS))
             alone = [histogram.share_below(histogram.gap(place)[1]) for place in telling_cuts(histogram, N_CUTS)]
             for cut in cuts:
                 if any(abs(histogram.share_below(cut.high) - share) < NEAR for share in alone):
@@ -256,6 +322,9 @@ class Finding:
         """Return the pairs of values between which a column is cut, in any order."""
         n_cuts = N_CUTS if self.n_cuts is None else self.n_cuts
         reference = self.reference.cuts.get(column.name, ()) if how == "supervised" else ()
+        if column.origin is not None and how == "supervised" and not reference:
+            # A date has many parts: those that tell nothing are no concepts.
+            return [histogram.gap(place) for place in telling_cuts(histogram, n_cuts)]
         if not reference or has_few_values(histogram, n_cuts):
             finder = {"supervised": supervised_cuts, "quantile": quantile_cuts, "uniform": uniform_cuts}[how]
             return [histogram.gap(place) for place in finder(histogram, n_cuts)]
@@ -305,20 +374,27 @@ class Finding:
             if len(present) > self.max_categories:
                 n_categories = max(len(present), column.n_values)
                 n_groups = self._add_groups(column)
-                others = f"a network also sees {n_groups} groups of them, which no rule names"
-                self.notes.append(
-                    f"the column {quoted(column.name)} has {n_categories:,} categories: the {self.max_categories} that "
-                    f"tell most become concepts, {others if n_groups else 'the others are in none of them'}."
-                )
                 told = told_by_each(counts) if counts.shape[2] > 1 else np.zeros(len(size))
                 # By information gain, then by frequency, then by name.
                 order = np.lexsort((np.arange(len(size)), -size, -np.round(told, 9)))
                 present = np.sort(order[: self.max_categories])
+                self._tell_ignored(column, n_categories, size[present].sum() / size.sum(), n_groups)
             elif len(present) == 2 and not has_missing:
                 # With two categories one is the negation of the other.
-                present = present[-1:]
+                first, last = (Predicate(column.name, "==", column.categories[i]) for i in present)
+                name = self._name(last)
+                self.opposites[name] = first
+                return [name]
             chosen = [column.categories[i] for i in present]
         return [self._name(Predicate(column.name, "==", category)) for category in chosen]
+
+    def _tell_ignored(self, column: Tally, n_categories: int, covered: float, n_groups: int) -> None:
+        """Note that most categories of a column are no concepts, and how many rows these leave untold."""
+        others = f"; a network also sees {n_groups} groups of categories, which no rule names" if n_groups else ""
+        self.notes.append(
+            f"the column {quoted(column.name)} has {n_categories:,} categories: the {self.max_categories} that tell "
+            f"most become concepts, and rules ignore the others, which {percent(1 - covered)} of the rows hold{others}."
+        )
 
     def _add_groups(self, column: Tally) -> int:
         """Add groups of categories as concepts for networks only; return how many."""
@@ -357,6 +433,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     ),
     "n_cuts": optional(whole_number(1)),
     "max_categories": whole_number(1),
+    "date_parts": flag(),
 }
 """What each setting of a booleaniser may be."""
 
@@ -378,6 +455,9 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         max_categories: the most concepts per column of categories: the most informative ones about the target, or
             without a target the most frequent ones. With `"supervised"` networks also see groups of all categories,
             formed by how often they occur with a class; rules never name these. Default: 20.
+        date_parts: whether dates that vary enough also offer their month, weekday and hour, and the days from one
+            column of dates to another, where these tell something about the target; see
+            `logiclens.formula.date_parts`. From 100 rows on. Default: True.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [31.2, 45.9, 58.1, 77.7], "unit": ["CCU", "MICU", None, "MICU"]})
@@ -396,17 +476,22 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         n_cuts: int | None = None,
         max_categories: int = 20,
+        date_parts: bool = True,
     ) -> None:
         """Store the settings; `fit` validates them."""
         self.cuts = cuts
         self.n_cuts = n_cuts
         self.max_categories = max_categories
+        self.date_parts = date_parts
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Booleaniser:
         """Find the concepts of a table, or of the file that `X` names.
 
         `y` is the target, which `"supervised"` needs: one entry per row, or the name of a column of `X`.
         """
+        if isinstance(X, ConceptTable):
+            raise LogicLensError("a ConceptTable holds concepts, which are not cut again: pass the raw columns.")
+        self._target = y if isinstance(y, str) else None
         X, y = parted(X, y)
         columns = columns_of(X)
         with sentences_of_sklearn():
@@ -422,7 +507,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             each = [np.unique(labels[:, task], return_inverse=True) for task in range(labels.shape[1])]
             classes = np.stack([codes for _, codes in each], axis=1)
             n_classes = max(len(known) for known, _ in each)
-        elif any(_how(self.cuts, column.name) == "supervised" for column in columns):
+        elif any(_how(self.cuts, column) == "supervised" for column in columns):
             raise LogicLensError(
                 'cuts="supervised" requires y to be passed, but the target y is None; cuts="quantile" needs none.'
             )
@@ -439,12 +524,13 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if len(weight) < 2:
             raise NoConcepts(f"cuts need several rows that differ, got {len(weight)} sample.")
         counts = counting_weight(weight)
+        columns = self.with_parts(columns)
         tallies = [Tally.of(column, classes, n_classes, counts) for column in columns]
         self._check_settings(tallies)
         supervised = [
             column
             for column, tally in zip(columns, tallies, strict=True)
-            if isinstance(how := _how(self.cuts, column.name), str) and how == "supervised" and not is_identifier(tally)
+            if isinstance(how := _how(self.cuts, column), str) and how == "supervised" and not is_identifier(tally)
         ]
         reference = NO_REFERENCE
         if supervised and n_classes > 1:
@@ -462,10 +548,42 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Fit again to the columns given to `fit_columns`, with additional cuts, which take precedence."""
         if not cuts:
             return self
+        columns = self.with_parts(columns)
         tallies = [Tally.of(column, classes, n_classes, counting_weight(weight)) for column in columns]
         known = self.reference_
         more = {name: (*cuts.get(name, ()), *known.cuts.get(name, ())) for name in {**known.cuts, **cuts}}
         return self._fit(tallies, replace(known, cuts=more))
+
+    def with_parts(self, columns: Sequence[Column]) -> Sequence[Column]:
+        """Return columns with those parts of dates that may become concepts, each behind its date."""
+        if any(column.origin is not None for column in columns):
+            return columns
+        spans = {column.name: _span(column) for column in columns if column.kind == "date"}
+        by_name = {column.name: column for column in columns}
+        n_rows = len(columns[0]) if columns else 0
+        return in_order(columns, [part_column(part, by_name) for part in self.parts(spans, list(by_name), n_rows)])
+
+    def parts(self, spans: Mapping[str, float], columns: Sequence[str], n_rows: int) -> tuple[DatePart, ...]:
+        """Return the parts of dates that are looked at.
+
+        Args:
+            spans: for each column of dates, how many days its dates span.
+            columns: names of all columns.
+            n_rows: the number of rows.
+        """
+        check_all(CONSTRAINTS, self.get_params(deep=False))
+        if not self.date_parts:
+            return ()
+        named = list(self.cuts) if isinstance(self.cuts, Mapping) else []
+        return tuple(
+            part
+            for part in parts_of_dates(spans, columns)
+            if part.name in named
+            or (
+                n_rows >= PART_ROWS
+                and all(isinstance(how := _how(self.cuts, name), str) and how != "soft" for name in part.columns)
+            )
+        )
 
     def fit_tallies(self, columns: Sequence[Tally]) -> Booleaniser:
         """Find the concepts of columns from their counts, which may come from an engine.
@@ -480,11 +598,11 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found = Finding(self.n_cuts, self.max_categories, reference)
         found.keep_within(columns)
         for column in columns:
-            found.look_at(column, _how(self.cuts, column.name))
+            found.look_at(column, _how(self.cuts, column))
         if not found.predicates:
             raise NoConcepts(_nothing_left(found.dropped))
         self.cutting_ = found.cutting()
-        self._columns = tuple(column.name for column in columns)
+        self._columns = tuple(column.name for column in columns if column.origin is None)
         self.dropped_ = found.dropped
         left_out = [f"the column {quoted(name)} is left out: {reason}." for name, reason in found.dropped.items()]
         self.notes_ = (*left_out, *found.notes)
@@ -499,8 +617,12 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the concepts of each row: Boolean, or numbers in [0, 1] with `"soft"`. See also `set_output`."""
         check_is_fitted(self)
         X = opened(X, self._columns)
-        if column_names(X) is None:
+        names = column_names(X)
+        if names is None:
             X = checked_matrix(X)
+        elif self._target in names:
+            # A table that was fitted with its target by name is cut as it is.
+            X, _ = parted(X, self._target)
         with sentences_of_sklearn():
             validate_data(self, as_named(X), skip_check_array=True, reset=False)
         columns = columns_of(X, self._columns)
@@ -562,6 +684,30 @@ def _nothing_left(dropped: Mapping[str, str]) -> str:
     return f"no column is left to tell rows apart: {quoted(name)} is left out, since {reason}; give it cuts of its own."
 
 
-def _how(cuts: Any, column: str) -> Any:
-    """Return how a column is cut."""
-    return cuts.get(column, "supervised") if isinstance(cuts, Mapping) else cuts
+def _how(cuts: Any, column: str | Column | Tally) -> Any:
+    """Return how a column is cut; a part of a date as its date, unless cuts are given for it."""
+    if not isinstance(cuts, Mapping):
+        return cuts
+    name, origin = (column, None) if isinstance(column, str) else (column.name, column.origin)
+    return cuts.get(name, "supervised" if origin is None else cuts.get(origin.subject, "supervised"))
+
+
+def _span(column: Column) -> float:
+    """Return how many days the dates of a column span."""
+    seconds = column.numbers[~column.missing]
+    return float(seconds.max() - seconds.min()) / 86_400 if len(seconds) else 0.0
+
+
+Named = TypeVar("Named", bound=Column | Tally)
+
+
+def in_order(columns: Sequence[Named], parts: Sequence[Named]) -> list[Named]:
+    """Return columns with parts of dates, each behind the date that it is about."""
+    behind: dict[str, list[Named]] = {}
+    for part in parts:
+        if part.origin is not None:
+            behind.setdefault(part.origin.subject, []).append(part)
+    ordered: list[Named] = []
+    for column in columns:
+        ordered += [column, *behind.get(column.name, ())]
+    return ordered

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -59,6 +59,10 @@ class ConceptTable:
         literals: Sequence[str] | None = None,
     ) -> None:
         """Validate everything; errors say what is wrong, where, and what to do."""
+        for what, given in (("names", names), ("class_names", class_names)):
+            if isinstance(given, str) or not (given is None or isinstance(given, Iterable)):
+                raise LogicLensError(f"{what} must be a list of names, got {quoted(given)}.")
+        names = None if names is None else list(names)
         if names is None and hasattr(values, "columns"):
             names = [str(column) for column in values.columns]
         array = _checked_values(values, names)
@@ -301,7 +305,15 @@ class ConceptTable:
 
 
 def as_table(rows: Any, like: Sequence[str] | None = None) -> ConceptTable:
-    """Return a concept table from a table, a frame with named columns, an array or a tensor."""
+    """Return a concept table from a table, a frame with named columns, an array or a tensor.
+
+    Args:
+        rows: the rows.
+        like: names that the columns must have, in any order. Default: any names.
+
+    >>> as_table([[0, 1], [1, 1]], like=["a", "b"]).names
+    ('a', 'b')
+    """
     if isinstance(rows, ConceptTable):
         return rows
     return ConceptTable(rows, None if hasattr(rows, "columns") else like)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.formula.column_kinds import NUMBER, Kind, Scalar
+from logiclens.formula.date_parts import DatePart
 from logiclens.tables.frames import Column
 
 MOST_BINS = 1024
@@ -199,7 +200,9 @@ class Tally:
         counts: the weight of each class on each category, `[categories, tasks, classes]`.
         whole: whether all values are whole numbers.
         loose: by how many rows the lower border of each bin may be off, if an engine could not separate all values.
+        whole_days: whether all values are dates without a time of day; False if an engine did not look.
         copied: whether most rows are copies of others, so that distinct values do not indicate an identifier.
+        origin: the part of a date that the column holds; None for a column of the table.
     """
 
     name: str
@@ -213,6 +216,8 @@ class Tally:
     whole: bool = False
     loose: NDArray[np.float64] | None = None
     copied: bool = False
+    whole_days: bool = False
+    origin: DatePart | None = None
 
     @property
     def is_nominal(self) -> bool:
@@ -249,6 +254,8 @@ class Tally:
             counts,
             column.whole or whole_but_for_gaps,
             copied=bool((weight == np.round(weight)).all() and weight.sum() > FEW_COPIES * len(weight)),
+            whole_days=column.kind == "date" and bool((values == values.astype("datetime64[D]")).all()),
+            origin=column.origin,
         )
 
 

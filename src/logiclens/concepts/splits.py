@@ -21,6 +21,7 @@ from sklearn.model_selection import (
 from logiclens.constraints import is_finite, is_whole, optional, whole_number
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import KINDS
+from logiclens.formula.packed_rows import as_array
 from logiclens.tables.frames import Column, label_array
 
 SEED = optional(whole_number(0, 2**32 - 1))
@@ -119,7 +120,7 @@ def split(labels: ArrayLike, validation: float = 0.2, *, seed: int = 42, groups:
 def _checked_groups(groups: ArrayLike | None, n_rows: int) -> NDArray[np.generic] | None:
     if groups is None:
         return None
-    array = np.asarray(groups)
+    array = as_array(groups)
     if array.shape != (n_rows,):
         raise LogicLensError(f"groups must have one entry for each of the {n_rows} rows, got shape {array.shape}.")
     return array
@@ -206,6 +207,37 @@ def set_apart(classes: NDArray[np.intp] | None, weight: NDArray[np.float64], sha
             below = np.ceil(end * n_taken / end[-1] - 0.5).astype(np.int64)
             taken[rows] = np.diff(below, prepend=0)
     return taken if counts else taken * weight
+
+
+@dataclass(frozen=True)
+class LatestRows:
+    """The weight of each row among the latest ones, and the first moment of these.
+
+    Attributes:
+        aside: the weight of each row among the latest.
+        start: the smallest value of the latest rows.
+        n_missing: the weight of the rows without a time, which are not among them.
+    """
+
+    aside: NDArray[np.float64]
+    start: float
+    n_missing: float
+
+
+def latest_rows(times: NDArray[np.float64], weight: NDArray[np.float64], share: float) -> LatestRows:
+    """Set the latest rows apart, about a share of them; rows of the same time stay together.
+
+    >>> latest_rows(np.array([1.0, 2.0, 3.0, 3.0, np.nan]), np.ones(5), 0.25).aside.tolist()
+    [0.0, 0.0, 1.0, 1.0, 0.0]
+    """
+    known = ~np.isnan(times)
+    moments, place = np.unique(times[known], return_inverse=True)
+    if len(moments) < 2:
+        raise LogicLensError("rows cannot be split by time: they all have the same time, or none.")
+    # The weight from each moment on; the first moment must train.
+    later = np.cumsum(np.bincount(place, weight[known])[::-1])[::-1][1:]
+    start = float(moments[1:][int(np.argmin(np.abs(later - share * weight.sum())))])
+    return LatestRows(np.where(known & (times >= start), weight, 0.0), start, float(weight[~known].sum()))
 
 
 def split_groups(classes: NDArray[np.intp] | None, weight: NDArray[np.float64], n_groups: int) -> NDArray[np.float64]:

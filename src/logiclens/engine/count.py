@@ -26,6 +26,7 @@ from logiclens.engine.query import (
     how_many,
     kind_of,
     there,
+    with_parts,
 )
 from logiclens.errors import LogicLensError, no_column, quoted
 from logiclens.formula.column_kinds import KINDS, TRUTH_VALUE, Kind
@@ -270,11 +271,12 @@ def _with_columns(table: ir.Table, cutting: Cutting, names: Iterable[str]) -> ir
     """Return the table with the columns of these concepts, converted to the kinds that they had in training."""
     kinds = {}
     for name in names:
-        column = cutting.column_of(name)
-        if column not in table.columns:
-            raise LogicLensError(f"the table lacks the column {quoted(column)} that {quoted(name)} is about.")
-        kinds[column] = cutting.kinds[column]
-    return fitted(table, kinds)
+        for column in cutting.sources_of(name):
+            if column not in table.columns:
+                raise LogicLensError(f"the table lacks the column {quoted(column)} that {quoted(name)} is about.")
+            kinds[column] = cutting.kinds[column]
+    parts = dict.fromkeys(part for name in names if (part := cutting.origin_of(name)) is not None)
+    return with_parts(fitted(table, kinds), parts)
 
 
 def _unpacked(words: Sequence[NDArray[np.int64]], n_concepts: int) -> NDArray[np.bool_]:

@@ -343,6 +343,13 @@ def _sides(columns: Sequence[Column], *, known: bool) -> dict[str, tuple[float, 
     return each
 
 
+def date_spans(table: ir.Table, columns: Sequence[str]) -> dict[str, float]:
+    """Return for each column of dates how many days its dates span."""
+    dates = [column for name in columns if (column := Column(table, name, name, ())).kind.name == "date"]
+    sides = ranges(dates)
+    return {name: (high - low) / 86_400 for name, (low, high) in sides.items()}
+
+
 def _part(share: Any, parts: Any) -> Any:
     """Return the part that a value falls into, by its position; the largest value is a part of its own."""
     return (share * parts).floor().cast("int64")

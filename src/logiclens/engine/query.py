@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from logiclens.engine.failures import failed, stop
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import KINDS, Kind, kind_of_ibis
+from logiclens.formula.date_parts import DATE, DatePart
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -54,6 +55,23 @@ def fitted(table: ir.Table, kinds: Mapping[str, Kind]) -> ir.Table:
             )
         table = table.mutate(**{column: ibis.null(before.ibis_type)})
     return table
+
+
+def with_parts(table: ir.Table, parts: Iterable[DatePart]) -> ir.Table:
+    """Return the table with parts of its dates as further columns of whole numbers."""
+    made = {part.name: _part(table, part) for part in parts}
+    return table.mutate(**made) if made else table
+
+
+def _part(table: ir.Table, part: DatePart) -> Any:
+    dates = [DATE.ibis_column(table[name]) for name in part.columns]
+    if part.kind == "days":
+        # Midnights are whole days apart.
+        start, end = (date.truncate("D").epoch_seconds() for date in dates)
+        return ((end - start) / 86_400).round().cast("int64")
+    if part.kind == "weekday":
+        return (dates[0].day_of_week.index() + 1).cast("int64")
+    return (dates[0].month() if part.kind == "month" else dates[0].hour()).cast("int64")
 
 
 def as_double(number: float) -> Any:

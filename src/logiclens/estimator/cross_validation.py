@@ -14,7 +14,8 @@ from sklearn.base import clone
 
 from logiclens.concepts.splits import folds
 from logiclens.errors import LogicLensError, quoted
-from logiclens.estimator.classifier import EntropyClassifier
+from logiclens.estimator.classifier import PLAN, BegunFit, EntropyClassifier
+from logiclens.estimator.prepare import CUTTING
 from logiclens.estimator.training import train_all
 from logiclens.explain.reading import Reading
 from logiclens.explain.result import Explanation
@@ -30,6 +31,7 @@ from logiclens.metrics.scores import (
     metric_named,
     standard_error,
 )
+from logiclens.progress import Progress, Shown, working
 from logiclens.tables.frames import label_array, named_frame
 
 
@@ -64,10 +66,11 @@ def fit_together(
 
     The models do not influence each other, so folds, seeds and settings can be fitted in one call.
     """
-    begun = [
-        model._begin(rows, labels, None, held)
-        for model, (rows, labels), held in zip(models, tables, held_out, strict=True)
-    ]
+    begun: list[BegunFit] = []
+    with Progress(len(models), CUTTING) as progress:
+        for model, (rows, labels), held in zip(models, tables, held_out, strict=True):
+            begun.append(model._begin(rows, labels, None, held))
+            progress.update(len(begun))
     for model, one, trained in zip(models, begun, train_all([one.training for one in begun]), strict=True):
         model._settle(one, trained)
 
@@ -146,26 +149,40 @@ def cross_validate(
     n_folds: int = 5,
     seed: int = 42,
     clock: Callable[[], float] = time.perf_counter,
+    progress: Shown = None,
 ) -> Iterator[FoldResult]:
     """Yield one result per fold. Neither cuts nor weights depend on validation and test rows.
 
     The networks of all folds are trained in one pass. The time of a fold is its share of the time for cutting and
     training, plus the time for extracting its formulas.
+
+    Args:
+        frame: the rows, with named columns.
+        labels: the label of each row.
+        estimator: the classifier; each fold is fitted with a clone of it.
+        n_folds: the number of folds. Default: 5.
+        seed: random seed of the folds. Default: 42.
+        clock: seconds of a clock.
+        progress: a function that is called with a `logiclens.ProgressState` as the work proceeds. Default: None, a bar
+            in a terminal or a notebook if the estimator is `verbose`.
     """
     frame = named_frame(frame)
     if not isinstance(frame, pd.DataFrame):
         raise LogicLensError(f"cross_validate needs a table with named columns, got {quoted(frame)}.")
     if not isinstance(estimator, EntropyClassifier):
         raise LogicLensError(f"estimator must be an EntropyClassifier, got {quoted(estimator)}.")
+    if estimator.split_by_time is not None:
+        raise LogicLensError("folds are drawn at random, whatever the time: leave out split_by_time.")
     labels = label_array(labels, len(frame))
     parts = list(folds(labels, n_folds, seed=seed))
     models: list[EntropyClassifier] = [clone(estimator) for _ in parts]
     begun = clock()
-    fit_together(
-        models,
-        [(frame.iloc[fold.train], labels[fold.train]) for fold in parts],
-        [(frame.iloc[fold.validation], labels[fold.validation]) for fold in parts],
-    )
+    with working(bool(estimator.verbose) if progress is None else progress, PLAN):
+        fit_together(
+            models,
+            [(frame.iloc[fold.train], labels[fold.train]) for fold in parts],
+            [(frame.iloc[fold.validation], labels[fold.validation]) for fold in parts],
+        )
     share = (clock() - begun) / len(parts)
     for fold, model in zip(parts, models, strict=True):
         test = frame.iloc[fold.test]

@@ -14,11 +14,13 @@ from sklearn.exceptions import DataConversionWarning
 
 from logiclens.concepts.booleaniser import Booleaniser, Cutting
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.concepts.splits import Copies
-from logiclens.errors import LogicLensError, quoted
+from logiclens.concepts.splits import Copies, DistinctRows, latest_rows
+from logiclens.errors import LogicLensError, no_column, quoted
+from logiclens.formula.column_kinds import KINDS, TRUTH_VALUE
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import as_array
 from logiclens.formula.predicate import Predicate
+from logiclens.formula.target_cuts import TargetCuts, is_measurement, number_text, suggested_cut
 from logiclens.tables.frames import Column, column_names, columns_of, label_array, named_frame, parted
 from logiclens.train.committee import GroupedRows
 from logiclens.words import count_with_noun
@@ -69,11 +71,17 @@ def _checked_labels(labels: Any, n_rows: int | None = None) -> NDArray[Any]:
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y).reshape(len(y), -1).all(axis=1))[0])
         raise LogicLensError(f"the label of row {row} is infinite: labels must be classes.")
-    if y.dtype.kind == "f" and not (y == np.round(y)).all():
+    if y.ndim == 1 and y.dtype.kind in "iuf" and is_measurement(y):
+        cut = number_text(suggested_cut(y))
+        example = number_text(float(next((value for value in y if value != np.round(value)), y[0])))
         # scikit-learn's tests expect the first words.
         raise LogicLensError(
-            "Unknown label type: continuous. Labels must be classes, these are numbers with decimals: cut them first."
+            f"Unknown label type: continuous. Labels must be classes, these are measurements such as {example}: cut "
+            f"them with EntropyClassifier(above={cut}) (at least {cut}, or below), or with quantiles=3 (three classes "
+            "of equal size)."
         )
+    if y.dtype.kind == "f" and not (y == np.round(y)).all():
+        raise LogicLensError("several labels per row must be a matrix of 0 and 1, with one column for each label.")
     if y.ndim == 1:
         return y
     if y.shape[1] == 0 or y.dtype.kind not in "biufO" or not np.isin(y, (0, 1)).all():
@@ -86,10 +94,18 @@ def class_codes(labels: Any, multilabel: bool, classes: NDArray[Any]) -> NDArray
     y = _checked_labels(labels)
     if multilabel:
         return y
-    unknown = y[~np.isin(y, classes)] if y.ndim == 1 else y
+    unknown = _not_among(y, classes) if y.ndim == 1 else y
     if len(unknown):
         raise LogicLensError(f"the label {quoted(unknown.tolist()[0])} was not among the training labels.")
     return np.searchsorted(classes, y)
+
+
+def _not_among(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
+    if "O" not in (labels.dtype.kind, classes.dtype.kind):
+        return labels[~np.isin(labels, classes)]
+    # NumPy would compare objects with texts without the NULs at their end.
+    known = set(classes.tolist())
+    return labels[[label not in known for label in labels.tolist()]]
 
 
 def checked_held_out(held_out: Any) -> tuple[Any, Any] | None:
@@ -125,6 +141,53 @@ def split_note(
         f"set_aside={share:g} leaves {left} of class {quoted(names[short[0]])} to train on, and holds out "
         f"{int(taken[short[0]]):,}: rules from so few rows mean little; set a smaller share."
     )
+
+
+def random_split_note(columns: Sequence[Column]) -> str | None:
+    """Return a sentence if rows were held out at random although a column of dates orders them."""
+    dates = [column for column in columns if column.kind == "date" and len(np.unique(column.values)) >= FEW_MOMENTS]
+    if not dates:
+        return None
+    name = dates[0].name
+    return (
+        f"rows were held out at random although {quoted(name)} orders them in time: if what holds changes over time, "
+        f"later rows will be decided worse than measured here. split_by_time={name!r} (--split-by-time) holds out the "
+        "latest rows instead."
+    )
+
+
+FEW_MOMENTS = 10
+"""A column of dates with fewer values than this does not order rows."""
+
+
+def latest_aside(
+    columns: Sequence[Column], name: str, known: Labels, distinct: DistinctRows, share: float
+) -> tuple[NDArray[np.float64], str]:
+    """Return the weights of the latest rows, which are held out, and a sentence that says which they are."""
+    column = next((column for column in columns if column.name == name), None)
+    if column is None:
+        raise no_column(name, [column.name for column in columns], "the table")
+    kind = KINDS[column.kind]
+    if column.is_nominal or kind is TRUTH_VALUE:
+        raise LogicLensError(
+            f"rows are split by time along dates or numbers, and {quoted(name)} holds {kind.plural}: name a column of "
+            "dates."
+        )
+    latest = latest_rows(column.numbers[distinct.first], distinct.weight, share)
+    codes, left = known.codes[distinct.first], distinct.weight - latest.aside
+    yes = codes if codes.ndim == 2 else np.eye(len(known.names))[codes]
+    if len(gone := np.flatnonzero((left @ yes == 0) & (distinct.weight @ yes > 0))):
+        raise LogicLensError(
+            f"all rows of class {quoted(known.names[gone[0]])} are among the latest {share:g} by {quoted(name)}: hold "
+            "out a smaller share, or at random."
+        )
+    start = kind.plain(column.values[distinct.first][column.numbers[distinct.first] == latest.start][0])
+    shown = kind.shown_cell(np.datetime64(str(start))) if column.kind == "date" else kind.shown_cell(start)
+    note = f"the rows held out are the latest by {quoted(name)}, from {shown} on; all rows before it train."
+    if latest.n_missing:
+        rows = count_with_noun(int(latest.n_missing), "row")
+        note += f" {rows} without a value there {'trains' if latest.n_missing == 1 else 'train'} too."
+    return latest.aside, note
 
 
 def matched_columns(concepts: Any, names: tuple[str, ...]) -> Any:
@@ -226,7 +289,8 @@ class Prepared:
     """The distinct rows as concepts, split into training, validation and held-out rows.
 
     `grouped` are the rows in groups for a committee; None for a single network. `taught` are the probabilities that
-    another teacher gives the rows, `taught_aside` those of the held-out rows. `note` says what is wrong with the split.
+    another teacher gives the rows, `taught_aside` those of the held-out rows. `note` says what is wrong with the split,
+    `time_note` how it treats time. `target_cuts` are the cuts of a target of numbers.
     """
 
     table: ConceptTable
@@ -240,6 +304,8 @@ class Prepared:
     taught: NDArray[np.float64] | None = None
     taught_aside: NDArray[np.float64] | None = None
     note: str | None = None
+    target_cuts: TargetCuts | None = None
+    time_note: str | None = None
 
 
 def about(predicates: Mapping[str, Predicate]) -> dict[str, tuple[str, str, object]]:

@@ -35,20 +35,22 @@ if TYPE_CHECKING:
     from logiclens.estimator.classifier import EntropyClassifier
 from collections.abc import Callable, Mapping
 
-from logiclens.concepts.booleaniser import Booleaniser, Cutting
+from logiclens.concepts.booleaniser import Booleaniser, Cutting, in_order
 from logiclens.concepts.cuts import Tally
 from logiclens.concepts.splits import Copies, row_hashes, set_apart, split_groups
 from logiclens.engine.count import TooManyRows, count_rows
-from logiclens.engine.histogram import tallies
-from logiclens.engine.query import kept
+from logiclens.engine.histogram import date_spans, tallies
+from logiclens.engine.query import kept, with_parts
 from logiclens.estimator.inputs import Labels, Prepared, Schema, SetAside, about, split_note
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import Groups
 from logiclens.progress import Progress
 from logiclens.tables.frames import Column
 from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
-from logiclens.words import percent
+from logiclens.words import percent, readable
 
+COUNTING = "counting rows"
+"""What progress calls the queries of an engine."""
 SAMPLE = 50_000
 """The approximate number of rows on which concepts are chosen."""
 RESAMPLES = 10
@@ -133,7 +135,7 @@ def only(cutting: Cutting, names: Sequence[str]) -> Cutting:
     """Return a cutting with some of its concepts only."""
     predicates = {name: cutting.predicates[name] for name in names if name in cutting.predicates}
     memberships = {name: cutting.memberships[name] for name in names if name in cutting.memberships}
-    columns = {cutting.column_of(name) for name in names}
+    columns = {column for name in names for column in (cutting.column_of(name), *cutting.sources_of(name))}
     kinds = {column: kind for column, kind in cutting.kinds.items() if column in columns}
     groups = cutting.groups.among(names)
     return replace(cutting, kinds=kinds, predicates=predicates, groups=groups, memberships=memberships)
@@ -169,12 +171,15 @@ def prepare_in_engine(
     for name in columns:
         kind_of(table, name)
     found: list[Tally] = []
-    with Progress(len(columns) + 1, "counting") as progress, kept(table, [*columns, target]) as table:
-        for tally in tallies(table, columns, target, classes, n_of_class):
-            found.append(tally)
-            progress.update(len(found), tally.name)
-        fitted = cuts.fit_tallies(found)
-        progress.update(len(columns), "distinct rows")
+    parts = {part.name: part for part in cuts.parts(date_spans(table, columns), columns, int(n_of_class.sum()))}
+    asked = [*columns, *parts]
+    table = with_parts(table, parts.values())
+    with Progress(len(asked) + 1, COUNTING) as progress, kept(table, [*asked, target]) as table:
+        for tally in tallies(table, asked, target, classes, n_of_class):
+            found.append(replace(tally, origin=parts.get(tally.name)))
+            progress.update(len(found), readable(tally.name))
+        fitted = cuts.fit_tallies(in_order(found[: len(columns)], found[len(columns) :]))
+        progress.update(len(asked), "distinct rows")
         known = Labels(np.zeros(0, dtype=np.intp), np.array(classes), tuple(str(value) for value in classes))
         within = within_budget(
             table, fitted.cutting_, target, classes, n_rows=int(n_of_class.sum()), budget=budget, most=1 - shares[0],
@@ -215,7 +220,7 @@ def prepare_counted(
     parts = [column.take(there) for column in columns]
     codes, n_classes = known.codes[there], len(known.classes)
     each = counting_weight(weight[there])
-    fitted = cuts.fit_tallies([Tally.of(part, codes[:, None], n_classes, each) for part in parts])
+    fitted = cuts.fit_tallies([Tally.of(part, codes[:, None], n_classes, each) for part in cuts.with_parts(parts)])
     counts = np.eye(n_classes)[codes] * weight[there][:, None]
     counted = CountedRows.of(fitted.cutting_.values(parts), fitted.cutting_.names, counts, weight[there])
     names = tuple(column.name for column in columns)
@@ -450,8 +455,11 @@ def predict_into(
     if taken := [column for column in answers if column.casefold() in known]:
         raise LogicLensError(f"the table has a column {quoted(taken[0])} already: give the prediction another name.")
     for predicate in map(rules.predicate, rules.concepts):
-        if predicate.column not in table.columns:
-            raise LogicLensError(f"the table lacks the column {quoted(predicate.column)} that the rules are about.")
+        if lacking := [name for name in predicate.sources if name not in table.columns]:
+            raise LogicLensError(f"the table lacks the column {quoted(lacking[0])} that the rules are about.")
+        if predicate.origin is not None:
+            table = fitted(table, dict.fromkeys(predicate.sources, "date"))
+            continue
         kind = NUMBER if predicate.kind is TRUTH_VALUE else predicate.kind
         nominal_now = KINDS[kind_of(table, predicate.column)].is_nominal
         if predicate.operator != "missing" and kind.is_nominal != nominal_now:

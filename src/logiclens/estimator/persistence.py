@@ -29,8 +29,9 @@ from logiclens.explain.certificate import Certificate, check_seal
 from logiclens.explain.reading import Reading
 from logiclens.formula.model_record import ModelRecord, read_record
 from logiclens.formula.predicate import label_array
-from logiclens.formula.record import to_dict
+from logiclens.formula.record import predicate_to_dict, to_dict
 from logiclens.formula.rule_set import RuleSet
+from logiclens.formula.target_cuts import TargetCuts
 from logiclens.nn.layers import EntropyNet
 from logiclens.storage import (
     CERTIFICATE,
@@ -65,6 +66,7 @@ class StoredModel:
     data_sha256: str
     target: str | None = None
     result: Any = None
+    target_cuts: TargetCuts | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -151,6 +153,7 @@ def load(folder: str | Path | ModelFolder) -> StoredModel:
         vars(record.metrics),
         record.data_sha256,
         record.target,
+        target_cuts=record.cuts_of_target,
     )
 
 
@@ -174,10 +177,7 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
             "members": None if members is None else len(members),
         },
         "concepts": list(schema.names),
-        "predicates": {
-            name: {"column": meant.column, "operator": meant.operator, "value": meant.value}
-            for name, meant in schema.predicates.items()
-        },
+        "predicates": {name: predicate_to_dict(meant) for name, meant in schema.predicates.items()},
         "columns": list(schema.columns),
         "positional": schema.positional,
         "cutting": None if schema.cutting is None else _cutting_to_dict(schema.cutting),
@@ -192,6 +192,8 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
         "metrics": dict(model.metrics),
         "data_sha256": model.data_sha256,
         "target": model.target,
+        # Only where it says something, so that earlier versions read the other folders.
+        **({} if model.target_cuts is None else {"target_cuts": list(model.target_cuts.thresholds)}),
     }
 
 
@@ -333,6 +335,7 @@ def classifier_files(
         data_hash([table.values, np.asarray(table.labels), table.weight]),
         model.target_name_,
         result,
+        model.target_cuts_,
     )
     return files_of(stored, version=__version__)
 
@@ -361,7 +364,7 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path | ModelFol
         model = kind(**settings)
         check_settings(model)
     except (TypeError, KeyError) as error:
-        raise LogicLensError(f"{name} has settings that this version does not know ({error!s:.80}).") from None
+        raise LogicLensError(f"{name} has settings that this version does not know ({quoted(str(error))}).") from None
     except (LogicLensError, ValueError, AttributeError, OverflowError) as error:
         raise LogicLensError(f"{name} has a setting that cannot be: {error!s:.160}") from None
     model.network_, model.schema_ = stored.network, stored.schema
@@ -371,7 +374,7 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path | ModelFol
     if not stored.schema.positional:
         model.feature_names_in_ = np.array(stored.columns, dtype=object)
     model.set_aside_ = model.booleaniser_ = None
-    model.target_name_ = stored.target
+    model.target_name_, model.target_cuts_ = stored.target, stored.target_cuts
     if stored.certificate is not None and stored.rules is not None:
         model.certificate_ = stored.certificate
     if stored.rules is not None:
@@ -387,6 +390,8 @@ def _settings(model: EntropyClassifier) -> dict[str, Any]:
     """Return the settings as JSON values."""
     # The teacher is never stored, only its name.
     settings = model.get_params(deep=False) | {"teacher": None}
+    # How a fit was watched is no property of the model.
+    del settings["verbose"]
     cuts = settings["booleanise"]
     settings["hidden"] = list(model.hidden)
     settings["class_weight"] = listed_class_weight(model.class_weight, model.classes_)

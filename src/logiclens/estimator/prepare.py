@@ -28,6 +28,8 @@ from logiclens.estimator.inputs import (
     checked_held_out,
     class_codes,
     known_labels,
+    latest_aside,
+    random_split_note,
     split_note,
 )
 from logiclens.estimator.on_engine import prepare_counted
@@ -35,8 +37,75 @@ from logiclens.explain.thresholds import sharper_cuts
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
-from logiclens.tables.frames import Column, column_names, columns_of
+from logiclens.formula.target_cuts import TargetCuts, checked_numbers, cut_at, cut_at_quantiles
+from logiclens.progress import Progress
+from logiclens.tables.frames import Column, column_names, columns_of, label_array
 from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
+
+CUTTING = "cutting columns"
+"""What progress calls the cutting of raw columns into concepts."""
+
+
+@dataclass(frozen=True)
+class TargetSettings:
+    """How a target of numbers is cut into classes: at a value, or into classes of equal size; both None: it is not."""
+
+    above: float | None = None
+    quantiles: int | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether the target is cut."""
+        return self.above is not None or self.quantiles is not None
+
+
+NO_CUTS = TargetSettings()
+
+
+@dataclass(frozen=True, eq=False)
+class _CutTarget:
+    """A target of numbers with its cuts, and the split that they were found on.
+
+    Rows are held out before quantiles are computed, so that held-out rows choose nothing. The split needs classes of
+    about equal size, for which those of all rows serve; rows are distinct by their number, not by their class.
+    """
+
+    numbers: NDArray[np.float64]
+    cuts: TargetCuts
+    distinct: DistinctRows
+    aside: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        labels: Any,
+        weight: NDArray[np.float64],
+        target: TargetSettings,
+        raw: _Raw,
+        *,
+        share: float,
+        seed: int,
+        split_by_time: str | None = None,
+    ) -> _CutTarget:
+        numbers = checked_numbers(label_array(labels, len(weight)))
+        if target.above is not None:
+            cuts = cut_at(float(target.above), numbers[weight > 0])
+        else:
+            cuts = cut_at_quantiles(int(target.quantiles or 0), numbers[weight > 0], weight[weight > 0])
+        kinds = np.unique(numbers, return_inverse=True)[1].reshape(-1, 1)
+        if target.above is not None:
+            kinds = np.searchsorted(cuts.thresholds, numbers, side="right").reshape(-1, 1)
+        distinct = distinct_rows(raw.columns, kinds, weight, seed=seed)
+        own = numbers[distinct.first]
+        if split_by_time is None:
+            aside = set_apart(np.searchsorted(cuts.thresholds, own, side="right"), distinct.weight, share)
+        else:
+            known = known_labels(cuts.labels(numbers), weight)
+            aside, _ = latest_aside(raw.columns, split_by_time, known, distinct, share)
+        if target.quantiles is not None and aside.any():
+            trains = distinct.weight > aside
+            cuts = cut_at_quantiles(int(target.quantiles), own[trains], (distinct.weight - aside)[trains])
+        return cls(numbers, cuts, distinct, aside)
 
 
 def prepare(
@@ -51,12 +120,15 @@ def prepare(
     cuts_on: CutsOn = "train",
     committee: int | None = 0,
     teacher: Any = None,
+    target: TargetSettings = NO_CUTS,
+    split_by_time: str | None = None,
 ) -> Prepared:
     """Check the arguments of `fit` and split the rows.
 
     The first of `shares` is the share of rows that is held out. For one network, the second is the share of the rest
     that chooses the epoch, unless `held_out` does. For a committee of any size but 0 the rest is split into groups; see
-    `logiclens.train.committee`.
+    `logiclens.train.committee`. `target` says how a target of numbers is cut into classes. With `split_by_time` the
+    latest rows by this column are held out.
     """
     held_out = checked_held_out(held_out)
     raw = _Raw.of(rows, booleaniser is not None)
@@ -64,6 +136,12 @@ def prepare(
     if len(weight) == 0:
         # scikit-learn's tests expect the first words.
         raise LogicLensError("Found array with 0 sample(s) while a minimum of 1 is required: the table has no rows.")
+    if target.asked:
+        share = 0.0 if cuts_on == "all" else shares[0]
+        cut = _CutTarget.of(labels, weight, target, raw, share=share, seed=seed, split_by_time=split_by_time)
+        labels = cut.cuts.labels(cut.numbers)
+        if held_out is not None:
+            held_out = (held_out[0], cut.cuts.labels(label_array(held_out[1])))
     known = known_labels(labels, weight)
     taught = None if teacher is None else _answers(teacher, rows, known)
     if cuts_on == "all":
@@ -79,19 +157,46 @@ def prepare(
             positional=raw.positional,
             committee=committee,
         )
+        ready = replace(ready, target_cuts=cut.cuts if target.asked else None)
         return ready if held_out is None else _with_held_out(ready, held_out)
     kinds = known.codes.reshape(len(weight), -1)
-    distinct = distinct_rows(raw.columns, kinds, weight, seed=seed)
+    if target.asked:
+        distinct, aside = cut.distinct, cut.aside
+    else:
+        distinct = distinct_rows(raw.columns, kinds, weight, seed=seed)
     strata = None if known.codes.ndim == 2 else known.codes[distinct.first]
-    aside = set_apart(strata, distinct.weight, shares[0])
+    by_time = None
+    if split_by_time is not None:
+        aside, by_time = latest_aside(raw.columns, split_by_time, known, distinct, shares[0])
+    elif not target.asked:
+        aside = set_apart(strata, distinct.weight, shares[0])
+    if split_by_time is None and shares[0] and booleaniser is not None:
+        by_time = random_split_note(raw.columns)
     note = split_note(known.codes[distinct.first], distinct.weight, aside, shares[0], known.names)
+    ready = _split(raw, known, distinct, aside, held_out, booleaniser, committee, shares[1])
+    ready = replace(ready, note=note, time_note=by_time, target_cuts=cut.cuts if target.asked else None)
+    if taught is None or committee == 0:
+        return ready
+    told = _over_copies(taught, distinct)
+    return replace(ready, taught=told[:, distinct.weight > aside], taught_aside=told[:, aside > 0])
+
+
+def _split(
+    raw: _Raw,
+    known: Labels,
+    distinct: DistinctRows,
+    aside: NDArray[np.float64],
+    held_out: tuple[Any, Any] | None,
+    booleaniser: Booleaniser | None,
+    committee: int | None,
+    validation: float,
+) -> Prepared:
+    """Return the rows that are not held out as concepts: in groups for a committee, else with validation rows."""
     if committee != 0:
-        ready = replace(_in_groups(raw, known, distinct, aside, held_out, booleaniser, committee), note=note)
-        if taught is None:
-            return ready
-        told = _over_copies(taught, distinct)
-        return replace(ready, taught=told[:, distinct.weight > aside], taught_aside=told[:, aside > 0])
-    held = set_apart(strata, distinct.weight - aside, shares[1]) if held_out is None else np.zeros(len(distinct))
+        return _in_groups(raw, known, distinct, aside, held_out, booleaniser, committee)
+    kinds = known.codes.reshape(len(known.codes), -1)
+    strata = None if known.codes.ndim == 2 else known.codes[distinct.first]
+    held = set_apart(strata, distinct.weight - aside, validation) if held_out is None else np.zeros(len(distinct))
     train = distinct.weight - aside - held
     columns = [column.take(distinct.first) for column in raw.columns]
     classes = kinds[distinct.first]
@@ -113,7 +218,6 @@ def prepare(
         known.classes,
         schema,
         fitted,
-        note=note,
     )
     return ready if held_out is None else _with_held_out(ready, held_out)
 
@@ -205,6 +309,7 @@ class Cutter:
             kinds = self.codes.reshape(len(self.weight), -1)[trains]
             n_classes = 2 if self.codes.ndim == 2 else len(self.known.classes)
             made = clone(self.booleaniser).fit_columns(parts, kinds, n_classes, train[trains])
+            parts = made.with_parts(parts)
             sharper = sharper_cuts(made, parts, kinds, n_classes, train[trains])
             made = made.sharpened(sharper, parts, kinds, n_classes, train[trains])
         return self.raw.schema(self.known, made), made
@@ -226,10 +331,14 @@ class Cutter:
 
     def grouped(self, groups: NDArray[np.float64]) -> GroupedRows:
         """Return the rows in groups, cut on all rows, and for each group cut again without it."""
-        everything = self.cut(self.weight)
         again = self.booleaniser is not None and len(groups) > 1
-        without = tuple(self._cut_without(group, everything) for group in groups) if again else ()
-        return GroupedRows(everything, groups, without)
+        without: list[CutRows] = []
+        with Progress(1 + len(groups) if again else 1, CUTTING) as progress:
+            everything = self.cut(self.weight)
+            for group in groups if again else ():
+                progress.update(1 + len(without))
+                without.append(self._cut_without(group, everything))
+        return GroupedRows(everything, groups, tuple(without))
 
     def _cut_without(self, group: NDArray[np.float64], everything: CutRows) -> CutRows:
         try:

@@ -14,6 +14,7 @@ from logiclens.concepts.splits import SEED
 from logiclens.constraints import Constraint, check_all, flag, is_whole, number, one_of, optional, share, whole_number
 from logiclens.errors import LogicLensError
 from logiclens.explain.length import LIMITS, SHARES, SearchConfig
+from logiclens.formula.target_cuts import MOST_CLASSES
 from logiclens.train.config import CONSTRAINTS as TRAINING
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ def _is_booleanise(value: Any) -> bool:
 
 def _are_widths(value: Any) -> bool:
     return isinstance(value, list | tuple) and bool(value) and all(is_whole(n) and 1 <= n <= WIDEST for n in value)
+
+
+def _is_verbose(value: Any) -> bool:
+    return isinstance(value, bool) or (is_whole(value) and value >= 0)
 
 
 def _can_teach(value: Any) -> bool:
@@ -56,6 +61,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "learning_rate": TRAINING["learning_rate"],
     "validation": share(),
     "set_aside": share(),
+    "split_by_time": optional(Constraint("the name of a column", lambda value: isinstance(value, str) and bool(value))),
     "cuts_on": one_of(("train", "all")),
     "max_distinct": whole_number(2),
     "class_weight": TRAINING["class_weight"],
@@ -66,7 +72,10 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "price": LIMITS["price"],
     "min_support": LIMITS["min_support"],
     "resolve": one_of(("order", "confidence", "none")),
+    "above": optional(number("a finite number", lambda value: math.isfinite(value))),
+    "quantiles": optional(whole_number(2, MOST_CLASSES)),
     "random_state": SEED,
+    "verbose": Constraint("True, False or a whole number from 0 on", _is_verbose),
 }
 """What each setting may be, for any rows."""
 
@@ -78,6 +87,15 @@ def check_settings(model: EntropyClassifier) -> None:
         raise LogicLensError("exact, stable and teacher need method='search': the paper's extraction has none of them.")
     if model.teacher is not None and model.score_against is not None:
         raise LogicLensError("rules that explain a teacher match its answers: leave out score_against.")
+    if model.above is not None and model.quantiles is not None:
+        raise LogicLensError("above and quantiles are two ways to cut a target: leave out one of them.")
+    if model.split_by_time is not None:
+        if not model.set_aside:
+            raise LogicLensError("split_by_time says which rows are held out: say how many too, set_aside=0.25.")
+        if model.cuts_on == "all":
+            raise LogicLensError('rows counted by cuts_on="all" have no order in time: leave out split_by_time.')
+        if model.booleanise is None:
+            raise LogicLensError("split_by_time needs a column of dates or numbers, and with booleanise=None none is.")
     if model.committee is not None:
         _check_committee(model, int(model.committee))
 

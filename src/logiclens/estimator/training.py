@@ -22,7 +22,7 @@ from logiclens.errors import collected_warnings
 from logiclens.estimator.inputs import listed_class_weight
 from logiclens.estimator.settings import search_config
 from logiclens.explain.candidates import MOST_ROWS, SearchTable, formula_of
-from logiclens.explain.choice import Choice, LearnedRules, bag_cubes, learn_rules
+from logiclens.explain.choice import SEARCHING, Choice, LearnedRules, bag_cubes, learn_rules
 from logiclens.explain.classwise import explain_all
 from logiclens.explain.length import FAR_ROWS
 from logiclens.explain.reading import read
@@ -41,7 +41,7 @@ from logiclens.train.committee import (
     n_groups_for,
     teacher_of,
 )
-from logiclens.train.config import TrainConfig, TrainResult
+from logiclens.train.config import STEP, TrainConfig, TrainResult, data_notes
 from logiclens.train.fit_many import fit_many
 from logiclens.train.loop import fit
 from logiclens.train.loss import class_factors
@@ -106,7 +106,7 @@ class Begun:
             len(rows.class_names),
             model.hidden,
             model.shared_tail,
-            temperature=model.temperature,
+            temperature=float(model.temperature),
             generator=generator,
         )
         return _Network(network, rows, validation, self._config(rows), generator)
@@ -124,6 +124,8 @@ class Begun:
             penalty_weight=model.penalty_weight,
             class_weight=listed_class_weight(model.class_weight, self.classes),
             patience=PATIENCE if self.grouped is not None and bag_size(rows) < BAG else None,
+            # The work that this training is part of has the bar.
+            progress=False,
         )
 
     @property
@@ -143,15 +145,17 @@ class _Network:
     generator: torch.Generator
 
 
-def train_all(begun: Sequence[Begun], *, progress: bool | None = None) -> list[Trained]:
+def train_all(begun: Sequence[Begun]) -> list[Trained]:
     """Train the networks of all classifiers, in one pass if possible; each result is the same as if trained alone."""
     fresh = [one.networks() for one in begun]
-    shown = [replace(one, config=replace(one.config, progress=progress)) for own in fresh for one in own]
-    results = train_networks(shown)
-    trained, first = [], 0
-    for one, own in zip(begun, fresh, strict=True):
-        trained.append(_settled(one, [made.network for made in own], results[first : first + len(own)]))
-        first += len(own)
+    results = train_networks([one for own in fresh for one in own])
+    trained: list[Trained] = []
+    first = 0
+    with Progress(len(begun), SEARCHING) as progress:
+        for one, own in zip(begun, fresh, strict=True):
+            trained.append(_settled(one, [made.network for made in own], results[first : first + len(own)]))
+            first += len(own)
+            progress.update(len(trained))
     return trained
 
 
@@ -159,16 +163,20 @@ def train_networks(networks: Sequence[_Network]) -> list[TrainResult]:
     """Train networks in place, in one pass if possible."""
     results: dict[int, TrainResult] = {}
     together = [i for i, one in enumerate(networks) if one.config.batch_size is None and stackable(one.network)]
-    found = fit_many(
-        [networks[i].network for i in together],
-        [networks[i].rows for i in together],
-        [networks[i].config for i in together],
-        validation=[networks[i].validation for i in together],
-    )
-    results.update(zip(together, found, strict=True))
-    for i in set(range(len(networks))).difference(together):
-        one = networks[i]
-        results[i] = fit(one.network, one.rows, one.config, one.generator, validation=one.validation)
+    apart = sorted(set(range(len(networks))).difference(together))
+    # A rare category is constant in some bags by nature: `fit` warns of what is constant on all training rows.
+    with collected_warnings(), Progress(bool(together) + len(apart), STEP) as progress:
+        found = fit_many(
+            [networks[i].network for i in together],
+            [networks[i].rows for i in together],
+            [networks[i].config for i in together],
+            validation=[networks[i].validation for i in together],
+        )
+        results.update(zip(together, found, strict=True))
+        for done, i in enumerate(apart, start=bool(together)):
+            progress.update(done)
+            one = networks[i]
+            results[i] = fit(one.network, one.rows, one.config, one.generator, validation=one.validation)
     return [results[i] for i in range(len(networks))]
 
 
@@ -186,8 +194,7 @@ def _settled(begun: Begun, networks: Sequence[EntropyNet], results: Sequence[Tra
         # The rules explain the other teacher: they match it, and fidelity to it chooses their length.
         config = replace(config, shares=(1.0,))
     learned = learn_rules(teacher, config, _factors(begun), stable=model.stable)
-    notes = tuple(dict.fromkeys(note for result in results[: teacher.n_members] for note in result.notes))
-    return Trained(committee, replace(results[0], notes=notes), learned)
+    return Trained(committee, replace(results[0], notes=data_notes(begun.rows)), learned)
 
 
 def probabilities(network: nn.Module, rows: ConceptTable) -> NDArray[np.float64]:
@@ -257,7 +264,7 @@ def drawn_formulas(
             rows, validation = drawn.weighing(drawn.weight - held), drawn.weighing(held) if held.any() else None
             begun.append(Begun(model, classes, rows, validation, draw.seed))
             tables.append(drawn)
-        trained = train_all(begun, progress=False)
+        trained = train_all(begun)
         factors = [_factors(replace(one, rows=drawn)) for one, drawn in zip(begun, tables, strict=True)]
         return [
             _formulas(model, one, drawn, choices, own) for one, drawn, own in zip(trained, tables, factors, strict=True)
@@ -299,7 +306,7 @@ def concept_frequencies(
         CutRows(table), split_groups(labels, table.weight, n_groups_for(committee, rarest, len(classes)))
     )
     with collected_warnings():
-        (trained,) = train_all([Begun(model, classes, table, None, seed, grouped)], progress=False)
+        (trained,) = train_all([Begun(model, classes, table, None, seed, grouped)])
     choices = () if trained.learned is None else trained.learned.choices
     n_bags = max((len(choice.bags) for choice in choices), default=0)
     if n_bags == 0:

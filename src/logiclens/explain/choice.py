@@ -7,8 +7,9 @@ formulas.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from logiclens.explain.candidates import MOST_ROWS, Codes, Fold, SearchTable, fo
 from logiclens.explain.length import FAR_ROWS, Judge, SearchConfig, Trial, cross_validate, eligible, formula_search
 from logiclens.explain.search import FormulaSearch, Point
 from logiclens.formula.dnf import DNF, Complement
+from logiclens.progress import Progress
 from logiclens.train.committee import MANY_CLASSES, N_GROUPS, Teacher
 
 Stated: TypeAlias = tuple[int, tuple[Codes, ...]]
@@ -26,6 +28,8 @@ MOST_OF_ALL = 15_000
 """Maximum number of rows of the final search; of more rows a sample is searched."""
 FAR_OF_ALL = 2_000
 """Maximum number of rows far from a class in the final search of many classes; see `FAR_ROWS`."""
+SEARCHING = "searching rules"
+"""What progress calls the search."""
 FIT = 0.005
 """Loss of fit on all rows, compared with the folds, above which a lower price is tried."""
 
@@ -164,14 +168,29 @@ def choose(
     # Without rows that a network has not seen, its answers say too little about other rows.
     if teacher.other is None and (teacher.in_bag or len(folds) < 3):
         config = replace(config, shares=(0.0,))
-    if n_classes > MANY_CLASSES and folds and not table.is_multilabel:
-        choices = _chosen_together(everything, folds, config)
-    else:
-        groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
-        choices = [_chosen(everything, folds, classes, config) for classes in groups]
-    choices = _settled(choices, everything, teacher, config, factors)
+    together = n_classes > MANY_CLASSES and bool(folds) and not table.is_multilabel
+    groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
+    # Lengths are compared price by price, then all rows are searched for each formula, then its bags.
+    n_prices = len(config.prices(float(everything.weight.sum()))) if folds else 0
+    n_formulas = n_classes if together else len(groups)
+    n_searched = (n_prices if together else n_prices * len(groups)) + n_formulas
+    with Progress(n_searched + (0 if teacher.in_bag else n_formulas), SEARCHING) as progress:
+        if together:
+            choices = _chosen_together(everything, folds, config, partial(_tell, progress, 0))
+        else:
+            choices = []
+            for place, classes in enumerate(groups):
+                tell = partial(_tell, progress, place * (n_prices + 1))
+                choices.append(_chosen(everything, folds, classes, config, tell))
+                tell(n_prices + 1)
+        progress.update(n_searched)
+        choices = _settled(choices, everything, teacher, config, factors, partial(_tell, progress, n_searched))
     # With several labels per row, each label is a question of its own: no other class and no order answers yes for it.
     return [_or_always(choice, everything) for choice in choices] if table.is_multilabel else choices
+
+
+def _tell(progress: Progress, before: int, done: int) -> None:
+    progress.update(before + done)
 
 
 def _or_always(choice: Choice, everything: SearchTable) -> Choice:
@@ -188,6 +207,7 @@ def _settled(
     teacher: Teacher,
     config: SearchConfig,
     factors: NDArray[np.float64] | None,
+    tell: Callable[[int], None],
 ) -> list[Choice]:
     """Search again on each bag. Among formulas that are equally good on all rows, take the one that recurs most."""
     if teacher.in_bag:
@@ -204,11 +224,12 @@ def _settled(
         SearchTable.of(teacher.bag(member), everything.names, factors, most=MOST_ROWS, whole=whole)
         for member in members
     ]
-    settled = []
+    settled: list[Choice] = []
     for choice in choices:
         bags = [bag_cubes(choice, table, config, FAR_ROWS if many else None) for table in tables]
         cubes = _most_frequent(choice, bags, everything, config) if config.consensus else choice.cubes
         settled.append(replace(choice, bags=tuple(bags), cubes=cubes))
+        tell(len(settled))
     return settled
 
 
@@ -289,10 +310,11 @@ def _tried(
     options: Sequence[tuple[int, ...]],
     config: SearchConfig,
     weight: float,
+    tell: Callable[[int], None],
     n_classes: int = 1,
 ) -> tuple[list[Trial], list[Trial]]:
     """Return the cross-validated trials of some options, and the eligible trials among them."""
-    trials = cross_validate(folds, options, config.shares, config, weight)
+    trials = cross_validate(folds, options, config.shares, config, weight, tell)
     if config.price is not None:
         trials = [trial for trial in trials if trial.price == config.price]
     return trials, eligible(trials, Judge.of(folds), one_se=config.one_se, n_classes=n_classes)
@@ -303,7 +325,9 @@ def _shortest(trials: Sequence[Trial]) -> Trial:
     return min(trials, key=lambda trial: (round(trial.literals, 6), -trial.share, -trial.price))
 
 
-def _chosen_together(everything: SearchTable, folds: Sequence[Fold], config: SearchConfig) -> list[Choice]:
+def _chosen_together(
+    everything: SearchTable, folds: Sequence[Fold], config: SearchConfig, tell: Callable[[int], None]
+) -> list[Choice]:
     """Choose the formulas of many classes, at one price and with one share of the teacher.
 
     Both are chosen by the mean score of a sample of classes, evenly spread from the rarest to the most frequent. A
@@ -314,18 +338,27 @@ def _chosen_together(everything: SearchTable, folds: Sequence[Fold], config: Sea
     by_size = by_size[sizes[by_size] > 0]
     sample = by_size[np.linspace(0, len(by_size) - 1, MANY_CLASSES).round().astype(np.intp)]
     option = tuple(sorted(set(sample.tolist())))
-    _, kept = _tried(folds, [option], config, float(everything.weight.sum()), len(by_size))
+    weight = float(everything.weight.sum())
+    n_prices = len(config.prices(weight))
+    _, kept = _tried(folds, [option], config, weight, tell, len(by_size))
     taken = _shortest(kept)
-    choices = []
+    choices: list[Choice] = []
     for klass in range(len(sizes)):
         search = formula_search(everything, klass, taken.share, config, far=FAR_OF_ALL)
         (point,) = search.path([taken.price])
         point = replace(point, cubes=everything.plain(search.plainest(point).cubes))
         choices.append(Choice(klass, taken.share, taken.price, point.cubes, everything.names, (point,), ()))
+        tell(n_prices + len(choices))
     return choices
 
 
-def _chosen(everything: SearchTable, folds: Sequence[Fold], classes: Sequence[int], config: SearchConfig) -> Choice:
+def _chosen(
+    everything: SearchTable,
+    folds: Sequence[Fold],
+    classes: Sequence[int],
+    config: SearchConfig,
+    tell: Callable[[int], None],
+) -> Choice:
     """Return the best formula of a class; for several classes, the formula that states the others best."""
     weight = float(everything.weight.sum())
     shares = config.shares
@@ -336,7 +369,7 @@ def _chosen(everything: SearchTable, folds: Sequence[Fold], classes: Sequence[in
         path = _plain(everything, formula_search(everything, klass, shares[-1], config).path(prices))
         note = "too few rows of this class to choose a length by cross-validation: the shortest formula is taken."
         return Choice(klass, shares[-1], prices[0], path[-1].cubes, everything.names, tuple(path), (), note=note)
-    trials, kept = _tried(folds, [(klass,) for klass in classes], config, weight)
+    trials, kept = _tried(folds, [(klass,) for klass in classes], config, weight, tell)
     options: list[tuple[bool, int, float, Choice]] = []
     for klass in classes:
         own = [trial for trial in kept if trial.classes == (klass,)]

@@ -31,10 +31,13 @@ from logiclens.formula.packed_rows import places
 from logiclens.formula.truth_table import TruthTable
 from logiclens.metrics.scores import macro_f1_of_counts
 from logiclens.nn.bottleneck import ConceptBottleneck
+from logiclens.progress import Progress, Shown, working
 from logiclens.train.bottleneck import predict_concepts
 
 Method = Literal["search", "paper"]
 
+EXPLAINING = "explaining classes"
+"""What progress calls the extraction of formulas, class by class."""
 MANY_HEADS = 8
 """Number of heads from which heads are explained in parallel threads."""
 
@@ -42,24 +45,33 @@ MANY_HEADS = 8
 def explain_class(
     network: nn.Module,
     rows: Any,
-    validation: Any = None,
+    labels: Any = None,
+    names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
     *,
     target: int | str,
+    validation: Any = None,
     method: Method = "search",
     score_against: ScoreAgainst = "network",
     limits: FormulaLimits | None = None,
     answer: Answer | None = None,
     exclusive: bool = True,
+    progress: Shown = None,
 ) -> ClassExplanation:
     """Return the formula of one class.
 
     Args:
         network: a trained network with an entropy layer.
-        rows: the rows whose answers are explained.
-        validation: further rows. `"search"` chooses formulas on them as well as on `rows`. `"paper"` chooses among the
-            candidates on them alone. Default: None, `rows` only.
+        rows: the rows whose answers are explained: concepts in [0, 1] as an array, a tensor, a frame or a
+            `ConceptTable`. A table has its own labels and names.
+        labels: class numbers `[rows]`, or 0/1 `[rows, classes]`; required for `score_against="labels"`. Default: None,
+            no labels.
+        names: names of the concepts. Default: the columns of a frame, or `x0`, `x1`, ….
+        class_names: names of the classes. Default: their numbers.
         target: the class, by number or by name. If there are two classes, its formula may be the complement of the
             other.
+        validation: further rows, or a pair of rows and labels. `"search"` chooses formulas on them as well as on
+            `rows`. `"paper"` chooses among the candidates on them alone. Default: None, `rows` only.
         method: `"search"` (search cubes that match the answers, and choose their number by cross-validation inside the
             rows), or `"paper"` (take distinct rows by support, OR them while the score improves, then simplify).
             Default: `"search"`.
@@ -68,6 +80,8 @@ def explain_class(
         answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`.
         exclusive: whether a formula may rely on the exclusive groups (`three`), or spells them out (`three & ~one &
             ~two …`). Default: True.
+        progress: a function that is called with a `logiclens.ProgressState` as the search proceeds. Default: None, a
+            bar in a terminal or a notebook; False: none.
 
     Returns:
         The formula of the class with its fidelity and score.
@@ -75,14 +89,26 @@ def explain_class(
     Raises:
         LogicLensError: if an option is not valid, there is no such class, the validation rows have other concepts, or
             labels are required and missing.
+
+    >>> import torch
+    >>> from logiclens import ConceptTable
+    >>> from logiclens.nn import EntropyNet
+    >>> from logiclens.train import TrainConfig, fit
+    >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, ["a", "b"], labels=[0, 0, 0, 1] * 10)
+    >>> network = EntropyNet(2, 2, generator=torch.Generator().manual_seed(0))
+    >>> trained = fit(network, rows, TrainConfig(epochs=200))
+    >>> print(explain_class(network, rows, target=1).formula)
+    a & b
     """
     how = _How(method, score_against, limits or FormulaLimits(), exclusive)
-    reading, judged = _readings(network, rows, validation, answer, method)
+    table = _named_table(rows, labels, names, class_names)
+    reading, judged = _readings(network, table, validation, answer, method)
     head = reading.head(target)
     if method == "paper":
         explained = _paper_class(reading, judged, head, how)
     else:
-        found = _searched(OwnTeacher(judged, score_against, how.limits), [head])
+        with working(progress):
+            found = _searched(OwnTeacher(judged, score_against, how.limits), [head])
         explained = _searched_class(reading, judged, head, found.get(head), how)
         for note in notes_of(found, reading.class_names):
             warn(note, stacklevel=2)
@@ -93,26 +119,63 @@ def explain_class(
 def explain_all(
     network: nn.Module,
     rows: Any,
-    validation: Any = None,
+    labels: Any = None,
+    names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
     *,
+    validation: Any = None,
     method: Method = "search",
     score_against: ScoreAgainst = "network",
     limits: FormulaLimits | None = None,
     answer: Answer | None = None,
     exclusive: bool = True,
+    progress: Shown = None,
 ) -> Explanation:
     """Return the formulas of all classes, from one pass of the rows through the network.
 
-    The parameters and errors are those of `explain_class`.
+    Errors are those of `explain_class`.
+
+    Args:
+        network: a trained network with an entropy layer.
+        rows: the rows whose answers are explained: concepts in [0, 1] as an array, a tensor, a frame or a
+            `ConceptTable`. A table has its own labels and names.
+        labels: class numbers `[rows]`, or 0/1 `[rows, classes]`; required for `score_against="labels"`. Default: None,
+            no labels.
+        names: names of the concepts. Default: the columns of a frame, or `x0`, `x1`, ….
+        class_names: names of the classes. Default: their numbers.
+        validation: further rows, or a pair of rows and labels. `"search"` chooses formulas on them as well as on
+            `rows`. `"paper"` chooses among the candidates on them alone. Default: None, `rows` only.
+        method: `"search"` (search cubes that match the answers, and choose their number by cross-validation inside the
+            rows), or `"paper"` (take distinct rows by support, OR them while the score improves, then simplify).
+            Default: `"search"`.
+        score_against: what formulas match: the answers of the network, or the labels. Default: `"network"`.
+        limits: limits on the formulas, for `"search"` only. Default: no limits.
+        answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`.
+        exclusive: whether a formula may rely on the exclusive groups (`three`), or spells them out (`three & ~one &
+            ~two …`). Default: True.
+        progress: a function that is called with a `logiclens.ProgressState` as the search proceeds. Default: None, a
+            bar in a terminal or a notebook; False: none.
+
+    >>> from logiclens.nn import EntropyNet
+    >>> from logiclens.train import TrainConfig, fit
+    >>> x = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]] * 5).float()
+    >>> y = (x[:, 0] * x[:, 1]).long()
+    >>> network = EntropyNet(2, 2, generator=torch.Generator().manual_seed(0))
+    >>> _ = fit(network, ConceptTable(x, labels=y), TrainConfig(epochs=200))
+    >>> print(explain_all(network, x, y, names=["left", "right"], class_names=["not both", "both"])["both"])
+    ∀x: both(x) ↔ left(x) ∧ right(x)
     """
     how = _How(method, score_against, limits or FormulaLimits(), exclusive)
-    reading, judged = _readings(network, rows, validation, answer, method)
+    table = _named_table(rows, labels, names, class_names)
+    reading, judged = _readings(network, table, validation, answer, method)
     heads = range(reading.n_heads)
     notes: tuple[str, ...] = ()
     if method == "paper":
-        classes = _side_by_side(lambda head: _paper_class(reading, judged, head, how), heads, (reading, judged))
+        with working(progress):
+            classes = _side_by_side(lambda head: _paper_class(reading, judged, head, how), heads, (reading, judged))
     else:
-        found = _searched(OwnTeacher(judged, score_against, how.limits), heads)
+        with working(progress):
+            found = _searched(OwnTeacher(judged, score_against, how.limits), heads)
         classes = [_searched_class(reading, judged, head, found.get(head), how) for head in heads]
         notes = notes_of(found, reading.class_names)
     _warn_of_unvarying(classes)
@@ -189,6 +252,7 @@ def _learned_class(
         remedy=remedy,
         reading=reading,
         path=() if found.choice is None else found.choice.points,
+        price=None if found.choice is None else found.choice.price,
     )
 
 
@@ -224,13 +288,26 @@ _Made = TypeVar("_Made")
 def _side_by_side(make: Callable[[int], _Made], heads: Sequence[int], shared: Sequence[Reading]) -> list[_Made]:
     """Apply `make` to each head; many heads run in parallel, on as many threads as torch may use."""
     n_threads = min(torch.get_num_threads(), len(heads))
+    made: list[_Made] = []
     if len(heads) < MANY_HEADS or n_threads == 1:
-        return list(map(make, heads))
+        with Progress(len(heads), EXPLAINING) as progress:
+            for head in heads:
+                made.append(make(head))
+                progress.update(len(made))
+        return made
     # Compute the shared cached values before the threads start.
     for reading in shared:
         _ = reading.seen, reading.bits
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(make, heads))
+    with ThreadPoolExecutor(n_threads) as pool, Progress(len(heads), EXPLAINING) as progress:
+        try:
+            # Only this thread tells the progress; those of the pool know of no work.
+            for one in pool.map(make, heads):
+                made.append(one)
+                progress.update(len(made))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return made
 
 
 def _readings(
@@ -243,10 +320,35 @@ def _readings(
     reading = read(network, table, answer)
     if validation is None:
         return reading, reading
-    held = as_table(validation, like=table.names)
+    held = _validation_table(validation, table)
     if held.names != table.names:
         raise LogicLensError("the validation rows must have the same concepts as the rows explained, in one order.")
     return reading, read(network, held if method == "paper" else _together(table, held), reading.answer)
+
+
+def _named_table(
+    rows: Any, labels: Any, names: Sequence[str] | None, class_names: Sequence[str] | None
+) -> ConceptTable:
+    """Return the rows as a table with the labels and names given."""
+    if isinstance(rows, ConceptTable):
+        if labels is not None or names is not None or class_names is not None:
+            raise LogicLensError(
+                "a ConceptTable has its own labels and names: leave out labels, names and class_names, or pass the "
+                "values alone. Further rows are passed as validation=..."
+            )
+        return rows
+    if isinstance(labels, ConceptTable):
+        raise LogicLensError("labels must be the class of each row, got a ConceptTable: pass it as validation=...")
+    return ConceptTable(rows, names, labels, class_names)
+
+
+def _validation_table(given: Any, table: ConceptTable) -> ConceptTable:
+    """Return validation rows, or a pair of rows and labels, as a table with the concepts of another one."""
+    if isinstance(given, ConceptTable):
+        return given
+    rows, labels = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+    names = None if hasattr(rows, "columns") else table.names
+    return ConceptTable(rows, names, labels, table.class_names or None)
 
 
 def _together(table: ConceptTable, held: ConceptTable) -> ConceptTable:
@@ -427,6 +529,7 @@ def explain_bottleneck(
     limits: FormulaLimits | None = None,
     answer: Answer | None = None,
     device: str | None = None,
+    progress: Shown = None,
 ) -> Explanation:
     """Return the formulas of all classes on raw inputs, ∀x: φ(g(x)) ↔ f(g(x)), the last equation of the paper's method.
 
@@ -443,17 +546,36 @@ def explain_bottleneck(
         limits: limits on the formulas. Default: no limits.
         answer: rule that turns the outputs of the network into answers.
         device: device of the encoder. Default: a CUDA device if there is one.
+        progress: see `explain_class`.
 
     Returns:
         The explanation of all classes.
 
     Raises:
         LogicLensError: if `model` is not a `ConceptBottleneck`, or an option is not valid.
+
+    >>> import torch
+    >>> from logiclens.explain import compile_formulas
+    >>> from logiclens.formula import parse
+    >>> from logiclens.nn import ConceptBottleneck
+    >>> inputs = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> network = compile_formulas([parse("tall & ~dark")], ["tall", "dark"])
+    >>> model = ConceptBottleneck(torch.nn.Identity(), network, hard=True, names=("tall", "dark"))
+    >>> explanation = explain_bottleneck(model, inputs.repeat(10, 1) * 20 - 10, class_names=["alarm"], device="cpu")
+    >>> print(explanation["alarm"].formula)
+    tall & ~dark
     """
     table = bottleneck_table(model, inputs, labels, names, class_names, device=device)
     held = None
     if validation is not None:
         held = bottleneck_table(model, *validation, table.names, table.class_names or None, device=device)
     return explain_all(
-        model.network, table, held, method=method, score_against=score_against, limits=limits, answer=answer
+        model.network,
+        table,
+        validation=held,
+        method=method,
+        score_against=score_against,
+        limits=limits,
+        answer=answer,
+        progress=progress,
     )

@@ -43,16 +43,20 @@ def explain_exact(
         certificate: the claims for its heads.
         rows: rows that fill the truth tables shown with the formulas.
         choices: how formulas were chosen, if known. Default: unknown.
+
+    >>> from logiclens import EntropyClassifier
+    >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, ["a", "b"])
+    >>> model = EntropyClassifier(booleanise=None, exact=True).fit(rows, [0, 0, 0, 1] * 10)
+    >>> len(explain_exact(model.network_, model.certificate_, rows).classes)
+    2
     """
     reading = read(network, rows.hard(), "threshold", exact=True)
-    paths = {choice.klass: choice.points for choice in choices}
-    classes = tuple(_explained(reading, head, paths.get(head.head, ())) for head in certificate.heads)
+    chosen = {choice.klass: choice for choice in choices}
+    classes = tuple(_explained(reading, head, chosen.get(head.head)) for head in certificate.heads)
     return Explanation(classes, rows=rows)
 
 
-def _explained(
-    reading: Reading, certified: HeadCertificate, path: tuple[tuple[DNF, float | None], ...]
-) -> ClassExplanation:
+def _explained(reading: Reading, certified: HeadCertificate, choice: Choice | None) -> ClassExplanation:
     head, formula = certified.head, certified.formula
     fires = formula.evaluate(reading.bits, reading.table.names)
     answers, weight = reading.yes[:, head], reading.table.weight
@@ -81,7 +85,8 @@ def _explained(
         remedy=remedy,
         reading=reading,
         certificate=certified,
-        path=path,
+        path=() if choice is None else choice.points,
+        price=None if choice is None else choice.price,
     )
 
 

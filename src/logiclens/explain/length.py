@@ -7,7 +7,7 @@ than the best; `choice` takes the shortest of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -67,6 +67,9 @@ class FormulaLimits:
 
     Raises:
         LogicLensError: if a value is outside its range.
+
+    >>> FormulaLimits(max_literals=5).max_literals
+    5
     """
 
     max_literals: int | None = None
@@ -362,6 +365,7 @@ def cross_validate(
     shares: Sequence[float],
     config: SearchConfig,
     weight: float,
+    tell: Callable[[int], None] = lambda _: None,
 ) -> list[Trial]:
     """Score the paths of some options and shares in every fold; all paths reach one price before the next.
 
@@ -373,6 +377,7 @@ def cross_validate(
         shares: shares of the teacher that are tried.
         config: limits on the formulas and settings of the search.
         weight: total weight of the training rows.
+        tell: a function that is called with the number of finished prices; all are when it has ended.
 
     Returns:
         The trials of all paths.
@@ -381,7 +386,8 @@ def cross_validate(
     running = [_Race(folds, judge, classes, share, config) for classes in options for share in shares]
     ended: list[_Race] = []
     leader: Trial | None = None
-    for price in config.prices(weight):
+    prices = config.prices(weight)
+    for place, price in enumerate(prices):
         for race in running:
             trial = race.step(price)
             leader = trial if leader is None or trial.score > leader.score else leader
@@ -394,6 +400,7 @@ def cross_validate(
                 out = running
             ended += out
             running = [race for race in running if race not in out]
+        tell(place + 1 if running else len(prices))
     return [trial for race in (*ended, *running) for trial in race.finished()]
 
 

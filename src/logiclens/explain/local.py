@@ -87,6 +87,17 @@ def explain_local(
     Raises:
         LogicLensError: if there is not exactly one row, its concepts are not those of the explanation, or there is no
             such class.
+
+    >>> import torch
+    >>> from logiclens import ConceptTable
+    >>> from logiclens.nn import EntropyNet
+    >>> from logiclens.train import TrainConfig, fit
+    >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, ["a", "b"], labels=[0, 1, 1, 1] * 10)
+    >>> network = EntropyNet(2, 2, generator=torch.Generator().manual_seed(0))
+    >>> trained = fit(network, rows, TrainConfig(epochs=200))
+    >>> from logiclens.explain.classwise import explain_all
+    >>> print(explain_local(network, [[1, 1]], explanation=explain_all(network, rows)).reduced)
+    a
     """
     table = _one_row(row, explanation)
     if answer is None and explanation is not None:

@@ -180,6 +180,16 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
     Raises:
         LogicLensError: if `answer` is not valid, the network does not fit the rows or their classes, or an output is
             not finite, or the network cannot be copied.
+
+    >>> import torch
+    >>> from logiclens.concepts import ConceptTable
+    >>> from logiclens.nn import EntropyNet
+    >>> from logiclens.train import TrainConfig, fit
+    >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, ["a", "b"], labels=[0, 1, 1, 1] * 10)
+    >>> network = EntropyNet(2, 2, generator=torch.Generator().manual_seed(0))
+    >>> trained = fit(network, rows, TrainConfig(epochs=200))
+    >>> read(network, rows).yes.shape
+    (40, 2)
     """
     if answer not in ("argmax", "threshold", None):
         raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {quoted(answer)}.")

@@ -19,11 +19,13 @@ from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.explain.certificate import Certificate, HeadCertificate
 from logiclens.explain.decision import rule_set
 from logiclens.explain.gap import Gap, SplitSuggestion, gap, suggest_splits
+from logiclens.explain.leaning import Leaning, leanings
 from logiclens.explain.paper_method import TraceStep
 from logiclens.explain.reading import Reading
 from logiclens.explain.stability import Stability, with_recurrence
 from logiclens.formula.check import Check, parse_property
 from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.english import NO_FACTS, TableFacts
 from logiclens.formula.flip import Flip
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, places, unknown_concept
 from logiclens.formula.predicate import Predicate, Scalar
@@ -32,7 +34,7 @@ from logiclens.formula.text import format_first_order
 from logiclens.formula.truth_table import Contradiction, TruthTable
 from logiclens.formula.why import Why
 from logiclens.metrics.scores import macro_f1
-from logiclens.render.figures import plot_pareto, plot_relevance, require_matplotlib
+from logiclens.render.figures import plot_pareto, plot_relevance
 from logiclens.render.html import class_html, explanation_html
 from logiclens.words import for_reading, percent
 
@@ -119,6 +121,7 @@ class ClassExplanation:
         reading: answers of the network on the explained rows.
         certificate: claim that head and formula are equal on a stated domain, if the network was made exact.
         path: the formulas of every length that the search found, each with its cross-validated macro-F1.
+        price: the macro-F1 that a literal had to earn in the search; None if it was not searched.
     """
 
     name: str
@@ -138,6 +141,24 @@ class ClassExplanation:
     reading: Reading = field(repr=False)
     certificate: HeadCertificate | None = None
     path: tuple[tuple[DNF, float | None], ...] = field(default=(), repr=False)
+    price: float | None = None
+
+    def leanings(self, predicates: Mapping[str, Predicate] | None = None) -> tuple[Leaning, ...]:
+        """Return what the network leans on: the concepts of the formula first, then why others are not in it.
+
+        Args:
+            predicates: meanings of the concepts. Default: each concept is a column.
+        """
+        reading, names = self.reading, self.reading.table.names
+        own = {name: float(reading.relevance[self.head, names.index(name)]) for name in self.formula.concepts}
+        return leanings(
+            self.formula,
+            {**own, **self.relevance},
+            reading.table,
+            self.head,
+            predicates=predicates or {},
+            price=self.price,
+        )
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
@@ -196,6 +217,7 @@ class Explanation(Sequence[ClassExplanation]):
         soft_agreement: if the network was made exact, the share of the explained rows on which the rules predict what
             the soft network did.
         stability: how often concepts and cubes are chosen when rows are drawn again, if that was measured.
+        facts: what is known of the training table, for words. Default: nothing.
     """
 
     classes: tuple[ClassExplanation, ...]
@@ -211,6 +233,7 @@ class Explanation(Sequence[ClassExplanation]):
     order: tuple[int, ...] = ()
     otherwise: int | None = None
     answers: NDArray[np.float64] | None = field(default=None, repr=False)
+    facts: TableFacts = NO_FACTS
 
     def __getitem__(self, key: Any) -> Any:
         """Return a class by position, slice, or class name."""
@@ -296,7 +319,7 @@ class Explanation(Sequence[ClassExplanation]):
             multilabel=table.is_multilabel,
             answers=self.answers,
         )
-        return with_recurrence(made, self.stability)
+        return replace(with_recurrence(made, self.stability), facts=self.facts)
 
     def firing(self, rows: RowsLike | None = None) -> Firing:
         """Return on how many rows no formula, exactly one, or several fire.
@@ -337,7 +360,7 @@ class Explanation(Sequence[ClassExplanation]):
                 yes.
         """
         asked = parse_property(wanted) if isinstance(wanted, str) else wanted
-        columns = [predicate.column for predicate in self.predicates.values()]
+        columns = [name for one in self.predicates.values() for name in (one.column, *one.sources)]
         known = dict.fromkeys((*columns, *self.reading.table.names))
         if (column := getattr(asked, "column", None)) is not None and column not in known:
             raise unknown_concept(column, tuple(known))
@@ -391,13 +414,12 @@ class Explanation(Sequence[ClassExplanation]):
             explained.name, formulas, packed, truth[:, explained.head], table.weight
         )
 
-    def plot_relevance(self, target: Scalar | None = None, *, axes: Axes | None = None) -> Axes:
+    def plot_relevance(self, target: Scalar | None = None, *, ax: Axes | None = None) -> Axes:
         """Plot the relevance of each concept to the network, one class below the other.
 
         Args:
             target: label or name of the class. Default: all classes.
-            axes: axes to draw on. Default: those of a new figure. It is not managed by pyplot, so that nothing else is
-                drawn on it: `plot_relevance().figure.savefig(...)`.
+            ax: axes to draw on. Default: those of a new figure of pyplot, which `plt.show()` displays.
 
         Returns:
             The axes.
@@ -410,7 +432,7 @@ class Explanation(Sequence[ClassExplanation]):
             explained.name: dict(zip(names, self.reading.relevance[explained.head].tolist(), strict=True))
             for explained in chosen
         }
-        return plot_relevance(relevance, {explained.name: explained.formula.concepts for explained in chosen}, axes)
+        return plot_relevance(relevance, {explained.name: explained.formula.concepts for explained in chosen}, ax)
 
     def plot_pareto(
         self,
@@ -419,7 +441,7 @@ class Explanation(Sequence[ClassExplanation]):
         *,
         target: Scalar | None = None,
         score: Literal["f1", "accuracy"] = "f1",
-        axes: Axes | None = None,
+        ax: Axes | None = None,
     ) -> Axes:
         """Plot the curves of `pareto(rows, labels)`; rings mark the chosen formulas.
 
@@ -430,7 +452,7 @@ class Explanation(Sequence[ClassExplanation]):
             labels: see `pareto`.
             target: label or name of the class. Default: all classes.
             score: `"f1"` or `"accuracy"`. Default: `"f1"`.
-            axes: see `plot_relevance`.
+            ax: see `plot_relevance`.
 
         Returns:
             The axes.
@@ -438,7 +460,6 @@ class Explanation(Sequence[ClassExplanation]):
         Raises:
             LogicLensError: if `score` is not valid, there is no such class, or there are `rows` without `labels`.
         """
-        require_matplotlib()
         if score not in _SCORES:
             raise LogicLensError(f"score must be 'f1' or 'accuracy', got {quoted(score)}.")
         curve = self._curve_on(rows, labels)
@@ -455,7 +476,7 @@ class Explanation(Sequence[ClassExplanation]):
             " against the network" if rows is None and labels is None and self.reading.table.labels is None else ""
         )
         where = "on the explained rows" if rows is None else "on the rows given"
-        return plot_pareto(curves, rings, f"{_SCORES[score]}{against} {where}", axes)
+        return plot_pareto(curves, rings, f"{_SCORES[score]}{against} {where}", ax)
 
     def _asked(self, target: Scalar | None) -> tuple[ClassExplanation, ...]:
         """Return the class with a label or name; all classes without a target."""
@@ -491,8 +512,10 @@ class Explanation(Sequence[ClassExplanation]):
             return ConceptTable(as_array(rows)[:, places(known.names, columns)], known.names)
         label = dict(zip(columns, rows.columns, strict=True))
         meant = [self.predicates.get(name) or Predicate(name, ">=", THRESHOLD) for name in known.names]
-        place = places([predicate.column for predicate in meant], columns)
-        held = [predicate.holds(rows[label[columns[i]]]) for predicate, i in zip(meant, place, strict=True)]
+        sources = list(dict.fromkeys(name for predicate in meant for name in predicate.sources))
+        place = places(sources, columns)
+        raw = {name: rows[label[columns[i]]] for name, i in zip(sources, place, strict=True)}
+        held = [predicate.held_by(raw) for predicate in meant]
         return ConceptTable(np.column_stack(held), known.names)
 
     def __repr__(self) -> str:

@@ -17,6 +17,10 @@ from logiclens.formula.rule_set import RuleSet
 def to_json(rules: Any, *, indent: int | None = 2) -> str:
     """Return the rules as JSON text that follows `rules_schema()`; `from_json` reads them back equal.
 
+    Args:
+        rules: a rule set, an explanation, or an exact model.
+        indent: spaces per level; None writes one line. Default: 2.
+
     >>> from logiclens.formula import Rule, parse
     >>> from logiclens.formula.predicate import Predicate
     >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)),), {"old": Predicate("age", ">=", 60.0)})
@@ -27,17 +31,38 @@ def to_json(rules: Any, *, indent: int | None = 2) -> str:
 
 
 def to_dict(rules: Any) -> dict[str, Any]:
-    """Return the rules of a rule set, explanation or exact model as plain dictionaries and lists."""
+    """Return the rules of a rule set, explanation or exact model as plain dictionaries and lists.
+
+    Args:
+        rules: a rule set, an explanation, or an exact model.
+
+    >>> from logiclens.formula import Predicate, Rule, parse
+    >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)),), {"old": Predicate("age", ">=", 60.0)})
+    >>> to_dict(rules)["kind"]
+    'logiclens rules'
+    """
     return record.to_dict(rules_of(rules))
 
 
 def from_dict(data: Any) -> RuleSet:
-    """Make rules of what `to_dict` gives; anything else is refused in one sentence that says where it went wrong."""
+    """Make rules of what `to_dict` gives; anything else is refused in one sentence that says where it went wrong.
+
+    Args:
+        data: dictionaries and lists, as `to_dict` returns them.
+
+    >>> from logiclens.formula import Predicate, Rule, parse
+    >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)),), {"old": Predicate("age", ">=", 60.0)})
+    >>> from_dict(to_dict(rules)) == rules
+    True
+    """
     return RuleSet.from_dict(data)
 
 
 def from_json(text: str) -> RuleSet:
     """Read rules from JSON text; raise `LogicLensError` if the text is not a rule set.
+
+    Args:
+        text: the JSON text.
 
     >>> from_json('{"kind": "recipe"}')
     Traceback (most recent call last):
@@ -57,7 +82,11 @@ def from_json(text: str) -> RuleSet:
 
 
 def rules_schema() -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of the text that `to_json` writes."""
+    """Return the JSON schema (draft 2020-12) of the text that `to_json` writes.
+
+    >>> rules_schema()["$schema"]
+    'https://json-schema.org/draft/2020-12/schema'
+    """
     schema: dict[str, Any] = json.loads(resources.files(__package__).joinpath("ruleset.schema.json").read_text("utf-8"))
     compared = schema["$defs"]["predicate"]["allOf"][1]["then"]["properties"]["value"]["anyOf"]
     forms = ", or ".join(kind.json_words for kind in TEXT_FORMS)

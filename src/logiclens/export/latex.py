@@ -19,6 +19,9 @@ def to_latex(rules: Any) -> str:
 
     A dagger marks cubes that recur in fewer than half of the bags, where recurrence is known.
 
+    Args:
+        rules: a rule set, an explanation, or an exact model.
+
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.rule_set import Rule
     >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)), Rule("well", parse("False"), ())),

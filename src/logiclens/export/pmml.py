@@ -121,6 +121,10 @@ def to_pmml(rules: Any, *, target: str = "prediction") -> str:
 
     A rule has an `Extension` named `recurrence` where the recurrence of its cube is known.
 
+    Args:
+        rules: a rule set, an explanation, or an exact model.
+        target: name of the predicted field. Default: `"prediction"`.
+
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.predicate import Predicate
     >>> from logiclens.formula.rule_set import Rule
@@ -146,6 +150,11 @@ def to_pmml(rules: Any, *, target: str = "prediction") -> str:
         raise LogicLensError(
             f"PMML has no type for {refused[0].kind.plural}, which {quoted(refused[0].column)} holds. "
             "Export the rules by to_sql or to_python."
+        )
+    if parts := [p.origin for p in asked if p.origin is not None]:
+        raise LogicLensError(
+            f"PMML cannot hold {quoted(parts[0].name)}, which the rules are about, in a form that all readers know. "
+            "Export them by to_sql or to_python, or fit with Booleaniser(date_parts=False)."
         )
     dates = [p.column for p in asked if p.kind.pmml_form == "iso text"]
     derived = [field for column in dict.fromkeys(dates) for field in derived_fields(_sayable(column), rules.columns)]

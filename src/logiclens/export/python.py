@@ -7,6 +7,7 @@ from typing import Any
 
 from logiclens.export.registry import rules_of
 from logiclens.formula.column_kinds import NUMBER, TEXT_FORMS
+from logiclens.formula.date_parts import DATE
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.predicate import Predicate, plain_label
 from logiclens.formula.rule_set import RuleSet
@@ -24,12 +25,52 @@ _MISSING = """\
 """
 
 
+_DAY = """\
+    def day(column):
+        # A number that grows by one from each day of the calendar to the next.
+        text = moment(column)
+        year, month = int(text[:4]), int(text[5:7])
+        if month < 3:
+            year, month = year - 1, month + 12
+        leap_days = year // 4 - year // 100 + year // 400
+        return 365 * year + leap_days + (153 * month - 457) // 5 + int(text[8:10])
+
+"""
+_DATE_PARTS = {
+    "month": """\
+    def month(column):
+        return int(moment(column)[5:7])
+
+""",
+    "weekday": """\
+    def weekday(column):
+        # 1 is a Monday, 7 a Sunday.
+        return (day(column) + 1) % 7 + 1
+
+""",
+    "hour": """\
+    def hour(column):
+        return int(moment(column)[11:13])
+
+""",
+    "days": """\
+    def days(start, end):
+        # Days of the calendar, whatever the times of day.
+        return day(end) - day(start)
+
+""",
+}
+
+
 def to_python(rules: Any) -> str:
     """Return the source of a function `predict(row)` that imports nothing and predicts as the rules do.
 
     `row` is a dictionary of the raw columns; None and NaN are missing values. A date may be an object of Python, NumPy
     or pandas, or ISO text. The function returns the class, or None if no rule decides; with several labels per row, a
     dictionary with one Boolean per class. Comments give the recurrence of cubes, where it is known.
+
+    Args:
+        rules: a rule set, an explanation, or an exact model.
 
     >>> from logiclens.formula import parse
     >>> from logiclens.formula.rule_set import Rule
@@ -62,12 +103,16 @@ def to_python(rules: Any) -> str:
     lines += [f"    {line}" for line in _answer(rules)]
     asked = predicates.values()
     head = _HEAD
-    helpers = list(dict.fromkeys(p.kind.python_helper for p in asked if p.operator != "missing"))
+    parts = {p.origin.kind for p in asked if p.origin is not None}
+    helpers = [p.kind.python_helper for p in asked if p.operator != "missing" and p.origin is None]
+    helpers += [DATE.python_helper] * bool(parts)
     if NUMBER.python_helper in helpers:
         head += NUMBER.python_helper
-    if any(predicate.operator == "missing" or predicate.has_text_form for predicate in asked):
+    if parts or any(predicate.operator == "missing" or predicate.has_text_form for predicate in asked):
         head += _MISSING
     head += "".join(kind.python_helper for kind in TEXT_FORMS if kind.python_helper in helpers)
+    head += _DAY if parts & {"weekday", "days"} else ""
+    head += "".join(helper for part, helper in _DATE_PARTS.items() if part in parts)
     return head + "\n".join(lines) + "\n"
 
 
@@ -105,6 +150,10 @@ def _comparison(predicate: Predicate) -> str:
     column = _text(predicate.column)
     if predicate.operator == "missing":
         return f"missing({column})"
+    if predicate.origin is not None:
+        columns = [_text(name) for name in predicate.sources]
+        known = " and ".join(f"not missing({name})" for name in columns)
+        return f"{known} and {predicate.origin.kind}({', '.join(columns)}) {predicate.operator} {predicate.value!r}"
     return predicate.kind.python_condition(column, predicate.operator, predicate.value)
 
 

@@ -28,7 +28,6 @@ class ExportFormat:
         function: its name; it takes rules and returns text.
         help: what the text is, in one line.
         suffix: of a file with such text.
-        extra: what to install, the name of an extra such as `sql`; empty if nothing.
         options: keyword arguments that the function takes from the command line.
     """
 
@@ -38,7 +37,6 @@ class ExportFormat:
     function: str
     help: str
     suffix: str
-    extra: str = ""
     options: tuple[str, ...] = ()
 
     def text(self, rules: Any, **options: str) -> str:
@@ -51,7 +49,7 @@ class ExportFormat:
 FORMATS: tuple[ExportFormat, ...] = (
     ExportFormat(
         "sql", "SQL", "logiclens.export.sql", "to_sql", "a query that predicts each row of a table", ".sql",
-        extra="sql", options=("dialect", "table"),
+        options=("dialect", "table"),
     ),
     ExportFormat(
         "python", "Python", "logiclens.export.python", "to_python", "a function predict(row) without imports", ".py"
@@ -63,7 +61,7 @@ FORMATS: tuple[ExportFormat, ...] = (
     ExportFormat("english", "English", "logiclens.export.english", "to_english", "one sentence per class", ".txt"),
     ExportFormat(
         "sympy", "sympy", "logiclens.export.sympy", "to_sympy_source", "Python source that makes sympy expressions",
-        ".py", extra="sympy",
+        ".py",
     ),
     ExportFormat("pmml", "PMML", "logiclens.export.pmml", "to_pmml", "a RuleSetModel for scoring engines", ".pmml"),
 )  # fmt: skip
@@ -99,15 +97,14 @@ def help_lines() -> str:
 def documentation_table() -> str:
     """Return the table of the formats as Markdown."""
     rows = [
-        ("`--to`", "in Python", "what it is", "file", "install"),
-        ("---",) * 5,
+        ("`--to`", "in Python", "what it is", "file"),
+        ("---",) * 4,
         *(
             (
                 f"`{entry.name}`",
                 f"`{entry.function}`",
                 entry.help,
                 f"`{entry.suffix}`",
-                f"`logiclens[{entry.extra}]`" if entry.extra else "",
             )
             for entry in FORMATS
         ),

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
-from logiclens.errors import LogicLensError, quoted, require_extra
+from logiclens.errors import LogicLensError, quoted
 from logiclens.export.registry import rules_of
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
@@ -28,7 +28,8 @@ def to_sql(
 ) -> str:
     """Return a SELECT of all columns of a table with the prediction of the rules for each row.
 
-    The tests execute `"duckdb"`, `"sqlite"` and `"postgres"`; other dialects of sqlglot are not tested. A missing
+    The tests execute `"duckdb"`, `"sqlite"` and `"postgres"`; other dialects of sqlglot are not executed. For T-SQL
+    and Oracle, which know no Boolean values, conditions stand after WHEN only, and formulas are 1 or 0. A missing
     value, NULL or NaN, makes a comparison false and its negation true, as everywhere. If labels mix texts, numbers and
     Booleans, all become texts.
 
@@ -69,7 +70,7 @@ def to_sql(
     FROM "rows"
     """
     rules = rules_of(rules)
-    tree = _tree("to_sql")
+    tree = _tree()
     if what not in ("class", "formulas", "both"):
         raise LogicLensError(f"what must be 'class', 'formulas' or 'both', got {quoted(what)}.")
     parts = [table] if isinstance(table, str) else list(table)
@@ -80,7 +81,7 @@ def to_sql(
     if what != "formulas" and not rules.multilabel:
         columns.append(writer.named(writer.decided(), name))
     if what != "class" or rules.multilabel:
-        columns += [writer.named(writer.formula(rule.formula), rule.name, rule.recurrence_line) for rule in rules.rules]
+        columns += [writer.named(writer.value(rule.formula), rule.name, rule.recurrence_line) for rule in rules.rules]
     return str(writer.written(writer.selected(columns), pretty=True))
 
 
@@ -96,11 +97,18 @@ def sql_condition(
 
     `meaning` is a rule set or the predicates of the concepts; `boolean` and `nan` are those of `to_sql`.
 
+    Args:
+        formula: the formula.
+        meaning: a rule set, or the predicates of the concepts. Default: concepts are columns.
+        dialect: a dialect of sqlglot. Default: `"duckdb"`.
+        boolean: columns that are BOOLEAN in the database; see `to_sql`. Default: those of training.
+        nan: whether columns may hold NaN; see `to_sql`. Default: True.
+
     >>> formula = Literal("old") & ~Literal("smoker")
     >>> print(sql_condition(formula, {"old": Predicate("age", ">=", 72.5)}, nan=False))
     COALESCE("age" >= 72.5 AND NOT COALESCE("smoker" >= 0.5, FALSE), FALSE)
     """
-    tree = _tree("sql_condition")
+    tree = _tree()
     predicates = meaning.predicates if isinstance(meaning, RuleSet) else dict(meaning or {})
     written = formula.of if isinstance(formula, Complement) else formula | DNF.false
     rules = RuleSet((Rule("", written, (0.0,) * len(written)),), predicates)
@@ -109,8 +117,8 @@ def sql_condition(
     return str(writer.written(condition, pretty=False))
 
 
-def _tree(function: str) -> ModuleType:
-    """Load the module that needs sqlglot."""
-    with require_extra("sql", function):
-        from logiclens.export import sql_tree
+def _tree() -> ModuleType:
+    """Return the module that imports sqlglot, which is loaded when it is used."""
+    from logiclens.export import sql_tree
+
     return sql_tree

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from itertools import groupby
 
 import numpy as np
 from sqlglot import exp
@@ -12,9 +15,12 @@ from sqlglot.dialects.dialect import Dialect
 
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import Scalar
+from logiclens.formula.date_parts import DatePart
 from logiclens.formula.dnf import DNF, Complement, Cube
+from logiclens.formula.english import category_unions
 from logiclens.formula.predicate import Predicate, labels_of_one_kind
 from logiclens.formula.rule_set import RuleSet
+from logiclens.words import enumeration
 
 NAN_IS_LARGEST = {
     "postgres", "duckdb", "redshift", "materialize", "risingwave", "snowflake", "spark", "spark2", "databricks",
@@ -23,6 +29,11 @@ NAN_IS_LARGEST = {
 
 LARGE_INTEGERS = {"duckdb", "postgres"}
 """Where an integer may have more than 64 bits; SQLite makes a float of it."""
+
+NO_BOOLEANS = {"tsql", "fabric", "oracle", "teradata"}
+"""Where a condition is no value: it stands after WHEN and WHERE only, and truth values are 1 and 0."""
+DATE_PART_DIALECTS = {"duckdb", "postgres", "sqlite", "spark"}
+"""Where parts of dates are exported: the dialects whose answers are compared with those of the rules."""
 
 _FLOATS = {
     "postgres": ("PG_TYPEOF", ("double precision", "real", "numeric"), "NaN"),
@@ -60,7 +71,12 @@ class Writer:
         """Return a SELECT of all columns of the table and some more."""
         *above, name = map(_identifier, self.table)
         places = dict(zip(("db", "catalog"), reversed(above), strict=False))
-        return exp.Select(expressions=[exp.Star(), *columns]).from_(exp.Table(this=name, **places))
+        every: exp.Expr = exp.Star()
+        if self.dialect == "oracle":
+            # Oracle takes no bare * beside other columns.
+            whole = dict(zip(("table", "db", "catalog"), [name.copy(), *reversed(above)], strict=False))
+            every = exp.Column(this=exp.Star(), **whole)
+        return exp.Select(expressions=[every, *columns]).from_(exp.Table(this=name, **places))
 
     def named(self, tree: exp.Expr, name: str, recurrence: str = "") -> exp.Expr:
         """Return a named column of the result, with a comment on the recurrence of its cubes."""
@@ -73,14 +89,33 @@ class Writer:
             return self._only_one(labels)
         otherwise = exp.null() if self.rules.otherwise is None else labels[self.rules.otherwise]
         cases: list[tuple[exp.Expr, exp.Expr]] = []
-        for decision in self.rules.decisions:
-            label = _commented(labels[decision.rule].copy(), decision.recurrence)
-            if not len(decision.cube):
-                # An empty cube always fires, so nothing after it is reached.
-                otherwise = label
-                break
-            cases.append((self.cube(decision.cube), label))
+        # Cubes of one class that follow each other may be asked in any order, so their categories can be joined.
+        for place, run in groupby(self.rules.decisions, key=lambda decision: decision.rule):
+            recurrence = {decision.cube: decision.recurrence for decision in run}
+            for union in self.unions(list(recurrence)):
+                told = "; ".join(recurrence[cube] or "not counted" for cube in union if any(map(recurrence.get, union)))
+                label = _commented(labels[place].copy(), told)
+                if not len(union[0]):
+                    # An empty cube always fires, so nothing after it is reached.
+                    return _case(cases, label)
+                cases.append((self.union(union), label))
         return _case(cases, otherwise)
+
+    def unions(self, cubes: Sequence[Cube]) -> list[tuple[Cube, ...]]:
+        """Return the cubes in groups that differ in one text only, which IN can list."""
+        texts = {concept: meant for concept, meant in self.rules.predicates.items() if self.is_text(meant)}
+        return category_unions(cubes, texts)
+
+    def is_text(self, predicate: Predicate) -> bool:
+        """Return whether a predicate asks for a text in a column of texts."""
+        is_text = predicate.operator == "==" and isinstance(predicate.value, str)
+        return is_text and predicate.column not in (self.boolean or ())
+
+    def union(self, union: Sequence[Cube]) -> exp.Expr:
+        """Return a group of cubes; TRUE where one of them holds and FALSE or NULL elsewhere."""
+        common = set.intersection(*(set(cube) for cube in union))
+        texts = [self.rules.predicate(lit.concept) for cube in union for lit in cube if lit not in common]
+        return self.cube(union[0], texts if len(union) > 1 else ())
 
     def _only_one(self, labels: Sequence[exp.Expr]) -> exp.Expr:
         fired = [self.any_cube(formula) for formula in self.rules.formulas]
@@ -92,8 +127,16 @@ class Writer:
         first = _case([(condition.copy(), label) for condition, label in zip(fired, told, strict=True)], exp.null())
         return _case([(exp.EQ(this=count, expression=one.copy()), first)], exp.null())
 
+    def value(self, formula: DNF | Complement) -> exp.Expr:
+        """Return a formula as a value of a column, never NULL: TRUE or FALSE, or 1 or 0 where there are no Booleans."""
+        if self.dialect not in NO_BOOLEANS:
+            return self.formula(formula)
+        turned = isinstance(formula, Complement)
+        condition = self.any_cube(formula.of if isinstance(formula, Complement) else formula)
+        return _case([(condition, self.truth(not turned))], self.truth(turned))
+
     def formula(self, formula: DNF | Complement) -> exp.Expr:
-        """Return a formula that is TRUE or FALSE, never NULL."""
+        """Return a formula as a condition that is TRUE or FALSE, never NULL."""
         if isinstance(formula, Complement):
             return exp.not_(self.formula(formula.of), copy=False)
         condition = self.any_cube(formula)
@@ -107,21 +150,44 @@ class Writer:
         if isinstance(formula, Complement):
             return self.formula(formula)
         if any(not len(cube) for cube in formula):
-            return self.truth(True)
-        return exp.or_(*map(self.cube, formula), copy=False) if len(formula) else self.truth(False)
+            return self.constant(True)
+        unions = self.unions(formula.cubes)
+        return exp.or_(*map(self.union, unions), copy=False) if unions else self.constant(False)
 
-    def cube(self, cube: Cube) -> exp.Expr:
-        """Return a cube with at least one literal, TRUE where it holds and FALSE or NULL elsewhere."""
+    def cube(self, cube: Cube, one_of: Sequence[Predicate] = ()) -> exp.Expr:
+        """Return a cube with at least one literal, TRUE where it holds and FALSE or NULL elsewhere.
+
+        `one_of` are texts of a column; the one that the cube asks for is replaced by any of them.
+        """
         conditions: list[exp.Expr] = []
+        denied: dict[str, list[Predicate]] = {}
         for literal in cube:
             predicate = self.rules.predicate(literal.concept)
+            if self.is_text(predicate) and not literal.positive:
+                denied.setdefault(predicate.column, []).append(predicate)
+        for literal in cube:
+            predicate = self.rules.predicate(literal.concept)
+            if literal.positive and predicate in one_of:
+                conditions.append(self.among(one_of))
+                continue
+            if not literal.positive and len(texts := denied.get(predicate.column, [])) > 1 and predicate in texts:
+                if predicate is texts[0]:
+                    # A missing value satisfies the negation.
+                    is_null = exp.Is(this=self.column(predicate.column), expression=exp.null())
+                    conditions.append(exp.or_(is_null, exp.Not(this=self.among(texts)), copy=False))
+                continue
             if predicate.operator == "missing":
                 missing = self.missing(predicate.column)
                 conditions.append(missing if literal.positive else exp.not_(missing, copy=False))
                 continue
             held = self.comparisons(predicate)
-            conditions += held if literal.positive else [exp.Not(this=self.or_false(exp.and_(*held, copy=False)))]
+            conditions += held if literal.positive else [self.fails(exp.and_(*held, copy=False))]
         return exp.and_(*conditions, copy=False)
+
+    def among(self, texts: Sequence[Predicate]) -> exp.Expr:
+        """Return whether a column holds one of some texts."""
+        values = [self.bound(predicate.value) for predicate in texts]
+        return exp.In(this=self.column(texts[0].column), expressions=values)
 
     def missing(self, name: str) -> exp.Expr:
         """Return whether a column is NULL or NaN; the answer is never NULL."""
@@ -146,6 +212,9 @@ class Writer:
 
     def comparisons(self, predicate: Predicate) -> list[exp.Expr]:
         """Return comparisons that are all TRUE exactly where a predicate holds."""
+        if predicate.origin is not None:
+            number = self.date_part(predicate.origin)
+            return [_COMPARISONS[predicate.operator](this=number, expression=self.bound(predicate.value))]
         column = self.column(predicate.column)
         if self.boolean is not None and predicate.column in self.boolean:
             return [self.on_boolean(predicate, column)]
@@ -168,13 +237,36 @@ class Writer:
             sides = [exp.Anonymous(this=bound.function, expressions=[side]) for side in sides]
         return _COMPARISONS[predicate.operator](this=sides[0], expression=sides[1])
 
+    def date_part(self, part: DatePart) -> exp.Expr:
+        """Return a number taken from dates; it is NULL where a date is."""
+        if self.dialect not in DATE_PART_DIALECTS:
+            raise LogicLensError(
+                f"{quoted(part.name)} has no tested form in the SQL of {self.dialect}: export the rules for "
+                f"{enumeration(sorted(DATE_PART_DIALECTS), last='or')}, or by to_python."
+            )
+        columns = [self.column(name) for name in part.columns]
+        if self.dialect == "sqlite":
+            return _part_in_sqlite(part.kind, columns)
+        if part.kind == "days":
+            start, end = (exp.cast(column, exp.DataType.Type.DATE) for column in columns)
+            if self.dialect == "spark":
+                return exp.Anonymous(this="DATEDIFF", expressions=[end, start])
+            return exp.Paren(this=exp.Sub(this=end, expression=start))
+        moment = exp.cast(columns[0], exp.DataType.Type.TIMESTAMP)
+        if part.kind == "weekday" and self.dialect == "spark":
+            # 0 is a Monday.
+            number = exp.Anonymous(this="WEEKDAY", expressions=[moment])
+            return exp.Paren(this=exp.Add(this=number, expression=exp.Literal.number(1)))
+        field = {"month": "MONTH", "weekday": "ISODOW", "hour": "HOUR"}[part.kind]
+        return exp.Extract(this=exp.Var(this=field), expression=moment)
+
     def on_boolean(self, predicate: Predicate, column: exp.Expr) -> exp.Expr:
         """Return a predicate on a BOOLEAN column as a comparison with TRUE or FALSE."""
         on_false, on_true = predicate.holds([False, True]).tolist()
         if on_true and on_false:
             return exp.Not(this=exp.Is(this=column, expression=exp.null()))
         if not on_true and not on_false:
-            return self.truth(False)
+            return self.constant(False)
         return exp.EQ(this=column, expression=self.truth(on_true))
 
     def column(self, name: str) -> exp.Expr:
@@ -184,13 +276,32 @@ class Writer:
         return exp.Column(this=_identifier(name), table=table)
 
     def truth(self, value: bool) -> exp.Expr:
-        """Return TRUE or FALSE, in SQLite as a comparison: a table may have a column named TRUE."""
-        if self.dialect == "sqlite":
+        """Return a truth value; 1 or 0 in SQLite too, where a table may have a column named TRUE."""
+        if self.dialect == "sqlite" or self.dialect in NO_BOOLEANS:
             return exp.Literal.number(int(value))
         return exp.true() if value else exp.false()
 
+    def constant(self, value: bool) -> exp.Expr:
+        """Return a condition that always or never holds."""
+        if self.dialect in NO_BOOLEANS:
+            return exp.EQ(this=exp.Literal.number(1), expression=exp.Literal.number(int(value)))
+        return self.truth(value)
+
+    def fails(self, condition: exp.Expr) -> exp.Expr:
+        """Return whether a condition is FALSE or NULL."""
+        if self.dialect in NO_BOOLEANS:
+            return self._compared(condition, False)
+        return exp.Not(this=self.or_false(condition))
+
+    def _compared(self, condition: exp.Expr, value: bool) -> exp.Expr:
+        """Return a condition as 1 or 0, compared with a truth value."""
+        as_number = _case([(condition, self.truth(True))], self.truth(False))
+        return exp.EQ(this=as_number, expression=self.truth(value))
+
     def or_false(self, condition: exp.Expr) -> exp.Expr:
         """Return a condition with FALSE in place of NULL."""
+        if self.dialect in NO_BOOLEANS:
+            return self._compared(condition, True)
         return exp.Coalesce(this=condition, expressions=[self.truth(False)])
 
     def bound(self, value: Scalar) -> exp.Expr:
@@ -203,6 +314,8 @@ class Writer:
         if isinstance(value, int) and abs(value) <= (2**24 if self.dialect == "duckdb" else 2**53):
             return exp.Literal.number(value)
         value = float(value)
+        if self.dialect == "sqlite":
+            return _sqlite_number(value)
         as_double = self.dialect == "duckdb" and not _is_short(value)
         return _number(value, exponent=as_double)
 
@@ -210,7 +323,8 @@ class Writer:
         """Return the label of a class in its own type."""
         if isinstance(label, float):
             # A number with a point would come out as a decimal number in some engines.
-            return exp.cast(_number(label, exponent=self.dialect == "duckdb"), exp.DataType.Type.DOUBLE)
+            number = _sqlite_number(label) if self.dialect == "sqlite" else None
+            return exp.cast(number or _number(label, exponent=self.dialect == "duckdb"), exp.DataType.Type.DOUBLE)
         if type(label) is not int:
             return self.bound(label)
         if self.dialect not in LARGE_INTEGERS and not -(2**63) <= label < 2**63:
@@ -252,6 +366,29 @@ def _in_full(column: exp.Expr) -> exp.Expr:
     return exp.DPipe(this=spaced, expression=rest, safe=False)
 
 
+def _part_in_sqlite(kind: str, columns: Sequence[exp.Expr]) -> exp.Expr:
+    """Return a number taken from dates, which are texts in SQLite."""
+
+    def part_of(column: exp.Expr, start: int, length: int) -> exp.Expr:
+        numbers = [exp.Literal.number(start), exp.Literal.number(length)]
+        return exp.Anonymous(this="SUBSTR", expressions=[column, *numbers])
+
+    if kind == "month":
+        return exp.cast(part_of(columns[0], 6, 2), exp.DataType.Type.INT)
+    if kind == "hour":
+        # A date without a time has an empty text there, which is 0.
+        return exp.cast(part_of(columns[0], 12, 2), exp.DataType.Type.INT)
+    # Only the day: SQLite rounds the last microsecond of a day up to the next one.
+    days = [part_of(column, 1, 10) for column in columns]
+    if kind == "days":
+        start, end = (exp.Anonymous(this="JULIANDAY", expressions=[day]) for day in days)
+        return exp.Paren(this=exp.Sub(this=end, expression=start))
+    from_sunday = exp.Anonymous(this="STRFTIME", expressions=[exp.Literal.string("%w"), days[0]])
+    shifted = exp.Add(this=exp.cast(from_sunday, exp.DataType.Type.INT), expression=exp.Literal.number(6))
+    rest = exp.Mod(this=exp.Paren(this=shifted), expression=exp.Literal.number(7))
+    return exp.Paren(this=exp.Add(this=rest, expression=exp.Literal.number(1)))
+
+
 def _is_short(value: float) -> bool:
     """Return whether decimal text states a number exactly, also as float32: 72.5 does, 0.7 does not."""
     text = repr(value)
@@ -268,6 +405,45 @@ def _number(value: float, exponent: bool) -> exp.Expr:
     text = repr(abs(float(value)))
     number = exp.Literal.number(text + "e0" if exponent and "e" not in text else text)
     return exp.Neg(this=number) if value < 0 else number
+
+
+def _sqlite_number(value: float) -> exp.Expr:
+    """Return a number that every version of SQLite reads exactly.
+
+    SQLite reads decimal text with an error in the last digit where its arithmetic has to round: with many digits, and
+    with large exponents. Such a number is written as a whole number times or divided by powers of two, which is exact.
+    """
+    if _sqlite_reads(repr(abs(value)), abs(value)):
+        return _number(value, exponent=False)
+    over, under = abs(value).as_integer_ratio()
+    # Without the factor of two, the significand has at most 53 bits.
+    shift = (over & -over).bit_length() - 1 - (under.bit_length() - 1)
+    whole = int(Fraction(over, under) / Fraction(2) ** shift)
+    number: exp.Expr = exp.cast(exp.Literal.number(whole), exp.DataType.Type.DOUBLE)
+    left = abs(shift)
+    while left:
+        factor = exp.Literal.number(2 ** min(left, 62))
+        # Every step is exact: it has the significand of the result, and an exponent between both ends.
+        number = (
+            exp.Mul(this=number, expression=factor)
+            if shift > 0
+            else exp.Div(this=number, expression=factor, typed=True)
+        )
+        left -= min(left, 62)
+    number = exp.Paren(this=number)
+    return exp.Neg(this=number) if value < 0 else number
+
+
+def _sqlite_reads(text: str, value: float) -> bool:
+    """Return whether one rounded operation on two exact floats reads a decimal text, also in extended precision."""
+    _, digits, exponent = Decimal(text).as_tuple()
+    whole = int("".join(map(str, digits)))
+    if not isinstance(exponent, int) or whole > 2**53 or abs(exponent) > 22:
+        return False
+    # Rounded to 64 bits and then to 53, a number is misread if it lies close to the middle of two floats.
+    ends = [Fraction(math.nextafter(value, end)) for end in (0.0, math.inf)]
+    middles = [(Fraction(value) + end) / 2 for end in ends]
+    return all(abs(Fraction(text) - middle) > Fraction(value) / 2**60 for middle in middles) or value == 0
 
 
 def _string(text: str) -> exp.Expr:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from logiclens.errors import require_extra
 from logiclens.export.registry import rules_of
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import plain_label
@@ -14,11 +13,13 @@ from logiclens.formula.text import format_formula
 def to_sympy(formula: DNF | Complement | Cube | Literal) -> Any:
     """Return the formula as a Boolean expression of sympy, with one `Symbol` per concept.
 
+    Args:
+        formula: the formula.
+
     >>> to_sympy(Literal("age >= 72.5") & ~Literal("smoker"))
     age >= 72.5 & ~smoker
     """
-    with require_extra("sympy", "to_sympy"):
-        import sympy
+    import sympy
 
     if isinstance(formula, Complement):
         return sympy.Not(to_sympy(formula.of))
@@ -36,18 +37,24 @@ def to_sympy_source(rules: Any) -> str:
     """Return Python source with a dictionary of expressions by class.
 
     Source is written instead of sympy's own text because concepts have names that sympy could not read back.
+
+    Args:
+        rules: a rule set, an explanation, or an exact model.
+
+    >>> from logiclens.formula import Rule, RuleSet, parse
+    >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)),))
+    >>> "Symbol('old')" in to_sympy_source(rules)
+    True
     """
     rules = rules_of(rules)
-    made = [(rule, to_sympy(rule.formula)) for rule in rules.rules]
-    # After to_sympy, whose error says how to install sympy.
     from sympy import srepr
 
     lines = []
-    for rule, expression in made:
+    for rule in rules.rules:
         # The text of a cube as Python writes it: a name may hold the end of a line, which would end the comment.
         told = zip(rule.cubes, rule.recurrence, strict=True)
         lines += [f"    # {format_formula(DNF([cube]))!r} {words}" for cube, words in told if words]
-        lines.append(f"    {rule.label!r}: {srepr(expression)},")
+        lines.append(f"    {rule.label!r}: {srepr(to_sympy(rule.formula))},")
     if not rules.multilabel and rules.resolve == "order":
         order = [plain_label(rules.rules[place].label) for place in rules.order]
         otherwise = None if rules.otherwise is None else plain_label(rules.rules[rules.otherwise].label)

@@ -35,7 +35,7 @@ class NeverUses:
 
 @dataclass(frozen=True)
 class Monotone:
-    """The property that raising a column (or lowering it, if not `increasing`) never turns a yes into a no."""
+    """The property that raising a column (or lowering it, if not `increasing`) never makes a formula fail that held."""
 
     column: str
     increasing: bool = True
@@ -58,18 +58,46 @@ class Implies:
         return f"implies {self.formula}"
 
 
-Property: TypeAlias = NeverUses | Monotone | Implies
+@dataclass(frozen=True)
+class NeverBoth:
+    """The property that no row makes the formulas of two of these classes fire; of any two if none is named."""
+
+    classes: tuple[str, ...] = ()
+
+    @for_reading
+    def __str__(self) -> str:
+        """As it can be written."""
+        return f"never both {' and '.join(map(repr, self.classes))}".rstrip()
+
+
+Property: TypeAlias = NeverUses | Monotone | Implies | NeverBoth
 
 
 def never_uses(column: str) -> NeverUses:
-    """Return the property that no cube mentions a column or a concept."""
+    """Return the property that no cube mentions a column or a concept.
+
+    Args:
+        column: name of the column or concept.
+
+    >>> from logiclens.formula import parse
+    >>> parse("age & ~smoker").check(never_uses("smoker")).holds
+    False
+    """
     return NeverUses(column)
 
 
 def monotone_in(column: str, increasing: bool = True) -> Monotone:
-    """Return the property that a higher (or lower) value of a column never turns a yes into a no.
+    """Return the property that a higher (or lower) value of a column never makes a formula fail that held.
 
     Missing values are ignored. A later date is higher.
+
+    Args:
+        column: name of the column.
+        increasing: whether the formula holds for higher values. Default: True.
+
+    >>> from logiclens.formula import parse
+    >>> parse("age & ~smoker").check(monotone_in("age")).holds
+    True
     """
     return Monotone(column, increasing)
 
@@ -79,8 +107,14 @@ def implies(formula: DNF | str) -> Implies:
     return Implies(parse(formula) if isinstance(formula, str) else formula)
 
 
+def never_both(*classes: str) -> NeverBoth:
+    """Return the property that no possible row makes the formulas of two classes fire; default: of any two."""
+    return NeverBoth(tuple(map(str, classes)))
+
+
 _NAMED = re.compile(r"\s*(never uses|monotone in|increasing in|decreasing in)\s+(?:(['\"])(.+)\2|(\w+))\s*")
 _IMPLIES = re.compile(r"\s*implies\s+(.+)", re.DOTALL)
+_BOTH = re.compile(r"\s*never both(?:\s+(['\"]?)(.+)\1\s+and\s+(['\"]?)(.+)\3)?\s*")
 
 
 def parse_property(text: str) -> Property:
@@ -94,9 +128,11 @@ def parse_property(text: str) -> Property:
         return NeverUses(name) if match[1] == "never uses" else Monotone(name, match[1] != "decreasing in")
     if match := _IMPLIES.fullmatch(text):
         return implies(match[1])
+    if match := _BOTH.fullmatch(text):
+        return NeverBoth((match[2], match[4]) if match[2] else ())
     raise LogicLensError(
         f"cannot read the property {quoted(text)}: write \"never uses 'x'\", \"monotone in 'x'\", "
-        '"increasing in \'x\'", "decreasing in \'x\'" or "implies a & ~b".'
+        '"increasing in \'x\'", "decreasing in \'x\'", "implies a & ~b", "never both" or "never both \'a\' and \'b\'".'
     )
 
 
@@ -120,7 +156,10 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a property holds and why; for a rule set, also for each class."""
+    """Whether a property holds and why; for a rule set, also for each class.
+
+    `said` is the statement that a row has the class of `label`, with the name of the target: `died is yes`.
+    """
 
     holds: bool
     property: Property
@@ -128,12 +167,15 @@ class Check:
     counterexample: Counterexample | None = None
     label: Scalar | None = None
     classes: tuple[Check, ...] = ()
+    said: str = ""
 
     @for_reading
     def __str__(self) -> str:
         """A line, and one for each class that fails."""
         head = f"{self.property}: {'yes' if self.holds else 'no'}, {self.reason}"
-        return "\n".join([head, *(f"  {part.label}: {part.reason}" for part in self.classes if not part.holds)])
+        return "\n".join(
+            [head, *(f"  {part.said or part.label}: {part.reason}" for part in self.classes if not part.holds)]
+        )
 
 
 def check_formula(formula: DNF, wanted: Property | str, *, groups: Groups | None = None) -> Check:
@@ -141,10 +183,12 @@ def check_formula(formula: DNF, wanted: Property | str, *, groups: Groups | None
 
     >>> from logiclens.formula import parse
     >>> print(check_formula(parse("one | three"), "decreasing in 'one'"))
-    decreasing in 'one': no, where three is not true: yes if one is true, no if one is not true
+    decreasing in 'one': no, where three is not true, it holds if one is true, and fails if one is not true
     """
+    if isinstance(parse_property(wanted) if isinstance(wanted, str) else wanted, NeverBoth):
+        raise LogicLensError("'never both' is a property of the rules of several classes: ask the rule set.")
     rules = DecisionRules((Rule("formula", formula, (0.0,) * len(formula)),), groups=groups or NO_GROUPS)
-    return replace(check(rules, wanted).classes[0], label=None)
+    return replace(check(rules, wanted).classes[0], label=None, said="")
 
 
 def check(rules: DecisionRules, wanted: Property | str, *, of: Scalar | None = None) -> Check:
@@ -162,15 +206,22 @@ def check(rules: DecisionRules, wanted: Property | str, *, of: Scalar | None = N
     ...                 {"rich": Predicate("income", ">=", 50), "old": Predicate("age", ">=", 60)})
     >>> print(check(rules, monotone_in("income")))
     increasing in 'income': no, 1 of 2 classes fails
-      no: yes if income is below 50, no if income is at least 50
+      the class is no: it holds if income is below 50, and fails if income is at least 50
     >>> check(rules, "never uses 'gender'").reason
-    "no cube mentions 'gender'"
+    "no rule mentions 'gender'"
     """
     asked = parse_property(wanted) if isinstance(wanted, str) else wanted
+    if isinstance(asked, NeverBoth):
+        if of is not None:
+            raise LogicLensError("'never both' is about two classes: name them in the property, and leave out of.")
+        return _check_both(rules, asked)
     if not isinstance(asked, NeverUses | Monotone | Implies):
         raise LogicLensError(f"expected a property such as never_uses('gender'), got {type(asked).__name__}.")
     chosen = rules.rules if of is None else (rules.rule(of),)
-    classes = tuple(replace(_check(rules, rule.formula, asked), label=rule.label) for rule in chosen)
+    classes = tuple(
+        replace(_check(rules, rule.formula, asked), label=rule.label, said=rules.class_words(rule.label))
+        for rule in chosen
+    )
     failing = [part for part in classes if not part.holds]
     if failing:
         n_fail = f"{len(failing)} of {len(classes)} classes {'fails' if len(failing) == 1 else 'fail'}"
@@ -180,17 +231,48 @@ def check(rules: DecisionRules, wanted: Property | str, *, of: Scalar | None = N
     return Check(True, asked, reason, classes=classes)
 
 
-def _check(rules: DecisionRules, formula: DNF | Complement, asked: Property) -> Check:
+def _check_both(rules: DecisionRules, asked: NeverBoth) -> Check:
+    """Look for a possible row on which two formulas fire."""
+    if len(asked.classes) == 1 or len(set(asked.classes)) < len(asked.classes):
+        raise LogicLensError(f"two different classes can fire both, got {quoted(list(asked.classes))}.")
+    chosen = [rules.rule(name) for name in asked.classes] or list(rules.rules)
+    for first, second in combinations(chosen, 2):
+        concepts = linked(rules, (*first.formula.concepts, *second.formula.concepts))
+        program = PossibleRows(units_of(rules, concepts), concepts, missing=True)
+        program.respect(rules.groups)
+        program.ask(first.formula, True)
+        program.ask(second.formula, True)
+        found = program.solve(dict.fromkeys(program.place.values(), 1.0))
+        if found is None:
+            continue
+        row = {c: found[c] for c in dict.fromkeys((*first.formula.concepts, *second.formula.concepts))}
+        cubes = tuple(
+            cube
+            for rule in (first, second)
+            for cube in rule.cubes
+            if not len(cube) or DNF([cube]).evaluate(packed_row(row))[0]
+        )
+        needed = tuple(dict.fromkeys(concept for cube in cubes for concept in cube.concepts))
+        where = " and ".join(told(rules, needed, found))
+        fire = f"the rules of {first.name} and of {second.name} fire"
+        reason = f"{fire} where {where}" if needed else f"{fire} on every row"
+        return Check(False, asked, reason, Counterexample(cubes, (row,), (True,), reason))
+    return Check(True, asked, "no possible row makes the rules of two of these classes fire")
+
+
+def _check(rules: DecisionRules, formula: DNF | Complement, asked: NeverUses | Monotone | Implies) -> Check:
     if isinstance(asked, Implies):
         return _check_implies(rules, formula, asked)
     question = _Question.of(rules, formula, asked.column)
     written = formula.of if isinstance(formula, Complement) else formula
     cubes = tuple(cube for cube in written if not question.about.isdisjoint(cube.concepts))
+    if question.parts:
+        return question.of_dates(asked, tuple(c for c in written if not question.with_parts.isdisjoint(c.concepts)))
     if not cubes:
         near = nearest(asked.column, question.names)
         # Without a hint, a typing error in the name would pass unnoticed.
         hint = f"; did you mean {quoted(near)}?" if near and asked.column not in question.names else ""
-        return Check(True, asked, f"no cube mentions {asked.column!r}{hint}")
+        return Check(True, asked, f"no rule mentions {asked.column!r}{hint}")
     if isinstance(asked, NeverUses):
         found = question.first(question.pairs(), cubes)
         where = f"{asked.column!r} is in {' | '.join(f'({cube})' for cube in cubes)}"
@@ -200,7 +282,7 @@ def _check(rules: DecisionRules, formula: DNF | Complement, asked: Property) -> 
         return Check(False, asked, f"{where}: {found.told}", found)
     found = question.first(question.steps(asked.increasing), cubes)
     if found is None:
-        return Check(True, asked, f"no step of {asked.column!r} turns a yes into a no")
+        return Check(True, asked, f"no step of {asked.column!r} makes a formula fail that held")
     return Check(False, asked, found.told, found)
 
 
@@ -214,7 +296,7 @@ def _check_implies(rules: DecisionRules, formula: DNF | Complement, asked: Impli
             row = {c: found[c] for c in dict.fromkeys((*formula.concepts, *asked.formula.concepts))}
             own = () if isinstance(formula, Complement) else formula.cubes
             cubes = tuple(cube for cube in own if DNF([cube]).evaluate(packed_row(row))[0])
-            where = _told(rules, found, formula, asked.formula)
+            where = " and ".join(told(rules, _needed(found, formula, asked.formula), found))
             reason = (
                 f"it fires {f'where {where}' if where else 'on every row'}, and {asked.formula} does not hold there"
             )
@@ -233,8 +315,8 @@ def _solve(program: PossibleRows, yes: DNF | Complement, no: DNF | Complement) -
     return program.solve(dict.fromkeys(program.place.values(), 1.0))
 
 
-def _told(rules: DecisionRules, row: Mapping[str, bool], yes: DNF | Complement, no: DNF | Complement) -> str:
-    """Describe the part of a row that makes `yes` hold and `no` fail, in raw columns."""
+def _needed(row: Mapping[str, bool], yes: DNF | Complement, no: DNF | Complement) -> tuple[str, ...]:
+    """Return the concepts of a row that make `yes` hold and `no` fail."""
     needed: dict[str, None] = {}
     # The formula of a complement fails where the complement holds.
     holding = [yes] if isinstance(yes, DNF) else []
@@ -248,14 +330,15 @@ def _told(rules: DecisionRules, row: Mapping[str, bool], yes: DNF | Complement, 
         lacking = [literal.concept for literal in cube if row[literal.concept] != literal.positive]
         if not any(concept in needed for concept in lacking):
             needed[lacking[0]] = None
-    return " and ".join(told(rules, tuple(needed), row))
+    return tuple(needed)
 
 
 @dataclass(frozen=True)
 class _Question:
     """A formula and the column, or the single `concept`, that the property is about.
 
-    `names` are all names that a property could be about; `rest` are the concepts of other columns that matter.
+    `names` are all names that a property could be about; `rest` are the concepts of other columns that matter. `parts`
+    are the concepts about parts of the column, if it is a date.
     """
 
     rules: DecisionRules
@@ -264,21 +347,40 @@ class _Question:
     unit: Unit
     concept: str | None
     rest: tuple[str, ...]
+    parts: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, rules: DecisionRules, formula: DNF | Complement, name: str) -> _Question:
         named = (*rules.concepts, *rules.predicates, *rules.groups.concepts)
         column_of = {concept: rules.predicate(concept).column for concept in dict.fromkeys(named)}
-        is_column = name in column_of.values()
+        sources = {source for concept in column_of for source in rules.predicate(concept).sources}
+        is_column = name in column_of.values() or name in sources
         column = name if is_column else column_of.get(name, name)
         counted = linked(rules, formula.concepts)
         here = tuple(concept for concept in counted if column_of[concept] == column)
         unit = units_of(rules, here)[0] if here else Unit(column, (), (), ())
         states, steps = (tuple(s for s in some if _allowed(rules, unit, s)) for some in (unit.states, unit.steps))
         unit = replace(unit, states=states, steps=steps)
-        names = tuple(dict.fromkeys((*column_of.values(), *column_of)))
+        names = tuple(dict.fromkeys((*column_of.values(), *sorted(sources), *column_of)))
         rest = tuple(concept for concept in counted if concept not in here)
-        return cls(rules, formula, names, unit, None if is_column else name, rest)
+        parts = [c for c in formula.concepts if c not in here and is_column and name in rules.predicate(c).sources]
+        return cls(rules, formula, names, unit, None if is_column else name, rest, tuple(parts))
+
+    @property
+    def with_parts(self) -> frozenset[str]:
+        """The concepts about the column and its parts."""
+        return self.about.union(self.parts)
+
+    def of_dates(self, asked: NeverUses | Monotone, cubes: tuple[Cube, ...]) -> Check:
+        """Return the check of a property of a date of which the formula uses parts, such as its weekday."""
+        part = self.rules.predicate(self.parts[0]).column
+        if isinstance(asked, Monotone):
+            raise LogicLensError(
+                f"the formula uses {quoted(part)}, which does not rise with {quoted(asked.column)}: ask about "
+                f"{quoted(part)} instead."
+            )
+        where = f"{asked.column!r} is in {' | '.join(f'({cube})' for cube in cubes)}"
+        return Check(False, asked, where, Counterexample(cubes, (), (), where))
 
     @property
     def about(self) -> frozenset[str]:
@@ -294,7 +396,7 @@ class _Question:
         return [(p, q) for p, q in pairs if p.pattern[place] != q.pattern[place]]
 
     def steps(self, increasing: bool) -> Iterable[tuple[State, State]]:
-        """Return the pairs of states between which a yes must not become a no."""
+        """Return the pairs of states between which a formula that holds must not fail."""
         if self.concept is not None:
             place = self.unit.concepts.index(self.concept)
             rising = [(p, q) for p, q in self.pairs() if q.pattern[place]]
@@ -310,20 +412,32 @@ class _Question:
         return rising if increasing else [(q, p) for p, q in rising]
 
     def first(self, steps: Iterable[tuple[State, State]], cubes: tuple[Cube, ...]) -> Counterexample | None:
-        """Return a counterexample for the first step that turns a yes into a no on some possible row."""
+        """Return a counterexample for the first step that makes the formula fail on a possible row on which it held."""
         for before, after in steps:
             patterns = [dict(zip(self.unit.concepts, state.pattern, strict=True)) for state in (before, after)]
             yes, no = (self.formula.given(pattern) for pattern in patterns)
             if implied_by(yes, no):
                 continue
-            program = PossibleRows(units_of(self.rules, self.rest), self.rest, missing=True)
+            units = units_of(self.rules, self.rest)
+            program = PossibleRows(units, self.rest, missing=True)
             for pattern in patterns:
                 program.respect(self.rules.groups, given=pattern)
+                program.require_dates((*units, self.unit), given=pattern, may_miss=None)
             rest = _solve(program, yes, no)
             if rest is not None:
-                context = _told(self.rules, rest, yes, no)
-                words = f"where {context}: " if context else ""
-                words += ", ".join(f"{a} if {self._words(p)}" for p, a in zip(patterns, ("yes", "no"), strict=True))
+                needed = _needed(rest, yes, no)
+                # A missing date has no month: the parts are said of the row that has the date.
+                parts = [c for c in needed if self.unit.column in self.rules.predicate(c).sources]
+                parts = parts if self.unit.missing in (before, after) else []
+                context = " and ".join(told(self.rules, [c for c in needed if c not in parts], rest))
+                holds, fails = (
+                    " and ".join(
+                        [self._words(pattern), *(told(self.rules, parts, rest) * (state != self.unit.missing))]
+                    )
+                    for state, pattern in zip((before, after), patterns, strict=True)
+                )
+                # A class may itself be called yes or no, so the answers are not.
+                words = f"{f'where {context}, ' if context else ''}it holds if {holds}, and fails if {fails}"
                 return self._shown([{**rest, **pattern} for pattern in patterns], cubes, words)
         return None
 

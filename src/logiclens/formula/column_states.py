@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,16 @@ from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import (
     CATEGORY,
     NUMBER,
+    ORDERS,
     ColumnKind,
     Scalar,
     is_missing,
     kind_of_cell,
     kind_of_dtype,
 )
-from logiclens.formula.english import comparison_words, none_of
+from logiclens.formula.date_parts import DatePart
+from logiclens.formula.dnf import Cube, Literal
+from logiclens.formula.english import comparison_words, conditions, none_of
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules
@@ -134,6 +137,42 @@ class Line:
         return self.kind.sentences[operator][0].format(self.kind.shown_cell(cut))
 
 
+@dataclass(frozen=True)
+class PartLine(Line):
+    """The whole numbers that a part of a date can be, divided by cuts.
+
+    Attributes:
+        part: the part.
+    """
+
+    part: DatePart
+
+    def point(self, piece: int) -> Any:
+        """Return a whole number in the piece; None if there is none."""
+        low, high = self.ends(piece)
+        return None if low > high else float(high if math.isinf(low) else low)
+
+    def ends(self, piece: int) -> tuple[float, float]:
+        """Return the smallest and the largest whole number of the piece."""
+        i, is_cut = divmod(piece, 2)
+        first, last = self.part.range or (-math.inf, math.inf)
+        if is_cut:
+            low, high = math.ceil(self.cuts[i]), math.floor(self.cuts[i])
+        else:
+            low = math.floor(self.cuts[i - 1]) + 1 if i else first
+            high = math.ceil(self.cuts[i]) - 1 if i < len(self.cuts) else last
+        return max(low, first), min(high, last)
+
+    def words(self, pieces: list[int]) -> str:
+        """Return a description of the values in the pieces."""
+        low, high = (
+            None if math.isinf(end) else int(end) for end in (self.ends(pieces[0])[0], self.ends(pieces[-1])[1])
+        )
+        left_out = [self.cuts[p // 2] for p in range(pieces[0], pieces[-1]) if p % 2 and p not in pieces]
+        but = [comparison_words(Predicate(self.column, "==", cut, self.part), False) for cut in left_out]
+        return f"{self.part.subject} is {' and '.join([self.part.interval(low, high), *but])}"
+
+
 def pattern_of(predicates: Sequence[Predicate], value: Any) -> tuple[bool, ...]:
     """Return for each predicate whether it is true of the value."""
     return tuple(bool(predicate.holds([value])[0]) for predicate in predicates)
@@ -145,12 +184,13 @@ class Unit:
 
     Attributes:
         column: name of the column.
-        concepts: concepts of this column, in the order of the patterns.
+        concepts: concepts of this column, in the order of the patterns. A part of a date is a column of its own here.
         states: the distinct patterns that its values produce.
         steps: states from low to high values. A pattern may recur: `dose is 5` is false, true and false again. A column
             of texts has no order and so no steps.
         missing: state of a missing value; None if no predicate of the rules asks whether the column is missing. Rows
             with a missing value are then not considered.
+        predicates: meanings of the concepts.
     """
 
     column: str
@@ -158,6 +198,12 @@ class Unit:
     states: tuple[State, ...]
     steps: tuple[State, ...]
     missing: State | None = None
+    predicates: tuple[Predicate, ...] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The raw columns that the concepts are about."""
+        return self.predicates[0].sources if self.predicates else (self.column,)
 
     @property
     def every(self) -> tuple[State, ...]:
@@ -215,11 +261,26 @@ def told(rules: DecisionRules, concepts: Sequence[str], row: Mapping[str, bool])
     for unit in units_of(rules, concepts):
         # Other concepts of the column may show that it is missing; `bmi is below 30` would then be wrong.
         state = whole[unit.column].state(row)
-        if state is None or state != whole[unit.column].missing:
-            state = unit.state(row)
-        if state is not None:
+        if state is not None and state == whole[unit.column].missing:
             words.append(state.words)
+        elif (state := unit.state(row)) is not None:
+            words.append(_interval_words(rules, unit, state) or state.words)
     return words
+
+
+def _interval_words(rules: DecisionRules, unit: Unit, state: State) -> str | None:
+    """Return a state of whole numbers or days between two cuts as rules tell it; None for any other."""
+    compared = [(c, p) for c, p in zip(unit.concepts, unit.predicates, strict=True) if p.operator != "missing"]
+    if (
+        state == unit.missing
+        or unit.column not in rules.facts.whole
+        or any(p.operator not in ORDERS for _, p in compared)
+    ):
+        return None
+    holds = dict(zip(unit.concepts, state.pattern, strict=True))
+    cube = Cube(Literal(concept, holds[concept]) for concept, _ in compared)
+    said = conditions(cube, rules.predicates, replace(rules.facts, complete=unit.sources))
+    return said[0] if len(said) == 1 else None
 
 
 def linked(rules: DecisionRules, concepts: Iterable[str]) -> tuple[str, ...]:
@@ -261,6 +322,9 @@ def now(rules: DecisionRules, concept: str, cells: Mapping[str, Any]) -> str:
         cells: cells of the row by name.
     """
     predicate = rules.predicate(concept)
+    if predicate.origin is not None and all(column in cells for column in predicate.sources):
+        [number] = predicate.origin.values({column: [cells[column]] for column in predicate.sources})
+        return "it is missing" if np.isnan(number) else f"it is {predicate.origin.interval(int(number), int(number))}"
     if predicate.column in cells:
         value = cells[predicate.column]
         if isinstance(value, float | np.floating) and math.isfinite(value):
@@ -309,7 +373,7 @@ def _cell(name: str, value: Any) -> Any:
 
 def known_in(rules: DecisionRules, concept: str, cells: Mapping[str, Any]) -> bool:
     """Return whether the row contains the concept or its raw column."""
-    return rules.predicate(concept).column in cells or concept in cells
+    return all(column in cells for column in rules.predicate(concept).sources) or concept in cells
 
 
 def concepts_of(rules: DecisionRules, concepts: Iterable[str], cells: Mapping[str, Any]) -> dict[str, bool]:
@@ -338,7 +402,7 @@ def _unit(rules: DecisionRules, column: str, concepts: tuple[str, ...]) -> Unit:
     missing = None
     if any(p.column == column and p.operator == "missing" for p in rules.predicates.values()):
         missing = State(tuple(p.operator == "missing" for p in predicates), None, f"{column} is missing")
-    return Unit(column, concepts, states, steps, missing)
+    return Unit(column, concepts, states, steps, missing, tuple(predicates))
 
 
 def _states(
@@ -348,6 +412,10 @@ def _states(
     compared = [p for p in predicates if p.operator != "missing"]
     texts = list(dict.fromkeys(str(p.value) for p in compared if p.kind is CATEGORY))
     numbers = [p.value for p in compared if not isinstance(p.value, str)]
+    if compared and compared[0].origin is not None:
+        return PartLine(column, NUMBER, sorted({float(number) for number in numbers}), compared[0].origin).states(
+            predicates
+        )
     lines = list(dict.fromkeys(p.kind for p in compared if p.has_text_form))
     if len(lines) + bool(numbers) > 1:
         both = " and with ".join(kind.plural for kind in [*lines, *([NUMBER] if numbers else [])][:2])

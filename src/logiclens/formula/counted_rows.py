@@ -36,6 +36,12 @@ class CountedRows:
     is the weight of class i on row r, and `total[r]` the weight of the row. With several labels per row, the
     counts need not sum to the total.
 
+    Args:
+        names: names of the concepts, one per column.
+        keys: the distinct rows, packed into bytes.
+        counts: the number of rows, or their weight, for each distinct row and outcome.
+        total: the number of rows before weights.
+
     >>> rows = CountedRows.of([[1, 0], [0, 1], [1, 0]], names=["a", "b"], counts=np.eye(2)[[0, 1, 1]])
     >>> rows.bits().astype(int).tolist(), rows.counts.tolist()
     ([[0, 1], [1, 0]], [[0.0, 1.0], [1.0, 1.0]])

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.formula import cover
-from logiclens.formula.column_states import linked, units_of
+from logiclens.formula.column_states import linked, packed_row, told, units_of
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal, as_masks, implied_by
-from logiclens.formula.flip import PossibleRows
+from logiclens.formula.flip import PossibleRows, ask_answer
 from logiclens.formula.groups import Groups
 from logiclens.formula.minimisation import simplify
 from logiclens.formula.packed_rows import RowsLike, pack
+from logiclens.formula.possible_dates import dates_exist
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
@@ -295,6 +296,10 @@ def impossible(rules: Iterable[RuleSet]) -> Callable[[Cube], bool]:
     def never(cube: Cube) -> bool:
         if every.groups.apart(cube, Cube([])):
             return True
+        conditions = [(every.predicate(literal.concept), literal.positive) for literal in cube]
+        dates = {column for one, _ in conditions if one.origin is not None for column in one.sources}
+        if dates and not dates_exist([one for one in conditions if dates.issuperset(one[0].sources)]):
+            return True
         columns: dict[str, list[Literal]] = {}
         for literal in cube:
             columns.setdefault(every.predicate(literal.concept).column, []).append(literal)
@@ -333,13 +338,53 @@ def always(rules: Iterable[RuleSet]) -> Callable[[DNF], bool]:
             # The rule sets disagree on the kind of the column: dates in one, numbers in the other.
             return DNF.true.implies(formula)
         missing = {concept: every.predicate(concept).operator == "missing" for concept in concepts}
-        program = PossibleRows(units, concepts, also=missing)
+        program = PossibleRows(units, concepts, also=missing, may_miss=None)
         program.respect(every.groups)
         for cube in formula:
             program.forbid(cube)
         return program.solve(dict.fromkeys(program.place.values(), 1.0)) is None
 
     return test
+
+
+@dataclass(frozen=True)
+class ChangedAnswer:
+    """A possible row that two rule sets answer differently, in words, with both answers; None is undecided."""
+
+    where: str
+    before: str | None
+    after: str | None
+
+
+def changed_answer(old: RuleSet, new: RuleSet) -> ChangedAnswer | None:
+    """Return a possible row that gets another answer, or None if every possible row gets the same.
+
+    Both rule sets must use the same names (see `in_one_language`) and decide on one class, by order or confidence.
+
+    >>> from logiclens.formula import Rule, parse
+    >>> old, new = (RuleSet((Rule("ill", parse(f'"age >= {cut}"'), (0.9,)), Rule("well", DNF.false, ())),
+    ...                     {f"age >= {cut}": Predicate("age", ">=", cut)}, otherwise=1) for cut in (60, 72))
+    >>> found = changed_answer(old, new)
+    >>> found.before, found.after
+    ('ill', 'well')
+    """
+    every = _meant_by_all([old, new])
+    used = tuple(dict.fromkeys((*old.concepts, *new.concepts)))
+    concepts = linked(every, used)
+    units = units_of(every, concepts)
+    names = [(place, old.names[place] if place >= 0 else None) for place in range(-1, len(old.rules))]
+    for place, name in names:
+        others = {at for at, other in enumerate(new.names) if other != name} | (set() if name is None else {-1})
+        program = PossibleRows(units, concepts, missing=True)
+        program.respect(every.groups)
+        ask_answer(program, old, {place})
+        ask_answer(program, new, others)
+        found = program.solve(dict.fromkeys(program.place.values(), 1.0))
+        if found is not None:
+            row = packed_row(found)
+            at = int(new.predict_places(row)[0])
+            return ChangedAnswer(" and ".join(told(every, used, found)), name, new.names[at] if at >= 0 else None)
+    return None
 
 
 def _meant_by_all(rules: Iterable[RuleSet]) -> RuleSet:

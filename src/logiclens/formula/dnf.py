@@ -61,6 +61,10 @@ class _Operators:
 class Literal(_Operators):
     """A concept or its negation.
 
+    Args:
+        concept: name of the concept.
+        positive: False for the negation. Default: True.
+
     >>> Literal("age_high") & ~Literal("smoker")
     DNF('age_high & ~smoker')
     """
@@ -86,6 +90,9 @@ class Literal(_Operators):
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class Cube(_Operators):
     """A conjunction of literals; without literals it is always true.
+
+    Args:
+        literals: the literals; their order does not matter. Default: none.
 
     >>> Cube([Literal("a"), Literal("b", False)])
     Cube('a & ~b')
@@ -153,6 +160,9 @@ class Cube(_Operators):
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class DNF(_Operators):
     """A disjunction of cubes. `DNF.false` has none; `DNF.true` has the empty cube.
+
+    Args:
+        cubes: the cubes; their order does not matter. Default: none.
 
     >>> a, b = Literal("a"), Literal("b")
     >>> xor = (a & ~b) | (~a & b)
@@ -298,6 +308,9 @@ class Complement:
 
     It refers to that formula and is never expanded into cubes. Whoever reads it reads the formula, so it counts the
     literals of the formula.
+
+    Args:
+        of: the formula.
 
     >>> otherwise = Complement(DNF([Cube([Literal("a"), Literal("b")])]))
     >>> otherwise.evaluate([[1, 1], [1, 0]], names=["a", "b"])

@@ -1,14 +1,20 @@
 """Conditions, formulas and recurrence counts in English; reports, exports and the command line use it.
 
 This is the only module that puts a condition into words, such as "age is at least 70" in prose and lists. `Predicate`
-writes the form `age >= 70` of formulas and concept names.
+writes the form `age >= 70` of formulas and concept names. The literals of a cube on one column are one condition
+("age from 40 to 59", "job is neither clerk nor cook"), and so are cubes that differ in one category only ("job is nurse
+or cook"); `complexity` still counts literals.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
+from logiclens.formula.column_kinds import KINDS, NUMBER, ORDERS, Scalar
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
 from logiclens.words import enumeration
@@ -20,13 +26,40 @@ _WORD = re.compile(r"[^\W\d][\w-]*")
 _TAKEN = ("true", "false", "missing", "not", "and", "or", "if", "is")
 
 
+@dataclass(frozen=True)
+class TableFacts:
+    """What is known of the table that the rules were learned from. It changes words, never answers.
+
+    Args:
+        target: name of the column that is predicted. Default: None, it has no name.
+        whole: columns that held whole numbers only, or dates without a time of day.
+        complete: columns that had no missing value.
+    """
+
+    target: str | None = None
+    whole: tuple[str, ...] = ()
+    complete: tuple[str, ...] = ()
+
+    def has_all(self, columns: Collection[str]) -> bool:
+        """Return whether none of the columns had a missing value."""
+        return all(column in self.complete for column in columns)
+
+    def class_words(self, label: Scalar) -> str:
+        """Return the statement that a row has a class: `died is yes`, or without a target `the class is yes`."""
+        return f"{'the class' if self.target is None else self.target} is {label}"
+
+
+NO_FACTS = TableFacts()
+"""Nothing is known of the table, as for rules that were written by hand or by earlier versions."""
+
+
 def english(
     formula: DNF | Complement | Cube | Literal,
     predicates: Mapping[str, Predicate] | None = None,
     *,
     head: str = "a match",
     subject: str | None = None,
-    gaps: Collection[str] | None = None,
+    facts: TableFacts = NO_FACTS,
 ) -> str:
     """Return a formula as a sentence about rows of the raw table.
 
@@ -37,8 +70,8 @@ def english(
         formula: the formula.
         predicates: meanings of its concepts; a concept without one is a Boolean column.
         head: description of a row on which the formula is true, or of `subject` on such a row.
-        subject: name of the target; the sentence is about "a row" if omitted.
-        gaps: columns for which "(or missing)" is added. Default: all.
+        subject: name of the target. Default: that of `facts`; if that has none, the sentence is about "a row".
+        facts: what is known of the training table; columns without missing values there need no "(or missing)".
 
     >>> formula = (Literal("old") & ~Literal("smoker")) | Literal("sepsis")
     >>> print(english(formula, {"old": Predicate("age", ">=", 72.5)}, head="ill"))
@@ -53,40 +86,290 @@ def english(
     >>> print(english(Literal("sepsis"), head="yes", subject="died"))
     died is yes if sepsis is true.
     >>> print(english(Complement(formula), {"old": Predicate("age", ">=", 72.5)}, head="well"))
-    A row is well otherwise, that is unless age is at least 72.5 and smoker is not true, or unless sepsis is true.
+    A row is well otherwise, that is unless one of these holds:
+    age is at least 72.5 and smoker is not true; sepsis is true.
     """
     is_complement = isinstance(formula, Complement)
+    subject = facts.target if subject is None else subject
     cubes = formula.of.cubes if isinstance(formula, Complement) else (formula | DNF.false).cubes
     if any(len(cube) == 0 for cube in cubes) or not cubes:
         if bool(cubes) != is_complement:
             return f"Every row is {head}." if subject is None else f"{subject} is always {head}."
         return f"No row is {head}." if subject is None else f"{subject} is never {head}."
     meant = predicates or {}
-    conditions = [" and ".join(literal_words(literal, meant, gaps) for literal in cube) for cube in cubes]
+    conditions = [union_words(union, meant, facts) for union in category_unions(cubes, meant)]
     if is_complement:
-        return f"{subject or 'A row'} is {head} otherwise, that is unless " + ", or unless ".join(conditions) + "."
+        listed = conditions[0] if len(conditions) == 1 else "one of these holds: " + "; ".join(conditions)
+        return f"{subject or 'A row'} is {head} otherwise, that is unless {listed}."
     return f"{subject or 'A row'} is {head} if " + ", or if ".join(conditions) + "."
 
 
-def literal_words(literal: Literal, predicates: Mapping[str, Predicate], gaps: Collection[str] | None = None) -> str:
+def cube_words(cube: Cube, predicates: Mapping[str, Predicate], facts: TableFacts = NO_FACTS) -> str:
+    """Return a cube in words: one condition for each column; `always` for the empty cube.
+
+    Args:
+        cube: the cube.
+        predicates: meanings of concepts; a concept without one is a Boolean column.
+        facts: what is known of the training table. Default: nothing.
+
+    >>> ages = {"a": Predicate("age", ">=", 40), "b": Predicate("age", ">=", 60), "c": Predicate("job", "==", "cook"),
+    ...         "d": Predicate("job", "==", "clerk")}
+    >>> cube = Cube([Literal("a"), Literal("c", False), Literal("b", False), Literal("d", False)])
+    >>> print(cube_words(cube, ages))
+    age from 40 to below 60 and job is neither cook nor clerk
+    >>> print(cube_words(cube, ages, TableFacts(whole=("age",))))
+    age from 40 to 59 and job is neither cook nor clerk
+    """
+    return " and ".join(conditions(cube, predicates, facts)) or "always"
+
+
+def conditions(cube: Cube, predicates: Mapping[str, Predicate], facts: TableFacts = NO_FACTS) -> tuple[str, ...]:
+    """Return the conditions of a cube in words, as `cube_words` joins them: one for each column where possible."""
+    return tuple(words for words, _ in condition_groups(cube, predicates, facts))
+
+
+def condition_groups(
+    cube: Cube, predicates: Mapping[str, Predicate], facts: TableFacts = NO_FACTS
+) -> tuple[tuple[str, tuple[Literal, ...]], ...]:
+    """Return the conditions of a cube in words, each with the literals that make it."""
+    # Where another condition excludes missing values, no condition on the column needs "(or missing)".
+    within = replace(facts, complete=(*facts.complete, *sorted(_known_columns(cube, predicates))))
+    columns: dict[tuple[str, bool], list[Literal]] = {}
+    for literal in cube:
+        predicate = predicates.get(literal.concept)
+        # A concept without a predicate is a column of its own, whatever other columns are called.
+        key = (literal.concept, False) if predicate is None else (predicate.column, True)
+        columns.setdefault(key, []).append(literal)
+    groups: list[tuple[str, tuple[Literal, ...]]] = []
+    for literals in columns.values():
+        words = _of_one_column(literals, predicates, within)
+        joined = [tuple(literals)] if len(words) == 1 else [(literal,) for literal in literals]
+        groups += zip(words, joined, strict=True)
+    return tuple(groups)
+
+
+def category_unions(cubes: Sequence[Cube], predicates: Mapping[str, Predicate]) -> list[tuple[Cube, ...]]:
+    """Return the cubes in groups; those of a group are equal but for one category of the same column.
+
+    A group stands where its first cube stood. Cubes that differ in more stand alone.
+
+    >>> jobs = {job: Predicate("job", "==", job) for job in ("cook", "clerk")}
+    >>> old, rich = Literal("old"), Literal("rich")
+    >>> cubes = [Cube([Literal("cook"), old]), Cube([rich]), Cube([Literal("clerk"), old])]
+    >>> [[str(cube) for cube in union] for union in category_unions(cubes, jobs)]
+    [['cook & old', 'clerk & old'], ['rich']]
+    """
+    alike: dict[tuple[str, frozenset[Literal]], list[Cube]] = {}
+    for cube in cubes:
+        for key in _but_for_a_category(cube, predicates):
+            alike.setdefault(key, []).append(cube)
+    left, unions = dict.fromkeys(cubes), []
+    for cube in cubes:
+        if cube not in left:
+            continue
+        found: list[list[Cube]] = [
+            [cube],
+            *([one for one in alike[key] if one in left] for key in _but_for_a_category(cube, predicates)),
+        ]
+        union = max(found, key=len)
+        unions.append(tuple(union))
+        for one in union:
+            del left[one]
+    return unions
+
+
+def union_words(union: Sequence[Cube], predicates: Mapping[str, Predicate], facts: TableFacts = NO_FACTS) -> str:
+    """Return a group of cubes that `category_unions` made as one condition in words.
+
+    >>> jobs = {job: Predicate("job", "==", job) for job in ("cook", "clerk", "nurse")}
+    >>> print(union_words([Cube([Literal("old"), Literal(job)]) for job in jobs], jobs))
+    old is true and job is cook, clerk or nurse
+    """
+    first = union[0]
+    if len(union) == 1:
+        return cube_words(first, predicates, facts)
+    common = set.intersection(*(set(cube) for cube in union))
+    categories = [predicates[literal.concept] for cube in union for literal in cube if literal not in common]
+    said = f"{categories[0].column} is {enumeration([_value(category) for category in categories], last='or')}"
+    # The condition stands where the first cube has its category.
+    place = next(i for i, literal in enumerate(first) if literal not in common)
+    before = len(conditions(Cube(list(first)[:place]), predicates, facts))
+    others = conditions(Cube(literal for literal in first if literal in common), predicates, facts)
+    return " and ".join([*others[:before], said, *others[before:]])
+
+
+def literal_words(literal: Literal, predicates: Mapping[str, Predicate], facts: TableFacts = NO_FACTS) -> str:
     """Return a literal in words.
 
     Args:
         literal: the literal.
         predicates: meanings of concepts; a concept without one is a Boolean column.
-        gaps: columns for which "(or missing)" is added to a negated comparison. Default: all.
+        facts: what is known of the training table. "(or missing)" is added to a negated comparison of a column that
+            had missing values, or of which nothing is known. Default: nothing.
     """
+    return _literal_words(literal, predicates, facts, known=False)
+
+
+def gap_words(formulas: Sequence[DNF | Complement], predicates: Mapping[str, Predicate]) -> list[str]:
+    """Return the sentence that says which conditions a missing value or an unseen category satisfies.
+
+    Args:
+        formulas: the formulas of all classes.
+        predicates: meanings of their concepts. Without any there is no sentence: concepts have no missing values.
+
+    >>> old, cook = Literal("old"), Literal("cook")
+    >>> meant = {"old": Predicate("age", ">=", 60), "cook": Predicate("job", "==", "cook")}
+    >>> for formula in (old | DNF.false, ~old & ~cook | DNF.false):
+    ...     print(*gap_words([formula], meant))
+    A missing value satisfies none of these conditions.
+    A missing value satisfies "below" and "is not" only; a category not seen in training satisfies "is not" only.
+    """
+    cubes = [cube for formula in formulas if isinstance(formula, DNF) for cube in formula]
+    used = {predicates[literal.concept] for cube in cubes for literal in cube if literal.concept in predicates}
+    if not used:
+        return []
+    satisfied: dict[str, None] = {}
+    unseen: dict[str, None] = {}
+    for cube in cubes:
+        meant = [(literal, predicates[literal.concept]) for literal in cube if literal.concept in predicates]
+        known = _known_columns(cube, predicates)
+        chosen = {p.column for literal, p in meant if literal.positive and p.operator == "=="}
+        if any(not literal.positive and literal.concept not in predicates for literal in cube):
+            satisfied['"is not"'] = None
+        for literal, predicate in meant:
+            if predicate.operator == "==":
+                several = sum(p.column == predicate.column and p.operator == "==" for _, p in meant) > 1
+                words = '"is neither"' if several else '"is not"'
+                # A category not seen in training satisfies what is negated, unless the cube asks for another one.
+                if isinstance(predicate.value, str) and predicate.column not in chosen:
+                    unseen[words] = None
+            elif predicate.operator == "missing":
+                words = '"is missing"'
+            elif predicate.origin is not None:
+                words = f'"{comparison_words(predicate, literal.positive)}"'
+            else:
+                template = predicate.kind.sentences[predicate.operator][not literal.positive]
+                words = f'"{template.format("").strip()}"'
+            # A missing value satisfies what is negated, unless the cube also asks for a value of the column.
+            if not known.issuperset(predicate.sources):
+                satisfied[words] = None
+    has_categories = any(predicate.operator == "==" and isinstance(predicate.value, str) for predicate in used)
+    if not satisfied and not unseen:
+        who = "A missing value or a category not seen in training" if has_categories else "A missing value"
+        return [f"{who} satisfies none of these conditions."]
+    said = [f"A missing value satisfies {_only(satisfied)}"]
+    said += [f"a category not seen in training satisfies {_only(unseen)}"] * has_categories
+    return ["; ".join(said) + "."]
+
+
+def _only(words: Collection[str]) -> str:
+    return f"{enumeration(list(words))} only" if words else "none of these conditions"
+
+
+def _known_columns(cube: Cube, predicates: Mapping[str, Predicate]) -> set[str]:
+    """Return the columns of which a cube excludes missing values: it asks for a value, or that it is not missing."""
+    meant = [(literal, predicates[literal.concept]) for literal in cube if literal.concept in predicates]
+    asked = [p.sources for literal, p in meant if literal.positive == (p.operator != "missing")]
+    return {column for sources in asked for column in sources}
+
+
+def _literal_words(literal: Literal, predicates: Mapping[str, Predicate], facts: TableFacts, *, known: bool) -> str:
+    """Return a literal in words; `known` says that another condition excludes missing values."""
     predicate = predicates.get(literal.concept)
     if predicate is None:
         return f"{literal.concept} is {'true' if literal.positive else 'not true'}"
     # A missing value satisfies a negated comparison. Readers expect this of "is not", but not of an order.
-    unexpected = not literal.positive and predicate.operator not in ("==", "missing")
-    unexpected = unexpected and (gaps is None or predicate.column in gaps)
-    return f"{predicate.column} is {comparison_words(predicate, literal.positive)}" + " (or missing)" * unexpected
+    unexpected = not literal.positive and predicate.operator in ORDERS and not known
+    unexpected = unexpected and not facts.has_all(predicate.sources)
+    return f"{predicate.subject} is {comparison_words(predicate, literal.positive)}" + " (or missing)" * unexpected
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """One end of an interval: its value, whether the value itself is left out, and the literal that states it."""
+
+    number: float
+    strict: bool
+    literal: Literal
+    predicate: Predicate
+
+
+def _of_one_column(literals: Sequence[Literal], predicates: Mapping[str, Predicate], facts: TableFacts) -> list[str]:
+    """Return the literals of a cube on one column as one condition, or each as its own where they do not join."""
+    meant = [(literal, predicates[literal.concept]) for literal in literals if literal.concept in predicates]
+    known = any(literal.positive == (predicate.operator != "missing") for literal, predicate in meant)
+    if len(meant) > 1:
+        absent = ["missing"] * any(predicate.operator == "missing" for _, predicate in meant)
+        compared = [(literal, predicate) for literal, predicate in meant if predicate.operator != "missing"]
+        joins = not any(literal.positive and predicate.operator == "missing" for literal, predicate in meant)
+        if joins and all(predicate.operator == "==" and not literal.positive for literal, predicate in compared):
+            values = [_value(predicate) for _, predicate in compared]
+            return [f"{meant[0][1].subject} is {none_of([*values, *absent])}"]
+        kinds = {predicate.kind.name for _, predicate in compared if predicate.operator in ORDERS}
+        if joins and len(kinds) == 1 and all(predicate.operator in ORDERS for _, predicate in compared):
+            words = _interval_words(compared, facts, known=known)
+            if words is not None:
+                is_said = not absent or any(literal.positive for literal, _ in compared)
+                return [words if is_said else f"{words} and not missing"]
+    return [_literal_words(literal, predicates, facts, known=known) for literal in literals]
+
+
+def _interval_words(compared: Sequence[tuple[Literal, Predicate]], facts: TableFacts, *, known: bool) -> str | None:
+    """Return several comparisons of one column by order in words; None if no value satisfies all of them."""
+    lower, upper = None, None
+    for literal, predicate in compared:
+        is_lower = (predicate.operator in (">=", ">")) == literal.positive
+        strict = (predicate.operator in (">", "<")) == literal.positive
+        bound = _Bound(predicate.kind.number(predicate.value), strict, literal, predicate)
+        if is_lower and (lower is None or (bound.number, bound.strict) > (lower.number, lower.strict)):
+            lower = bound
+        if not is_lower and (upper is None or (bound.number, not bound.strict) < (upper.number, not upper.strict)):
+            upper = bound
+    predicate = compared[0][1]
+    column, kind = predicate.subject, predicate.kind
+    gaps = "" if known or facts.has_all(predicate.sources) else " (or missing)"
+    ends = [comparison_words(end.predicate, end.literal.positive) for end in (lower, upper) if end is not None]
+    if lower is None or upper is None:
+        return f"{column} is {ends[0]}{gaps}"
+    if lower.number > upper.number or (lower.number == upper.number and (lower.strict or upper.strict)):
+        return None
+    if predicate.origin is not None or column in facts.whole:
+        return _whole_interval(predicate, lower, upper, gaps)
+    if lower.strict:
+        return f"{column} is {' and '.join(ends)}{gaps}"
+    first, last = (end.predicate.shown_value for end in (lower, upper))
+    return f"{column} from {first} to {kind.sentences['<'][0].format(last) if upper.strict else last}{gaps}"
+
+
+def _whole_interval(predicate: Predicate, lower: _Bound, upper: _Bound, gaps: str) -> str | None:
+    """Return an interval of whole numbers, or of whole days, by its first and last value; None if there is none."""
+    column, kind, origin = predicate.subject, predicate.kind, predicate.origin
+    step = 1.0 if kind is NUMBER else timedelta(days=1).total_seconds()
+    first = math.floor(lower.number / step) + 1 if lower.strict else math.ceil(lower.number / step)
+    last = math.ceil(upper.number / step) - 1 if upper.strict else math.floor(upper.number / step)
+    if first > last:
+        return None
+    if origin is not None:
+        return f"{column} is {origin.interval(first, last)}{gaps}"
+    if kind is NUMBER:
+        shown = [str(first), str(last)]
+    else:
+        day = KINDS["date"].point("1970-01-01")
+        shown = [kind.shown_cell(day + timedelta(days=place)) for place in (first, last)]
+    return f"{column} is {shown[0]}{gaps}" if first == last else f"{column} from {shown[0]} to {shown[1]}{gaps}"
+
+
+def _but_for_a_category(cube: Cube, predicates: Mapping[str, Predicate]) -> list[tuple[str, frozenset[Literal]]]:
+    """Return for each category that a cube asks for its column, and the other literals."""
+    return [
+        (predicates[literal.concept].column, frozenset(cube) - {literal})
+        for literal in cube
+        if literal.positive and literal.concept in predicates and predicates[literal.concept].operator == "=="
+    ]
 
 
 def comparison_words(predicate: Predicate, positive: bool = True) -> str:
-    """Return a predicate or its negation in words, without the name of the column.
+    """Return a predicate or its negation in words, without its `subject`, the name of the column.
 
     Args:
         predicate: the predicate.
@@ -97,6 +380,8 @@ def comparison_words(predicate: Predicate, positive: bool = True) -> str:
     """
     if predicate.operator == "missing":
         return "missing" if positive else "not missing"
+    if predicate.origin is not None:
+        return predicate.origin.words(predicate.operator, float(predicate.value), positive)
     if predicate.operator == "==":
         return f"{'' if positive else 'not '}{_value(predicate)}"
     return predicate.kind.sentences[predicate.operator][not positive].format(predicate.shown_value)

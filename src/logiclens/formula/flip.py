@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from logiclens.errors import LogicLensError, quoted
+from logiclens.formula.column_kinds import is_missing
 from logiclens.formula.column_states import (
     Unit,
     cells_of,
@@ -24,7 +25,8 @@ from logiclens.formula.column_states import (
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import unknown_concept
-from logiclens.formula.predicate import Scalar
+from logiclens.formula.possible_dates import dates_exist
+from logiclens.formula.predicate import Predicate, Scalar
 from logiclens.formula.rules import DecisionRules
 from logiclens.words import for_reading
 
@@ -45,22 +47,26 @@ class PossibleRows:
 
     def __init__(
         self,
-        units: Iterable[Unit],
+        units: Sequence[Unit],
         concepts: Iterable[str],
         also: Mapping[str, bool] = NOTHING,
         *,
         missing: bool = False,
+        may_miss: Collection[str] | None = (),
     ) -> None:
         """Start from columns and their concepts.
 
         `also` is a row that is allowed even if it is impossible. With `missing`, a column may have no value if the
-        rules ask whether it is missing.
+        rules ask whether it is missing. `may_miss` are the dates that may have no value, None for all.
         """
         self.lower: list[float] = []
         self.upper: list[float] = []
         self._cells: list[tuple[int, int, float]] = []
         self._bounds: list[tuple[float, float]] = []
         self.place = {concept: self.variable() for concept in concepts}
+        self._dates: list[_Dates] = []
+        asked = [unit.column for unit in units if missing and unit.missing is not None]
+        self.require_dates(units, also=also, may_miss=asked or may_miss)
         for unit in units:
             patterns = [state.pattern for state in (unit.every if missing else unit.states)]
             if also:
@@ -74,6 +80,30 @@ class PossibleRows:
             for j, concept in enumerate(unit.concepts):
                 made = [(state, 1.0) for state, pattern in zip(chosen, patterns, strict=True) if pattern[j]]
                 self.add([(self.place[concept], -1.0), *made], 0, 0)
+
+    def require_dates(
+        self,
+        units: Sequence[Unit],
+        given: Mapping[str, bool] = NOTHING,
+        also: Mapping[str, bool] = NOTHING,
+        may_miss: Collection[str] | None = (),
+    ) -> None:
+        """Require that dates exist for the conditions on dates and their parts, together with the `given` concepts.
+
+        A row with the same conditions as the row `also` is possible in any case. `may_miss` are the columns that may
+        have no value, None for all.
+        """
+        dates = {
+            column for unit in units for one in unit.predicates if one.origin is not None for column in one.sources
+        }
+        meant = {
+            concept: one
+            for unit in units
+            for concept, one in zip(unit.concepts, unit.predicates, strict=True)
+            if dates.issuperset(one.sources)
+        }
+        if meant:
+            self._dates.append(_Dates(meant, given, also, may_miss))
 
     def variable(self) -> int:
         """Add a 0/1 variable and return its place."""
@@ -144,6 +174,15 @@ class PossibleRows:
 
     def solve(self, cost: Mapping[int, float]) -> dict[str, bool] | None:
         """Return the cheapest row, or None if no row is possible. The solver is deterministic, also for ties."""
+        while True:
+            found = self._solved(cost)
+            impossible = [cube for dates in self._dates if found and (cube := dates.impossible(found)) is not None]
+            if not impossible:
+                return found
+            for cube in impossible:
+                self.forbid(cube)
+
+    def _solved(self, cost: Mapping[int, float]) -> dict[str, bool] | None:
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_array
 
@@ -168,6 +207,29 @@ class PossibleRows:
         if result.status == 2:
             return None
         return {concept: bool(result.x[place] > 0.5) for concept, place in self.place.items()}
+
+
+@dataclass(frozen=True)
+class _Dates:
+    """The concepts about dates that belong together; see `PossibleRows.require_dates`."""
+
+    predicates: Mapping[str, Predicate]
+    given: Mapping[str, bool]
+    also: Mapping[str, bool]
+    may_miss: Collection[str] | None
+
+    def impossible(self, row: Mapping[str, bool]) -> Cube | None:
+        """Return concepts of the row, as few as possible, that no dates have together; None if dates exist."""
+        here = {concept: self.given.get(concept, row.get(concept, False)) for concept in self.predicates}
+        if (self.also and all(here[concept] == self.also.get(concept) for concept in here)) or self._exist(here):
+            return None
+        for concept in [name for name in here if name in row and name not in self.given]:
+            fewer = {name: value for name, value in here.items() if name != concept}
+            here = here if self._exist(fewer) else fewer
+        return Cube(Literal(name, value) for name, value in here.items() if name in row and name not in self.given)
+
+    def _exist(self, row: Mapping[str, bool]) -> bool:
+        return dates_exist([(self.predicates[name], value) for name, value in row.items()], may_miss=self.may_miss)
 
 
 def _sign(literal: Literal) -> float:
@@ -198,6 +260,7 @@ class Flip:
 
     `before` and `after` are the answers: a class, None if undecided, or with `of` whether the formula fires. If no
     change does it, `changes` is empty, `after` is `before`, `row_after` is the row itself, and `reason` says why.
+    `target` is the name of what is predicted, where it has one.
     """
 
     before: Scalar | None
@@ -205,6 +268,7 @@ class Flip:
     changes: tuple[Change, ...]
     row_after: Mapping[str, bool]
     reason: str = ""
+    target: str | None = None
 
     @property
     def possible(self) -> bool:
@@ -214,9 +278,11 @@ class Flip:
     @for_reading
     def __str__(self) -> str:
         """The answers and the changes."""
+        subject = "" if self.target is None else f"{self.target} is "
         if not self.possible:
-            return f"{self.before} stays: {self.reason}"
-        return f"{self.before} -> {self.after}, if {', and '.join(map(str, self.changes))}"
+            stays = f"{self.before} stays" if self.target is None else f"{self.target} stays {self.before}"
+            return f"{stays}: {self.reason}"
+        return f"{subject}{self.before} -> {self.after}, if {', and '.join(map(str, self.changes))}"
 
 
 @dataclass(frozen=True)
@@ -256,27 +322,36 @@ def flip(
     well stays: no change of the columns that are not frozen changes the answer.
     """
     names = [frozen] if isinstance(frozen, str) else list(frozen)
+    # With `of` the answer is whether a formula fires, not a class.
+    about = None if rules.multilabel or of is not None else rules.facts.target
     here = _row(rules, cells_of(row), names)
     target = _target(rules, here.concepts, to, of)
-    program = PossibleRows(here.units, here.concepts, also=here.concepts)
+    absent = [name for unit in here.units for name in unit.sources if is_missing(here.cells.get(name))]
+    program = PossibleRows(here.units, here.concepts, also=here.concepts, may_miss=absent)
     program.respect(rules.groups, broken_by=here.concepts)
     for name in names:
         for unit in here.units:
-            for concept in unit.concepts if unit.column == name else [c for c in unit.concepts if c == name]:
+            is_frozen = unit.column == name or name in unit.sources
+            for concept in unit.concepts if is_frozen else [c for c in unit.concepts if c == name]:
                 program.fix(concept, here.concepts[concept])
     target.ask(program)
     found = program.solve(_cost(program, here))
     if found is None:
         where = "the columns that are not frozen" if names else "any column"
-        return Flip(target.before, target.before, (), dict(here.concepts), f"no change of {where} {target.goal}.")
+        reason = f"no change of {where} {target.goal}."
+        return Flip(target.before, target.before, (), dict(here.concepts), reason, about)
     if not target.reached(found):
         raise RuntimeError("the changed row does not change the answer; this is a defect of logiclens.")
-    return Flip(target.before, target.answer(found), _changes(here, found), found)
+    return Flip(target.before, target.answer(found), _changes(here, found), found, target=about)
 
 
 def _row(rules: DecisionRules, cells: Mapping[str, Any], frozen: Sequence[str]) -> _Row:
     """Collect the concepts that matter: those of the formulas, the frozen ones, and those linked by a group."""
-    meant = [name for concept, predicate in rules.predicates.items() for name in (concept, predicate.column)]
+    meant = [
+        name
+        for concept, predicate in rules.predicates.items()
+        for name in (concept, predicate.column, *predicate.sources)
+    ]
     known = list(dict.fromkeys([*rules.columns, *rules.concepts, *meant, *rules.groups.concepts, *cells]))
     for name in frozen:
         if name not in known:
@@ -291,12 +366,16 @@ def _row(rules: DecisionRules, cells: Mapping[str, Any], frozen: Sequence[str]) 
     ]
     units = units_of(rules, concepts)
     told = frozenset([*asked, *spanning])
-    return _Row(rules, cells, concepts_of(rules, concepts, cells), units, _parts(rules, units), told)
+    return _Row(rules, cells, concepts_of(rules, concepts, cells), units, parts_of(rules, units), told)
 
 
-def _parts(rules: DecisionRules, units: Sequence[Unit]) -> tuple[tuple[Unit, ...], ...]:
-    """Return what counts as one change: a column, or the 0/1 columns of an exclusive group."""
+def parts_of(rules: DecisionRules, units: Sequence[Unit]) -> tuple[tuple[Unit, ...], ...]:
+    """Return what counts as one change: a column, the 0/1 columns of an exclusive group, or dates with their parts."""
     part = {unit.column: i for i, unit in enumerate(units)}
+    for unit in units:
+        if unit.column not in unit.sources:
+            joined = {part[other.column] for other in units if set(other.sources) & set(unit.sources)}
+            part = {column: min(joined) if i in joined else i for column, i in part.items()}
     bare = {unit.column for unit in units if _is_concept_itself(rules, unit)}
     for group in rules.groups.exclusive:
         joined = {part[concept] for concept in group if concept in bare}
@@ -332,14 +411,64 @@ def _changes(row: _Row, after: Mapping[str, bool]) -> tuple[Change, ...]:
             continue
         changed = [unit for unit in part if any(concept in concepts for concept in unit.concepts)]
         # A cut that no formula uses is not mentioned unless the change passes it: `age is below 72.5` is enough.
-        seen = [c for unit in changed for c in unit.concepts if c in row.told or c in concepts]
-        states = [unit.state(after) for unit in units_of(row.rules, seen)]
+        described = [unit for unit in part if unit in changed or _is_found(row, unit, changed)]
+        seen = [c for unit in described for c in unit.concepts if c in row.told or c in concepts]
+        units = units_of(row.rules, seen)
+        # That a date has a value goes without saying where its month is told.
+        states = [unit.state(after) for unit in units if not _is_implied(unit, units)]
         # Only an unchanged column can be in a state that no value makes.
         wanted = " and ".join(state.words for state in states if state is not None)
-        was = [f"{unit.column} is {shown(row.cells[unit.column])}" for unit in changed if len(changed) > 1]
+        columns = tuple(dict.fromkeys(column for unit in changed for column in unit.sources))
+        was = [f"{name} is {shown(row.cells[name])}" for name in columns if len(changed) > 1 and name in row.cells]
         told = ", ".join(was) or now(row.rules, changed[0].concepts[0], row.cells)
-        changes.append(Change(tuple(unit.column for unit in changed), concepts, wanted, told))
+        changes.append(Change(columns, concepts, wanted, told))
     return tuple(changes)
+
+
+def _is_found(row: _Row, unit: Unit, changed: Sequence[Unit]) -> bool:
+    """Return whether the change gives an unchanged column or part of a date a value: it does not stay as it was."""
+    present = {column for other in changed for column in other.sources}
+    absent = {column for column in unit.sources if _is_absent(row, column)}
+    return bool(absent) and absent <= present
+
+
+def _is_implied(unit: Unit, units: Sequence[Unit]) -> bool:
+    """Return whether a column is only asked for a value, and a part of it is among the units."""
+    is_bare = all(predicate.operator == "missing" for predicate in unit.predicates)
+    return is_bare and any(unit.column in other.sources for other in units if other is not unit)
+
+
+def _is_absent(row: _Row, column: str) -> bool:
+    if column in row.cells:
+        return is_missing(row.cells[column])
+    asked = [name for name in row.concepts if row.rules.predicate(name) == Predicate(column, "missing")]
+    return any(row.concepts[name] for name in asked)
+
+
+def ask_answer(program: PossibleRows, rules: DecisionRules, wanted: set[int]) -> None:
+    """Require that the rules give a row one of the wanted classes; place -1 means undecided.
+
+    The rules must resolve by order or by confidence.
+    """
+    # Either a wanted cube fires before every unwanted one, or no unwanted cube fires and `otherwise` is wanted.
+    deciding: list[int] = []
+    unwanted: list[int] = []
+    for line in rules.decisions:
+        fired = program.fires(line.cube)
+        if line.rule not in wanted:
+            unwanted.append(fired)
+            continue
+        first = program.variable()
+        program.add([(first, 1.0), (fired, -1.0)], high=0)
+        for earlier in unwanted:
+            program.add([(first, 1.0), (earlier, 1.0)], high=1)
+        deciding.append(first)
+    if (-1 if rules.otherwise is None else rules.otherwise) in wanted:
+        left_over = program.variable()
+        for fired in unwanted:
+            program.add([(left_over, 1.0), (fired, 1.0)], high=1)
+        deciding.append(left_over)
+    program.add([(variable, 1.0) for variable in deciding], low=1)
 
 
 class _Target(Protocol):
@@ -415,25 +544,7 @@ class _Answer:
         if self.rules.resolve == "none":
             self._ask_for_one_formula(program)
             return
-        # Either a wanted cube fires before every unwanted one, or no unwanted cube fires and `otherwise` is wanted.
-        deciding: list[int] = []
-        unwanted: list[int] = []
-        for line in self.rules.decisions:
-            fired = program.fires(line.cube)
-            if line.rule not in self.wanted:
-                unwanted.append(fired)
-                continue
-            first = program.variable()
-            program.add([(first, 1.0), (fired, -1.0)], high=0)
-            for earlier in unwanted:
-                program.add([(first, 1.0), (earlier, 1.0)], high=1)
-            deciding.append(first)
-        if (-1 if self.rules.otherwise is None else self.rules.otherwise) in self.wanted:
-            left_over = program.variable()
-            for fired in unwanted:
-                program.add([(left_over, 1.0), (fired, 1.0)], high=1)
-            deciding.append(left_over)
-        program.add([(variable, 1.0) for variable in deciding], low=1)
+        ask_answer(program, self.rules, self.wanted)
 
     def _ask_for_one_formula(self, program: PossibleRows) -> None:
         """Require that the formula of a wanted class is the only one that fires."""

@@ -21,6 +21,10 @@ class Groups:
     Of an exclusive group at most one concept is true (`unit is MICU`, `unit is CCU`). In an implied chain each concept
     implies the one before it (`age >= 60`, `age >= 72.5`).
 
+    Args:
+        exclusive: groups of concepts of which at most one is true. Default: none.
+        implied: chains of concepts, each of which implies the one before it. Default: none.
+
     >>> groups = Groups(implied=[["age >= 60", "age >= 72.5"]])
     >>> groups.allows(np.array([[True, False], [False, True]]), ["age >= 60", "age >= 72.5"])
     array([ True, False])

@@ -492,6 +492,11 @@ def minimise(table: TruthTable, *, positive: bool = False, exclusive: bool = Tru
     A table of more than 12 concepts with at least half of all rows is minimised like `minimise_complete`, which raises
     `FormulaTooLarge` for too many cubes. Any other table gets a formula.
 
+    Args:
+        table: the truth table.
+        positive: whether ties go to the fewest negations. Default: False.
+        exclusive: whether the formula may rely on the exclusive groups. Default: True.
+
     >>> table = TruthTable.of([[0, 0], [0, 1], [1, 0]], ["a", "b"], answers=[False, True, True])
     >>> minimise(table)
     Minimum(formula=DNF('a | b'), proved=True)
@@ -512,6 +517,12 @@ def minimise_complete(
     concepts, the search is that of `minimise`. A function that depends on at most 12 of its concepts is solved exactly;
     any other gets the best of several irredundant sums of products, improved. Raises `FormulaTooLarge` if no formula of
     at most 10,000 cubes is found.
+
+    Args:
+        answers: the answer on each of the 2^n rows.
+        names: names of the n concepts.
+        cared: which rows count. Default: all.
+        positive: whether ties go to the fewest negations. Default: False.
 
     >>> minimise_complete([False, True, True, True], ["a", "b"])
     Minimum(formula=DNF('a | b'), proved=True)

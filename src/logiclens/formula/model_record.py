@@ -17,11 +17,13 @@ from logiclens.codec import OwnForm, from_plain
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula import record
 from logiclens.formula.column_kinds import KINDS, ORDERS, TRUTH_VALUE, ColumnKind
+from logiclens.formula.date_parts import PART_KINDS
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import check_names
 from logiclens.formula.predicate import Predicate, is_name_of
 from logiclens.formula.rules import DecisionRules
+from logiclens.formula.target_cuts import TargetCuts
 from logiclens.storage import CERTIFICATE, MODEL, RESULT, SCHEMA, ModelFolder, open_folder, read_json
 
 
@@ -82,14 +84,14 @@ class CuttingRecord:
 
 def _read_predicate(entry: Any) -> Predicate:
     """Return a predicate; its own checks refuse operators and values that do not fit."""
-    if not isinstance(entry, Mapping) or set(entry) != {"column", "operator", "value"}:
+    if not isinstance(entry, Mapping) or set(entry) - {"origin"} != {"column", "operator", "value"}:
         raise LogicLensError(f"a predicate needs a column, an operator and a value, got {quoted(entry)}")
     if not isinstance(entry["operator"], str):
         raise LogicLensError(f"the operator of a predicate must be a text, got {quoted(entry['operator'])}")
-    return Predicate(**entry)
+    return record.predicate_from_dict(entry)
 
 
-PredicateForm = Annotated[Predicate, OwnForm(vars, _read_predicate)]
+PredicateForm = Annotated[Predicate, OwnForm(record.predicate_to_dict, _read_predicate)]
 RulesForm = Annotated[DecisionRules, OwnForm(record.to_dict, lambda content: record.from_dict(content, DecisionRules))]
 
 
@@ -124,6 +126,8 @@ class ModelRecord:
     weights_sha256: str
     # Folders of schema 1 were not sealed.
     content_sha256: str | None = None
+    # Earlier versions did not cut targets.
+    target_cuts: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together, and put concepts in the order of the network's inputs."""
@@ -151,6 +155,11 @@ class ModelRecord:
         found = {} if self.cutting is None else self.cutting.memberships
         return {name: found[name] for name in self.concepts if name in found}
 
+    @cached_property
+    def cuts_of_target(self) -> TargetCuts | None:
+        """The cuts of a target of numbers; None if the target holds classes."""
+        return None if self.target_cuts is None else TargetCuts(self.target_cuts)
+
     @property
     def needed_columns(self) -> tuple[str, ...]:
         """The columns of the table that the network needs."""
@@ -176,6 +185,15 @@ def _check_labels(model: ModelRecord) -> None:
         if model.labels != tuple(range(len(model.class_names))) or any(type(label) is bool for label in model.labels):
             raise LogicLensError("'labels' of a model with several labels per row must number the classes from 0 on")
         return
+    settings = (model.settings.get("above"), model.settings.get("quantiles"))
+    if (model.cuts_of_target is None) != (settings == (None, None)):
+        raise LogicLensError("'target_cuts' and the settings 'above' or 'quantiles' must both be there or both be null")
+    if model.cuts_of_target is not None and sorted(model.cuts_of_target.names) != expected:
+        raise LogicLensError(f"'target_cuts' do not give the classes {quoted(expected)}")
+    if settings[0] is not None and model.target_cuts != (settings[0],):
+        raise LogicLensError("'target_cuts' is not the setting 'above'")
+    if settings[1] is not None and len(model.target_cuts or ()) + 1 != settings[1]:
+        raise LogicLensError("'target_cuts' has another number of classes than the setting 'quantiles'")
     if expected != list(model.class_names):
         raise LogicLensError(f"'labels' {quoted(expected)} are not the class names {quoted(list(model.class_names))}")
     in_order: list[Any] = list(model.labels)
@@ -198,8 +216,20 @@ def _check_columns(model: ModelRecord) -> None:
     check_names(model.columns, len(model.columns), "column")
     if model.positional and model.columns != tuple(f"x{place}" for place in range(len(model.columns))):
         raise LogicLensError("columns that are taken by position are named x0, x1 and so on")
+    parts = {one.column: one.origin for one in model.predicates.values() if one.origin is not None}
+    for one in model.predicates.values():
+        if parts.get(one.column) != one.origin:
+            raise LogicLensError(f"{quoted(one.column)} must have one origin, and concepts of it have two")
+    for part in parts.values():
+        if part.name in model.columns:
+            raise LogicLensError(f"{quoted(part.name)} is a column of its own, and not taken from dates")
+        for column in part.columns:
+            if kinds.get(column) != "date":
+                raise LogicLensError(
+                    f"{quoted(part.name)} is taken from {quoted(column)}, which must be a column of dates"
+                )
     for column, name in kinds.items():
-        if column not in model.columns or name not in KINDS:
+        if (column not in model.columns and column not in parts) or name not in KINDS:
             raise LogicLensError(
                 f"'cutting.kinds' says {quoted(name)} of {quoted(column)}, which is no kind of a column"
             )
@@ -241,7 +271,11 @@ def _check_membership(name: str, membership: MembershipRecord, kind: ColumnKind)
 
 def _check_order(model: ModelRecord) -> None:
     """Check that concepts are in the order of their columns, and thresholds rise, as they do when columns are cut."""
-    place = {column: number for number, column in enumerate(model.columns)}
+    place = {column: (number, 0, 0) for number, column in enumerate(model.columns)}
+    # Parts of a date come behind the date, in the order of the kinds of parts.
+    for part in (one.origin for one in model.predicates.values() if one.origin is not None):
+        number, rank = place[part.subject][0], 1 + list(PART_KINDS).index(part.kind)
+        place[part.name] = (number, rank, place[part.columns[0]][0])
     for concepts in (model.predicates, model.memberships):
         order = [place[concept.column] for concept in concepts.values()]
         if order != sorted(order):

@@ -24,6 +24,11 @@ FEW_WORDS = 128
 class PackedRows:
     """Boolean rows stored by column: `words[j]` holds concept j; bit r of word w is row 64 w + r.
 
+    Args:
+        words: 64 rows to a word, one line per concept.
+        n_rows: number of rows.
+        names: names of the concepts.
+
     >>> rows = PackedRows.of([[True, False], [True, True]], names=["a", "b"])
     >>> rows.n_rows, rows.column("a")
     (2, array([3], dtype=uint64))
@@ -184,7 +189,7 @@ def as_array(values: Any) -> NDArray[Any]:
         # NumPy has no bfloat16. Other types need no conversion.
         values = values.float() if "bfloat16" in str(values.dtype) else values
     try:
-        return np.asarray(unmasked(values))
+        return _with_whole_texts(np.asarray(unmasked(values)), values)
     except (ValueError, TypeError):
         raise
     except Exception:
@@ -196,6 +201,25 @@ def as_array(values: Any) -> NDArray[Any]:
         if listed is None:
             raise
         return np.array(listed(), dtype=object)
+
+
+def _with_whole_texts(array: NDArray[Any], values: Any) -> NDArray[Any]:
+    """Return an array made of a list, of objects if it holds texts that end in NUL, which NumPy's texts drop."""
+    if array.dtype.kind not in "US" or not isinstance(values, list | tuple):
+        return array
+    cells = np.array(values, dtype=object)
+    return cells if any(isinstance(cell, str) and cell.endswith("\0") for cell in cells.flat) else array
+
+
+def equals(array: NDArray[Any], value: Any) -> NDArray[np.bool_]:
+    """Return which cells equal one value. NumPy would compare with a text without the NULs at its end.
+
+    >>> equals(np.array(["a\\0", "a"], dtype=object), "a\\0").tolist()
+    [True, False]
+    """
+    if isinstance(value, str) and value.endswith("\0"):
+        return np.fromiter((cell == value for cell in array.tolist()), np.bool_, len(array))
+    return np.asarray(array == value, dtype=np.bool_)
 
 
 def unmasked(values: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -26,6 +26,8 @@ from logiclens.formula.column_kinds import (
 )
 from logiclens.formula.column_kinds import Operator as Operator
 from logiclens.formula.column_kinds import Scalar as Scalar
+from logiclens.formula.date_parts import DatePart
+from logiclens.formula.packed_rows import as_array, equals
 
 OPERATORS: tuple[Operator, ...] = (*ORDERS, "==", "missing")
 
@@ -42,6 +44,8 @@ class Predicate:
         column: name of the raw column.
         operator: `>=`, `>`, `<=`, `<`, `==` or `missing`.
         value: a finite number, a text or a Boolean; True for `missing`.
+        origin: the part of a date, or the days between two, that is compared instead of a column; `column` is then its
+            name. Default: None.
 
     Raises:
         LogicLensError: the operator cannot compare such a value, or an argument is invalid.
@@ -51,11 +55,15 @@ class Predicate:
     [True, False, False, False]
     >>> str(old), str(Predicate("unit", "==", "MICU")), str(Predicate("bmi", "missing"))
     ('age >= 72.5', 'unit is MICU', 'bmi is missing')
+    >>> weekday = DatePart("weekday", ("admitted",))
+    >>> Predicate(weekday.name, ">=", 6, weekday).held_by({"admitted": ["2024-03-02", "2024-03-04", None]}).tolist()
+    [True, False, False]
     """
 
     column: str
     operator: Operator
     value: Scalar = True
+    origin: DatePart | None = None
 
     def __post_init__(self) -> None:
         """Check the arguments and convert NumPy values to Python values."""
@@ -82,6 +90,28 @@ class Predicate:
             )
         else:
             object.__setattr__(self, "value", str(self.value) if isinstance(self.value, str) else bool(self.value))
+        if self.origin is not None:
+            self._check_origin(self.origin)
+
+    def _check_origin(self, origin: DatePart) -> None:
+        if not isinstance(origin, DatePart):
+            raise LogicLensError(f"the origin of a predicate is a part of a date, got {quoted(origin)}.")
+        if self.column != origin.name:
+            raise LogicLensError(f"a predicate on {quoted(origin.name)} has that column, got {quoted(self.column)}.")
+        if self.operator == "missing" or isinstance(self.value, bool | str):
+            raise LogicLensError(
+                f"{quoted(origin.name)} is a number and compared with one, got {self.operator} {quoted(self.value)}."
+            )
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of the raw table that the predicate is about."""
+        return (self.column,) if self.origin is None else self.origin.columns
+
+    @property
+    def subject(self) -> str:
+        """The column that a sentence about the predicate is about."""
+        return self.column if self.origin is None else self.origin.subject
 
     @property
     def kind(self) -> ColumnKind:
@@ -104,6 +134,14 @@ class Predicate:
         # A comparison with NaN or NaT is false, as it must be for a missing value.
         return self._compared(self.kind.array(values, self.column), self.kind.bound(self.value))
 
+    def held_by(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Return for each row of a table whether the predicate is true.
+
+        Args:
+            columns: the columns of the table by name, with all of `sources`.
+        """
+        return self.holds(columns[self.column] if self.origin is None else self.origin.values(columns))
+
     def _compared(self, values: NDArray[Any], bound: Any) -> NDArray[np.bool_]:
         held: NDArray[np.bool_]
         if self.operator == ">=":
@@ -113,7 +151,7 @@ class Predicate:
         elif self.operator == "<=":
             held = values <= bound
         else:
-            held = values < bound if self.operator == "<" else values == bound
+            held = values < bound if self.operator == "<" else equals(values, bound)
         return held
 
     @property
@@ -212,12 +250,12 @@ def label_array(labels: Sequence[Any]) -> NDArray[Any]:
     """Return class labels as an array that holds each of them exactly.
 
     NumPy would turn whole numbers into floats, which are not equal to them, if only unsigned integers hold the largest,
-    and numbers among texts into texts.
+    numbers among texts into texts, and drop the NULs at the end of a text.
 
     >>> label_array([1, 2**64 - 1]).dtype, label_array(["a", 1]).tolist()
     (dtype('uint64'), ['a', 1])
     """
-    made = np.array(labels)
+    made = as_array(list(labels))
     if all(isinstance(label, int) and not isinstance(label, bool) for label in labels) and made.dtype.kind not in "iu":
         fits = min(labels) >= 0 and max(labels) < 2**64
         return np.array(labels, dtype=np.uint64 if fits else object)

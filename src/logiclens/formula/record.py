@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from logiclens.errors import LogicLensError, quoted
+from logiclens.formula.date_parts import DatePart
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+from logiclens.formula.english import NO_FACTS, TableFacts
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate, plain_label
 from logiclens.formula.rules import DecisionRules, Rule
@@ -53,21 +55,47 @@ def to_dict(rules: DecisionRules) -> dict[str, Any]:
         "kind": KIND,
         "schema": SCHEMA,
         "classes": [_rule_to_dict(rule, place) for place, rule in enumerate(rules.rules)],
-        "predicates": {
-            str(concept): {
-                "column": str(predicate.column),
-                "operator": str(predicate.operator),
-                "value": plain_label(predicate.value),
-            }
-            for concept, predicate in rules.predicates.items()
-        },
+        "predicates": {str(concept): predicate_to_dict(predicate) for concept, predicate in rules.predicates.items()},
         "exclusive": [list(map(str, group)) for group in rules.groups.exclusive],
         "implied": [list(map(str, chain)) for chain in rules.groups.implied],
         "resolve": rules.resolve,
         "otherwise": None if rules.otherwise is None else int(rules.otherwise),
         "multilabel": bool(rules.multilabel),
         "order": [int(place) for place in rules.order],
+        **_facts_to_dict(rules.facts),
     }
+
+
+def _facts_to_dict(facts: TableFacts) -> dict[str, Any]:
+    """Return what is known of the table under its own field; nothing where nothing is known."""
+    if facts == NO_FACTS:
+        return {}
+    return {"table": {"target": facts.target, "whole": list(facts.whole), "complete": list(facts.complete)}}
+
+
+def predicate_to_dict(predicate: Predicate) -> dict[str, Any]:
+    """Return a predicate as a dictionary; its origin only where it has one."""
+    origin = predicate.origin
+    from_dates = {} if origin is None else {"origin": {"part": origin.kind, "columns": list(origin.columns)}}
+    return {
+        "column": str(predicate.column),
+        "operator": str(predicate.operator),
+        "value": plain_label(predicate.value),
+        **from_dates,
+    }
+
+
+def predicate_from_dict(entry: Any, where: str = "a predicate") -> Predicate:
+    """Return the predicate of what `predicate_to_dict` wrote; its own checks refuse what does not fit."""
+    has_origin = isinstance(entry, Mapping) and "origin" in entry
+    _check_fields(entry, ("column", "operator", "value", *(("origin",) if has_origin else ())), where)
+    operator = _string(entry["operator"], f"'operator' of {where}")
+    origin = None
+    if has_origin:
+        _check_fields(entry["origin"], ("part", "columns"), f"'origin' of {where}")
+        columns = tuple(_list(entry["origin"]["columns"], f"'columns' of {where}"))
+        origin = _made(DatePart, entry["origin"]["part"], columns)
+    return _made(Predicate, entry["column"], operator, entry["value"], origin)
 
 
 def _rule_to_dict(rule: Rule, place: int) -> dict[str, Any]:
@@ -98,7 +126,9 @@ def from_dict(data: Any, kind: type[Rules]) -> Rules:
     if type(schema) is not int or schema not in READABLE:
         known = " and ".join(map(str, READABLE))
         _refuse(f"this version reads schema {known}, got {quoted(schema)}; update logiclens to read newer.")
-    _check_fields(data, _FIELDS[schema], "the top level")
+    # Rules of earlier versions, and those that were written by hand, do not know the table.
+    table = data.get("table") if schema == SCHEMA and "table" in data else None
+    _check_fields(data, (*_FIELDS[schema], *(("table",) if table is not None else ())), "the top level")
     classes = _list(data["classes"], "'classes'")
     groups: dict[str, list[list[str]]] = {}
     for field in ("exclusive", "implied"):
@@ -126,7 +156,20 @@ def from_dict(data: Any, kind: type[Rules]) -> Rules:
         otherwise=otherwise,
         multilabel=data["multilabel"],
         order=tuple(order),
+        facts=NO_FACTS if table is None else _facts(table),
     )
+
+
+def _facts(entry: Any) -> TableFacts:
+    _check_fields(entry, ("target", "whole", "complete"), "'table'")
+    target = entry["target"]
+    if target is not None and not isinstance(target, str):
+        _refuse(f"'target' of 'table' must be a text or null, got {quoted(target)}.")
+    columns = (
+        tuple(_string(name, f"{field!r} of 'table'") for name in _list(entry[field], f"{field!r} of 'table'"))
+        for field in ("whole", "complete")
+    )
+    return TableFacts(target, *columns)
 
 
 def _rules(entries: list[Any], schema: int) -> tuple[Rule, ...]:
@@ -192,9 +235,7 @@ def _predicates(entries: Any) -> dict[str, Predicate]:
     predicates = {}
     for concept, entry in entries.items():
         where = f"the predicate {quoted(concept)}"
-        _check_fields(entry, ("column", "operator", "value"), where)
-        operator = _string(entry["operator"], f"'operator' of {where}")
-        predicates[_string(concept, where)] = _made(Predicate, entry["column"], operator, entry["value"])
+        predicates[_string(concept, where)] = predicate_from_dict(entry, where)
     return predicates
 
 

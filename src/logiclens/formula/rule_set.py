@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from logiclens.codec import OwnForm
+from logiclens.errors import LogicLensError
 from logiclens.formula import record
 from logiclens.formula.check import Check, Property, check
 from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.flip import Flip, flip
 from logiclens.formula.model_record import open_rules
+from logiclens.formula.packed_rows import RowsLike
 from logiclens.formula.rules import Decision as Decision
 from logiclens.formula.rules import DecisionRules
 from logiclens.formula.rules import Firing as Firing
@@ -21,6 +23,7 @@ from logiclens.formula.rules import Rule as Rule
 from logiclens.formula.rules import no_class as no_class
 from logiclens.formula.rules import who_decides as who_decides
 from logiclens.formula.why import Why, why
+from logiclens.words import for_reading
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class RuleSet(DecisionRules):
         otherwise: the place of the class for rows on which no formula fires.
         multilabel: whether each formula is an answer of its own, so that a row may have several labels.
         order: with `resolve="order"`, the places of the classes in the order in which they decide.
+        facts: what is known of the training table, such as the name of the target; it changes words, never answers.
 
     With two classes, one may be the complement of the other. Then exactly one fires on every row, and `resolve` has no
     effect.
@@ -50,6 +54,17 @@ class RuleSet(DecisionRules):
     >>> print(rules.firing(table))
     of 4 rows, 3 (75.0%) fire exactly one formula, 1 (25.0%) none and 0 (0.0%) several
     """
+
+    @for_reading
+    def __str__(self) -> str:
+        """Return one sentence per class; `export.to_english` also says which class decides.
+
+        >>> from logiclens.formula import parse
+        >>> print(RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,)))))
+        A row is ill if old is true and smoker is not true.
+        A row is well if old is not true.
+        """
+        return "\n".join(self.sentences)
 
     @classmethod
     def load(cls, place: str | Path) -> RuleSet:
@@ -75,6 +90,31 @@ class RuleSet(DecisionRules):
     def check(self, wanted: Property | str, *, of: Scalar | None = None) -> Check:
         """Check whether each class, or the class `of`, has a property such as `"never uses 'gender'"`."""
         return check(self, wanted, of=of)
+
+    def plot(self, rows: RowsLike, *, names: Sequence[str] | None = None, ax: Any = None) -> Any:
+        """Plot the share of rows that each condition covers, and how far it overlaps with others.
+
+        A bar per cube: the rows on which it fires alone, with others of its class, and with those of other classes,
+        where `resolve` decides. The last bar shows the rows on which none fires.
+
+        Args:
+            rows: a raw table or rows of concepts; a matrix needs `names`.
+            names: the columns of a matrix. Default: None.
+            ax: axes to draw on. Default: those of a new figure of pyplot, which `plt.show()` displays.
+
+        Returns:
+            The axes.
+
+        Raises:
+            LogicLensError: if there are no rows, or a column that the rules use is missing.
+        """
+        # Drawing is no part of logic either; see below.
+        from logiclens.render.figures import plot_rules
+
+        packed = self.pack(rows, names)
+        if packed.n_rows == 0:
+            raise LogicLensError("there are no rows to plot the rules on.")
+        return plot_rules(self, packed, ax)
 
     def _repr_html_(self) -> str:
         # The one import from a higher layer: a notebook asks the object itself, and HTML is no part of logic.

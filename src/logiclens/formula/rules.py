@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.formula.column_kinds import Scalar, numbers_of
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.english import recurrence_words
+from logiclens.formula.english import NO_FACTS, TableFacts, english, recurrence_words
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.packed_rows import (
     PackedRows,
@@ -42,6 +42,17 @@ class Rule:
 
     `recurs` is the number of `bags` in which the search found a cube again; empty if unknown. It does not change what
     the rule answers, so `==` ignores it. Cubes that are replaced by others have no count.
+
+    Args:
+        label: the class.
+        formula: its formula, or the complement of the other.
+        confidence: one per cube.
+        recurs: in how many bags each cube was found again. Default: unknown.
+        bags: number of bags. Default: 0.
+
+    >>> from logiclens.formula.text import parse
+    >>> Rule("ill", parse("old & ~smoker"), (0.9,)).formula.n_literals
+    2
     """
 
     label: Scalar
@@ -141,6 +152,7 @@ class DecisionRules:
     otherwise: int | None = None
     multilabel: bool = False
     order: tuple[int, ...] = ()
+    facts: TableFacts = field(default=NO_FACTS, compare=False)
 
     def __post_init__(self) -> None:
         """Raise `LogicLensError` for rules that cannot decide."""
@@ -194,7 +206,24 @@ class DecisionRules:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the raw table that any formula uses."""
-        return tuple(dict.fromkeys(self.predicate(concept).column for concept in self.concepts))
+        return tuple(dict.fromkeys(name for concept in self.concepts for name in self.predicate(concept).sources))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The formulas in English, one sentence per class, in the order in which they decide."""
+        # A complement refers to another class, which is said first.
+        stated = sorted(self.rules, key=lambda rule: rule.is_complement)
+        if self.resolve == "order" and len(self.order) > 1:
+            stated = [self.rules[place] for place in self.order]
+        return tuple(english(rule.formula, self.predicates, head=rule.name, facts=self.facts) for rule in stated)
+
+    def class_words(self, label: Scalar) -> str:
+        """Return the statement that a row has a class, such as `died is yes`; with several labels, the label alone."""
+        return str(label) if self.multilabel else self.facts.class_words(label)
+
+    def class_heading(self, label: Scalar) -> str:
+        """Return a class with the name of the target, such as `died is yes`; the label alone if that is unknown."""
+        return str(label) if self.facts.target is None else self.class_words(label)
 
     def predicate(self, concept: str) -> Predicate:
         """Return what a concept means on the raw table."""
@@ -241,14 +270,13 @@ class DecisionRules:
     def holds(self, concept: str, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Return on which rows a concept is true, given columns by name: raw columns or concepts."""
         predicate = self.predicate(concept)
-        if predicate.column in columns:
-            return predicate.holds(columns[predicate.column])
+        lacking = [name for name in predicate.sources if name not in columns]
+        if not lacking:
+            return predicate.held_by(columns)
         if concept in columns:
             return numbers_of(columns[concept], concept) >= THRESHOLD
         if concept in self.predicates:
-            raise LogicLensError(
-                f"the table lacks the column {quoted(predicate.column)} that {quoted(concept)} is about."
-            )
+            raise LogicLensError(f"the table lacks the column {quoted(lacking[0])} that {quoted(concept)} is about.")
         raise unknown_concept(concept, list(columns))
 
     def fires(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
@@ -317,20 +345,21 @@ def who_decides(rules: DecisionRules) -> str:
     """
     if rules.multilabel:
         return "A row can have several labels: each is given where any of its rules fires."
+    subject = rules.facts.target or "A row"
     for place, rule in enumerate(rules.rules):
         if rule.is_complement:
             formula = rules.names[1 - place]
-            return f"A row is {formula} where a rule for {formula} fires, and {rule.name} otherwise."
+            return f"{subject} is {formula} where a rule for {formula} fires, and {rule.name} otherwise."
     if rules.resolve == "none":
         return "A row gets a class where the rules of exactly that class fire; otherwise it stays undecided."
-    left = None if rules.otherwise is None else rules.names[rules.otherwise]
+    named = [rules.class_heading(name) for name in rules.names]
+    left = "the row stays undecided" if rules.otherwise is None else named[rules.otherwise]
     if rules.resolve == "order":
-        order = ", then ".join(rules.names[place] for place in rules.order)
-        return f"The first that applies decides: {order}; " + (
-            "otherwise the row stays undecided." if left is None else f"otherwise {left}."
-        )
-    return "Where rules of several classes fire, the rule that can be trusted most decides. Where none fires, " + (
-        "the row stays undecided." if left is None else f"the answer is {left}."
+        order = ", then ".join([named[rules.order[0]], *(rules.names[place] for place in rules.order[1:])])
+        return f"The first that applies decides: {order}; otherwise {left}."
+    return (
+        "Where rules of several classes fire, the rule that can be trusted most decides. "
+        f"Where none fires, {left if rules.otherwise is None else f'the answer is {left}'}."
     )
 
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
-from array import array
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, islice
 
 from logiclens.errors import FormulaSyntaxError, LogicLensError, quoted
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal, conjunction
@@ -42,6 +41,10 @@ _OPERATORS = {
 
 def format_formula(formula: DNF | Complement | Cube | Literal, style: Style = "ascii") -> str:
     r"""Return the text of a formula; a complement is the negation of the formula that it refers to.
+
+    Args:
+        formula: the formula.
+        style: `"ascii"`, `"unicode"` or `"latex"`. Default: `"ascii"`.
 
     >>> formula = (Literal("age >= 72.5") & ~Literal("smoker")) | Literal("sepsis")
     >>> print(format_formula(formula))
@@ -77,6 +80,13 @@ def format_first_order(
     `↔` says that the formula equals the network on all rows; with `fidelity`, `≈` and the fidelity are written instead.
     `⊕` says that any two cubes exclude each other, by their literals or by `groups`. A complement is written with the
     name of the `other` class.
+
+    Args:
+        formula: the formula.
+        head: name of the class.
+        fidelity: the share of rows on which formula and network agree, if not all. Default: None.
+        groups: what is known about the concepts. Default: nothing.
+        other: name of the other class, for a complement. Default: None.
 
     >>> odd = Literal("one") | Literal("three")
     >>> print(format_first_order(odd, "odd", groups=Groups([["one", "two", "three"]])))
@@ -114,6 +124,10 @@ def parse(text: str, names: Sequence[str] | None = None) -> DNF:
     Reads `& | ~`, `∧ ∨ ¬`, `and or not`, LaTeX's `\\land \\lor \\lnot`, parentheses, `True` and `False`. A name with
     other characters than letters, digits and `_` needs double quotes.
 
+    Args:
+        text: the formula.
+        names: the concepts that it may use. Default: any.
+
     >>> parse('(a & ~b) | "age >= 72.5"')
     DNF('(a & ~b) | "age >= 72.5"')
     >>> parse("a & (b")
@@ -148,43 +162,52 @@ _QUOTED_ESCAPE = re.compile(r"\\(?:(?P<code>x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-
 _UNQUOTED = {escape[1]: character for character, escape in QUOTED_ESCAPES.items()}
 
 
+_WORD, _OPERATOR, _QUOTED, _LATEX, _END = (_TOKEN.groupindex[n] for n in ("word", "operator", "quoted", "latex", "end"))
+
+
 class _Tokens:
-    """The kind, the value and the column of every token, in three sequences because there may be millions.
+    """The kind and the value of every token, in two sequences because there may be millions.
 
     The end of the text is a token of its own, twice, so that looking ahead needs no check.
     """
 
     def __init__(self, text: str) -> None:
+        self.text = text
         self.kinds: list[str] = []
         self.values: list[str] = []
-        self.columns = array("q")
         names: dict[str, str] = {}
-        kinds, values, columns, words = self.kinds.append, self.values.append, self.columns.append, WORDS
+        kinds, values, shared, words, operators = (
+            self.kinds.append, self.values.append, names.setdefault, WORDS, _OPERATORS
+        )  # fmt: skip
         for found in _TOKEN.finditer(text):
-            group, value = found.lastgroup or "", found[found.lastindex or 0]
-            start = found.end() - len(value)
+            group = found.lastindex or 0
+            value = found[group]
             kind = "name"
-            if group == "word":
-                if value in words:
-                    kind = words[value]
-            elif group == "operator":
-                if value not in _OPERATORS:
-                    raise FormulaSyntaxError(f"column {start + 1}: unknown operator {quoted(value)}.", start + 1)
-                kind = _OPERATORS[value]
-            elif group == "quoted":
-                value = value[1:-1] if "\\" not in value else _unquote(value[1:-1], start + 1)
-            elif group == "latex":
-                value = _latex_value(text, start)
-            elif group == "end":
+            if group == _WORD:
+                kind = words.get(value, "name")
+            elif group == _OPERATOR:
+                if value not in operators:
+                    column = found.start(group) + 1
+                    raise FormulaSyntaxError(f"column {column}: unknown operator {quoted(value)}.", column)
+                kind = operators[value]
+            elif group == _QUOTED:
+                value = value[1:-1] if "\\" not in value else _unquote(value[1:-1], found.start(group) + 1)
+            elif group == _LATEX:
+                value = _latex_value(text, found.start(group))
+            elif group == _END:
                 break
             else:
+                start = found.start(group)
                 raise FormulaSyntaxError(f"column {start + 1}: {_unexpected(text, start)}", start + 1)
             kinds(kind)
             # Equal names are one text in memory.
-            values(names.setdefault(value, value))
-            columns(start + 1)
+            values(shared(value, value))
         self.kinds += ["end", "end"]
-        self.columns.append(len(text) + 1)
+
+    def column(self, place: int) -> int:
+        """Return the column of a token, counted from 1. Only messages need it, so the text is read again for it."""
+        found = next(islice(_TOKEN.finditer(self.text), place, None))
+        return found.start(found.lastindex or 0) + 1
 
 
 def _unexpected(text: str, position: int) -> str:
@@ -232,8 +255,8 @@ class _Parser:
     """
 
     def __init__(self, text: str) -> None:
-        tokens = _Tokens(text)
-        self.kinds, self.values, self.columns = tokens.kinds, tokens.values, tokens.columns
+        self.tokens = _Tokens(text)
+        self.kinds, self.values = self.tokens.kinds, self.tokens.values
         self.position = self.depth = 0
         # Each literal is one object, however often it occurs.
         self.known: tuple[dict[str, Literal], dict[str, Literal]] = {}, {}
@@ -245,17 +268,22 @@ class _Parser:
         return DNF(cubes)
 
     def disjunction(self) -> list[Cube]:
-        cubes = self.conjunction()
-        while self.kinds[self.position] == "|":
+        cubes: list[Cube] = []
+        while True:
+            literal = self.literal()
+            if literal is not None and self.kinds[self.position] != "&":
+                cubes.append(Cube.of_checked((literal,)))
+            else:
+                cubes += self.conjunction(literal)
+            if self.kinds[self.position] != "|":
+                return cubes
             self.position += 1
-            cubes += self.conjunction()
-        return cubes
 
-    def conjunction(self) -> list[Cube]:
+    def conjunction(self, literal: Literal | None) -> list[Cube]:
+        """Read a conjunction that begins with a literal, which is read already, or with something else."""
         run: list[Literal] = []
         parts: list[list[Literal] | DNF] = [run]
         while True:
-            literal = self.literal()
             if literal is not None:
                 run.append(literal)
             elif len(part := self.unary()) == 1:
@@ -264,8 +292,9 @@ class _Parser:
                 run = []
                 parts += [DNF(part), run]
             if self.kinds[self.position] != "&":
-                return _joined(parts)
+                return _joined(parts) if len(parts) > 1 else _cubes_of(run)
             self.position += 1
+            literal = self.literal()
 
     def literal(self) -> Literal | None:
         """Read a name or a negated name, if one comes next; None if not, or if the nesting must be checked."""
@@ -282,7 +311,7 @@ class _Parser:
 
     def named(self, place: int, positive: bool) -> Literal:
         if not self.values[place]:
-            column = self.columns[place]
+            column = self.tokens.column(place)
             raise FormulaSyntaxError(f"column {column}: a name cannot be empty.", column)
         return Literal(self.values[place], positive)
 
@@ -304,11 +333,13 @@ class _Parser:
             return [Cube()]
         if self.accept("0"):
             return []
-        opened = self.columns[self.position]
+        opened = self.position
         if self.accept("("):
             cubes = self.disjunction()
             if not self.accept(")"):
-                raise self.error(f"expected ')' to close the '(' at column {opened}, but {self.found()}.")
+                raise self.error(
+                    f"expected ')' to close the '(' at column {self.tokens.column(opened)}, but {self.found()}."
+                )
             return cubes if len(cubes) == 1 else list(dict.fromkeys(cubes))
         if self.accept("name"):
             return [Cube([self.named(self.position - 1, True)])]
@@ -324,7 +355,7 @@ class _Parser:
         return "the text ends" if self.kinds[self.position] == "end" else f"found {quoted(self.values[self.position])}"
 
     def error(self, message: str) -> FormulaSyntaxError:
-        column = self.columns[self.position]
+        column = self.tokens.column(self.position)
         return FormulaSyntaxError(f"column {column}: {message}", column)
 
 
@@ -332,14 +363,20 @@ def _joined(parts: list[list[Literal] | DNF]) -> list[Cube]:
     """Return the conjunction of runs of literals and formulas, whose literals keep the order of the text."""
     factors = []
     for part in parts:
-        if isinstance(part, list):
-            if len({literal.concept for literal in part}) < len(part):
-                part = list(dict.fromkeys(part))
-                if len({literal.concept for literal in part}) < len(part):
-                    # A concept and its negation.
-                    return []
-            if part or len(parts) == 1:
-                factors.append(DNF([Cube.of_checked(tuple(part))]))
-        else:
+        if not isinstance(part, list):
             factors.append(part)
+        elif part:
+            cubes = _cubes_of(part)
+            if not cubes:
+                return []
+            factors.append(DNF(cubes))
     return list((factors[0] if len(factors) == 1 else conjunction(factors)).cubes)
+
+
+def _cubes_of(run: list[Literal]) -> list[Cube]:
+    """Return the conjunction of literals: one cube, or none if a concept and its negation are among them."""
+    if len(run) > 1 and len({literal.concept for literal in run}) < len(run):
+        run = list(dict.fromkeys(run))
+        if len({literal.concept for literal in run}) < len(run):
+            return []
+    return [Cube.of_checked(tuple(run))]

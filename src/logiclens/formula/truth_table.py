@@ -36,6 +36,10 @@ class TruthTable:
 
     A row without samples is a don't-care; so is a row that the groups make impossible.
 
+    Args:
+        rows: the counted rows.
+        groups: what is known about the concepts. Default: nothing.
+
     >>> table = TruthTable.of([[0, 1], [0, 1], [1, 1]], ["a", "b"], answers=[True, False, True])
     >>> table.support.tolist(), table.outcome.tolist()
     ([2.0, 1.0], [False, True])

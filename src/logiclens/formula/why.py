@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from logiclens.formula.column_kinds import Scalar, is_missing
 from logiclens.formula.column_states import cells_of, concepts_of, now, packed_row
 from logiclens.formula.dnf import Cube, Literal
-from logiclens.formula.english import literal_words
+from logiclens.formula.english import TableFacts, cube_words, literal_words
+from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules, Rule, no_class
 from logiclens.words import for_reading, percent
 
@@ -66,8 +67,8 @@ class CubeReason:
 
     @property
     def trusted(self) -> str:
-        """The cube in words, with its confidence."""
-        trust = [f"confidence {percent(self.confidence)}", *([self.recurrence] if self.recurrence else [])]
+        """The cube in words, with its trust: the lower end of the interval of how often it is right."""
+        trust = [f"trust {percent(self.confidence)}", *([self.recurrence] if self.recurrence else [])]
         return f"{self.words} ({', '.join(trust)})"
 
 
@@ -76,7 +77,7 @@ class ClassReason:
     """The cubes of one class.
 
     A complement has no cubes. It holds where no cube of the other class fires; `unless` are those cubes with the
-    literals that fail.
+    literals that fail. `said` is the statement that a row has the class, with the name of the target.
     """
 
     label: Scalar
@@ -84,6 +85,12 @@ class ClassReason:
     is_complement: bool = False
     confidence: float | None = None
     unless: tuple[CubeReason, ...] = ()
+    said: str = ""
+
+    @property
+    def words(self) -> str:
+        """The statement that the row has the class, such as `died is yes`."""
+        return self.said or str(self.label)
 
     @property
     def fired(self) -> tuple[CubeReason, ...]:
@@ -106,12 +113,12 @@ class ClassReason:
     def __str__(self) -> str:
         """A heading and a line for each cube."""
         if self.is_complement:
-            trust = "" if self.confidence is None else f" (confidence {percent(self.confidence)})"
-            told = f"otherwise, since no cube of the other class fires{trust}" if self.fires else "otherwise"
+            trust = "" if self.confidence is None else f" (trust {percent(self.confidence)})"
+            told = f"otherwise, since no rule of the other class fires{trust}" if self.fires else "otherwise"
             lines = [f"  {cube}" for cube in self.unless] or ["  the other formula is False: it never fires"]
-            return "\n".join([f"{self.label}: {'yes' if self.fires else 'no'}, {told}", *lines])
+            return "\n".join([f"{self.words}: {'holds' if self.fires else 'does not hold'}, {told}", *lines])
         lines = [f"  {cube}" for cube in self.cubes] or ["  its formula is False: it never fires"]
-        return "\n".join([f"{self.label}: {'yes' if self.fires else 'no'}", *lines])
+        return "\n".join([f"{self.words}: {'holds' if self.fires else 'does not hold'}", *lines])
 
 
 @dataclass(frozen=True)
@@ -136,8 +143,8 @@ class Why:
 
     @for_reading
     def __str__(self) -> str:
-        """The sentence, then every class."""
-        return "\n".join([self.because, *map(str, self.classes)])
+        """The sentence, then every class with rules: a complement has those of the other class."""
+        return "\n".join([self.because, *(str(reason) for reason in self.classes if not reason.is_complement)])
 
 
 def why(rules: DecisionRules, row: Any) -> Why:
@@ -149,11 +156,11 @@ def why(rules: DecisionRules, row: Any) -> Why:
     >>> rules = RuleSet((Rule("ill", parse("old & smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
     ...                 {"old": Predicate("age", ">=", 72.5)}, otherwise=1)
     >>> print(why(rules, {"age": 60, "smoker": True}))
-    well, because: age is below 72.5 (confidence 80%)
-    ill: no
+    well, because: age is below 72.5 (trust 80%)
+    ill: does not hold
       fails: age is at least 72.5 and smoker is true, for lack of: age is at least 72.5 (it is 60)
-    well: yes
-      fires: age is below 72.5 (confidence 80%)
+    well: holds
+      fires: age is below 72.5 (trust 80%)
     """
     cells = cells_of(row)
     holds = concepts_of(rules, rules.concepts, cells)
@@ -163,24 +170,25 @@ def why(rules: DecisionRules, row: Any) -> Why:
     fired = [reason for reason in classes if reason.fires]
     place = int(rules.predict_places(packed_row(holds))[0])
     answer = rules.rules[place].label if place >= 0 else None
+    said = "undecided" if answer is None else rules.class_heading(answer)
     if rules.resolve == "none":
         if place >= 0 and classes[place].is_complement:
-            return Why(answer, f"{answer}, because {_lacking(classes[place])}", None, classes)
+            return Why(answer, f"{said}, because {_otherwise(classes[place])}", None, classes)
         if answer is not None:
-            return Why(answer, f"{answer}, because no other formula fires", _best(classes[place]), classes)
+            return Why(answer, f"{said}, because no other formula fires", _best(classes[place]), classes)
         several = f"{' and '.join(str(reason.label) for reason in fired)} fire" if fired else "no formula fires"
         return Why(None, f"nobody decides, because {several}", None, classes)
     if place >= 0 and classes[place].is_complement:
-        return Why(answer, f"{answer}, because {_lacking(classes[place])}", None, classes)
+        return Why(answer, f"{said}, because {_otherwise(classes[place])}", None, classes)
     if fired:
         decided = _deciding(rules, classes[place])
         beaten = [str(reason.label) for reason in fired if reason.label != answer]
         how = "comes before" if rules.resolve == "order" else "outweighs"
         note = f", which {how} {' and '.join(beaten)}" if beaten else ""
-        return Why(answer, f"{answer}, because: {decided.trusted}{note}", decided, classes)
+        return Why(answer, f"{said}, because: {decided.trusted}{note}", decided, classes)
     if answer is None:
         return Why(None, "nobody decides, because no formula fires", None, classes)
-    return Why(answer, f"{answer}, because no formula fires and this is the answer otherwise", None, classes)
+    return Why(answer, f"{said}, because no formula fires and this is the answer otherwise", None, classes)
 
 
 def _best(reason: ClassReason) -> CubeReason:
@@ -193,12 +201,12 @@ def _deciding(rules: DecisionRules, reason: ClassReason) -> CubeReason:
     return reason.fired[0] if rules.resolve == "order" else _best(reason)
 
 
-def _lacking(reason: ClassReason) -> str:
-    """Say why a complement is the answer: what each cube of the other formula lacks."""
+def _otherwise(reason: ClassReason) -> str:
+    """Say why a complement is the answer."""
     if not reason.unless:
-        return "the other formula never fires"
-    each = "; ".join(f"{cube.words} lacks {' and '.join(map(str, cube.failed))}" for cube in reason.unless)
-    return f"no cube of the other class fires: {each}"
+        return "the other class has no rules"
+    trust = "" if reason.confidence is None else f" (trust {percent(reason.confidence)})"
+    return f"no rule of the other class fires{trust}"
 
 
 def _of_several(classes: tuple[ClassReason, ...]) -> Why:
@@ -212,7 +220,7 @@ def _class_reason(rules: DecisionRules, rule: Rule, cells: Mapping[str, Any], ho
     cubes = tuple(
         CubeReason(
             cube,
-            " and ".join(_said_here(rules, lit, cells) for lit in cube) or "always",
+            _cube_here(rules, cube, cells, fires=all(holds[lit.concept] == lit.positive for lit in cube)),
             confidence,
             tuple(_failed(rules, lit, cells) for lit in cube if holds[lit.concept] != lit.positive),
             recurrence,
@@ -220,28 +228,60 @@ def _class_reason(rules: DecisionRules, rule: Rule, cells: Mapping[str, Any], ho
         for cube, confidence, recurrence in zip(written.cubes, written.confidence, written.recurrence, strict=True)
     )
     if rule.is_complement:
-        return ClassReason(rule.label, (), is_complement=True, confidence=rule.confidence[0], unless=cubes)
-    return ClassReason(rule.label, cubes)
+        reason = ClassReason(rule.label, (), is_complement=True, confidence=rule.confidence[0], unless=cubes)
+    else:
+        reason = ClassReason(rule.label, cubes)
+    return replace(reason, said=rules.class_heading(rule.label))
+
+
+def _cube_here(rules: DecisionRules, cube: Cube, cells: Mapping[str, Any], *, fires: bool) -> str:
+    """Describe a cube for this row: one that fires because a value is missing says so, any other is told as it is."""
+    predicates = {literal.concept: rules.predicate(literal.concept) for literal in cube}
+    sources = {concept: _source(predicate, concept, cells) for concept, predicate in predicates.items()}
+    absent = {
+        column
+        for concept, source in sources.items()
+        if is_missing(cells[source])
+        for column in ([source] if source in predicates[concept].sources else predicates[concept].sources)
+    }
+    if absent and fires:
+        return " and ".join(_said_here(rules, literal, cells) for literal in cube)
+    complete = tuple(column for column in rules.columns if column not in absent)
+    return cube_words(cube, rules.predicates, replace(rules.facts, complete=complete))
+
+
+def _known(rules: DecisionRules) -> TableFacts:
+    """What is known of the table, for a row that has all values."""
+    return replace(rules.facts, complete=rules.columns)
 
 
 def _said_here(rules: DecisionRules, literal: Literal, cells: Mapping[str, Any]) -> str:
     """Describe a literal for this row. `age is below 72.5` would be wrong for a missing age."""
     predicate = rules.predicate(literal.concept)
-    column = predicate.column
-    source = column if column in cells else literal.concept
+    source = _source(predicate, literal.concept, cells)
     if literal.positive or predicate.operator == "missing" or not is_missing(cells[source]):
         return _said(rules, literal)
-    return f"{source} is missing (so not {_said(rules, literal.negated).removeprefix(f'{column} is ')})"
+    return f"{source} is missing (so not {_said(rules, literal.negated).removeprefix(f'{predicate.subject} is ')})"
+
+
+def _source(predicate: Predicate, concept: str, cells: Mapping[str, Any]) -> str:
+    """Return the cell that a literal is about: its column, of several one that is missing, or the concept itself."""
+    if not all(column in cells for column in predicate.sources):
+        return concept
+    return next((column for column in predicate.sources if is_missing(cells[column])), predicate.subject)
 
 
 def _said(rules: DecisionRules, literal: Literal) -> str:
     """A literal told on the raw column of a row whose value is known."""
-    return literal_words(literal, rules.predicates, gaps=())
+    return literal_words(literal, rules.predicates, _known(rules))
 
 
 def _failed(rules: DecisionRules, literal: Literal, cells: Mapping[str, Any]) -> FailedLiteral:
-    column = rules.predicate(literal.concept).column
-    source = column if column in cells else literal.concept
+    predicate = rules.predicate(literal.concept)
+    column, source = predicate.subject, _source(predicate, literal.concept, cells)
     value, wanted = cells[source], _said(rules, literal)
-    told = f"{source} is missing" if is_missing(value) else f"{wanted} ({now(rules, literal.concept, cells)})"
-    return FailedLiteral(literal, wanted, column, value, told)
+    told = now(rules, literal.concept, cells)
+    if is_missing(value):
+        # A part may be taken from two dates, of which the other one is missing.
+        told = f"{source if source in predicate.sources and source != column else 'it'} is missing"
+    return FailedLiteral(literal, wanted, column, value, f"{wanted} ({told})")

@@ -54,7 +54,7 @@ def explain_class(
     y, y_val = (_numbers(labels) for labels in (y, y_val))
     rows = ConceptTable(x, concept_names, _classes(y), class_names or _numbered(y))
     held = ConceptTable(x_val, concept_names, _classes(y_val), rows.class_names)
-    explanation = explain_all(model, rows, held, method=method, score_against=score_against)
+    explanation = explain_all(model, rows, validation=held, method=method, score_against=score_against)
     formulas = explanation.formulas
     # The paper writes out the formula of every class, also of a complement.
     texts = tuple(str(~formula.of if isinstance(formula, Complement) else formula) for formula in formulas)

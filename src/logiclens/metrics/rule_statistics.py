@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,9 @@ from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, boolea
 from logiclens.formula.rule_set import RuleSet, no_class
 from logiclens.formula.text import format_formula
 from logiclens.words import count_text, for_reading, percent, share_words, times
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Z = 1.959963984540054
 """The normal quantile of a two-sided interval of 95%."""
@@ -438,6 +441,7 @@ class RuleStatistics:
     count the rows it fires on, whichever class decides there.
 
     `by` names what defines the subgroups, None without subgroups; `weight` is the total weight of the `n_rows` rows.
+    `headings` says each class with the name of the target, such as "died is yes", where that is known.
     """
 
     classes: tuple[ClassStatistics, ...]
@@ -446,6 +450,12 @@ class RuleStatistics:
     source: str
     subgroups: Mapping[str, tuple[ClassStatistics, ...]]
     by: str | None = None
+    headings: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        """Without headings, a class is its name."""
+        if not self.headings:
+            object.__setattr__(self, "headings", tuple(counted.name for counted in self.classes))
 
     def __getitem__(self, label: Scalar) -> ClassStatistics:
         """The statistics of one class on all rows, by its label or as it is printed."""
@@ -465,6 +475,41 @@ class RuleStatistics:
             for counted in classes
             for rule in (*counted.cubes, counted.whole)
         ]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas DataFrame with one row for each cube and each whole formula, of all rows and each subgroup.
+
+        Columns:
+            subgroup: `"all rows"`, or a value of `by`.
+            class: the class of the rule.
+            cube: the condition, or `"whole formula"`.
+            support, coverage, unique_coverage, confidence, prevalence: the shares of `CubeStatistics`, from 0 to 1, NaN
+                of no rows; each with `_low` and `_high` (95% Wilson interval), `_hits` and `_total` (what was counted).
+            decision_precision, decision_recall, decision_f1: how the rules decide for the class; the same in all its
+                rows.
+            lift, lift_low, lift_high: confidence / prevalence, and its interval.
+            fires_in_class, fires_elsewhere, silent_in_class, silent_elsewhere: the rows counted.
+
+        >>> from logiclens.formula import Rule, parse
+        >>> rules = RuleSet((Rule("ill", parse("old"), (0.9,)), Rule("well", parse("~old"), (0.9,))))
+        >>> frame = rule_statistics(rules, {"old": [1, 1, 0, 0]}, ["ill", "well", "well", "well"]).to_frame()
+        >>> frame[["class", "cube", "confidence", "coverage"]]
+          class           cube  confidence  coverage
+        0   ill            old         0.5  1.000000
+        1   ill  whole formula         0.5  1.000000
+        2  well           ~old         1.0  0.666667
+        3  well  whole formula         1.0  0.666667
+        """
+        # The one import of pandas here: whoever asks for a frame has it.
+        import pandas as pd
+
+        return pd.DataFrame(self.records())
+
+    def _repr_html_(self) -> str:
+        # The one import from a higher layer, as for rule sets.
+        from logiclens.render.html import statistics_html
+
+        return statistics_html(self)
 
     @property
     def macro_f1(self) -> float:
@@ -500,11 +545,11 @@ class RuleStatistics:
             f"rule statistics on {self.source} (n = {self.n_rows:,}{weighed}), with intervals of 95% after Wilson; "
             "a class by what the rules decide, a rule by where it fires"
         ]
-        blocks += [_block(counted, counted.name) for counted in self.classes]
+        blocks += map(_block, self.classes, self.headings)
         blocks += [
-            _block(counted, f"{self.by} = {subgroup}, {counted.name}")
+            _block(counted, f"{self.by} = {subgroup}, {heading}")
             for subgroup, classes in self.subgroups.items()
-            for counted in classes
+            for counted, heading in zip(classes, self.headings, strict=True)
         ]
         return "\n\n".join(blocks)
 
@@ -568,14 +613,14 @@ def rule_statistics(
     <BLANKLINE>
     ill: 3 of 6 rows (50.0%)
       decided for 3 of 6 rows: precision 66.7% (20.8–93.9%), recall 66.7% (20.8–93.9%), F1 66.7%
-      fires on  coverage            unique  confidence            lift  rule
+      fires on  finds               unique  right                 lift  rule
       33.3%     66.7% (20.8–93.9%)  33.3%   100.0% (34.2–100.0%)  2.0×  old ∧ smoker
       33.3%     33.3% (6.1–79.2%)   0.0%    50.0% (9.5–90.5%)     1.0×  sepsis
       50.0%     66.7% (20.8–93.9%)  66.7%   66.7% (20.8–93.9%)    1.3×  whole formula
     <BLANKLINE>
     well: 3 of 6 rows (50.0%)
       decided for 2 of 6 rows: precision 100.0% (34.2–100.0%), recall 66.7% (20.8–93.9%), F1 80.0%
-      fires on  coverage              unique  confidence            lift  rule
+      fires on  finds                 unique  right                 lift  rule
       50.0%     100.0% (43.9–100.0%)  100.0%  100.0% (43.9–100.0%)  2.0×  ¬old
       50.0%     100.0% (43.9–100.0%)  66.7%   100.0% (43.9–100.0%)  2.0×  whole formula
     >>> print(counted["ill"].cubes[1].coverage)
@@ -614,7 +659,8 @@ def rule_statistics(
     first, *rest = zip(*per_class, strict=True)
     total = float(packed.n_rows if weights is None else weights.sum())
     told = {} if called is None else dict(zip(subgroups, rest, strict=True))
-    return RuleStatistics(first, packed.n_rows, total, source, told, called)
+    headings = tuple(rules.class_heading(rule.label) for rule in rules.rules)
+    return RuleStatistics(first, packed.n_rows, total, source, told, called, headings)
 
 
 def _said(rules: RuleSet, packed: PackedRows) -> NDArray[np.bool_]:
@@ -741,7 +787,7 @@ def _record(subgroup: str, counted: ClassStatistics, rule: CubeStatistics) -> di
 
 
 def _block(counted: ClassStatistics, heading: str) -> str:
-    lines = [["fires on", "coverage", "unique", "confidence", "lift", "rule"]]
+    lines = [["fires on", "finds", "unique", "right", "lift", "rule"]]
     for rule in (*counted.cubes, counted.whole):
         support, unique = (percent(share.value, 1) for share in (rule.support, rule.unique_coverage))
         # Its interval is that of the confidence, times the same number.

@@ -19,15 +19,21 @@ from numpy.typing import ArrayLike, NDArray
 from logiclens.errors import LogicLensError
 from logiclens.formula.counted_rows import row_weights
 from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.packed_rows import as_array
 
 
 def accuracy(truth: ArrayLike, prediction: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Return the weighted share of rows on which two answers agree; with several labels per row, all must agree.
 
+    Args:
+        truth: the true answers.
+        prediction: the given answers.
+        weight: weight of each row. Default: 1.
+
     >>> accuracy([0, 1, 1], [0, 1, 0])
     0.6666666666666666
     """
-    true, said = np.asarray(truth), np.asarray(prediction)
+    true, said = as_array(truth), as_array(prediction)
     w = _checked_weight(true, said, weight)
     agree = true == said
     if agree.ndim == 2:
@@ -39,6 +45,11 @@ def macro_f1(truth: ArrayLike, prediction: ArrayLike, weight: ArrayLike | None =
     """Return the mean of the F1 scores of yes and no, for one yes/no question.
 
     The mean leaves out an answer that neither side gives.
+
+    Args:
+        truth: the true answers, as Booleans.
+        prediction: the given answers, as Booleans.
+        weight: weight of each row. Default: 1.
 
     >>> macro_f1([True, True, False], [True, False, False])
     0.6666666666666666
@@ -67,7 +78,16 @@ def macro_f1_of_counts(
 
 
 def explanation_accuracy(fires: ArrayLike, labels: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """Return the macro-F1 of (formula fires) against (label is the class), averaged over classes."""
+    """Return the macro-F1 of (formula fires) against (label is the class), averaged over classes.
+
+    Args:
+        fires: for each row and class, whether its formula fires.
+        labels: for each row and class, whether the row has it.
+        weight: weight of each row. Default: 1.
+
+    >>> explanation_accuracy([[1, 0], [0, 1], [0, 1]], [[1, 0], [0, 1], [0, 1]])
+    1.0
+    """
     return _mean_over_classes(macro_f1, labels, fires, weight)
 
 
@@ -75,6 +95,13 @@ def complexity(formulas: Iterable[DNF | Complement]) -> float:
     """Return the literals of a formula, summed over its cubes and averaged over classes. `True` and `False` count 0.
 
     A complement counts the literals of the formula it refers to.
+
+    Args:
+        formulas: one formula per class.
+
+    >>> from logiclens.formula import parse
+    >>> complexity([parse("a & ~b"), parse("a | b | c")])
+    2.5
     """
     lengths = [formula.n_literals for formula in formulas]
     if not lengths:
@@ -98,7 +125,18 @@ class Fidelity:
 def fidelity(
     formulas: Iterable[DNF | Complement], fires: ArrayLike, answers: ArrayLike, weight: ArrayLike | None = None
 ) -> Fidelity:
-    """Return the accuracy of (formula fires) against (network answers the class), averaged over classes."""
+    """Return the accuracy of (formula fires) against (network answers the class), averaged over classes.
+
+    Args:
+        formulas: one formula per class.
+        fires: for each row and class, whether its formula fires.
+        answers: the same for the answers of the network.
+        weight: weight of each row. Default: 1.
+
+    >>> from logiclens.formula import parse
+    >>> fidelity([parse("a")], [[1], [0], [0], [0]], [[1], [1], [0], [0]]).accuracy
+    0.75
+    """
     listed, never = list(formulas), np.zeros_like(np.asarray(answers, dtype=np.bool_))
     agreement = _mean_over_classes(accuracy, answers, fires, weight)
     if never.shape[1] != len(listed):
@@ -113,6 +151,9 @@ def fidelity(
 
 def standard_error(values: ArrayLike) -> float:
     """Return the standard error of the mean over folds (n − 1 in the variance); 0 for a single value.
+
+    Args:
+        values: one value per fold.
 
     >>> round(standard_error([1.0, 2.0, 3.0]), 4)
     0.5774
@@ -159,6 +200,10 @@ def class_consistency(formulas: Sequence[DNF | Complement], column_of: Mapping[s
     Return None if no formula uses a concept. If each run fits its own cuts, names of concepts differ between runs; pass
     `column_of`, the raw column of each concept, to compare columns instead.
 
+    Args:
+        formulas: the formulas of one class, one per run.
+        column_of: the raw column of each concept. Default: compare concepts.
+
     >>> from logiclens.formula import Literal
     >>> class_consistency([Literal("a") | Literal("b"), Literal("a") | DNF.false])
     0.75
@@ -170,7 +215,16 @@ def class_consistency(formulas: Sequence[DNF | Complement], column_of: Mapping[s
 
 
 def consistency(runs: Sequence[Sequence[DNF | Complement]], column_of: Mapping[str, str] | None = None) -> Consistency:
-    """Return the paper's consistency, NaN if no class uses a concept; `runs[k][i]` is class i's formula in run k."""
+    """Return the paper's consistency, NaN if no class uses a concept; `runs[k][i]` is class i's formula in run k.
+
+    Args:
+        runs: for each run, the formulas of all classes.
+        column_of: the raw column of each concept. Default: compare concepts.
+
+    >>> from logiclens.formula import parse
+    >>> consistency([[parse("a | b")], [parse("a")]]).value
+    0.75
+    """
     if len({len(run) for run in runs}) != 1:
         raise LogicLensError("every run must have one formula for each of the same classes, and there must be a run.")
     shares = [class_consistency(formulas, column_of) for formulas in zip(*runs, strict=True)]

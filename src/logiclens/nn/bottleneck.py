@@ -20,7 +20,7 @@ Interventions = Mapping[int | str, int | float | Tensor]
 class Intervention:
     """The effect of changed concepts on the predictions of a bottleneck.
 
-    Attributes:
+    Args:
         concepts_before: the concepts that the encoder predicts.
         concepts_after: the concepts after the intervention.
         logits_before: the logits of the network before the intervention.

@@ -383,7 +383,7 @@ def _sum_by_side(
 
 
 def l1_norm(weight: Tensor, dim: tuple[int, ...] | None = None) -> Tensor:
-    """Return Σ |w| over some axes, by default over all. Derivative: `l1_norm_gradient`."""
+    """Return Σ `|w|` over some axes, by default over all. Derivative: `l1_norm_gradient`."""
     return weight.abs().sum(dim=dim)
 
 
@@ -414,13 +414,24 @@ def first_entropy_layer(model: torch.nn.Module) -> EntropyLogicLayer:
 
 
 def entropy_logic_loss(model: torch.nn.Module) -> Float[Tensor, ""]:
-    """Return Σ_i H(α^i), the second term of eq. (loss), over every entropy layer of a model at any depth."""
+    """Return Σ_i H(α^i), the second term of eq. (loss), over every entropy layer of a model at any depth.
+
+    Args:
+        model: a module with entropy layers at any depth.
+
+    >>> from logiclens.nn.layers import EntropyNet
+    >>> entropy_logic_loss(EntropyNet(3, 2)).ndim
+    0
+    """
     first_entropy_layer(model)
     return torch.stack([layer.entropy().sum() for layer in entropy_layers(model)]).sum()
 
 
 def l1_loss(model: torch.nn.Module) -> Float[Tensor, ""]:
-    """Return the sum of |w| over all weight matrices of a model, without biases.
+    """Return the sum of `|w|` over all weight matrices of a model, without biases.
+
+    Args:
+        model: a module.
 
     >>> l1_loss(torch.nn.Linear(2, 1)).ndim
     0

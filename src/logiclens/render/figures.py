@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
-from io import BytesIO
+from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,19 +12,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.errors import require_extra
-from logiclens.nn.layers import EntropyNet
+from logiclens.errors import LogicLensError, quoted
+from logiclens.formula.dnf import DNF
+from logiclens.formula.english import literal_words
+from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.rules import DecisionRules
 from logiclens.storage import open_whole
-from logiclens.train.config import History
+from logiclens.words import percent
 
 if TYPE_CHECKING:
+    # Drawing rules needs no torch.
     from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure
+
+    from logiclens.nn.layers import EntropyNet
+    from logiclens.train.config import History
 
 MOST_BARS = 15
 """So many concepts of a class are drawn, the most relevant ones."""
 LEAST_RELEVANCE = 0.005
 """A concept below this would be printed as 0.00: it is drawn only where the formula uses it."""
+MOST_RULES = 30
+"""So many rules are drawn, those that cover the most rows."""
 MEMORABLE = 9
 """The most literals that a person can hold in mind."""
 LINE = 36
@@ -34,28 +42,27 @@ MOST_INSIDE = 4
 """With more curves than this, the legend stands beside the axes."""
 
 
-def require_matplotlib() -> None:
-    """Say plainly what is missing, before any long work starts."""
-    with require_extra("report", "drawing"):
-        import matplotlib  # noqa: F401
-
-
 def new_figure(width: float, height: float) -> Figure:
     """Return a figure that needs no screen and does not touch the caller's pyplot state."""
-    require_matplotlib()
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Return the axes of a new figure that a notebook displays.
+    """Return the axes of a new figure of pyplot, which `plt.show()` and notebooks display."""
+    import matplotlib.pyplot as plt
 
-    Notebooks only display figures of pyplot, which is not used here, so the axes have a display method of their own.
-    """
-    figure = new_figure(width, height)
-    axes = figure.add_subplot()
-    axes._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
+    axes: Axes = plt.subplots(figsize=(width, height), layout="constrained")[1]
+    return axes
+
+
+def checked_axes(axes: Axes | None) -> Axes | None:
+    """Return the axes to draw on; None if a figure is to be made. Refuse anything else."""
+    from matplotlib.axes import Axes
+
+    if axes is not None and not isinstance(axes, Axes):
+        raise LogicLensError(f"ax must be axes of Matplotlib, such as plt.gca(), got {quoted(axes)}.")
     return axes
 
 
@@ -105,7 +112,7 @@ def network_diagram(
 
 def plot_history(history: History, axes: Axes | None = None) -> Axes:
     """Draw loss and accuracy over epochs and mark the restored epoch."""
-    if axes is None:
+    if (axes := checked_axes(axes)) is None:
         axes = new_axes(6.4, 3.8)
     curves = history.columns()
     axes.plot(curves["epoch"], curves["loss"], label="training loss", color="tab:blue")
@@ -127,13 +134,12 @@ def plot_relevance(
 
     A full bar is a concept that the formula of the class uses, a hatched bar one that it does not use.
     """
-    require_matplotlib()
     from matplotlib.patches import Patch
 
     shown = {klass: _most_relevant(shares, used[klass]) for klass, shares in relevance.items()}
     short = short_names([*shown, *(concept for bars in shown.values() for concept in bars)], 2 * LINE)
     written = {name: _on_two_lines(line) for name, line in short.items()}
-    if axes is None:
+    if (axes := checked_axes(axes)) is None:
         width, tall = (7.4, 0.36) if any("\n" in label for label in written.values()) else (6.4, 0.25)
         axes = new_axes(width, 1.0 + tall * sum(1 + len(bars) for bars in shown.values()))
     full: dict[str, Any] = {"facecolor": "C0", "edgecolor": "C0"}
@@ -175,11 +181,10 @@ def plot_pareto(
 
     Points are pairs of literals and score. A dotted line marks the most literals that a person can keep in mind.
     """
-    require_matplotlib()
     from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator
 
-    if axes is None:
+    if (axes := checked_axes(axes)) is None:
         axes = new_axes(6.4, 4.2)
     ring: dict[str, Any] = {"marker": "o", "markersize": 15, "linestyle": "none", "fillstyle": "none"}
     named: list[tuple[Any, str]] = []
@@ -203,6 +208,88 @@ def plot_pareto(
     legend = axes.legend(*zip(*named, strict=True), **beside)
     for text in legend.get_texts():
         text.set_parse_math(False)
+    return axes
+
+
+@dataclass(frozen=True)
+class RuleOverlap:
+    """Where one condition fires, as shares of the rows.
+
+    Attributes:
+        label: the class and the condition in words.
+        alone: rows on which no other condition fires.
+        same_class: rows on which others of its class fire too, and none of another class.
+        other_class: rows on which a condition of another class fires too.
+    """
+
+    label: str
+    alone: float
+    same_class: float = 0.0
+    other_class: float = 0.0
+
+    @property
+    def coverage(self) -> float:
+        """All rows on which it fires."""
+        return self.alone + self.same_class + self.other_class
+
+
+def rule_overlaps(rules: DecisionRules, rows: PackedRows) -> list[RuleOverlap]:
+    """Return for each condition (cube) where it fires alone and with others; last the rows on which none fires."""
+    fired = [rows.unpack(DNF([cube]).evaluate_packed(rows)) for rule in rules.rules for cube in rule.cubes]
+    owner = np.array([place for place, rule in enumerate(rules.rules) for _ in rule.cubes], dtype=np.intp)
+    fires = np.array(fired, dtype=np.bool_).reshape(len(owner), rows.n_rows)
+    of_class = np.array([fires[owner == place].sum(axis=0) for place in range(len(rules.rules))])
+    any_class = of_class.sum(axis=0)
+    found = []
+    cubes = [(rule, cube) for rule in rules.rules for cube in rule.cubes]
+    for mine, place, (rule, cube) in zip(fires, owner, cubes, strict=True):
+        abroad = mine & (any_class > of_class[place])
+        shared = mine & ~abroad & (of_class[place] > 1)
+        words = " and ".join(literal_words(literal, rules.predicates) for literal in cube) or "always"
+        found.append(
+            RuleOverlap(
+                f"{rule.name}: {words}",
+                float((mine & ~abroad & ~shared).mean()),
+                float(shared.mean()),
+                float(abroad.mean()),
+            )
+        )
+    other = [rule.name for rule in rules.rules if rule.is_complement]
+    return [*found, RuleOverlap(f"{other[0]}: otherwise" if other else "no rule fires", float((any_class == 0).mean()))]
+
+
+def plot_rules(rules: DecisionRules, rows: PackedRows, axes: Axes | None = None) -> Axes:
+    """Draw a bar for each condition: the rows it covers, split by whether others fire there too."""
+    overlaps = rule_overlaps(rules, rows)
+    left_out = len(overlaps) - 1 - MOST_RULES
+    if left_out > 0:
+        ranked = sorted(overlaps[:-1], key=lambda one: -one.coverage)[:MOST_RULES]
+        overlaps = [one for one in overlaps[:-1] if one in ranked][:MOST_RULES] + overlaps[-1:]
+    written = [_on_two_lines(short_names([one.label], 2 * LINE)[one.label]) for one in overlaps]
+    if (axes := checked_axes(axes)) is None:
+        axes = new_axes(7.4, 1.2 + 0.42 * len(overlaps))
+    # Hatches as well as colours tell the parts apart; the colours are those of Okabe and Ito.
+    looks: list[tuple[str, dict[str, Any]]] = [
+        ("alone", {"facecolor": "#0072B2", "label": "no other rule fires"}),
+        ("same_class", {"facecolor": "#56B4E9", "hatch": "//", "label": "others of its class fire too"}),
+        ("other_class", {"facecolor": "#E69F00", "hatch": "xx", "label": "rules of other classes fire too"}),
+    ]
+    places, start = np.arange(len(overlaps)), np.zeros(len(overlaps))
+    for part, look in looks:
+        width = np.array([getattr(one, part) for one in overlaps])
+        axes.barh(places, width, left=start, height=0.7, edgecolor="white", **look)
+        start = start + width
+    for place, one in enumerate(overlaps):
+        axes.text(one.coverage + 0.01, place, percent(one.coverage, 1), va="center", fontsize="small")
+    axes.set_yticks(places, written, parse_math=False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(overlaps) - 0.4, -0.6)
+    axes.set_xlim(0, 1.12)
+    axes.set_xticks(np.linspace(0, 1, 6), [percent(share) for share in np.linspace(0, 1, 6)])
+    more = f"; {left_out} rules that cover less are left out" if left_out > 0 else ""
+    axes.set_xlabel(f"share of {rows.n_rows:,} rows{more}")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize="small")
     return axes
 
 
@@ -256,14 +343,6 @@ def _cut_middle(line: str, length: int) -> str:
         return line
     end = (length - 1) // 2
     return f"{line[: length - 1 - end].rstrip()}…{line[len(line) - end :].lstrip()}"
-
-
-def _png(figure: Figure) -> tuple[bytes, dict[str, float]]:
-    """Return a PNG at double resolution for sharp screens, and its display size."""
-    drawn = BytesIO()
-    figure.savefig(drawn, format="png", dpi=2 * figure.dpi)
-    width, height = figure.get_size_inches() * figure.dpi
-    return drawn.getvalue(), {"width": float(width), "height": float(height)}
 
 
 def _head_weights(network: EntropyNet, head: int) -> list[NDArray[np.float64]]:

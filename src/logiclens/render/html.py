@@ -7,11 +7,12 @@ from html import escape
 from typing import Any, Protocol
 
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.english import english, literal_words, recurrence_words
+from logiclens.formula.english import NO_FACTS, TableFacts, cube_words, english, gap_words, recurrence_words
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules, Rule
 from logiclens.formula.text import format_formula
-from logiclens.words import percent, readable
+from logiclens.metrics.rule_statistics import ClassStatistics, RuleStatistics
+from logiclens.words import count_text, percent, readable, times
 
 MOST_BARS = 15
 """So many concepts of a class are shown, the most relevant ones."""
@@ -53,9 +54,8 @@ class ClassLike(Protocol):
     def first_order(self) -> str:
         """The formula as a first-order sentence."""
 
-    @property
-    def relevance(self) -> Mapping[str, float]:
-        """The relevance of each relevant concept."""
+    def leanings(self, predicates: Mapping[str, Predicate] | None = None) -> Sequence[Any]:
+        """What the network leans on, the concepts of the formula first."""
 
     @property
     def fidelity(self) -> float:
@@ -98,6 +98,10 @@ class ExplanationLike(Protocol):
         """What the concepts mean on the raw table."""
 
     @property
+    def facts(self) -> TableFacts:
+        """What is known of the training table."""
+
+    @property
     def soft_agreement(self) -> float | None:
         """How often rules and soft network agree; None unless the network was made exact."""
 
@@ -114,22 +118,28 @@ def explanation_html(explanation: ExplanationLike) -> str:
         counted = chosen.get(explained.name)
         recurs = "" if counted is None else _recurring(counted, explained.formula, explanation.stability)
         folded = len(explanation.classes) > MOST_OPEN
-        parts.append(class_html(explained, explanation.predicates, folded=folded, more=recurs))
+        parts.append(class_html(explained, explanation.predicates, explanation.facts, folded=folded, more=recurs))
     if explanation.soft_agreement is not None:
         agree = percent(explanation.soft_agreement, 1)
         parts.append(_faint(f"The rules predict what the soft network did on {agree} of the explained rows."))
+    parts += map(_faint, gap_words([explained.formula for explained in explanation.classes], explanation.predicates))
     parts += [_faint(f"note: {note}") for note in explanation.notes]
     return f'<div style="{_BLOCK}">{"".join(parts)}</div>'
 
 
 def class_html(
-    explained: ClassLike, predicates: Mapping[str, Predicate], *, folded: bool = False, more: str = ""
+    explained: ClassLike,
+    predicates: Mapping[str, Predicate],
+    facts: TableFacts = NO_FACTS,
+    *,
+    folded: bool = False,
+    more: str = "",
 ) -> str:
     """Return the formula of one class in words and symbols, its fidelity, and the relevance of concepts.
 
     `more` is HTML to append.
     """
-    words = english(explained.formula, predicates, head=explained.name)
+    words = english(explained.formula, predicates, head=explained.name, facts=facts)
     told = [_faint(sentence) for sentence in _facts(explained)]
     if explained.reason is not None:
         why = _text(" ".join(part for part in (explained.reason, explained.remedy) if part))
@@ -138,7 +148,7 @@ def class_html(
         f'<details{"" if folded else " open"} style="margin:0 0 1em 0;overflow-wrap:anywhere">'
         f'<summary style="cursor:pointer"><strong>{_text(explained.name)}</strong>: {_text(words)}</summary>'
         f'<div style="margin:0.3em 0 0 1.1em"><code style="{_CODE}">{_text(explained.first_order)}</code>'
-        f"{''.join(told)}{_bars(explained.relevance, explained.formula.concepts)}{more}</div></details>"
+        f"{''.join(told)}{_bars(explained.leanings(predicates))}{more}</div></details>"
     )
 
 
@@ -162,13 +172,65 @@ def rules_html(rules: DecisionRules) -> str:
     <div ...<th ...>ill</th><td ...>old is true and fit is not true</td><td ...>90%</td>...
     """
     counted = any(rule.is_counted for rule in rules.rules)
-    words = ("class", "if", "confidence", *(("recurs",) if counted else ()))
-    head = "".join(f'<th scope="col" style="{_CELL};border-top:none">{word}</th>' for word in words)
+    words = ("class", "if", "trust", *(("recurs",) if counted else ()))
+    head = "".join(f'<th scope="col" style="{_CELL};border-top:none">{_text(word)}</th>' for word in words)
     rows = "".join(_rows(rule, rules, counted=counted) for rule in rules.rules)
     return (
         f'<div style="{_BLOCK}"><table style="border-collapse:collapse;margin:0">'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        f"{_faint(' '.join([*_in_doubt(rules), _CONFIDENCE]))}</div>"
+        f"{_faint(' '.join([*_in_doubt(rules), *gap_words(rules.formulas, rules.predicates), _TRUST]))}</div>"
+    )
+
+
+def statistics_html(statistics: RuleStatistics) -> str:
+    """Return a table for each class, with a row for each condition and one for the whole formula; then subgroups.
+
+    Subgroups are folded up.
+    """
+    weighed = "" if statistics.weight == statistics.n_rows else f", weight {count_text(statistics.weight)}"
+    source = f"Rule statistics on {statistics.source} (n = {statistics.n_rows:,}{weighed})."
+    parts = [
+        f'<p style="margin:0 0 0.6em 0">{_text(source)}</p>',
+        _statistics_table(statistics.classes, statistics.headings),
+    ]
+    for name, classes in statistics.subgroups.items():
+        parts.append(
+            f'<details style="margin:0.6em 0 0 0"><summary style="cursor:pointer">'
+            f"{_text(f'{statistics.by} = {name}')}</summary>"
+            f"{_statistics_table(classes, statistics.headings)}</details>"
+        )
+    wilson = "Intervals are of 95%, after Wilson. A class by what the rules decide, a rule by where it fires."
+    parts.append(_faint(wilson))
+    return f'<div style="{_BLOCK}">{"".join(parts)}</div>'
+
+
+def _statistics_table(classes: Sequence[ClassStatistics], headings: Sequence[str]) -> str:
+    words = ("class", "rule", "fires on", "coverage", "unique", "confidence", "lift")
+    head = "".join(f'<th scope="col" style="{_CELL};border-top:none">{word}</th>' for word in words)
+    rows = []
+    for counted, heading in zip(classes, headings, strict=True):
+        lines = (*counted.cubes, counted.whole)
+        name = f'<th scope="rowgroup" rowspan="{len(lines) + 1}" style="{_CELL};{_NAME}">{_text(heading)}</th>'
+        for place, line in enumerate(lines):
+            cell = _CELL if place == 0 else _FOLLOWING
+            rule = "whole formula" if line.cube is None else format_formula(line.cube, "unicode")
+            numbers = (
+                percent(line.support.value, 1),
+                line.coverage.percent,
+                percent(line.unique_coverage.value, 1),
+                line.confidence.percent,
+                times(line.lift)[0],
+            )
+            cells = "".join(f'<td style="{cell}">{_text(number)}</td>' for number in numbers)
+            rows.append(f'<tr>{name if place == 0 else ""}<td style="{cell};{_WRAP}">{_text(rule)}</td>{cells}</tr>')
+        share = counted.prevalence
+        has = f"{count_text(share.hits)} of {count_text(share.total)} rows ({percent(share.value, 1)}) have the class"
+        rows.append(
+            f'<tr><td colspan="6" style="{_FOLLOWING};{_FAINT}">{_text(f"{has}; {counted.decision}")}</td></tr>'
+        )
+    return (
+        f'<table style="border-collapse:collapse;margin:0"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
     )
 
 
@@ -177,9 +239,7 @@ def _faint(text: str) -> str:
     return f'<p style="margin:0.4em 0 0 0;{_FAINT}">{_text(text)}</p>'
 
 
-_CONFIDENCE = (
-    "Confidence is the lower end of the 95% interval of how often the class is right where the condition holds."
-)
+_TRUST = "Trust is the lower end of the 95% interval of how often the class is right where the condition holds."
 
 
 def _rows(rule: Rule, rules: DecisionRules, *, counted: bool) -> str:
@@ -188,7 +248,8 @@ def _rows(rule: Rule, rules: DecisionRules, *, counted: bool) -> str:
         (_cube_words(cube, rules), percent(confidence), recurrence)
         for cube, confidence, recurrence in zip(rule.cubes, rule.confidence, rule.recurrence, strict=False)
     ] or [("otherwise", percent(rule.confidence[0]), "") if rule.is_complement else ("never", "", "")]
-    name = f'<th scope="rowgroup" rowspan="{len(lines) + 1}" style="{_CELL};{_NAME}">{_text(rule.name)}</th>'
+    heading = rules.class_heading(rule.name)
+    name = f'<th scope="rowgroup" rowspan="{len(lines) + 1}" style="{_CELL};{_NAME}">{_text(heading)}</th>'
     rows = []
     for place, (words, confidence, recurrence) in enumerate(lines):
         cell = _CELL if place == 0 else _FOLLOWING
@@ -205,7 +266,7 @@ def _rows(rule: Rule, rules: DecisionRules, *, counted: bool) -> str:
 
 
 def _cube_words(cube: Cube, rules: DecisionRules) -> str:
-    return " and ".join(literal_words(literal, rules.predicates) for literal in cube) or "always"
+    return cube_words(cube, rules.predicates, rules.facts)
 
 
 def _in_doubt(rules: DecisionRules) -> list[str]:
@@ -216,14 +277,14 @@ def _in_doubt(rules: DecisionRules) -> list[str]:
         return ["Where not exactly one class fires, nobody decides."]
     if any(rule.is_complement for rule in rules.rules):
         return []
-    told = []
+    told, headings = [], [rules.class_heading(name) for name in rules.names]
     if sum(len(rule.cubes) > 0 for rule in rules.rules) > 1:
         told.append(
-            f"The first that applies decides: {', then '.join(rules.names[place] for place in rules.order)}."
+            f"The first that applies decides: {', then '.join(headings[place] for place in rules.order)}."
             if rules.resolve == "order"
-            else "Where several classes fire, the condition with the highest confidence decides; the upper of equals."
+            else "Where several classes fire, the condition with the highest trust decides; the upper of equals."
         )
-    otherwise = "nobody decides" if rules.otherwise is None else f"the class is {rules.names[rules.otherwise]}"
+    otherwise = "nobody decides" if rules.otherwise is None else rules.class_words(rules.names[rules.otherwise])
     return [*told, f"Where no class fires, {otherwise}."]
 
 
@@ -240,22 +301,26 @@ def _facts(explained: ClassLike) -> list[str]:
     return facts
 
 
-def _bars(relevance: Mapping[str, float], used: Sequence[str]) -> str:
-    """Return the relevance of concepts as bars, full if the formula uses the concept and hollow if not."""
-    ranked = sorted(relevance.items(), key=lambda item: -item[1])
+def _bars(leanings: Sequence[Any]) -> str:
+    """Return the relevance of concepts as bars, those of the formula first: full if the formula uses it, else hollow.
+
+    A sentence says why a concept that the network leans on is not in the formula.
+    """
+    shown = [lean for place, lean in enumerate(leanings) if lean.used or place < MOST_BARS]
     cell = "text-align:left;border:none;padding:0 0.8em 0 0"
     rows = []
-    for concept, share in ranked[:MOST_BARS]:
-        fill = "background:currentColor;" if concept in used else ""
+    for lean in shown:
+        fill = "background:currentColor;" if lean.used else ""
+        told = ("in the formula" if lean.used else "not in the formula") + (f": {lean.reason}" if lean.reason else "")
         rows.append(
-            f'<tr><td style="{cell};white-space:normal;overflow-wrap:anywhere">{_text(concept)}</td>'
+            f'<tr><td style="{cell};white-space:normal;overflow-wrap:anywhere">{_text(lean.concept)}</td>'
             f'<td style="{cell}"><div style="{fill}border:1px solid currentColor;opacity:0.6;box-sizing:border-box;'
-            f'height:0.7em;width:{_BAR * min(max(share, 0.0), 1.0):.2f}em"></div></td>'
-            f'<td style="{cell}">{share:.2f}{", in the formula" if concept in used else ""}</td></tr>'
+            f'height:0.7em;width:{_BAR * min(max(lean.relevance, 0.0), 1.0):.2f}em"></div></td>'
+            f'<td style="{cell};white-space:normal">{lean.relevance:.2f}, {_text(told)}</td></tr>'
         )
     if not rows:
         return ""
-    left = len(ranked) - MOST_BARS
+    left = len(leanings) - len(shown)
     table = (
         f'<table style="border-collapse:collapse;margin:0.5em 0 0 0;{_FAINT}"><tbody>{"".join(rows)}</tbody></table>'
     )

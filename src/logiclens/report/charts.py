@@ -6,6 +6,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -34,6 +35,7 @@ _SETTINGS: dict[Any, Any] = {
     "figure.facecolor": "none", "savefig.facecolor": "none", "legend.frameon": False, "text.parse_math": False,
 }  # fmt: skip
 _WIDTH = 3.9  # inches: 374 px, about the width of a phone
+_PER_LINE = 20  # icons
 _NAMESPACE = re.compile(r"\{[^}]*\}")
 
 
@@ -50,10 +52,38 @@ def relevance_chart(relevance: Sequence[Relevance], *, key: str, label: str) -> 
             axes.text(entry.relevance + 0.015, place, f"{entry.relevance:.2f}", va="center", color=_MUTED)
         axes.set_xlim(0, 1.14)
         axes.set_ylim(len(shown) - 0.6, -0.85)
-        axes.axvline(0, color=_LINE, linewidth=1.0)
-        axes.axis("off")
+        axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+        axes.set_yticks([])
+        axes.set_xlabel("relevance", loc="left")
+        axes.grid(axis="x", color=_LINE, linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(length=0)
 
-    return _svg(draw, height=0.42 * max(len(shown), 1) + 0.15, key=key, label=label, margins=(0.005, 0.01, 0.995, 0.99))
+    height = 0.42 * max(len(shown), 1) + 0.6
+    return _svg(draw, height=height, key=key, label=label, margins=(0.01, 0.45 / height, 0.995, 1 - 0.05 / height))
+
+
+def icon_count(share: float) -> int:
+    """Return how many of a hundred icons are full; all or none only if the share is 1 or 0."""
+    return round(100 * share) if share in (0.0, 1.0) else min(99, max(1, round(100 * share)))
+
+
+def icon_array(share: float, *, label: str) -> str:
+    """Draw a hundred dots, of which a share is full, as an SVG element of a page."""
+    full = icon_count(share)
+    tens, ones = divmod(full, _PER_LINE)
+    # A dash of no length with round ends is a dot: one path draws them all.
+    lines = [(0, row, _PER_LINE) for row in range(tens)] + [(0, tens, ones)] * bool(ones)
+    rest = [(ones, tens, _PER_LINE - ones)] * bool(ones)
+    rest += [(0, row, _PER_LINE) for row in range(tens + bool(ones), 100 // _PER_LINE)]
+    paths = "".join(
+        f'<path class="{kind}" d="{"".join(f"M{10 * x + 5} {10 * y + 5}h{10 * many - 9}" for x, y, many in drawn)}"/>'
+        for kind, drawn in (("full", lines), ("hollow", rest))
+        if drawn
+    )
+    box = f"0 0 {10 * _PER_LINE} {1000 // _PER_LINE}"
+    return f'<svg class="icons" viewBox="{box}" role="img" aria-label="{escape(readable(label))}">{paths}</svg>'
 
 
 def loss_chart(history: Curves, *, key: str, label: str) -> str:
@@ -79,13 +109,14 @@ def _curves(
                 axes.plot(*zip(*points, strict=True), color=color, linestyle=dashes, linewidth=1.6, label=name)
         axes.axvline(best, color=_MUTED, linewidth=1.0, linestyle=":", label="epoch kept")
         axes.set_xlabel("epoch")
+        axes.set_ylabel(quantity)
         axes.set_ylim(0, 1.02 if quantity == "accuracy" else None)
         axes.grid(axis="y", color=_LINE, linewidth=0.6)
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.tick_params(length=0)
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, handlelength=1.8, columnspacing=1.2)
 
-    return _svg(draw, height=2.3, key=key, label=label, margins=(0.11, 0.19, 0.98, 0.87))
+    return _svg(draw, height=2.3, key=key, label=label, margins=(0.15, 0.19, 0.98, 0.87))
 
 
 def _svg(

@@ -19,18 +19,28 @@ from logiclens.estimator.classifier import EntropyClassifier, statistics_aside
 from logiclens.estimator.inputs import SetAside
 from logiclens.explain.candidates import best_literal
 from logiclens.explain.gap import STEP_WORDS, Gap
+from logiclens.explain.leaning import Leaning, leanings
 from logiclens.explain.reading import Reading
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.explain.stability import Drawn, Stability
+from logiclens.formula.column_kinds import CATEGORY
 from logiclens.formula.dnf import DNF, Literal
 from logiclens.formula.english import english, literal_words
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
-from logiclens.metrics.rule_statistics import Confusion, RuleStatistics, Share, confusion, count_decided, known
+from logiclens.metrics.rule_statistics import (
+    Confusion,
+    RuleStatistics,
+    Share,
+    ShareRecord,
+    confusion,
+    count_decided,
+    known,
+)
 from logiclens.metrics.scores import explanation_accuracy, metric_named
 from logiclens.nn.functional import THRESHOLD
-from logiclens.report.page import render, require_report
+from logiclens.report.page import render
 from logiclens.report.result import (
     KIND,
     SCHEMA,
@@ -44,7 +54,9 @@ from logiclens.report.result import (
     FiringCounts,
     GapStep,
     GapSummary,
+    Headline,
     HeldOutRow,
+    InputColumn,
     Metric,
     Parts,
     Recurrence,
@@ -58,6 +70,8 @@ from logiclens.words import percent
 
 MOST_ROWS = 1_000
 """The most held-out rows that a result contains."""
+RARE = 0.1
+"""A class of two is rare if fewer of the rows have it; of more classes, correspondingly fewer."""
 TELLTALE = 0.97
 """The accuracy from which on a single condition may be the outcome under another name."""
 
@@ -66,7 +80,7 @@ TELLTALE = 0.97
 class Source:
     """Where the rows come from.
 
-    Attributes:
+    Args:
         name: the name of the file.
         rows: its number of rows.
         columns: its number of columns without the target.
@@ -74,6 +88,9 @@ class Source:
         sha256: the hash of the file. Default: None, not a file.
         command: the command that reproduces the result. Default: None.
         row_numbers: the number of each row in the file. Default: None, rows are numbered 1, 2, 3, ….
+
+    >>> Source("iris.csv", rows=150, columns=4, target="species").target
+    'species'
     """
 
     name: str
@@ -132,17 +149,11 @@ class ModelMeasurement:
         """The weight of each row."""
         return self.aside.table.weight
 
-    @property
-    def gaps(self) -> frozenset[str]:
-        """The columns that had missing values in training; only their conditions say "or missing"."""
-        meant = self.model.schema_.predicates.values()
-        return frozenset(predicate.column for predicate in meant if predicate.operator == "missing")
-
     def klass(self, explained: ClassExplanation) -> ClassResult:
         """Return one class: its formula in words and symbols, its statistics, and the relevance of concepts."""
         head, table = explained.head, self.aside.table
         decision = self.statistics[explained.name].decision
-        simplest, certificate, used = self.simplest[head], explained.certificate, explained.formula.concepts
+        simplest, certificate = self.simplest[head], explained.certificate
         alone = (simplest | DNF.false).evaluate(table.boolean(), table.names)
         return ClassResult(
             name=explained.name,
@@ -152,7 +163,7 @@ class ModelMeasurement:
                 self.rules.predicates,
                 head=explained.name,
                 subject=self.source.target,
-                gaps=self.gaps,
+                facts=self.rules.facts,
             ),
             fidelity=explained.fidelity,
             equals_network=explained.equals_network,
@@ -172,21 +183,37 @@ class ModelMeasurement:
             recall=decision.recall.record(),
             f1=known(decision.f1),
             simplest=Simplest(
-                literal_words(simplest, self.model.schema_.predicates, self.gaps), self._f1_alone(alone, head)
+                literal_words(simplest, self.model.schema_.predicates, self.rules.facts), self._f1_alone(alone, head)
             ),
             relevance=tuple(
-                Relevance(concept, share, concept in used) for concept, share in self._relevance(explained).items()
+                Relevance(lean.concept, lean.relevance, lean.used, lean.reason) for lean in self._leanings(explained)
             ),
+            decided=self._decided(head),
         )
 
-    def _relevance(self, explained: ClassExplanation) -> Mapping[str, float]:
-        """The relevance of concepts; of an exact model that of the committee, since its own is 1 for all it uses."""
+    def _decided(self, head: int) -> tuple[ShareRecord, ...]:
+        """Return how often each cube of a class is right on the rows that get the class and on which it fires."""
+        told = self.rules.fires(self.packed)[:, head]
+        if not self.rules.multilabel:
+            told = self.rules.predict_places(self.packed) == head
+        shares = []
+        for cube in self.rules.rules[head].cubes:
+            rows = told & DNF([cube]).evaluate(self.packed)
+            right = rows & self.truth[:, head]
+            shares.append(Share(float(self.weight[right].sum()), float(self.weight[rows].sum())).record())
+        return tuple(shares)
+
+    def _leanings(self, explained: ClassExplanation) -> tuple[Leaning, ...]:
+        """What the network leans on; of an exact model the committee, since its own relevance is 1 for all it uses."""
+        predicates, head = self.model.schema_.predicates, explained.head
         if not self.model.exact:
-            return explained.relevance
-        leans = self.model.relevance_.to_numpy()[explained.head]
-        table, used = self.model.table_, explained.formula.concepts
-        shown = (leans >= THRESHOLD) & table.is_literal | np.isin(table.names, used)
-        return {table.names[j]: float(leans[j]) for j in np.argsort(-leans, kind="stable") if shown[j]}
+            return explained.leanings(predicates)
+        table, shares = self.model.table_, self.model.relevance_.to_numpy()[head]
+        shown = (shares >= THRESHOLD) & table.is_literal | np.array(
+            [name in explained.formula.concepts for name in table.names]
+        )
+        leans = {table.names[j]: float(shares[j]) for j in np.flatnonzero(shown)}
+        return leanings(explained.formula, leans, self.model.table_, head, predicates=predicates, price=explained.price)
 
     def _f1_alone(self, fires: NDArray[np.bool_], head: int) -> float:
         """The F1 of a class if one condition alone decides for it; 0 if no row has the class or gets it."""
@@ -217,10 +244,33 @@ class ModelMeasurement:
         """Return the accuracy of giving every row the most frequent class of the training rows."""
         if self.aside.table.is_multilabel:
             return []
+        name, right = self._most_frequent()
+        return [_share(f"for comparison: {self.source.target} is always {name}", right, self.weight)]
+
+    def headline(self) -> Headline | None:
+        """Return the accuracy of the rules beside that of the most frequent class; None with several labels per row."""
+        table = self.aside.table
+        if table.is_multilabel:
+            return None
+        right = _right(self.by_rules, self.model.classes_[np.asarray(table.labels)])
+        name, always = self._most_frequent()
+        total = float(self.weight.sum())
+        by_rules, by_name = (Share(float(self.weight[rows].sum()), total).record() for rows in (right, always))
+        return Headline(by_rules, name, by_name)
+
+    def _most_frequent(self) -> tuple[str, NDArray[np.bool_]]:
+        """Return the most frequent class of the training rows, and which held-out rows have it."""
         trained, names = self.model.table_, self.aside.table.class_names
         most = int(np.argmax(np.bincount(np.asarray(trained.labels), trained.weight, minlength=len(names))))
-        right = np.asarray(self.aside.table.labels) == most
-        return [_share(f"for comparison: always {names[most]!r}", right, self.weight)]
+        return names[most], np.asarray(self.aside.table.labels) == most
+
+    def inputs(self) -> tuple[InputColumn, ...]:
+        """Return the columns of texts that the rules use, with their categories: the concepts, and the other of two."""
+        cutting = self.model.schema_.cutting
+        others = () if cutting is None else cutting.opposites.values()
+        meant = [p for p in (*self.model.schema_.predicates.values(), *others) if p.kind is CATEGORY]
+        columns = {column: [str(p.value) for p in meant if p.column == column] for column in self.rules.columns}
+        return tuple(InputColumn(column, tuple(texts)) for column, texts in columns.items() if texts)
 
     def warnings(self) -> list[str]:
         """Return reasons to doubt the data: a single condition that predicts a class almost perfectly."""
@@ -231,13 +281,45 @@ class ModelMeasurement:
                 share = float(np.average(fires == self.truth[:, head], weights=self.weight))
                 least = float(np.average(self.truth[:, head], weights=self.weight))
                 if share >= TELLTALE and max(least, 1 - least) < TELLTALE - 0.05:
-                    words = literal_words(literal, self.model.schema_.predicates, self.gaps)
+                    words = literal_words(literal, self.model.schema_.predicates, self.rules.facts)
                     said.append(
-                        f"one condition alone, {words}, tells {table.class_names[head]!r} in {percent(share, 1)} of "
-                        "the rows: was it known before the outcome, or is it the outcome under another name?"
+                        f"one condition alone, {words}, tells whether {self.source.target} is "
+                        f"{table.class_names[head]} in {percent(share, 1)} of the rows: "
+                        "was it known before the outcome, or is it the outcome under another name?"
                     )
                     break
+            said += self._trade()
         return said
+
+    def _trade(self) -> list[str]:
+        """Say how often a rare class is found, beside always answering the frequent one, and what balancing trades."""
+        table, trained = self.aside.table, self.model.table_
+        labels, weight = np.asarray(table.labels), self.weight
+        shares = np.bincount(np.asarray(trained.labels), trained.weight, minlength=len(table.class_names))
+        shares = shares / shares.sum()
+        rare, common = int(shares.argmin()), int(shares.argmax())
+        is_rare = labels == rare
+        if shares[rare] >= RARE / len(shares) * 2 or shares[rare] == 0 or not weight[is_rare].sum():
+            return []
+        balanced = self.model.class_weight is not None
+        answers = self.rules.predict_places(self.packed) if self.reading is None else self.reading.logits.argmax(axis=1)
+
+        right = percent(float(np.average(answers == labels, weights=weight)))
+        found = percent(float(np.average(answers[is_rare] == rare, weights=weight[is_rare])))
+        always = percent(float(np.average(labels == common, weights=weight)))
+        if balanced:
+            other = (
+                "without --balanced (class_weight=None) a model is usually right more often and finds fewer of them."
+            )
+        else:
+            other = (
+                'with --balanced (class_weight="balanced") a model usually finds more of them and is right less often.'
+            )
+        return [
+            f"{table.class_names[rare]!r} is rare, {percent(float(shares[rare]))} of the training rows: this model is "
+            f"right on {right} of the held-out rows and finds {found} of {table.class_names[rare]!r}; always answering "
+            f"{table.class_names[common]!r} is right on {always} and finds none; {other}"
+        ]
 
     def confusion(self) -> Confusion | None:
         """Return the confusion matrix of the model; None with several labels per row."""
@@ -325,6 +407,13 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
 
     Raises:
         LogicLensError: if the model has no held-out rows.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from logiclens import EntropyClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = EntropyClassifier(set_aside=0.25, committee=3).fit(X, y)
+    >>> result_of(model, model.explain(), Source("iris", rows=150, columns=4, target="species")).title
+    'species: rules from iris'
     """
     aside = model.set_aside_
     if aside is None:
@@ -337,7 +426,7 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
         kind=KIND,
         schema=SCHEMA,
         logiclens=__version__,
-        title=f"{source.name}: {source.target}",
+        title=f"{source.target}: rules from {source.name}",
         command=source.command,
         data=_data(model, source),
         model_sha256=None,
@@ -351,7 +440,7 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
         exact=bool(model.exact),
         resolve=rules.resolve,
         multilabel=rules.multilabel,
-        concepts=tuple(_concept(concept, rules, told.gaps) for concept in rules.concepts),
+        concepts=tuple(_concept(concept, rules) for concept in rules.concepts),
         exclusive=tuple(map(tuple, rules.groups.exclusive)),
         implied=tuple(map(tuple, rules.groups.implied)),
         rules=rules,
@@ -368,6 +457,8 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
         rows_shown=len(rows),
         rows_total=len(aside.copies.places),
         notes=(*told.warnings(), *explanation.notes, *getattr(model.booleaniser_, "notes_", ())),
+        headline=told.headline(),
+        inputs=told.inputs(),
     )
 
 
@@ -377,8 +468,10 @@ def _data(model: EntropyClassifier, source: Source) -> Data:
     return Data(source.name, source.rows, source.columns, source.sha256, source.target, left_out)
 
 
-def _concept(concept: str, rules: RuleSet, gaps: frozenset[str]) -> ConceptWords:
-    words, words_not = (literal_words(Literal(concept, positive), rules.predicates, gaps) for positive in (True, False))
+def _concept(concept: str, rules: RuleSet) -> ConceptWords:
+    words, words_not = (
+        literal_words(Literal(concept, positive), rules.predicates, rules.facts) for positive in (True, False)
+    )
     return ConceptWords(concept, rules.predicate(concept).column, words, words_not)
 
 
@@ -451,12 +544,19 @@ def write_report(
 
     Raises:
         LogicLensError: if the model has no held-out rows, the name is not that of a page, or it cannot be written.
+
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from logiclens import EntropyClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = EntropyClassifier(set_aside=0.25, committee=3).fit(X, y)
+    >>> write_report(model, tempfile.mkdtemp() + "/rules.html", title="iris").name
+    'rules.html'
     """
-    require_report()
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
         raise LogicLensError(f"a report is an HTML page: the name must end in .html, got {quoted(target.name)}.")
     told = model.explain() if explanation is None else explanation
-    known = Source(title, model.n_rows_, model.n_features_in_, model.target_name_ or "class")
+    known = Source(title, model.n_rows_, model.n_features_in_, model.target_name_ or "the class")
     text = render(result_of(model, told, known, by=by))
     return write_whole(target, text)

@@ -3,120 +3,159 @@
   "use strict";
 
   const data = JSON.parse(document.getElementById("data").textContent);
-  const size = data.words.length;
+  const MOST_PARTS = 6;
+  const MOST_STEPS = 200000;
   const MOST_FLIPS = 5;
-  // Sets of three among very many conditions would keep the reader waiting.
-  const MOST_CHANGES = size > 120 ? 2 : 3;
+
+  // From raw values to conditions -----------------------------------------------------------------------------
+
+  // How the text of a field becomes a value that is compared; undefined where it is none. An empty field is missing.
+  const READERS = {
+    number: (text) => (text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined),
+    text: (text) => text,
+    // Written in full, the later date is the larger text.
+    date: (text) => (/^\d{4}-\d\d-\d\d/.test(text)
+      ? text.replace("T", " ") + " 00:00:00.000000".slice(text.length - 10) : undefined),
+    timedelta: (text) => {
+      const found = /^\s*(-?\d{1,8}) days?(?: \+?([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?)?\s*$/.exec(text);
+      if (!found) return undefined;
+      const [days, hours, minutes, seconds] = found.slice(1, 5).map((part) => BigInt(part || 0));
+      return (((days * 24n + hours) * 60n + minutes) * 60n + seconds) * 1000000n + BigInt((found[5] || "").padEnd(6, "0"));
+    },
+  };
+  // One line per operator of a predicate. A missing value (null) makes every comparison false.
+  const OPERATORS = {
+    ">=": (value, bound) => value !== null && value >= bound,
+    ">": (value, bound) => value !== null && value > bound,
+    "<=": (value, bound) => value !== null && value <= bound,
+    "<": (value, bound) => value !== null && value < bound,
+    "==": (value, bound) => value !== null && value === bound,
+    missing: (value) => value === null,
+  };
+  // A text that no rule compares with: it equals nothing and is not missing.
+  const OTHER = Symbol("another value");
+  const tests = data.tests.map(([column, operator, bound]) => {
+    const kind = data.columns[column].kind;
+    const compared = OPERATORS[operator];
+    const point = kind === "timedelta" && bound !== null ? BigInt(bound) : bound;
+    return (values) => (compared(values[column], point) ? 1 : 0);
+  });
+  const conditionsOf = (values) => tests.map((test) => test(values));
 
   // Deciding --------------------------------------------------------------------------------------------------
 
-  function fires(cube, bits) {
-    return cube.if.every(([place, wanted]) => bits[place] === wanted);
-  }
+  const cubes = data.cubes;
+  const holds = (literals, bits) => literals.every(([place, wanted]) => bits[place] === wanted);
+  const fires = (cube, bits) => holds(cube.if, bits);
+  const firesAny = (klass, bits) => cubes.some((cube) => cube.of === klass && fires(cube, bits));
 
   // The class, by its place, and the cube that decides; -1 where there is none.
   function decide(bits) {
-    const fired = data.cubes.map((cube) => fires(cube, bits));
-    // Of two classes the one without rules is what the other leaves.
-    if (data.resolve === "none" && !data.complement) {
-      const classes = new Set(data.cubes.filter((_, i) => fired[i]).map((cube) => cube.of));
-      const cube = classes.size === 1 ? fired.indexOf(true) : -1;
-      return { klass: cube < 0 ? -1 : data.cubes[cube].of, cube };
+    const cube = data.order.find((i) => fires(cubes[i], bits));
+    if (cube === undefined) return { klass: data.alone ? -1 : data.otherwise, cube: -1 };
+    if (data.alone && cubes.some((other) => other.of !== cubes[cube].of && fires(other, bits))) return { klass: -1, cube: -1 };
+    return { klass: cubes[cube].of, cube };
+  }
+
+  // The smallest change ---------------------------------------------------------------------------------------
+
+  // The ways to reach an answer: cubes that must fire, and cubes that must not.
+  function waysTo(klass) {
+    const others = cubes.filter((cube) => cube.of !== klass), own = cubes.filter((cube) => cube.of === klass);
+    if (data.alone && klass >= 0) return own.map((cube) => ({ fire: [cube], silent: others }));
+    if (data.alone) {
+      const pairs = cubes.flatMap((one, i) => cubes.slice(i + 1).filter((two) => two.of !== one.of).map((two) => [one, two]));
+      return [{ fire: [], silent: cubes }, ...pairs.map((fire) => ({ fire, silent: [] }))];
     }
-    let best = -1;
-    const earlier = (i, j) => data.order.indexOf(data.cubes[i].of) < data.order.indexOf(data.cubes[j].of);
-    const trusted = (i, j) => data.cubes[i].trust > data.cubes[j].trust;
-    const before = data.resolve === "order" ? earlier : trusted;
-    fired.forEach((fires, i) => {
-      // Of equals the cube that is written first decides.
-      if (fires && (best < 0 || before(i, best))) best = i;
-    });
-    if (best >= 0) return { klass: data.cubes[best].of, cube: best };
-    return { klass: data.otherwise === null ? -1 : data.otherwise, cube: -1 };
+    const ways = [], before = [];
+    for (const i of data.order) {
+      if (cubes[i].of === klass) ways.push({ fire: [cubes[i]], silent: before.slice() });
+      else before.push(cubes[i]);
+    }
+    if (data.otherwise === klass) ways.push({ fire: [], silent: others });
+    return ways;
   }
 
-  function firesAny(klass, bits) {
-    return data.cubes.some((cube) => cube.of === klass && fires(cube, bits));
-  }
+  const columnOf = data.tests.map(([column]) => column);
+  const partOf = [];
+  data.parts.forEach((part, i) => part.forEach((column) => { partOf[column] = i; }));
+  const patterns = data.columns.map((column) => column.states.map(([pattern]) => [...pattern].map(Number)));
 
-  // Possible rows ---------------------------------------------------------------------------------------------
+  // The row that reaches one of the ways with the fewest changed columns, then with the fewest changed conditions.
+  function smallest(bits, ways) {
+    const ones = data.exclusive.map((group) => Math.max(1, group.reduce((sum, place) => sum + bits[place], 0)));
+    const steps = data.implied.flatMap((chain) => chain.slice(1).map((after, i) => [chain[i], after]))
+      .filter(([before, after]) => !(bits[after] && !bits[before]));
+    const row = bits.slice(), fixed = data.columns.map(() => false), changed = data.parts.map(() => 0);
+    let best = null, left = MOST_STEPS;
 
-  function possible(bits) {
-    return data.exclusive.every((group) => group.reduce((sum, place) => sum + bits[place], 0) <= 1) &&
-      data.implied.every((chain) => chain.every((place, i) => i === 0 || bits[place] <= bits[chain[i - 1]]));
-  }
-
-  // The row with one condition switched and the others made to fit; null where nothing fits.
-  function switched(bits, place, value) {
-    const forced = new Map([[place, value]]);
-    const queue = [place];
-    while (queue.length) {
-      const at = queue.shift(), held = forced.get(at);
-      const follow = [];
-      for (const chain of data.implied) {
-        const i = chain.indexOf(at);
-        if (i < 0) continue;
-        for (const other of held ? chain.slice(0, i) : chain.slice(i + 1)) follow.push([other, held]);
+    // The states of a column that make a condition as wanted and keep what must fire.
+    function options(column, fire, fits) {
+      if (fixed[column]) return [];
+      const { concepts } = data.columns[column];
+      return patterns[column].filter((pattern) => {
+        const value = (place) => pattern[concepts.indexOf(place)];
+        return fits(value) && fire.every((cube) => cube.if.every(([place, wanted]) =>
+          columnOf[place] !== column || value(place) === wanted));
+      }).map((pattern) => [column, pattern]);
+    }
+    // What can be done about the first thing that is not yet as it must be; null where all is.
+    function repairs({ fire, silent }) {
+      for (const cube of fire) {
+        const lacking = cube.if.find(([place, wanted]) => row[place] !== wanted);
+        if (lacking) return options(columnOf[lacking[0]], fire, () => true);
       }
-      for (const group of data.exclusive) {
-        if (held && group.includes(at)) for (const other of group) if (other !== at) follow.push([other, 0]);
+      for (const cube of silent) {
+        if (!fires(cube, row)) continue;
+        const columns = [...new Set(cube.if.map(([place]) => columnOf[place]))];
+        return columns.flatMap((column) => options(column, fire, (value) =>
+          cube.if.some(([place, wanted]) => columnOf[place] === column && value(place) !== wanted)));
       }
-      for (const [other, wanted] of follow) {
-        if (forced.has(other)) {
-          if (forced.get(other) !== wanted) return null;
-        } else {
-          forced.set(other, wanted);
-          queue.push(other);
+      for (const [i, group] of data.exclusive.entries()) {
+        const held = group.filter((place) => row[place]);
+        if (held.length > ones[i]) {
+          return held.flatMap((place) => options(columnOf[place], fire, (value) => value(place) === 0));
         }
       }
+      for (const [before, after] of steps) {
+        if (!row[after] || row[before]) continue;
+        return [...options(columnOf[after], fire, (value) => value(after) === 0),
+          ...options(columnOf[before], fire, (value) => value(before) === 1)];
+      }
+      return null;
     }
-    return bits.map((bit, i) => (forced.has(i) ? forced.get(i) : bit));
-  }
-
-  // What would change the answer ------------------------------------------------------------------------------
-
-  // The smallest sets of changes, fewest first, none of which contains another.
-  function flips(bits, answer) {
-    const before = answer(bits), found = [], row = bits.slice(), chosen = [];
-    function choose(left, from) {
-      if (left === 0) {
-        const whole = found.some((set) => set.every((place) => chosen.includes(place)));
-        if (!whole && answer(row) !== before && possible(row)) found.push(chosen.slice());
+    function search(way, parts, concepts, most) {
+      if (parts > most || (best && concepts >= best.concepts) || --left < 0) return;
+      const todo = repairs(way);
+      if (todo === null) {
+        best = { parts, concepts, row: row.slice() };
         return;
       }
-      for (let place = from; place <= size - left && found.length < MOST_FLIPS; place++) {
-        row[place] = 1 - row[place];
-        chosen.push(place);
-        choose(left - 1, place + 1);
-        chosen.pop();
-        row[place] = 1 - row[place];
+      for (const [column, pattern] of todo) {
+        const places = data.columns[column].concepts, part = partOf[column];
+        const old = places.map((place) => row[place]);
+        const differ = pattern.filter((bit, i) => bit !== old[i]).length;
+        if (!differ) continue;
+        places.forEach((place, i) => { row[place] = pattern[i]; });
+        fixed[column] = true;
+        const isNew = changed[part]++ === 0 ? 1 : 0;
+        search(way, parts + isNew, concepts + differ, most);
+        changed[part]--;
+        fixed[column] = false;
+        places.forEach((place, i) => { row[place] = old[i]; });
       }
     }
-    for (let many = 1; many <= MOST_CHANGES && found.length < MOST_FLIPS; many++) choose(many, 0);
-    return found;
-  }
-
-  // Whether one change says another too: at least 72 is at least 60, and in one unit is in no other.
-  function says(one, other, row) {
-    const inOrder = (chain, first, second) => chain.includes(first) && chain.indexOf(second) > chain.indexOf(first);
-    if (row[one] && row[other]) return data.implied.some((chain) => inOrder(chain, other, one));
-    if (!row[one] && !row[other]) return data.implied.some((chain) => inOrder(chain, one, other));
-    return row[one] && !row[other] && data.exclusive.some((group) => group.includes(one) && group.includes(other));
-  }
-
-  function changeWords(bits, set) {
-    const row = bits.map((bit, i) => (set.includes(i) ? 1 - bit : bit));
-    let kept = set;
-    for (const place of set) {
-      if (kept.some((one) => one !== place && says(one, place, row))) kept = kept.filter((one) => one !== place);
+    for (let most = 1; most <= MOST_PARTS && !best && left >= 0; most++) {
+      for (const way of ways) search(way, 0, 0, most);
     }
-    return kept.map((place) => data.words[place][row[place]]);
+    return best;
   }
 
   // The page --------------------------------------------------------------------------------------------------
 
   const byId = (id) => document.getElementById(id);
-  const className = (place) => (place < 0 ? "undecided" : data.classes[place]);
+  const answerWords = (place) => (place < 0 ? "undecided" : data.subject + data.classes[place]);
+  const COLORS = 8;
 
   function element(tag, text, kind) {
     const made = document.createElement(tag);
@@ -140,14 +179,34 @@
         for (const name of ["tabindex", "role", "aria-label"]) box.removeAttribute(name);
       }
     }
-    const cubes = byId("cubes");
-    if (cubes) cubes.tabIndex = cubes.scrollHeight > cubes.clientHeight + 1 ? 0 : -1;
+    const list = byId("cubes");
+    if (list) list.tabIndex = list.scrollHeight > list.clientHeight + 1 ? 0 : -1;
   }
 
-  // On paper nothing can be unfolded.
+  // The link of the part that is being read is marked.
+  function markCurrent() {
+    const links = [...document.querySelectorAll("nav a")];
+    const top = document.querySelector("nav").getBoundingClientRect().bottom + 60;
+    const passed = links.filter((link) => byId(link.hash.slice(1)).getBoundingClientRect().top <= top);
+    const atEnd = window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 2;
+    const current = atEnd && window.scrollY > 0 ? links[links.length - 1] : passed[passed.length - 1];
+    for (const link of links) {
+      if (link === current) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+  }
+  let waiting = false;
+  window.addEventListener("scroll", () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => { waiting = false; markCurrent(); });
+  }, { passive: true });
+  markCurrent();
+
+  // On paper nothing can be unfolded; long lists stay folded.
   let unfolded = [];
   window.addEventListener("beforeprint", () => {
-    unfolded = [...document.querySelectorAll("details:not([open]):not(.numbers)")];
+    unfolded = [...document.querySelectorAll("details:not([open]):not(.numbers):not(.long)")];
     for (const part of unfolded) part.open = true;
   });
   window.addEventListener("afterprint", () => {
@@ -157,28 +216,75 @@
   window.addEventListener("resize", reachable);
   // What unfolds is measured only then; the event does not bubble.
   document.addEventListener("toggle", reachable, true);
-  if (!byId("panel")) {
-    reachable();
-    return;
-  }
-  const boxes = [...document.querySelectorAll("input[data-concept]")].sort((a, b) => a.dataset.concept - b.dataset.concept);
-  const lines = [...byId("cubes").children];
-  let bits = new Array(size).fill(0);
-  let picked = null;
+  reachable();
+  if (!byId("panel")) return;
 
-  function whyAnswer(decision) {
+  const inputs = [...document.querySelectorAll("[data-column]")];
+  const lines = cubes.map((cube, i) => {
+    const line = element("li", undefined, "c" + (cube.of % COLORS));
+    line.dataset.cube = String(i);
+    line.append(element("p", answerWords(cube.of), "klass-name"));
+    const list = element("ul");
+    for (const [words] of cube.conditions) {
+      const item = element("li");
+      item.append(element("span", undefined, "sign"), element("span", words));
+      list.append(item);
+    }
+    line.append(list, element("p", undefined, "state"));
+    byId("cubes").append(line);
+    return line;
+  });
+  let picked = null, start = null;
+
+  // The value of a field; undefined where what is written there is none.
+  function valueOf(input, i) {
+    const column = data.columns[i];
+    if (input.tagName === "SELECT") {
+      const [sort, value] = column.choices[Number(input.value)];
+      return sort === "other" ? OTHER : value;
+    }
+    if (input.validity.badInput) return undefined;
+    return input.value.trim() === "" ? null : READERS[column.kind](input.value);
+  }
+
+  // Write a value into a field; null is missing, and in a list of texts a value that no rule compares with.
+  function write(i, value, isMissing) {
+    const input = inputs[i], { choices } = data.columns[i];
+    if (input.tagName !== "SELECT") {
+      input.value = value === null ? "" : String(value);
+      return;
+    }
+    const place = choices.findIndex(([sort, held]) =>
+      (value === null && !isMissing ? sort === "other" : sort === "value" && held === value));
+    input.value = String(place);
+  }
+
+  // Fill the fields with values for which these conditions hold; columns that fit already stay as they are.
+  function fill(bits, all) {
+    const now = all ? null : conditionsOf(inputs.map(valueOf));
+    data.columns.forEach((column, i) => {
+      if (now && column.concepts.every((place) => now[place] === bits[place])) return;
+      const pattern = column.concepts.map((place) => bits[place]).join("");
+      const state = column.states.find(([held]) => held === pattern);
+      write(i, state ? state[2] : null, !state);
+    });
+  }
+
+  function whyAnswer(bits, decision) {
     if (decision.cube >= 0) {
-      const cube = data.cubes[decision.cube];
-      const words = cube.if.map(([place, wanted]) => data.words[place][wanted]).join(" and ");
-      const because = words ? "because " + words : "its rule always fires";
-      return data.resolve === "none" ? because : because + " (trust " + cube.trust_words + ")";
+      const cube = cubes[decision.cube];
+      const words = cube.conditions.map(([told]) => told).join(" and ");
+      const because = words ? "Because " + words : "Its rule always fires";
+      return because + (data.by_trust ? " (trust " + cube.trust + ")." : ".");
     }
     const fired = data.classes.filter((_, klass) => firesAny(klass, bits));
-    if (fired.length) return "rules of several classes fire: " + joined(fired);
-    return decision.klass < 0 ? "no rule fires" : "no rule fires; such rows get this answer";
+    if (fired.length) return "Rules of several classes fire: " + joined(fired) + ".";
+    return decision.klass < 0 ? "No rule fires." : "No rule fires; such rows get this answer.";
   }
 
-  function showAnswer(said) {
+  function showAnswer(bits) {
+    const card = byId("answer");
+    card.className = "answer";
     if (data.multilabel) {
       const given = data.classes.filter((_, klass) => firesAny(klass, bits));
       byId("answer-class").textContent = given.length ? joined(given) : "none";
@@ -186,97 +292,129 @@
         .map((name, klass) => name + ": " + (firesAny(klass, bits) ? "yes" : "no")).join("; ");
     } else {
       const decision = decide(bits);
-      byId("answer-class").textContent = className(decision.klass);
-      byId("answer-why").textContent = whyAnswer(decision);
+      if (decision.klass >= 0) card.classList.add("c" + (decision.klass % COLORS));
+      byId("answer-class").textContent = answerWords(decision.klass);
+      byId("answer-why").textContent = whyAnswer(bits, decision);
     }
-    byId("fixed").textContent = said;
   }
 
-  function showCubes() {
+  function showCubes(bits) {
     const deciding = data.multilabel ? -1 : decide(bits).cube;
-    data.cubes.forEach((cube, i) => {
-      const failing = cube.if.filter(([place, wanted]) => bits[place] !== wanted);
-      const state = lines[i].querySelector(".state");
-      lines[i].classList.toggle("fires", failing.length === 0);
-      if (failing.length) {
-        state.textContent = "✗ does not fire: " + joined(failing.map(([place]) => data.words[place][bits[place]]));
-      } else {
-        state.textContent = i === deciding ? "✓ fires and decides" : "✓ fires";
-      }
+    cubes.forEach((cube, i) => {
+      const fired = fires(cube, bits);
+      lines[i].classList.toggle("fires", fired);
+      const items = lines[i].querySelectorAll("ul li");
+      cube.conditions.forEach(([, literals], k) => {
+        const held = holds(literals, bits);
+        items[k].className = held ? "true" : "false";
+        items[k].firstChild.textContent = held ? "✓ true: " : "✗ false: ";
+      });
+      lines[i].querySelector(".state").textContent =
+        !fired ? "Does not fire" : i === deciding ? "Fires and decides" : "Fires";
     });
+    // What fires comes first, and what decides before it.
+    const rank = (i) => (i === deciding ? 0 : fires(cubes[i], bits) ? 1 : 2);
+    byId("cubes").append(...[...lines.keys()].sort((i, j) => rank(i) - rank(j) || i - j).map((i) => lines[i]));
   }
 
-  function flipList(answer, told) {
-    const found = flips(bits, answer);
-    if (!found.length) {
-      return element("p", "No change of up to " + MOST_CHANGES + " conditions changes it.");
-    }
-    const list = element("ol");
-    for (const set of found) {
-      const row = bits.map((bit, i) => (set.includes(i) ? 1 - bit : bit));
-      const item = element("li", "If " + changeWords(bits, set).join(" and ") + ": ");
-      item.append(element("strong", told(answer(row))));
-      list.append(item);
-    }
-    return list;
+  function changeWords(bits, row) {
+    return data.columns.map((column, i) => {
+      if (column.concepts.every((place) => bits[place] === row[place])) return null;
+      const pattern = column.concepts.map((place) => row[place]).join("");
+      const input = inputs[i];
+      const now = input.tagName === "SELECT" ? input.selectedOptions[0].textContent : input.value || "missing";
+      return column.states.find(([held]) => held === pattern)[1] + " (now " + now + ")";
+    }).filter((words) => words !== null);
   }
 
-  function showFlips() {
+  function flipItem(bits, found, told, kind) {
+    const item = element("li", undefined, kind);
+    item.append(element("strong", told), element("span", " if " + changeWords(bits, found.row).join(" and ") + " "));
+    const button = element("button", "Try this");
+    button.type = "button";
+    button.addEventListener("click", () => {
+      fill(found.row, false);
+      show();
+      byId("answer").scrollIntoView({ block: "nearest" });
+    });
+    button.setAttribute("aria-label", "Try this: " + told);
+    item.append(button);
+    return item;
+  }
+
+  function showFlips(bits) {
     const place = byId("flips");
     place.replaceChildren();
-    if (!data.multilabel) {
-      place.append(flipList((row) => decide(row).klass, className));
+    const found = [];
+    if (data.multilabel) {
+      data.classes.forEach((name, klass) => {
+        const yes = firesAny(klass, bits), own = cubes.filter((cube) => cube.of === klass);
+        const ways = yes ? [{ fire: [], silent: own }] : own.map((cube) => ({ fire: [cube], silent: [] }));
+        found.push([smallest(bits, ways), name + ": " + (yes ? "no" : "yes"), "c" + (klass % COLORS)]);
+      });
+    } else {
+      const before = decide(bits).klass;
+      const answers = [...data.classes.keys(), ...(data.alone || data.otherwise < 0 ? [-1] : [])];
+      for (const klass of answers.filter((other) => other !== before)) {
+        found.push([smallest(bits, waysTo(klass)), answerWords(klass), klass < 0 ? "" : "c" + (klass % COLORS)]);
+      }
+    }
+    const changes = found.filter(([change]) => change)
+      .sort(([one], [two]) => one.parts - two.parts || one.concepts - two.concepts);
+    if (!changes.length) {
+      place.append(element("p", "No change of up to " + MOST_PARTS + " columns changes the answer."));
       return;
     }
-    data.classes.forEach((name, klass) => {
-      place.append(element("h4", name));
-      place.append(flipList((row) => firesAny(klass, row), (yes) => (yes ? "yes" : "no")));
-    });
+    const list = element("ol");
+    for (const [change, told, kind] of changes.slice(0, MOST_FLIPS)) list.append(flipItem(bits, change, told, kind));
+    place.append(list);
   }
 
-  function showRow() {
-    if (!byId("row-info")) return;
-    if (picked === null) return;
+  function showRow(bits) {
+    if (!byId("row-info") || picked === null) return;
     const [number, label, network, rules, held] = picked;
-    const changed = bits.filter((bit, i) => bit !== Number(held[i])).length;
-    const said = network === null ? "The rules say " + rules + "."
-      : "The network says " + network + ", the rules say " + rules + ".";
-    byId("row-info").textContent = "Row " + number + " is truly " + label + ". " + said +
-      (changed ? " You have changed " + changed + (changed === 1 ? " condition." : " conditions.") : "");
+    const isChanged = bits.some((bit, i) => bit !== Number(held[i]));
+    const said = network === null ? "the rules say " + rules : "the network says " + network + ", the rules say " + rules;
+    byId("row-info").textContent = "Row " + number + " is truly " + label + "; " + said + "." +
+      (isChanged ? " You have changed it." : "");
     byId("reset").textContent = "Back to row " + number;
   }
 
-  function show(said) {
-    boxes.forEach((box, i) => { box.checked = bits[i] === 1; });
-    showAnswer(said || "");
-    showCubes();
-    showFlips();
-    showRow();
-  }
-
-  function toggle(place, value) {
-    const after = switched(bits, place, value);
-    if (after === null) {
-      show("Nothing was changed: " + data.words[place][value] + " contradicts what excludes it.");
+  function show() {
+    const values = inputs.map(valueOf);
+    const wrong = inputs.filter((_, i) => values[i] === undefined);
+    inputs.forEach((input, i) => {
+      if (values[i] === undefined) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+      const missing = input.parentElement.querySelector(".is-missing");
+      if (missing) missing.hidden = values[i] !== null;
+    });
+    byId("flips").parentElement.hidden = wrong.length > 0;
+    if (wrong.length) {
+      byId("answer").className = "answer";
+      byId("answer-class").textContent = "no answer";
+      byId("answer-why").textContent = "Correct " + joined(wrong.map((input) => input.labels[0].textContent)) + " first.";
       return;
     }
-    const also = after.map((bit, i) => i).filter((i) => i !== place && after[i] !== bits[i]);
-    bits = after;
-    show(also.length ? "So that such a row can exist, also: " + joined(also.map((i) => data.words[i][bits[i]])) + "." : "");
+    const bits = conditionsOf(values);
+    showAnswer(bits);
+    showFlips(bits);
+    showCubes(bits);
+    showRow(bits);
+    reachable();
   }
 
   function pick(row) {
     picked = row;
-    bits = [...row[4]].map(Number);
-    show(possible(bits) ? "" : "By the groups that were declared, such a row should not exist.");
+    start = [...row[4]].map(Number);
+    fill(start, true);
+    show();
   }
 
-  boxes.forEach((box, place) => box.addEventListener("change", () => toggle(place, box.checked ? 1 : 0)));
-  byId("clear").addEventListener("click", () => {
-    bits = new Array(size).fill(0);
-    show("");
+  byId("fields").addEventListener("input", (event) => {
+    if (event.target.matches("[data-column]")) show();
   });
-  byId("reset").addEventListener("click", () => pick(picked));
+  byId("fields").addEventListener("submit", (event) => event.preventDefault());
 
   const list = byId("row-select");
   const KINDS = {
@@ -311,9 +449,10 @@
     byId("row-search").addEventListener("input", refill);
     byId("row-kind").addEventListener("change", refill);
     list.addEventListener("change", () => pick(data.rows[Number(list.value)]));
+    byId("reset").addEventListener("click", () => pick(picked));
     refill();
   } else {
-    show("");
+    data.columns.forEach((column, i) => write(i, column.states[0][2], false));
+    show();
   }
-  reachable();
 })();

@@ -8,18 +8,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
-from logiclens.errors import require_extra
 from logiclens.formula.dnf import Cube
-from logiclens.formula.english import recurrence_words
-from logiclens.formula.rule_set import Rule, who_decides
-from logiclens.metrics.rule_statistics import Confusion, CubeRecord, DecisionRecord, TwoByTwo
-from logiclens.report.charts import MOST_BARS, accuracy_chart, loss_chart, relevance_chart
-from logiclens.report.result import ClassResult, ConceptWords, Recurrence, Result
+from logiclens.formula.english import condition_groups, gap_words, recurrence_words, recurs
+from logiclens.formula.rule_set import Rule, RuleSet, who_decides
+from logiclens.metrics.rule_statistics import Confusion, CubeRecord, DecisionRecord, Share, ShareRecord, TwoByTwo
+from logiclens.report.charts import MOST_BARS, accuracy_chart, icon_array, icon_count, loss_chart, relevance_chart
+from logiclens.report.panel import panel_data, panel_fields
+from logiclens.report.result import ClassResult, Headline, Recurrence, Result
 from logiclens.words import (
     ShareLike,
     as_sentence,
@@ -37,9 +37,24 @@ from logiclens.words import (
 
 MOST_ROWS = 200
 """The most row numbers listed for a cube; the page says how many more there are."""
+MOST_SENTENCES = 6
+"""The most rules in the summary, which must fit on one printed page; the rules themselves follow below it."""
+N_COLORS = 8
+"""The number of class colours in `page.css`; further classes begin again with the first."""
 
 Figure = tuple[str, str]
 """A number as printed, and its interval; the interval is empty if there is none."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number of the summary: its label, the number, what it is of, and the bar of a share."""
+
+    label: str
+    value: str
+    note: str
+    bar: Bar | None = None
+    is_text: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,23 +65,41 @@ class Bar:
     low: float
     width: float
     base: float | None
+    base_words: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Recurs:
+    """In how many bags or resamples a rule was found again, out of how many, and what is said behind these numbers."""
+
+    count: int
+    total: int
     words: str
 
 
 @dataclass(frozen=True)
 class RuleLine:
-    """A cube, or the whole formula, with its numbers."""
+    """A cube, or the whole formula, with its numbers.
+
+    `right` is measured where the class is the answer; where that was not counted, wherever the cube fires.
+    """
 
     words: str
+    conditions: tuple[str, ...]
     sentence: str
-    interval: str
-    bar: Bar | None
-    confidence: str
+    is_decided: bool
+    right: Figure
+    right_bar: Bar | None
+    icons: str
+    icon_words: str
+    fires_right: Figure
     coverage: Figure
+    coverage_bar: Bar | None
     unique: Figure
     lift: Figure
     table: TwoByTwo
-    recurrence: str = ""
+    recurs: Recurs | None = None
 
 
 @dataclass(frozen=True)
@@ -83,7 +116,9 @@ class CoveredRows:
 class ClassView:
     """One class: its rules in words, their statistics, and how they relate to the network."""
 
+    place: int
     key: str
+    color: int
     name: str
     otherwise: str
     conditions: tuple[str, ...]
@@ -101,18 +136,24 @@ class ClassView:
 
 
 def class_views(result: Result) -> tuple[ClassView, ...]:
-    """Return the view of each class, in order."""
-    return tuple(_class_view(place, result) for place in range(len(result.classes)))
+    """Return the view of each class, in order; the one that the other class leaves comes last."""
+    places = sorted(range(len(result.classes)), key=lambda place: result.rules.rules[place].is_complement)
+    return tuple(_class_view(place, result) for place in places)
 
 
 def _class_view(place: int, result: Result) -> ClassView:
     entry, rule, measured = result.classes[place], result.rules.rules[place], result.statistics.classes[place]
-    name, words = entry.name, [cube_words(cube, _meanings(result)) for cube in rule.cubes]
+    name, conditions = entry.name, [cube_conditions(cube, result.rules) for cube in rule.cubes]
     base = measured.prevalence.value
-    recurs = recurrences(result.stability, name)
+    words = [_joined(told) for told in conditions]
+    again = _recurs(rule, measured.cubes, result.stability)
     constant = _constant(rule)
+    whole = "otherwise" if rule.is_complement else f"any rule for {name} fires"
+    decided = entry.decided or (None,) * len(rule.cubes)
     return ClassView(
+        place=place,
         key=f"class-{place}",
+        color=place % N_COLORS,
         name=name,
         otherwise=result.classes[1 - place].name if rule.is_complement else "",
         conditions=() if constant else tuple(words),
@@ -122,19 +163,19 @@ def _class_view(place: int, result: Result) -> ClassView:
         certified=entry.certified is not None,
         prevalence=share_words(measured.prevalence),
         lines=tuple(
-            replace(_line(w, cube, name, base), recurrence=recurs.get(cube.text, ""))
-            for w, cube in zip(words, measured.cubes, strict=True)
+            replace(
+                _line(_joined(told), cube, name, base, decided=share),
+                conditions=tuple(words for words, _ in told),
+                recurs=found,
+            )
+            for told, cube, share, found in zip(conditions, measured.cubes, decided, again, strict=True)
         ),
-        whole=_line("otherwise" if rule.is_complement else f"any rule for {name} fires", measured.whole, name, base),
+        whole=_line(whole, measured.whole, name, base),
         decision=decision_words(measured.decision, name),
         reason=" ".join(as_sentence(part) for part in (entry.reason, entry.remedy) if part),
         comparison=_comparison(entry),
         covered=tuple(_covered(w, cube, name, result) for w, cube in zip(words, rule.cubes, strict=True)),
     )
-
-
-def _meanings(result: Result) -> dict[str, ConceptWords]:
-    return {concept.name: concept for concept in result.concepts}
 
 
 def _constant(rule: Rule) -> str:
@@ -152,10 +193,33 @@ def recurrences(stability: Recurrence | None, name: str) -> dict[str, str]:
     return {entry.text: recurrence_words(round(entry.frequency * total), total) for entry in own}
 
 
-def cube_words(cube: Cube, meanings: Mapping[str, ConceptWords]) -> str:
-    """Return a cube in words."""
-    parts = ((meanings[literal.concept], literal.positive) for literal in cube)
-    return " and ".join(meant.words if positive else meant.words_not for meant, positive in parts) or "always"
+def _recurs(rule: Rule, cubes: Sequence[CubeRecord], stability: Recurrence | None) -> list[Recurs | None]:
+    """Return how often each cube of a class recurs, where that was counted."""
+    counts, total = list(rule.counts), rule.bags
+    if stability is not None:
+        shares = {entry.text: entry.frequency for entry in stability.cubes if entry.class_ == rule.name}
+        total = stability.resamples
+        counts = [round(shares[cube.text] * total) if cube.text in shares else None for cube in cubes]
+    drawn = "bags" if stability is None else stability.drawn
+    return [None if count is None else _recurrence(count, total, drawn) for count in counts]
+
+
+def _recurrence(count: int, total: int, drawn: str) -> Recurs:
+    return Recurs(count, total, f"{drawn} found it again" + ("" if recurs(count, total) else ", less than half"))
+
+
+Condition = tuple[str, list[tuple[str, bool]]]
+"""A condition in words, and the literals that make it."""
+
+
+def cube_conditions(cube: Cube, rules: RuleSet) -> list[Condition]:
+    """Return the conditions of a cube in words, each with its literals."""
+    groups = condition_groups(cube, rules.predicates, rules.facts)
+    return [(words, [(literal.concept, literal.positive) for literal in literals]) for words, literals in groups]
+
+
+def _joined(conditions: Sequence[Condition]) -> str:
+    return " and ".join(words for words, _ in conditions) or "always"
 
 
 def line_words(cube: CubeRecord, name: str) -> str:
@@ -192,19 +256,31 @@ def confusions(result: Result) -> list[Confusion]:
     return [network] if rules is None or network.of == rules.of else [network, rules]
 
 
-def _line(words: str, cube: CubeRecord, name: str, base: float | None) -> RuleLine:
-    confidence, around = share_and_interval(cube.confidence)
+def _line(words: str, cube: CubeRecord, name: str, base: float | None, decided: ShareRecord | None = None) -> RuleLine:
+    right = cube.confidence if decided is None else decided
     return RuleLine(
         words=words,
+        conditions=(),
         sentence=line_words(cube, name),
-        interval=around,
-        bar=bar(cube.confidence, base),
-        confidence=confidence,
+        is_decided=decided is not None,
+        right=share_and_interval(right),
+        right_bar=bar(right, base),
+        icons="" if right.value is None else icon_array(right.value, label=_of_hundred(right.value, name)),
+        icon_words="" if right.value is None else _of_hundred(right.value, name),
+        fires_right=share_and_interval(cube.confidence),
         coverage=share_and_interval(cube.coverage),
+        coverage_bar=bar(cube.coverage, None),
         unique=share_and_interval(cube.unique_coverage),
         lift=times(cube.lift, cube.lift_low, cube.lift_high),
         table=cube.table,
     )
+
+
+def _of_hundred(share: float, name: str) -> str:
+    """Say of how many rows in a hundred a share is."""
+    count = icon_count(share)
+    about = "" if 100 * share == count else "about "
+    return f"{about}{count} of 100 such rows are {name}"
 
 
 def bar(share: ShareLike, base: float | None) -> Bar | None:
@@ -218,6 +294,7 @@ def bar(share: ShareLike, base: float | None) -> Bar | None:
         low=round(100 * share.low, 2),
         width=round(100 * (share.high - share.low), 2),
         base=None if base is None else round(100 * base, 2),
+        base_words="" if base is None else percent(base),
         words=f"{value}, interval {around}{beside}",
     )
 
@@ -270,23 +347,78 @@ def _covered(words: str, cube: Cube, name: str, result: Result) -> CoveredRows:
     return CoveredRows(words, len(fired), tuple(rows), len(fired) - len(rows))
 
 
-def summary(result: Result) -> str:
-    """Return the page in one sentence."""
-    data, confusion = result.data, result.confusion
+def lead(result: Result) -> str:
+    """Return the page in one sentence: how often the rules are right, and how often the most frequent class is."""
+    head, target = _headline(result), result.data.target
     n_cubes = sum(len(rule.cubes) for rule in result.rules.rules)
-    found = f"{count_with_noun(n_cubes, 'rule')} for {data.target}, learned from {data.name}"
-    if confusion is None:
-        return f"{found}."
+    if head is None:
+        return f"{count_with_noun(n_cubes, 'rule')} for {target}, learned from {result.data.name}."
+    right, always = head.right, head.always_right
+    rows = count_with_noun(right.total, "row")
+    said = f"The rules are right on {percent(right.value, 1)} of {rows} not used to make them"
+    alone = percent(always.value, 1)
+    if (right.value or 0) > (always.value or 0):
+        return f"{said}; always saying “{head.always}” is right on {alone}."
+    than = "worse" if (right.value or 0) < (always.value or 0) else "no better"
+    return f"{said}, which is {than} than always saying “{head.always}” ({alone})."
+
+
+def _headline(result: Result) -> Headline | None:
+    """Return the headline; for results of earlier versions that of the confusion matrix, None if there is none."""
+    confusion = result.confusion_of_rules
+    if result.headline is not None or confusion is None:
+        return result.headline if result.headline is None or result.headline.right.total else None
     # Answers are in the order of the labels, then "undecided": the diagonal holds the right answers.
-    right = sum(row[i] for i, row in enumerate(confusion.counts) if i < len(confusion.predicted))
-    total = sum(sum(row) for row in confusion.counts)
-    if not total:
-        return f"{found}."
-    give = "give" if confusion.of.endswith("rules") else "gives"
-    return (
-        f"{found}: {confusion.of} {give} the right answer on {count_text(right)} of {count_with_noun(total, 'row')} "
-        f"({percent(right / total)})."
+    totals = [sum(row) for row in confusion.counts]
+    if not sum(totals):
+        return None
+    right = sum(row[i] for i, row in enumerate(confusion.counts) if i < len(row))
+    most = max(range(len(totals)), key=lambda i: totals[i])
+    shares = [Share(hits, sum(totals)).record() for hits in (right, totals[most])]
+    return Headline(shares[0], confusion.labels[most], shares[1])
+
+
+def tiles(result: Result) -> tuple[Tile, ...]:
+    """Return the numbers of the summary."""
+    head, made, statistics = _headline(result), [], result.statistics
+    if head is not None:
+        rows = count_with_noun(head.right.total, "held-out row")
+        for label, share, of in (
+            ("The rules are right on", head.right, f"of {rows}"),
+            (f"Always “{head.always}” is right on", head.always_right, "of the same rows"),
+        ):
+            value, around = share_and_interval(share, 1)
+            made.append(Tile(label, value, f"{of} ({around})", bar(share, None)))
+    elif statistics.macro_f1 is not None:
+        made.append(
+            Tile(
+                "Mean F1 of the labels",
+                percent(statistics.macro_f1, 1),
+                f"on {count_text(statistics.n_rows)} held-out rows",
+            )
+        )
+    n_cubes = sum(len(rule.cubes) for rule in result.rules.rules)
+    literals = sum(len(cube) for rule in result.rules.rules for cube in rule.cubes)
+    columns = count_with_noun(len(result.rules.columns), "column")
+    made.append(
+        Tile("To read", count_with_noun(n_cubes, "rule"), f"with {count_with_noun(literals, 'condition')} on {columns}")
     )
+    made.append(_equality(result))
+    return tuple(made)
+
+
+def _equality(result: Result) -> Tile:
+    """Return whether the rules are the model, or how well they follow it."""
+    label, classes = "Rules and network", result.classes
+    if all(entry.certified is not None for entry in classes):
+        return Tile(label, "Equal", "proved for every combination of the conditions", is_text=True)
+    if all(entry.equals_network for entry in classes):
+        return Tile(label, "Same answers", "on every row they were made from", is_text=True)
+    known = [entry.fidelity for entry in classes if entry.fidelity is not None]
+    if not known:
+        return Tile(label, "Not measured", "how often they give the same answer", is_text=True)
+    least = "the same answer" if len(known) == 1 else "the same answer, in the class where they differ most"
+    return Tile(label, percent(min(known)), least)
 
 
 def standing(result: Result) -> str:
@@ -333,7 +465,7 @@ def differing(result: Result) -> str:
 def deciding(result: Result) -> str:
     """Say which class decides if not exactly one class fires, and how often that happens."""
     firing = result.firing
-    how = who_decides(result.rules)
+    how = " ".join([who_decides(result.rules), *gap_words(result.rules.formulas, result.rules.predicates)])
     if any(rule.is_complement for rule in result.rules.rules):
         # Exactly one of the two classes fires on every row, so there is nothing to count.
         return how
@@ -360,8 +492,22 @@ def render(result: Result) -> str:
 
     `result` is what `result_of` measured, or what `read_result` reads from a model folder. The page loads nothing and
     runs one script, whose hash its security policy names. Names and values that contain markup are shown as text.
+
+    Args:
+        result: what `result_of` measured, or what `read_result` reads from a model folder.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from logiclens import EntropyClassifier
+    >>> from logiclens.report import Source, result_of
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = EntropyClassifier(set_aside=0.25, committee=3).fit(X, y)
+    >>> source = Source("iris", rows=150, columns=4, target="species")
+    >>> render(result_of(model, model.explain(), source))[:15].lower()
+    '<!doctype html>'
     """
-    jinja2 = require_report()
+    import jinja2
+    from markupsafe import Markup
+
     files = {name: _file(name) for name in ("page.html", "parts.html")}
     pages = jinja2.Environment(
         loader=jinja2.DictLoader(files),
@@ -380,34 +526,30 @@ def render(result: Result) -> str:
         percent=percent,
         share=share_words,
     )
-    pages.globals.update(figure=figure, interval=interval, bar=bar, shade=shade, most_bars=MOST_BARS)
-    raw = jinja2.utils.markupsafe.Markup
+    pages.filters["raw"] = Markup
+    pages.globals.update(figure=figure, interval=interval, bar=bar, shade=shade, most_bars=MOST_BARS, n_colors=N_COLORS)
+    raw = Markup
     script = _file("page.js")
     text: str = pages.get_template("page.html").render(
         result=result,
         classes=class_views(result),
+        colors={entry.name: place % N_COLORS for place, entry in enumerate(result.classes)},
         confusions=confusions(result),
-        summary=summary(result),
+        lead=lead(result),
+        tiles=tiles(result),
+        most_sentences=MOST_SENTENCES,
         standing=standing(result),
         deciding=deciding(result),
         differing=differing(result),
-        groups=_groups(result),
+        fields=panel_fields(result),
         relevance=[raw(chart) for chart in _relevance(result)],
         history=[raw(chart) for chart in _history(result)],
         policy=_policy(script),
         style=raw(_file("page.css")),
         script=raw(script),
-        data=raw(_embedded(_for_script(result))),
+        data=raw(_embedded(panel_data(result, _all_conditions(result)))),
     )
     return text
-
-
-def require_report() -> Any:
-    """Return jinja2. Raise if it or matplotlib is not installed; call this before long work."""
-    with require_extra("report", "the report"):
-        import jinja2
-        import matplotlib  # noqa: F401
-    return jinja2
 
 
 def _file(name: str) -> str:
@@ -427,52 +569,9 @@ def _embedded(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
 
-def _for_script(result: Result) -> dict[str, Any]:
-    """Return the data of the "Try it" panel. Concepts are referred to by position, so no name is ever a key."""
-    place = {concept.name: i for i, concept in enumerate(result.concepts)}
-    rules = result.rules
-    # A column with a switch for missing values does not need "or missing" in its other conditions.
-    switched = {predicate.column for predicate in rules.predicates.values() if predicate.operator == "missing"}
-    return {
-        "words": [
-            [
-                concept.words_not.removesuffix(" (or missing)" if concept.column in switched else "\0"),
-                concept.words,
-            ]
-            for concept in result.concepts
-        ],
-        "exclusive": [[place[name] for name in group] for group in result.exclusive],
-        "implied": [[place[name] for name in chain] for chain in result.implied],
-        "classes": [entry.name for entry in result.classes],
-        "cubes": [
-            {
-                "of": i,
-                "if": [[place[lit.concept], int(lit.positive)] for lit in cube],
-                "trust": trust,
-                "trust_words": percent(trust),
-            }
-            for i, rule in enumerate(rules.rules)
-            for cube, trust in zip(rule.cubes, rule.confidence if rule.cubes else (), strict=True)
-        ],
-        "order": rules.order,
-        "resolve": rules.resolve,
-        "otherwise": rules.otherwise,
-        "complement": any(rule.is_complement for rule in rules.rules),
-        "multilabel": rules.multilabel,
-        "rows": [[row.row, row.label, row.network, row.rules, row.bits] for row in result.rows],
-    }
-
-
-def _groups(result: Result) -> list[tuple[str, list[tuple[int, str]]]]:
-    """Return the concepts to switch, by column; concepts that are alone in their column form the last group."""
-    columns: dict[str, list[tuple[int, str]]] = {}
-    for i, concept in enumerate(result.concepts):
-        columns.setdefault(concept.column, []).append((i, concept.words))
-    several = [(column, held) for column, held in columns.items() if len(held) > 1]
-    single = [held[0] for held in columns.values() if len(held) == 1]
-    if not single:
-        return several
-    return [*several, ("Other conditions" if several else "Conditions", single)]
+def _all_conditions(result: Result) -> list[list[Condition]]:
+    """Return the conditions of every cube, in the order of the classes."""
+    return [cube_conditions(cube, result.rules) for rule in result.rules.rules for cube in rule.cubes]
 
 
 def _relevance(result: Result) -> list[str]:

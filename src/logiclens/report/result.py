@@ -81,16 +81,24 @@ class Simplest:
 
 @dataclass(frozen=True)
 class Relevance:
-    """How much the network depends on a concept, and whether the formula uses it."""
+    """How much the network depends on a concept, whether the formula uses it, and why the two differ, if they do.
+
+    Concepts of the formula come first. Folders of earlier versions have no reasons.
+    """
 
     concept: str
     relevance: float
     used: bool
+    reason: str = ""
 
 
 @dataclass(frozen=True)
 class ClassResult:
-    """The formula of one class in words and symbols, how good it is, and what the network depends on."""
+    """The formula of one class in words and symbols, how good it is, and what the network depends on.
+
+    `decided` has, for each cube, the share that has the class among the rows on which the cube fires and the class is
+    the answer; folders of earlier versions lack it.
+    """
 
     name: str
     formula: str
@@ -105,6 +113,7 @@ class ClassResult:
     f1: float | None
     simplest: Simplest | None
     relevance: tuple[Relevance, ...]
+    decided: tuple[ShareRecord, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -186,6 +195,23 @@ class Recurrence:
 
 
 @dataclass(frozen=True)
+class Headline:
+    """How often the rules are right on held-out rows, and how often the most frequent class of the training rows is."""
+
+    right: ShareRecord
+    always: str
+    always_right: ShareRecord
+
+
+@dataclass(frozen=True)
+class InputColumn:
+    """A raw column of texts that the rules use, and the categories of it that are concepts."""
+
+    column: str
+    categories: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class HeldOutRow:
     """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept."""
 
@@ -237,6 +263,8 @@ class Result:
     rows_shown: int
     rows_total: int
     notes: tuple[str, ...]
+    headline: Headline | None = None
+    inputs: tuple[InputColumn, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""
@@ -255,6 +283,9 @@ class Result:
             counted = [{lit.concept: lit.positive for lit in cube.literals or ()} for cube in measured.cubes]
             if cubes != counted:
                 raise LogicLensError(f"the statistics of {quoted(measured.name)} are not about the cubes of its rules.")
+        for rule, entry in zip(self.rules.rules, self.classes, strict=True):
+            if len(entry.decided) not in (0, len(rule.cubes)):
+                raise LogicLensError(f"'decided' of {quoted(entry.name)} needs one share for each of its cubes.")
         used = [literal.concept for rule in self.rules.rules for cube in rule.cubes for literal in cube]
         for name in (*used, *(name for group in (*self.exclusive, *self.implied) for name in group)):
             if name not in known:
@@ -278,6 +309,9 @@ def _curves(history: Curves) -> tuple[tuple[float | None, ...], ...]:
 
 def read_result(content: Any) -> Result:
     """Return the result that `result.json` holds, of this schema or of an earlier one.
+
+    Args:
+        content: the content of `result.json` as dictionaries and lists.
 
     Raises:
         LogicLensError: in one sentence that names the place, if the content is not a result of a schema that is read.

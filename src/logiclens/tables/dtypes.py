@@ -84,6 +84,19 @@ def typed(frame: pd.DataFrame, *, decimal_comma: bool = False) -> pd.DataFrame:
     return frame
 
 
+def are_iso_dates(texts: Sequence[Any]) -> bool:
+    """Return whether `typed` would turn a column of these texts into dates because all are ISO dates or date-times.
+
+    >>> are_iso_dates(["2022-09-20", "2022-10-01 08:30"]), are_iso_dates(["2022-02-30"]), are_iso_dates([])
+    (True, False, False)
+    """
+    # The first text nearly always decides.
+    if not texts or not isinstance(texts[0], str) or not _ISO.fullmatch(texts[0]):
+        return False
+    column = pd.Series(texts, dtype=object)
+    return kind_of(column) == "text" and _all_match(column, _ISO) and _iso_dates(column).dtype.kind == "M"
+
+
 def is_date_or_decimal(text: str) -> bool:
     """Return whether `typed` may turn a column whose first text this is into dates or numbers."""
     return any(pattern.fullmatch(text) for pattern in (_ISO, _DAY, _DECIMAL_COMMA))

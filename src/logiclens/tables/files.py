@@ -31,20 +31,29 @@ from logiclens.tables.formats import (
     JSON,
     PARQUET,
     TEXT,
+    WORKBOOK,
     WRITTEN,
+    checked_encoding,
     first_bytes,
+    in_utf8,
+    is_workbook,
     not_utf8,
-    plain_file,
+    recoded,
     refuse_workbook,
     sentence,
     suffix_of,
+    unpacked,
 )
 from logiclens.tables.records import JsonTable, ParquetTable, read_json, read_parquet
 from logiclens.tables.streams import MOST_ROWS, ChunkedTable, TableStream
+from logiclens.tables.workbooks import sheet_to_csv, sheet_writer
+
+NAMES = ".csv, .tsv, .jsonl (or that and .gz), .parquet or .xlsx"
+"""The names of files that can be written, for messages."""
 
 
 def write_table(frame: pd.DataFrame, path: str | Path, *, keep_formulas: bool = False) -> None:
-    """Write a table as its suffix says: `.csv`, `.tsv` or `.jsonl`, each also with `.gz`, or `.parquet`.
+    """Write a table as its suffix says: `.csv`, `.tsv` or `.jsonl`, each also with `.gz`, `.parquet` or `.xlsx`.
 
     The file appears when it is whole; until then an older one stays as it is. In `.csv` and `.tsv`, a text or column
     name that a spreadsheet would compute, because it begins with `=`, `+`, `-`, `@`, a tab or a line break, gets an
@@ -62,10 +71,8 @@ def table_writer(path: str | Path, *, keep_formulas: bool = False) -> Iterator[C
     """
     target = Path(os.path.realpath(path))
     suffix, packed = suffix_of(target), target.suffix.lower() == ".gz"
-    if suffix not in WRITTEN and (packed or suffix not in PARQUET):
-        raise LogicLensError(
-            f"cannot write {named(path)}: its name must end in .csv, .tsv, .jsonl (or that and .gz) or .parquet."
-        )
+    if suffix not in WRITTEN and (packed or suffix not in (*PARQUET, ".xlsx")):
+        raise LogicLensError(f"cannot write {named(path)}: its name must end in {NAMES}.")
     if target.is_dir():
         raise LogicLensError(f"cannot write {named(path)}: it is a folder; name a file in it.")
     if not target.parent.is_dir():
@@ -101,6 +108,8 @@ def _writer(out: Any, suffix: str, *, keep_formulas: bool) -> Generator[None, pd
     """Return a coroutine that writes the chunks it is sent."""
     if suffix in PARQUET:
         return _parquet_writer(out)
+    if suffix == ".xlsx":
+        return sheet_writer(out, keep_formulas=keep_formulas)
     if suffix in JSON:
         return _json_writer(out)
     return csv_writer(out, "\t" if suffix == ".tsv" else ",", keep_formulas=keep_formulas)
@@ -205,16 +214,24 @@ class TableFile:
 
 
 def read_table(
-    source: str | Path, *, delimiter: str | None = None, missing: Sequence[str] = (), stream: BinaryIO | None = None
+    source: str | Path,
+    *,
+    delimiter: str | None = None,
+    missing: Sequence[str] = (),
+    encoding: str | None = None,
+    sheet: str | None = None,
+    stream: BinaryIO | None = None,
 ) -> TableFile:
     """Read a table from a file, or from standard input (`stream`) if the source is "-".
 
-    The suffix names the format (`.csv .tsv .txt .data`, `.parquet .pq`, `.jsonl .ndjson .json`, any of them with
-    `.gz`); for standard input it is detected. `delimiter` is the field delimiter of a text; detected if omitted. Spaces
-    before a field are dropped. `missing` are texts that mean a missing value, in addition to those that pandas knows. A
-    first column without a name that counts the rows is left out, with a note.
+    The suffix names the format (`.csv .tsv .txt .data`, `.parquet .pq`, `.jsonl .ndjson .json`, `.xlsx`, any of them
+    with `.gz`); for standard input it is detected. `delimiter` is the field delimiter of a text; detected if omitted.
+    Spaces before a field are dropped. `missing` are texts that mean a missing value, in addition to those that pandas
+    knows. A
+    first column without a name that counts the rows is left out, with a note. `encoding` is that of a text; default:
+    UTF-8, or UTF-16 with a mark. `sheet` is the name of a sheet of a workbook; default: the first.
     """
-    with _opened(source, delimiter, missing, stream) as file:
+    with _opened(source, delimiter, missing, stream, encoding, sheet) as file:
         frame = file.frame()
     if "" in frame.columns:
         note = "the first column has no name and counts the rows: it is left out."
@@ -228,6 +245,8 @@ def open_table(
     *,
     delimiter: str | None = None,
     missing: Sequence[str] = (),
+    encoding: str | None = None,
+    sheet: str | None = None,
     stream: BinaryIO | None = None,
     rows: int | None = None,
 ) -> Iterator[TableStream]:
@@ -235,7 +254,7 @@ def open_table(
 
     The file is read once to check it and to find the type of each column, and again for the rows.
     """
-    with _opened(source, delimiter, missing, stream) as file:
+    with _opened(source, delimiter, missing, stream, encoding, sheet) as file:
         table = file.chunked(rows)
         if table.n_rows == 0:
             raise LogicLensError(f"{file.name} has no rows.")
@@ -291,10 +310,16 @@ class _PlainFile:
 
 @contextmanager
 def _opened(
-    source: str | Path, delimiter: str | None, missing: Sequence[str], stream: BinaryIO | None
+    source: str | Path,
+    delimiter: str | None,
+    missing: Sequence[str],
+    stream: BinaryIO | None,
+    encoding: str | None,
+    sheet: str | None,
 ) -> Iterator[_PlainFile]:
     """Open a file, or standard input, decompressed and in UTF-8; turn what goes wrong into one sentence."""
     given = None if delimiter is None else checked_delimiter(delimiter)
+    encoding = None if encoding is None else checked_encoding(encoding)
     # A file of UTF-8 has no lone surrogates, so a text that holds one stands for no cell.
     texts = [missing] if isinstance(missing, str) else missing
     absent = frozenset(text for text in texts if not any("\ud800" <= letter <= "\udfff" for letter in text))
@@ -308,15 +333,51 @@ def _opened(
             suffix = "" if str(source) == "-" else _checked_suffix(path)
             with path.open("rb") as file:
                 sha256, n_bytes = hashlib.file_digest(file, "sha256").hexdigest(), file.seek(0, os.SEEK_END)
-            path = plain_file(path, scratch, name)
+            path = _plain(path, scratch, name, encoding)
             suffix = suffix or _sniffed(path)
+            if encoding is not None and suffix in (*PARQUET, *WORKBOOK):
+                raise LogicLensError(f"{name} is no text: leave out the encoding.")
+            if suffix not in WORKBOOK and sheet is not None:
+                raise LogicLensError(f"{name} is no workbook: leave out the sheet.")
             if not first_bytes(path, BLOCK).removeprefix(codecs.BOM_UTF8).strip():
                 raise LogicLensError(f"{name} is empty.")
-            refuse_workbook(path, name)
+            if suffix in WORKBOOK:
+                path = _sheet(path, scratch, name, sheet)
+                suffix, given = ".csv", ","
+            else:
+                refuse_workbook(path, name)
         except OSError as error:
             raise LogicLensError(f"cannot read {named(source)}: {error.strerror or error}.") from None
         mark = given or ("\t" if suffix == ".tsv" else None)
         yield _PlainFile(source, path, name, suffix, sha256, n_bytes, mark, absent)
+
+
+def _plain(path: Path, scratch: Path, name: str, encoding: str | None) -> Path:
+    """Return a file with the same table, decompressed and in UTF-8 if it is text."""
+    if encoding is None:
+        return in_utf8(unpacked(path, scratch, name), scratch, name)
+    path = unpacked(path, scratch, name)
+    head = first_bytes(path, 4)
+    if head == b"PAR1" or head.startswith(b"PK"):
+        return path
+    is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if encoding == "utf-16" and not is_utf16:
+        # Python would read any text of an even length as UTF-16, mostly as rare Chinese letters.
+        raise LogicLensError(
+            f"{name} cannot be read as utf-16, because it does not begin with a byte order mark: leave out the "
+            "encoding if it is UTF-8, or say utf-16-le or utf-16-be."
+        )
+    # A text that is not UTF-8 is refused where it is read, by its first wrong byte.
+    return path if encoding == "utf-8" and not is_utf16 else recoded(path, scratch, name, encoding)
+
+
+def _sheet(path: Path, scratch: Path, name: str, sheet: str | None) -> Path:
+    """Return a sheet of a workbook as a CSV file."""
+    if not is_workbook(path):
+        refuse_workbook(path, name)
+        raise LogicLensError(f"{name} is not an Excel workbook: give it a name that ends as its format does.")
+    sheet_to_csv(path, name, sheet, scratch / "sheet.csv")
+    return scratch / "sheet.csv"
 
 
 def _checked_suffix(path: Path) -> str:
@@ -329,9 +390,9 @@ def _checked_suffix(path: Path) -> str:
         # File names are more alike than other names, since they share their suffix.
         near = nearest(path.name, sorted(os.listdir(path.parent)), cutoff=0.7)
         raise LogicLensError(f"there is no file {named(path)}" + (f"; did you mean {near}?" if near else "."))
-    if suffix_of(path) not in TEXT + PARQUET + JSON:
+    if suffix_of(path) not in TEXT + PARQUET + JSON + WORKBOOK:
         refuse_workbook(path, path.name)
-        known = " ".join(TEXT + PARQUET + JSON)
+        known = " ".join(TEXT + PARQUET + JSON + WORKBOOK)
         raise LogicLensError(
             f"{path.name} is of no known format: its name must end in one of {known}, or that and .gz."
         )
@@ -343,6 +404,8 @@ def _sniffed(path: Path) -> str:
     head = first_bytes(path, BLOCK)
     if head.startswith(b"PAR1"):
         return ".parquet"
+    if is_workbook(path):
+        return ".xlsx"
     return ".json" if re.match(rb"\s*(\{|\[\s*\{)", head.removeprefix(codecs.BOM_UTF8)) else ".txt"
 
 
@@ -356,4 +419,4 @@ def _encoding_error(path: Path, name: str, suffix: str) -> LogicLensError:
     # Windows-1252 decodes nearly every byte, but a text contains no control characters.
     if suffix in JSON or re.search(r"[\x00-\x08\x0e-\x1f]", text):
         return error
-    return LogicLensError(f"{str(error).removesuffix('.')} (in Excel: Save as, CSV UTF-8).")
+    return LogicLensError(f"{str(error).removesuffix('.')} (in Excel: Save as, CSV UTF-8), or say --encoding cp1252.")

@@ -12,21 +12,26 @@ import zlib
 from pathlib import Path
 from typing import Any, TextIO
 
-from logiclens.errors import LogicLensError, named
-from logiclens.words import readable
+from logiclens.errors import LONGEST_LIST, LogicLensError, named, quoted
+from logiclens.words import readable, shortened
 
 BLOCK = 1 << 20
 
 
-def plain_file(path: Path, scratch: Path, name: str) -> Path:
-    """Return a file with the same table, decompressed and in UTF-8 if it is text."""
-    if first_bytes(path) == b"\x1f\x8b":
-        try:
-            with gzip.open(path, "rb") as packed, (scratch / "plain").open("wb") as copy:
-                shutil.copyfileobj(packed, copy, BLOCK)
-        except (EOFError, gzip.BadGzipFile, zlib.error):
-            raise LogicLensError(f"{name} is a damaged or cut-off gz file: copy it again.") from None
-        path = scratch / "plain"
+def unpacked(path: Path, scratch: Path, name: str) -> Path:
+    """Return a file with the same content, decompressed."""
+    if first_bytes(path) != b"\x1f\x8b":
+        return path
+    try:
+        with gzip.open(path, "rb") as packed, (scratch / "plain").open("wb") as copy:
+            shutil.copyfileobj(packed, copy, BLOCK)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise LogicLensError(f"{name} is a damaged or cut-off gz file: copy it again.") from None
+    return scratch / "plain"
+
+
+def in_utf8(path: Path, scratch: Path, name: str) -> Path:
+    """Return a text of UTF-16 with a byte order mark in UTF-8; any other file as it is."""
     if first_bytes(path) not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return path
     try:
@@ -59,6 +64,9 @@ def not_utf8(path: Path, name: str) -> LogicLensError:
 
 
 TEXT, PARQUET, JSON = (".csv", ".tsv", ".txt", ".data"), (".parquet", ".pq"), (".jsonl", ".ndjson", ".json")
+
+
+WORKBOOK = (".xlsx", ".xlsm")
 
 
 WRITTEN = (".csv", ".tsv", ".jsonl", ".ndjson")
@@ -102,15 +110,49 @@ def suffix_of(path: Path) -> str:
     return os.path.splitext(path.name.lower().removesuffix(".gz"))[1]
 
 
-def refuse_workbook(path: Path, name: str) -> None:
-    """Refuse an Excel workbook of any name: a zip with a folder `xl`, or the older binary format."""
+def is_workbook(path: Path) -> bool:
+    """Return whether a file is an Excel workbook: a zip with a folder `xl`."""
     head = first_bytes(path, BLOCK)
     # In a zip the name of a member starts 26 bytes after its signature; this also works for truncated files.
-    zipped = head.startswith(b"PK") and re.search(rb"PK\x03\x04.{26}xl/", head, re.DOTALL)
-    if zipped or head.startswith(b"\xd0\xcf\x11\xe0"):
-        raise LogicLensError(f"{name} is an Excel workbook: save the sheet as CSV (UTF-8).")
+    return head.startswith(b"PK") and re.search(rb"PK\x03\x04.{26}xl/", head, re.DOTALL) is not None
+
+
+def refuse_workbook(path: Path, name: str) -> None:
+    """Refuse an Excel workbook of another name, and one in the older binary format."""
+    if is_workbook(path):
+        raise LogicLensError(
+            f"{name} is an Excel workbook: give it a name that ends in .xlsx, or save it as CSV (UTF-8)."
+        )
+    if first_bytes(path, 4) == b"\xd0\xcf\x11\xe0":
+        raise LogicLensError(
+            f"{name} is an Excel workbook that is older than .xlsx, or has a password: save it as .xlsx without one."
+        )
+
+
+def recoded(path: Path, scratch: Path, name: str, encoding: str) -> Path:
+    """Return a text of another encoding in UTF-8."""
+    try:
+        with path.open(encoding=encoding, newline="") as text, (scratch / "recoded").open("wb") as copy:
+            shutil.copyfileobj(text, codecs.getwriter("utf-8")(copy), BLOCK)
+    except (UnicodeError, ValueError):
+        raise LogicLensError(
+            f"{name} cannot be read as {encoding}: say another encoding, or save it as UTF-8."
+        ) from None
+    return scratch / "recoded"
+
+
+def checked_encoding(name: str) -> str:
+    """Return the name of an encoding of texts that Python knows."""
+    try:
+        "".encode(name).decode(name)
+        return codecs.lookup(name).name
+    except (LookupError, ValueError, TypeError, AttributeError):
+        raise LogicLensError(
+            f"there is no encoding {quoted(name)} of texts; try utf-8, cp1252 (Windows) or latin-1."
+        ) from None
 
 
 def sentence(error: Exception) -> str:
-    """Return the first line of an error message without its full stop, for use inside a sentence."""
-    return readable(str(error).strip().splitlines()[0].rstrip("."))
+    """Return the first line of an error message without its full stop, for use inside a sentence; at most its start."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return shortened(readable(lines[0].rstrip(".")), LONGEST_LIST)

@@ -30,6 +30,7 @@ from logiclens.formula.column_kinds import (
     kind_of_dtype,
     kind_of_narwhals,
 )
+from logiclens.formula.date_parts import DatePart
 from logiclens.formula.packed_rows import as_array, unmasked
 from logiclens.formula.predicate import Predicate
 
@@ -49,6 +50,7 @@ class Column:
         categories: the distinct values of a text column, in order; also of a column of numbers that the table declares
             to be categorical.
         whole: whether the type of the column holds whole numbers only.
+        origin: the part of a date that the column holds; None for a column of the table.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Column:
     values: NDArray[Any]
     categories: tuple[Scalar, ...] = ()
     whole: bool = False
+    origin: DatePart | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -127,6 +130,12 @@ class Column:
         among = set(values)
         # Index −1, a missing value, selects the last entry.
         return np.asarray(np.array([*(category in among for category in self.categories), False])[self.values])
+
+
+def part_column(part: DatePart, columns: Mapping[str, Column]) -> Column:
+    """Return a part of dates as a column, given the columns of the dates by name."""
+    dates = {name: columns[name].as_kind("date").values for name in part.columns}
+    return Column(part.name, NUMBER.name, part.values(dates), whole=True, origin=part)
 
 
 def columns_of(table: Any, names: Sequence[str] | None = None) -> tuple[Column, ...]:
@@ -469,7 +478,11 @@ def parted(table: Any, target: Any) -> tuple[Any, Any]:
         raise no_column(target, [str(name) for name in names], "the table")
     check_column_names([str(name) for name in names])
     if isinstance(table, dict):
-        return {name: values for name, values in table.items() if name != target}, table[target]
+        labels = table[target]
+        if isinstance(labels, list) and not any(isinstance(label, list | tuple) for label in labels):
+            # The name is remembered, so that the same table can be predicted.
+            labels = pd.Series(labels, name=target, dtype=object)
+        return {name: values for name, values in table.items() if name != target}, labels
     frame = _from_native(table)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()

@@ -17,7 +17,7 @@ from logiclens.formula.packed_rows import as_array
 from logiclens.nn.bottleneck import ConceptBottleneck
 from logiclens.nn.encoders import device_of, forward_all, placed, set_scale, training
 from logiclens.nn.functional import entropy_logic_loss, l1_loss
-from logiclens.progress import Progress
+from logiclens.progress import Progress, working
 from logiclens.train.config import History, TrainConfig, threads_for
 from logiclens.train.encoder import (
     EncoderConfig,
@@ -50,6 +50,9 @@ class BottleneckConfig:
     Args:
         encoder: settings of the encoder; `EncoderConfig()` by default.
         network: settings of the network; `TrainConfig()` by default.
+
+    >>> BottleneckConfig(EncoderConfig(epochs=10), TrainConfig(epochs=100)).network.epochs
+    100
     """
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
@@ -104,6 +107,14 @@ def fit_bottleneck(
         seed: random seed for the order of rows and the augmentation.
         validation: inputs, concepts and labels that choose the epoch with the best task accuracy, of the whole model in
             joint mode, else of the network. None by default.
+
+    >>> import numpy as np
+    >>> from logiclens.nn import ConceptBottleneck, EntropyNet
+    >>> inputs = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5, dtype=np.float32)
+    >>> model = ConceptBottleneck(torch.nn.Linear(2, 2), EntropyNet(2, 2))
+    >>> config = BottleneckConfig(EncoderConfig(epochs=2, device="cpu"), TrainConfig(epochs=2))
+    >>> fit_bottleneck(model, inputs, inputs, inputs[:, 0].astype(int), config, mode="sequential", seed=0).mode
+    'sequential'
     """
     config = BottleneckConfig() if config is None else config
     if mode not in ("joint", "sequential", "independent"):
@@ -253,7 +264,11 @@ class _Joint:
         groups.append({"params": network, "weight_decay": config.network.weight_decay, **rate})
         optimizer = torch.optim.AdamW(groups, fused=True)
         n_epochs = config.encoder.epochs
-        with training(self.model), Progress(n_epochs, "bottleneck", shown=config.network.progress) as progress:
+        with (
+            training(self.model),
+            working(config.network.progress),
+            Progress(n_epochs, "training bottleneck") as progress,
+        ):
             for epoch in range(n_epochs):
                 self.curves.append(self.epoch(epoch, optimizer))
                 loss = self.curves[-1][0]

@@ -47,6 +47,10 @@ CONSTRAINTS: Mapping[str, Constraint] = {
 """What each setting of a training run may be."""
 
 
+STEP = "training networks"
+"""What progress calls the training of networks."""
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     """Settings of one training run; the defaults are those of the paper if it gives them.
@@ -62,7 +66,11 @@ class TrainConfig:
             factors by default.
         patience: stop when the best epoch is this many epochs ago; None, the default, trains to the end. In both cases
             the best epoch is restored if there are validation rows.
-        progress: whether to show a progress bar; None, the default, shows one if standard error is a terminal.
+        progress: whether to show a progress bar in a terminal or a notebook; inside other work, such as the fit of a
+            classifier, that one decides. Default: None, which is True.
+
+    >>> TrainConfig(epochs=50, class_weight="balanced").penalty
+    'entropy'
     """
 
     epochs: int = 200
@@ -164,13 +172,19 @@ def checked_data(data: ConceptTable, validation: ConceptTable | None) -> tuple[s
     empty = data.empty_classes()
     if not data.is_multilabel and len(data.class_names) - len(empty) < 2:
         raise LogicLensError("all training rows have one class: at least two are needed to learn a difference.")
+    notes = data_notes(data)
+    for note in notes:
+        warn(note, stacklevel=4)
+    return notes
+
+
+def data_notes(data: ConceptTable) -> tuple[str, ...]:
+    """Return a sentence on concepts that are constant on labelled rows, and one on classes without rows."""
     notes = []
     if constant := data.constant_concepts():
         notes.append(_listed("concept", constant, "constant on the training rows and cannot matter"))
-    if empty:
+    if empty := data.empty_classes():
         notes.append(_listed("class", empty, "without training rows and cannot be learned"))
-    for note in notes:
-        warn(note, stacklevel=4)
     return tuple(notes)
 
 

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.packed_rows import as_array
 from logiclens.nn.encoders import cropped, device_of, forward_all, on_device, placed, set_scale, shifted, training
-from logiclens.progress import Progress
+from logiclens.progress import Progress, working
 from logiclens.storage import open_whole
 from logiclens.train.config import threads_for
 from logiclens.train.loss import Task
@@ -95,6 +95,9 @@ class EncoderConfig:
             mirrored or not).
         device: where to train; by default a CUDA device if there is one, else the CPU.
         precision: `"float32"` (the default), or `"bfloat16"` for matrix products (autocast); weights stay float32.
+
+    >>> EncoderConfig(epochs=10, device="cpu").epochs
+    10
     """
 
     epochs: int = 5
@@ -168,7 +171,13 @@ def fit_encoder(
         config: settings; `EncoderConfig()` by default.
         seed: random seed for the order of rows and the augmentation. Training starts from the encoder's weights.
         checkpoint: file to write after each epoch; if it exists already, training resumes from it. None by default.
-        progress: whether to show a progress bar; None, the default, shows one if standard error is a terminal.
+        progress: whether to show a progress bar in a terminal or a notebook. Default: None, which is True.
+
+    >>> import numpy as np
+    >>> inputs = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5, dtype=np.float32)
+    >>> config = EncoderConfig(epochs=2, device="cpu")
+    >>> len(fit_encoder(torch.nn.Linear(2, 2), inputs, inputs[:, 0].astype(int), config, seed=0).loss)
+    2
     """
     config = EncoderConfig() if config is None else config
     rows, device = as_inputs(inputs), device_of(config.device)
@@ -179,7 +188,7 @@ def fit_encoder(
         _check_outputs(encoder, rows, wanted, config.task, device)
         run = _Run(encoder, Feed.of(rows, config, device, seed), wanted.to(device), config)
         resumed = run.resume(checkpoint, belongs)
-        with training(encoder), Progress(config.epochs, "encoder", shown=progress) as bar:
+        with training(encoder), working(progress), Progress(config.epochs, "training encoder") as bar:
             for epoch in range(resumed, config.epochs):
                 run.epoch(epoch)
                 run.save(checkpoint, belongs)
@@ -200,6 +209,10 @@ def encode(
         task: `"multiclass"` (the default) takes a softmax over concepts, `"multilabel"` a sigmoid for each.
         batch_size: number of rows per forward pass. Default: 1024.
         device: where to run; by default a CUDA device if there is one, else the CPU.
+
+    >>> import numpy as np
+    >>> encode(torch.nn.Linear(2, 3), np.zeros((5, 2), dtype=np.float32), device="cpu").shape
+    (5, 3)
     """
     if task not in ("multiclass", "multilabel"):
         raise LogicLensError(f"task must be 'multiclass' or 'multilabel', got {quoted(task)}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -19,8 +20,8 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.counted_rows import CountedRows, distinct
 from logiclens.nn.layers import EntropyNet
 from logiclens.nn.stacked import Stack, StackedRows, stackable
-from logiclens.progress import Progress
-from logiclens.train.config import History, TrainConfig, TrainResult, checked_data, threads_for
+from logiclens.progress import Progress, working
+from logiclens.train.config import STEP, History, TrainConfig, TrainResult, checked_data, threads_for
 from logiclens.train.loss import Batch, ClassWeight, Task, as_tensor, class_weights, task_of
 
 LARGE = 1 << 20
@@ -273,7 +274,7 @@ class StackedRun:
     def _train(self) -> None:
         config = self.config
         on_gpu = self.stack.flat.is_cuda
-        with Progress(config.epochs, "training", shown=config.progress) as progress:
+        with Progress(config.epochs, STEP) as progress:
             for epoch in range(config.epochs):
                 if on_gpu and epoch == WARM_UP < config.epochs - 1:
                     self._capture()
@@ -284,7 +285,10 @@ class StackedRun:
                 if not self.best_epochs.running.any():
                     break
                 if progress.shown and (not on_gpu or epoch % CHECK_EVERY == 0):
-                    progress.update(epoch + 1, f"loss {float(self.curves[epoch, 0].mean()):.4f}")
+                    if on_gpu:
+                        # Otherwise the count would run ahead of the device.
+                        torch.cuda.synchronize(self.stack.flat.device)
+                    progress.update(epoch + 1, partial(self._loss, epoch))
             else:
                 self.evaluate()
                 self.n_evaluated += 1
@@ -300,6 +304,9 @@ class StackedRun:
         # Copy all curves to the CPU at once: reading single values from a GPU would synchronise each time.
         self.curves = self.curves.cpu()
         self._check()
+
+    def _loss(self, epoch: int) -> str:
+        return f"loss {float(self.curves[epoch, 0].mean()):.4f}"
 
     def one_epoch(self) -> None:
         """Train for one epoch."""
@@ -455,8 +462,11 @@ def fit_many(
     notes = {key: checked_data(*pair) for key, pair in pairs.items()}
     models = [_Model(*one) for one in zip(networks, tables, held, configs, strict=True)]
     results: dict[int, TrainResult] = {}
-    for alike in _alike(models):
-        results.update(_train(alike, torch.device(device or alike[0].network.entropy.weight.device)))
+    groups = list(_alike(models))
+    with working(configs[0].progress if configs else None), Progress(len(groups), STEP) as progress:
+        for place, alike in enumerate(groups):
+            results.update(_train(alike, torch.device(device or alike[0].network.entropy.weight.device)))
+            progress.update(place + 1)
     return tuple(replace(results[id(model)], notes=notes[id(model.data), id(model.validation)]) for model in models)
 
 
@@ -508,7 +518,7 @@ def _alike(models: Sequence[_Model]) -> Iterator[list[_Model]]:
 def _train(models: Sequence[_Model], device: torch.device) -> dict[int, TrainResult]:
     """Train models of one build, in as many stacks as their size requires."""
     first = models[0]
-    like, config = first.network.entropy.weight, first.config
+    like = first.network.entropy.weight
     # Lay out rows on the CPU and copy them to the training device at once.
     here = torch.empty(0, dtype=like.dtype)
     trains = batches([model.data for model in models], here, single_head=first.single)
@@ -525,27 +535,40 @@ def _train(models: Sequence[_Model], device: torch.device) -> dict[int, TrainRes
         for train, held, model in zip(trains, helds, models, strict=True)
     ]
     results: dict[int, TrainResult] = {}
-    for places in _stacks(model_rows, sum(first.network.hidden) * first.network.n_classes):
-        heads = [[models[place].network for place in group] for group in places]
-        n_rows = max(len(one.train) + len(one.held or ()) for one in (model_rows[group[0]] for group in places))
-        n_weights = sum(parameter.numel() for parameter in first.network.parameters()) * len(places[0])
-        with threads_for(n_rows * n_weights):
-            rows = stack_rows([[model_rows[place] for place in group] for group in places], first.task, device)
-            weight = [[float(models[place].config.penalty_weight) for place in group] for group in places]
-            run = StackedRun(Stack(heads, rows, config.penalty, weight), config, chooses=first.validation is not None)
-            run.train()
-        run.stack.store(run.best)
-        for g, group in enumerate(places):
-            for k, place in enumerate(group):
-                data = models[place].data
-                results[id(models[place])] = TrainResult(
-                    run.history(g, k),
-                    data.is_boolean,
-                    None,
-                    len(data),
-                    int((model_rows[place].train.total > 0).sum()),
-                    (),
-                )
+    stacks = list(_stacks(model_rows, sum(first.network.hidden) * first.network.n_classes))
+    with Progress(len(stacks), STEP) as progress:
+        for place, places in enumerate(stacks):
+            results.update(_train_stack(models, model_rows, places, device))
+            progress.update(place + 1)
+    return results
+
+
+def _train_stack(
+    models: Sequence[_Model], model_rows: Sequence[ModelRows], places: list[list[int]], device: torch.device
+) -> dict[int, TrainResult]:
+    """Train the models at some places, `[group][model]`, as one stack."""
+    first, config = models[0], models[0].config
+    results: dict[int, TrainResult] = {}
+    heads = [[models[place].network for place in group] for group in places]
+    n_rows = max(len(one.train) + len(one.held or ()) for one in (model_rows[group[0]] for group in places))
+    n_weights = sum(parameter.numel() for parameter in first.network.parameters()) * len(places[0])
+    with threads_for(n_rows * n_weights):
+        rows = stack_rows([[model_rows[place] for place in group] for group in places], first.task, device)
+        weight = [[float(models[place].config.penalty_weight) for place in group] for group in places]
+        run = StackedRun(Stack(heads, rows, config.penalty, weight), config, chooses=first.validation is not None)
+        run.train()
+    run.stack.store(run.best)
+    for g, group in enumerate(places):
+        for k, place in enumerate(group):
+            data = models[place].data
+            results[id(models[place])] = TrainResult(
+                run.history(g, k),
+                data.is_boolean,
+                None,
+                len(data),
+                int((model_rows[place].train.total > 0).sum()),
+                (),
+            )
     return results
 
 

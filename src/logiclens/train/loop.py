@@ -15,8 +15,8 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.nn.functional import entropy_logic_loss, l1_loss
 from logiclens.nn.stacked import stackable
-from logiclens.progress import Progress
-from logiclens.train.config import History, TrainConfig, TrainResult, checked_data, checked_heads, threads_for
+from logiclens.progress import Progress, working
+from logiclens.train.config import STEP, History, TrainConfig, TrainResult, checked_data, checked_heads, threads_for
 from logiclens.train.fit_many import fit_many
 from logiclens.train.loss import Batch, ClassWeight, Task, accuracy, class_weights, task_loss, task_of
 
@@ -48,6 +48,15 @@ def fit(
 
     Raises:
         LogicLensError: if the rows cannot be learned from or do not fit the network, or if the loss becomes infinite.
+
+    >>> import torch
+    >>> from logiclens.concepts import ConceptTable
+    >>> from logiclens.nn import EntropyNet
+    >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 5, ["a", "b"], labels=[0, 1, 1, 1] * 5)
+    >>> network = EntropyNet(2, 2, generator=torch.Generator().manual_seed(0))
+    >>> trained = fit(network, rows, TrainConfig(epochs=200))
+    >>> trained.history.train_accuracy[-1].item()
+    1.0
     """
     config = TrainConfig() if config is None else config
     if config.batch_size is None and stackable(network):
@@ -95,14 +104,14 @@ class _Run:
         )
         was_training = self.network.training
         try:
-            with Progress(config.epochs, "training", shown=config.progress) as progress:
+            with working(config.progress), Progress(config.epochs, STEP) as progress:
                 for epoch in range(config.epochs):
                     self.curves.append((*self.epoch(optimizer), *self.validate()))
                     loss = self.curves[-1][0]
                     if not math.isfinite(loss):
                         raise LogicLensError(f"the loss became {loss} in epoch {epoch}: lower the learning_rate.")
                     self.remember(epoch)
-                    progress.update(epoch + 1, f"loss {loss:.4f}")
+                    progress.update(epoch + 1, f"loss {loss:.4f}" if progress.shown else "")
                     if config.patience is not None and epoch - self.best_epoch >= config.patience:
                         break
         finally:

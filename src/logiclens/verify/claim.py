@@ -107,6 +107,14 @@ def verify(folder: str | Path) -> Report:
         Unusable: the folder could not be checked: a file is missing, malformed, special, too large, of an unknown
             version, or not the certified one, or the checker failed.
         Refuted: the files belong together, and a claim is false or they contradict each other.
+
+    >>> import tempfile
+    >>> from logiclens import EntropyClassifier
+    >>> rows = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10
+    >>> model = EntropyClassifier(booleanise=None, exact=True).fit(rows, [0, 0, 0, 1] * 10)
+    >>> folder = model.save(tempfile.mkdtemp() + "/model")
+    >>> len(verify(folder).classes)
+    2
     """
     try:
         return _verify(Path(folder))

@@ -24,7 +24,7 @@ from .predicates import (
     surely_meet,
     threshold_number,
 )
-from .records import Certificate, Cutting, Model, Predicate
+from .records import PARTS, Certificate, Cutting, Model, Predicate
 from .report import column_text, meaning_text
 
 DISTRUST = "Do not take the printed rules for the model; save it again to have a certificate made from its weights."
@@ -191,17 +191,26 @@ def _check_cutting(model: Model) -> None:
 def _check_kinds(model: Model, cutting: Cutting) -> None:
     about = {
         *(predicate.column for predicate in model.predicates.values()),
+        *(column for predicate in model.predicates.values() for column in predicate.sources),
         *(membership.column for membership in cutting.memberships.values()),
     }
+    parts = {one.column: one.part for one in model.predicates.values() if one.part is not None}
+    for name, part in parts.items():
+        if name in cutting.columns or any(one.column == name and one.part != part for one in model.predicates.values()):
+            raise contradiction(f"{shown(name)} is both a column and a number taken from dates, or two such numbers")
+        if wrong := [column for column in part.columns if cutting.kinds.get(column) != "date"]:
+            raise contradiction(f"{shown(name)} is taken from {shown(wrong[0])}, which is no column of dates")
     for column in sorted(about ^ cutting.kinds.keys()):
         raise contradiction(f"the column {shown(column)} must have a kind, and concepts that are about it")
-    if beyond := sorted(about - set(cutting.columns)):
+    if beyond := sorted(about - set(cutting.columns) - parts.keys()):
         raise contradiction(f"{shown(beyond[0])} is not among its columns")
     for name, predicate in model.predicates.items():
         if column_kind(predicate) not in (None, cutting.kinds[predicate.column]):
             kind = cutting.kinds[predicate.column]
             raise contradiction(f"{shown(name)} cannot be asked of {shown(predicate.column)}, a column of kind {kind}")
     for name, membership in cutting.memberships.items():
+        if membership.column in parts:
+            raise contradiction(f"{shown(name)} groups values of {shown(membership.column)}, which has no categories")
         kind, is_text = cutting.kinds[membership.column], isinstance(membership.values[0], str)
         if kind != ("text" if is_text else "number"):
             raise contradiction(f"the categories of {shown(name)} cannot be those of a column of kind {kind}")
@@ -233,7 +242,7 @@ def _meaning(name: str, predicate: Predicate | None) -> str | None:
     if predicate is None or is_own_column(name, predicate):
         # A column as it is. The report says so anyway; where the name reads as a condition, it says so again.
         return f"{column_text(name)} means: the column of that name" if reads_as_condition(name) else None
-    if name == predicate_name(predicate) and has_one_reading(name):
+    if name == predicate_name(predicate) and has_one_reading(name) and predicate.part is None:
         return None
     return f"{column_text(name)} means: {meaning_text(predicate)}"
 
@@ -269,7 +278,11 @@ def _check_sequence(model: Model) -> None:
     """
     if model.cutting is None:
         return
-    place = {column: number for number, column in enumerate(model.cutting.columns)}
+    place = {column: (number, 0, 0) for number, column in enumerate(model.cutting.columns)}
+    # Numbers taken from a date stand behind it; days behind the later column.
+    for part in (one.part for one in model.predicates.values() if one.part is not None):
+        rank = 1 + list(PARTS).index(part.kind)
+        place[part.name] = (place[part.columns[-1]][0], rank, place[part.columns[0]][0])
     meant = [model.predicates[name] for name in model.concepts if name in model.predicates]
     grouped = [model.cutting.memberships[name] for name in model.concepts if name in model.cutting.memberships]
     if any(name in model.cutting.memberships for name in model.concepts[: len(meant)]):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from .files import AGAIN, Fields, Refuted, Unusable, finite, is_label, shown
 from .records import (
     MOST_CONCEPTS,
     OPERATORS,
     ORDERS,
+    PARTS,
     Certificate,
     Claim,
     ClassRule,
@@ -24,6 +26,7 @@ from .records import (
     Groups,
     Membership,
     Model,
+    Part,
     Predicate,
     Rules,
     as_point,
@@ -68,7 +71,7 @@ def read_model(fields: Fields) -> Model:
     if schema == 1:
         fields.check_keys((*_MODEL_FIELDS, "raw_columns"), ("content_sha256",))
     else:
-        fields.check_keys(_MODEL_FIELDS_2)
+        fields.check_keys(_MODEL_FIELDS_2, ("target_cuts",))
     fields.text("logiclens")
     concepts = fields.names("concepts")
     network = fields.inner("network")
@@ -89,6 +92,7 @@ def read_model(fields: Fields) -> Model:
             "Save the model again to have it made from one source."
         )
     read_settings(fields, schema)
+    _check_target_cuts(fields, class_names)
     known = frozenset(concepts)
     predicates = _read_predicates(fields, known)
     return Model(
@@ -106,6 +110,26 @@ def read_model(fields: Fields) -> Model:
         _read_cutting(fields, known, predicates) if schema > 1 else _old_cutting(fields, predicates),
         schema,
     )
+
+
+def _check_target_cuts(fields: Fields, class_names: tuple[str, ...]) -> None:
+    """Check that the classes of a target that was cut are named after its cuts."""
+    settings = fields.inner("settings").record
+    above, quantiles = settings.get("above"), settings.get("quantiles")
+    cuts = fields.record.get("target_cuts")
+    if cuts is None:
+        if above is not None or quantiles is not None:
+            raise fields.refuse("target_cuts", "the cuts of the target, as the settings ask for")
+        return
+    numbers = isinstance(cuts, list) and cuts and all(is_label(cut) and type(cut) in (int, float) for cut in cuts)
+    if not isinstance(cuts, list) or not numbers or sorted(set(cuts)) != cuts or (above is None) == (quantiles is None):
+        raise fields.refuse("target_cuts", "rising numbers, for a model with the setting 'above' or 'quantiles'")
+    texts = [str(int(cut)) if float(cut).is_integer() and abs(cut) < 1e15 else repr(float(cut)) for cut in cuts]
+    between = [f"from {low} to below {high}" for low, high in pairwise(texts)]
+    if sorted(class_names) != sorted([f"below {texts[0]}", *between, f"at least {texts[-1]}"]):
+        raise fields.refuse("target_cuts", "the cuts that the class names state")
+    if (above is not None and cuts != [above]) or quantiles not in (None, len(cuts) + 1):
+        raise fields.refuse("target_cuts", "the cuts that the settings ask for")
 
 
 def read_certificate(fields: Fields, model: Model) -> Certificate:
@@ -253,7 +277,7 @@ def _read_predicates(fields: Fields, known: frozenset[str]) -> dict[str, Predica
 
 
 def _read_predicate(fields: Fields) -> Predicate:
-    fields.check_keys(("column", "operator", "value"))
+    fields.check_keys(("column", "operator", "value"), ("origin",))
     column, value = fields.text("column"), fields.value("value")
     # The meaning of an unknown operator cannot be checked.
     operator = fields.choice("operator", OPERATORS)
@@ -269,7 +293,23 @@ def _read_predicate(fields: Fields) -> Predicate:
     if operator in ORDERS and (isinstance(value, bool) or (isinstance(value, str) and as_point(value) is None)):
         text = "a date such as '2021-03-01' or a duration such as '2 days'"
         raise fields.refuse("value", f"a number or {text} beside the operator {operator}")
-    return Predicate(column, operator, value)
+    return Predicate(column, operator, value, _read_part(fields, column, operator, value))
+
+
+def _read_part(fields: Fields, column: str, operator: str, value: object) -> Part | None:
+    """Return the part of a date that a predicate compares, if it compares one."""
+    if "origin" not in fields.record:
+        return None
+    origin = fields.inner("origin")
+    origin.check_keys(("part", "columns"))
+    part = Part(origin.choice("part", tuple(PARTS)), origin.names("columns"))
+    if len(part.columns) != (2 if part.kind == "days" else 1) or not all(part.columns):
+        raise origin.refuse("columns", "the column of one date, or for days of two")
+    if column != part.name:
+        raise fields.refuse("column", f"{part.name!r}, after its origin")
+    if operator == "missing" or isinstance(value, bool | str):
+        raise fields.refuse("value", "a number, compared with one that is taken from a date")
+    return part
 
 
 def _read_groups(fields: Fields, key: str, known: frozenset[str]) -> Groups:
@@ -292,7 +332,15 @@ def _read_rules(rules: Fields, known: frozenset[str], model_schema: int) -> Rule
     schema, schemas = rules.whole("schema"), {1: (1,), 2: (1, 2), 3: (2,)}[model_schema]
     if schema not in schemas:
         raise rules.refuse("schema", " or ".join(map(str, schemas)))
-    rules.check_keys(_RULES_FIELDS if schema == 1 else (*_RULES_FIELDS, "order"))
+    # Rules also say what is known of the table. Only words depend on that, so nothing is checked but its form.
+    rules.check_keys(_RULES_FIELDS if schema == 1 else (*_RULES_FIELDS, "order"), ("table",) if schema > 1 else ())
+    if "table" in rules.record:
+        table = rules.inner("table")
+        table.check_keys(("target", "whole", "complete"))
+        if table.value("target") is not None:
+            table.text("target")
+        table.texts("whole")
+        table.texts("complete")
     classes = rules.each("classes", lambda entry: _read_rule(entry, known, schema))
     _check_bags(rules)
     if len({str(rule.label) for rule in classes}) < len(classes):

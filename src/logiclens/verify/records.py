@@ -25,17 +25,45 @@ Formula = tuple[Cube, ...]
 Groups = tuple[tuple[str, ...], ...]
 
 
+PARTS = {
+    "month": ("month of", "1 to 12"),
+    "weekday": ("weekday of", "1, a Monday, to 7"),
+    "hour": ("hour of", "0 to 23"),
+    "days": ("days from", "days of the calendar"),
+}
+"""The parts of dates in their order, each with the beginning of its name and what its numbers are."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A number taken from a date, such as its weekday, or for `days` the days from one date to another."""
+
+    kind: str
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the number, which stands where a predicate has its column."""
+        return f"{PARTS[self.kind][0]} {' to '.join(self.columns)}"
+
+
 @dataclass(frozen=True)
 class Predicate:
     """Meaning of a concept on the raw table: a comparison of a column with a value, or that its value is missing.
 
     A text that is compared by order is a date or a duration. With the operator `missing`, the value is always true and
-    has no meaning.
+    has no meaning. With a `part`, the number that the part gives is compared, and `column` is its name.
     """
 
     column: str
     operator: str
     value: bool | int | float | str
+    part: Part | None = None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of the table that the predicate reads."""
+        return (self.column,) if self.part is None else self.part.columns
 
 
 @dataclass(frozen=True)

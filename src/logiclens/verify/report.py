@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from .files import Label
 from .predicates import value_text
-from .records import ORDERS, Domain, Formula, Model, Predicate
+from .records import ORDERS, PARTS, Domain, Formula, Model, Predicate
 
 SYMBOLS = frozenset('&|~()"=,;:\\')
 """Characters that cause a name to be quoted, except as part of a comparison."""
@@ -88,6 +88,9 @@ def meaning_text(predicate: Predicate) -> str:
     ('age >= 60', '"my unit" is "2"')
     """
     column, value = column_text(predicate.column), predicate.value
+    if predicate.part is not None:
+        begin, numbers = PARTS[predicate.part.kind]
+        column = f"{begin} {' to '.join(map(column_text, predicate.part.columns))} ({numbers})"
     if predicate.operator == "missing":
         return f"{column} is missing"
     text = '"' + printable(value.replace('"', '\\"')) + '"' if isinstance(value, str) else value_text(value)
@@ -247,7 +250,7 @@ class ClassReport:
         formula: the formula as text.
         domain: the domain in words.
         rows: number of rows of the domain.
-        smallest_logit: smallest |logit| on these rows, or a lower bound on it if the head was proved by units.
+        smallest_logit: smallest `|logit|` on these rows, or a lower bound on it if the head was proved by units.
         bound: bound on float32 rounding.
     """
 

@@ -72,7 +72,13 @@ def _cuts(value: object) -> bool:
 
 def _booleaniser(value: object) -> bool:
     keys = {"cuts": _cuts, "n_cuts": _either(_nothing, _whole(1)), "max_categories": _whole(1)}
-    return isinstance(value, dict) and value.keys() == keys.keys() and all(keys[key](value[key]) for key in keys)
+    # Earlier versions took no parts of dates.
+    return (
+        isinstance(value, dict)
+        and value.keys() - {"date_parts"} == keys.keys()
+        and all(keys[key](value[key]) for key in keys)
+        and _flag(value.get("date_parts", True))
+    )
 
 
 def _committee(value: object) -> bool:
@@ -81,6 +87,7 @@ def _committee(value: object) -> bool:
 
 
 SETTINGS: dict[str, Check] = {
+    "above": _either(_nothing, _any_number),
     "booleanise": _either(_nothing, _HOW, _booleaniser),
     "class_weight": _either(_nothing, _one_of("balanced"), _list_of(_at_least_0)),
     "committee": _either(_nothing, _committee),
@@ -96,19 +103,29 @@ SETTINGS: dict[str, Check] = {
     "min_support": _either(_nothing, _at_least_0),
     "penalty_weight": _at_least_0,
     "price": _either(_nothing, _share_below_1),
+    "quantiles": _either(_nothing, _whole(2, 50)),
     "random_state": _either(_nothing, _whole(0, 2**32 - 1)),
     "resolve": _one_of("order", "confidence", "none"),
     "score_against": _either(_nothing, _one_of("network", "labels")),
     "set_aside": _share_below_1,
     "shared_tail": _flag,
+    "split_by_time": _either(_nothing, lambda value: value != "" and _text(value)),
     "stable": _flag,
     "teacher": _nothing,
     "temperature": _number(lambda number: 1e-30 < number <= 1_000_000),
     "validation": _share_below_1,
 }
 """The settings of an exact model of schema 3, each with the check of its value."""
-LATER_SETTINGS = ("committee", "min_support", "stable", "teacher")
+LATER_SETTINGS = ("above", "quantiles", "committee", "min_support", "split_by_time", "stable", "teacher")
 """Settings that came after schema 3; earlier folders do not have them."""
+SETTINGS_SINCE_3 = ("cuts_on", "max_distinct", "set_aside")
+"""Settings that came with schema 3."""
+OLD_SETTINGS: dict[str, Check] = {
+    "n_cuts": _either(_nothing, _whole(1)),
+    "max_concepts": _either(_nothing, _whole(1)),
+    "method": _one_of("minimal", "paper", "search"),
+}
+"""The settings of schemas 1 and 2 that schema 3 does not have, or not with these values."""
 METRICS: dict[str, Check] = {
     "rows": _whole(0, float("inf")),
     "best_epoch": _whole(0),
@@ -127,7 +144,7 @@ def read_settings(fields: Fields, schema: int) -> None:
 
     Args:
         fields: the parsed file.
-        schema: its schema; those before 3 had other settings, of which only the names and `exact` are checked.
+        schema: its schema; those before 3 had other settings, and their metrics are not checked.
 
     Raises:
         Unusable: one of them is unknown, missing or malformed.
@@ -137,20 +154,30 @@ def read_settings(fields: Fields, schema: int) -> None:
     settings, metrics = fields.inner("settings"), fields.inner("metrics")
     if schema < 3:
         # Schema 1 had a number of cuts in place of `booleanise`.
-        cuts = "n_cuts" if schema == 1 else "booleanise"
-        settings.check_keys((cuts, "exact"), {*SETTINGS, "max_concepts"} - {"booleanise"})
-        if settings.flag("exact") is not True:
-            raise settings.refuse("exact", "true where there is a certificate")
+        old = SETTINGS | OLD_SETTINGS
+        other = "booleanise" if schema == 1 else "n_cuts"
+        optional = {*LATER_SETTINGS, *SETTINGS_SINCE_3, "max_concepts"}
+        settings.check_keys(sorted(old.keys() - optional - {other}), optional)
+        _check_values(settings, old)
         return
     for part, checks, later in ((settings, SETTINGS, LATER_SETTINGS), (metrics, METRICS, LATER_METRICS)):
         part.check_keys([key for key in checks if key not in later], later)
-        for key, value in part.record.items():
-            if not checks[key](value):
-                raise part.refuse(key, "a value that training can have")
+        _check_values(part, checks)
     if settings.record.get("committee") in (1, 2) and (
         settings.record.get("stable") or settings.record["score_against"] == "network"
     ):
         raise settings.refuse("committee", "null or 3 or more, for a model that needs bags")
+    given = settings.record
+    if given.get("split_by_time") is not None and (
+        not given["set_aside"] or given["cuts_on"] != "train" or given["booleanise"] is None
+    ):
+        raise settings.refuse("split_by_time", "null, unless rows of a table that is cut are held out")
+
+
+def _check_values(part: Fields, checks: dict[str, Check]) -> None:
+    for key, value in part.record.items():
+        if not checks[key](value):
+            raise part.refuse(key, "a value that training can have")
 
 
 def cut_softly(fields: Fields, column: str) -> bool:

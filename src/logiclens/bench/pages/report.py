@@ -35,7 +35,6 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import Literal
 from logiclens.formula.text import format_formula
 from logiclens.metrics.scores import metric_named
-from logiclens.report.page import require_report
 from logiclens.storage import write_whole
 
 LANGUAGES = ("md", "tex", "html")
@@ -68,12 +67,16 @@ _DROPPED_FROM_SVG = (
 
 def render(document: Document, language: str) -> str:
     """Return the report in one of `LANGUAGES`. The HTML page loads nothing and runs no script."""
-    jinja2 = require_report()
-    raw = jinja2.utils.markupsafe.Markup
+    import jinja2
+    from markupsafe import Markup
+
+    # What is marked as safe here was escaped by the functions of each language, or is a file of this package.
+    raw: Callable[[str], Any] = Markup
+
     escapes = {"md": markdown_text, "tex": latex_text}
 
     def marked_up(function: Callable[[Any], str]) -> Callable[[Any], Any]:
-        return lambda value: value if isinstance(value, raw) else raw(function(value))
+        return lambda value: value if isinstance(value, Markup) else raw(function(value))
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("logiclens.bench.pages", "."),
@@ -83,7 +86,7 @@ def render(document: Document, language: str) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        **(_LATEX_DELIMITERS if language == "tex" else {}),
+        **(_LATEX_DELIMITERS if language == "tex" else {}),  # type: ignore[arg-type]
     )
     filters: dict[str, Callable[[Any], str]] = {
         "slug": slug,
@@ -175,7 +178,6 @@ def write_bench_report(folder: Path) -> tuple[Path, ...]:
 
     The same table gives the same bytes. Only the table of results and its header are read.
     """
-    require_report()
     document = bench_document(read_bench(folder))
     files = {f"{NAME}.{language}": render(document, language).encode("utf-8") for language in LANGUAGES}
     for chart in (chart for section in document.sections for chart in section.charts):

@@ -171,7 +171,9 @@ class Ours:
             warnings.simplefilter("ignore", LogicLensWarning)
             # The paper chooses on validation rows; our method on all rows except the test rows.
             rows, judges = (train, validation) if self.method == "paper" else (train.append(validation), None)
-            explanation = explain_all(network, rows, judges, method=self.method, score_against=self.score_against)
+            explanation = explain_all(
+                network, rows, validation=judges, method=self.method, score_against=self.score_against, progress=False
+            )
         reasons = (f"{one.name}: {one.reason}" for one in explanation.classes if one.reason)
         notes = (*explanation.notes, *reasons)
         answers = Answers(network, hard=not self.soft)

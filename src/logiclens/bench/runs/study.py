@@ -119,14 +119,13 @@ class SharedStudy:
         self._bury()
         if len(self._counted()) >= total:
             return None
+        self._sign_next()
         with warnings.catch_warnings():
             # Optuna sends heartbeats only in its own loop; ours sends them as well.
             warnings.filterwarnings("ignore", "Heartbeat of storage")
             trial = self.study.ask()
-        trial_id = self.storage.get_trial_id_from_study_id_trial_number(self.id, trial.number)
-        self.open[trial.number] = trial_id
-        self.storage.record_heartbeat(trial_id)
-        trial.set_user_attr(_WORKER, {**_this_process(), "trial": trial.number})
+        # Another worker may have taken the signed trial, or signed the one that is ours now.
+        self.open[trial.number] = self._sign(trial.number)
         counted = sorted(one.number for one in self._counted())
         if counted.index(trial.number) >= total:
             # Another worker took the last trial at the same time.
@@ -213,6 +212,27 @@ class SharedStudy:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", self.optuna.exceptions.ExperimentalWarning)
             self.optuna.storages.fail_stale_trials(self.study)
+
+    def _sign_next(self) -> None:
+        """Write this process down in the trial that is taken next, before it runs.
+
+        A trial that runs unsigned when its worker is killed would seem to be at work, and shift the places after it.
+        """
+        waiting = [one.number for one in self._trials() if one.state == self.states.WAITING]
+        if not waiting:
+            self.study.enqueue_trial({})
+            waiting = [one.number for one in self._trials() if one.state == self.states.WAITING]
+        for number in waiting[:1]:
+            # Another worker may have finished it already.
+            with suppress(self.optuna.exceptions.UpdateFinishedTrialError):
+                self._sign(number)
+
+    def _sign(self, number: int) -> int:
+        """Send a heartbeat of a trial, write this process down as its worker, and return its id in the storage."""
+        trial_id: int = self.storage.get_trial_id_from_study_id_trial_number(self.id, number)
+        self.storage.record_heartbeat(trial_id)
+        self.storage.set_trial_user_attr(trial_id, _WORKER, {**_this_process(), "trial": number})
+        return trial_id
 
     def _lost(self, number: int) -> None:
         if self._told(number, state=self.states.FAIL):

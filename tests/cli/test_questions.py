@@ -1,0 +1,120 @@
+"""`why`, `flip` and `check` on saved models, judged by the rules on the same rows."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from logiclens import RuleSet
+from tests.cli_runs import exact, logiclens, patients, refused, soft
+
+
+def test_why_of_a_written_row_is_that_of_the_rules():
+    run = logiclens("why", exact().folder, "--row", "age=70,unit=MICU")
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.rstrip("\n") == str(RuleSet.load(exact().folder).why({"age": 70, "unit": "MICU"}))
+    assert run.stderr == ""
+
+
+def test_rows_of_a_table_are_counted_from_one():
+    run = logiclens("why", exact().folder, exact().data, "--rows", "2,5-6", "--json", "-")
+    rules, frame = RuleSet.load(exact().folder), pd.read_csv(exact().data)
+    told = json.loads(run.stdout)["rows"]
+    assert [row["row"] for row in told] == [2, 5, 6]
+    assert [row["answer"] for row in told] == rules.predict(frame.iloc[[1, 4, 5]]).tolist()
+    for row in told:
+        fires = rules.fires(frame.iloc[[row["row"] - 1]])[0].tolist()
+        assert [entry["fires"] for entry in row["classes"]] == fires
+
+
+def test_without_rows_the_first_ten_are_answered_with_a_note():
+    run = logiclens("why", soft().folder, soft().data)
+    assert run.stdout.count("row ") == 10
+    assert "these are the first 10 of 160 rows" in run.stderr
+    assert "can differ from it" in run.stderr
+
+
+def test_a_change_that_flip_names_changes_the_answer():
+    run = logiclens("flip", exact().folder, exact().data, "--rows", "1-30", "--json", "-")
+    rules, frame = RuleSet.load(exact().folder), pd.read_csv(exact().data)
+    told = json.loads(run.stdout)["rows"]
+    assert len(told) == 30
+    for row in told:
+        before = frame.iloc[[row["row"] - 1]]
+        assert row["before"] == rules.predict(before)[0] != row["after"]
+        # No single column that is left out of the change does it alone: the change is the smallest.
+        [change] = row["changes"] if len(row["changes"]) == 1 else [row["changes"][0]]
+        values = {"age": [30.0, 90.0], "unit": ["MICU", "SICU"]}
+        [column] = change["columns"]
+        alone = [rules.predict(before.assign(**{column: value}))[0] for value in values[column]]
+        assert (row["after"] in alone) == (len(row["changes"]) == 1)
+
+
+def test_flip_keeps_frozen_columns_and_reaches_the_class():
+    words = ("flip", exact().folder, "--row", "age=70,unit=MICU", "--json", "-")
+    [row] = json.loads(logiclens(*words, "--freeze", "unit", "--to", "no").stdout)["rows"]
+    assert (row["after"], row["changes"][0]["columns"]) == ("no", ["age"])
+    stays = logiclens(*words[:-2], "--freeze", "unit", "--freeze", "age")
+    assert "died stays yes" in stays.stdout
+    assert logiclens(*words[:-2], "--to", "yes").stdout == "yes already\n"
+
+
+def test_check_proves_and_refutes_with_the_exit_code():
+    holds = logiclens("check", exact().folder, "never uses 'sex'", "never both", "increasing in age", "--of", "yes")
+    assert holds.returncode == 2
+    assert "leave out of" in holds.stderr
+    holds = logiclens("check", exact().folder, "never uses 'sex'", "never both")
+    assert (holds.returncode, holds.stdout.count("yes,")) == (0, 2)
+    fails = logiclens("check", exact().folder, "decreasing in age", "--of", "yes", "--json", "-")
+    assert fails.returncode == 1
+    [told] = json.loads(fails.stdout)["properties"]
+    assert not told["holds"]
+    assert "age" in told["classes"][0]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("why", "{model}"), "name the row with --row"),
+        (("why", "{model}", "{data}", "--row", "age=1"), "one of them"),
+        (("why", "{model}", "--row", "age=1", "--rows", "1"), "--rows picks rows of a table"),
+        (("why", "{model}", "--row", "unit=MICU"), "the row lacks 'age'"),
+        (("why", "{model}", "--row", "agee=1,unit=MICU"), "did you mean 'age'?"),
+        (("why", "{model}", "--row", "age=1,age=2,unit=MICU"), "names 'age' twice"),
+        (("why", "{model}", "--row", "age"), "--row needs column=value"),
+        (("why", "{model}", "--row", '"age=1'), "cannot be read"),
+        (("why", "{model}", "--row", "age=old,unit=MICU"), "held numbers in training and holds text now"),
+        (("why", "{model}", "--row", "age=inf,unit=MICU"), "is infinite"),
+        (("why", "{model}", "--row", "age=1,unit=MICU", "--delimiter", ";"), "are for a table"),
+        (("why", "{model}", "{data}", "--rows", "0"), "numbers counted from 1"),
+        (("why", "{model}", "{data}", "--rows", "3-1"), "numbers counted from 1"),
+        (("why", "{model}", "{data}", "--rows", "1-99999"), "more than 1,000 rows"),
+        (("why", "{model}", "{data}", "--rows", "999"), "has 160 rows"),
+        (("flip", "{model}", "--row", "age=1,unit=MICU", "--to", "maybe"), "there is no class 'maybe'"),
+        (("flip", "{model}", "--row", "age=1,unit=MICU", "--freeze", "agee"), "did you mean 'age'?"),
+        (("flip", "{model}", "--row", "age=1,unit=MICU", "--to", "yes", "--of", "no"), "either to"),
+        (("check", "{model}", "is fair"), "cannot read the property"),
+        (("check", "{model}", "never uses 'agee'"), "did you mean 'age'?"),
+        (("check", "{model}", "never both 'yes' and 'yes'"), "two different classes"),
+        (("check", "{model}", "increasing in unit"), "no order"),
+        (("check", "{model}"), "PROPERTY is missing"),
+    ],
+)
+def test_bad_questions_are_refused_in_one_sentence(arguments, message, tmp_path):
+    words = [word.format(model=exact().folder, data=exact().data) for word in arguments]
+    out = tmp_path / "out.json"
+    assert message in refused(*words, "--json", out)
+    assert not out.exists()
+
+
+def test_names_and_values_with_commas_are_written_as_in_csv(tmp_path):
+    frame = patients()
+    frame["lab, a=b"] = frame["age"]
+    frame = frame.drop(columns=["id", "age"])
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    made = logiclens("explain", "data.csv", "--target", "died", "--exact", "--save", "model", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    run = logiclens("why", "model", "--row", '"lab, a=b=70",unit=MICU', cwd=tmp_path)
+    assert run.stdout.startswith("died is yes, because"), run.stderr

@@ -1,0 +1,115 @@
+"""The checker at the edges of its lists and limits, where a wrong number would not show elsewhere."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from logiclens.verify.files import LIMITS, Fields, Unusable
+from logiclens.verify.predicates import implies, predicate_name
+from logiclens.verify.records import Predicate, as_moment
+from logiclens.verify.report import printable
+from logiclens.verify.settings import LATER_SETTINGS, SETTINGS, cut_softly, read_settings
+
+FOLDERS = Path(__file__).parents[1] / "folders"
+
+
+def _is_unseen(code: int) -> bool:
+    """Whether Unicode calls a character a control, a format, a separator, private, or none at all."""
+    if 0xFDD0 <= code <= 0xFDEF or 0x13439 <= code <= 0x1343F or code in (0x2065, 0xFFFE, 0xFFFF):
+        # No characters, formats that older versions of Python do not know, and a place kept for one.
+        return True
+    return code != 0x20 and unicodedata.category(chr(code)) in {"Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Co"}
+
+
+UNSEEN = np.array([_is_unseen(code) for code in range(0xF0000)])
+EDGES = np.flatnonzero(np.diff(UNSEEN.astype(np.int8)))
+
+
+def test_a_name_shows_quoted_exactly_what_unicode_hides():
+    for code in sorted({0, 0xEFFFF, 0xF0000, 0x10FFFF, *EDGES.tolist(), *(EDGES + 1).tolist()}):
+        text = f"x{chr(code)}x"
+        named = predicate_name(Predicate("a", "==", text))
+        expected = True if code >= 0xF0000 else bool(UNSEEN[code])
+        assert named.startswith("a is '") == expected, hex(code)
+
+
+@pytest.mark.parametrize(("digit", "is_quoted"), [("𝟎", True), ("𝟿", True), ("\U0001fbf0", False), ("٣", True)])
+def test_only_settled_digits_need_quotes(digit, is_quoted):
+    assert predicate_name(Predicate("a", "==", digit)).startswith("a is '") == is_quoted
+
+
+def test_a_duration_and_a_number_do_not_imply_each_other():
+    days, number = Predicate("a", ">=", "2 days"), Predicate("a", ">=", 1.0)
+    assert implies(days, Predicate("a", ">=", "1 days"))
+    assert not implies(days, number)
+    assert not implies(number, days)
+
+
+@pytest.mark.parametrize("text", ["20210301", "2021-W09-1", "2021-03-01T12", "2021-03-01T12:30+00:00"])
+def test_other_forms_of_dates_are_texts(text):
+    assert as_moment(text) is None
+
+
+def test_letters_of_the_same_looks_are_escaped_beside_latin_ones():
+    assert printable("\u0430ge") == r"\u0430ge"
+    assert printable("\u0430\u0433\u0435") == "\u0430\u0433\u0435"
+    assert printable("\u03b1x \u0561 \ua4d0") == r"\u03b1x \u0561 \ua4d0"
+
+
+def _fields(schema: int, **changed: object) -> Fields:
+    name = "schema1_exact" if schema == 1 else "schema2_exact"
+    content = json.loads((FOLDERS / name / "model.json").read_text("utf-8"))
+    settings = {key: value for key, value in (content["settings"] | changed).items() if value is not ...}
+    return Fields(content | {"settings": settings}, "model.json")
+
+
+@pytest.mark.parametrize(
+    ("schema", "changed"),
+    [
+        (1, {"booleanise": "quantile"}),
+        (2, {"n_cuts": 3}),
+        (2, {"exact": False}),
+        *[
+            (schema, wrong)
+            for schema in (1, 2)
+            for wrong in (
+                {"epochs": ...},
+                {"epochs": 0},
+                {"hidden": []},
+                {"price": "a"},
+                {"method": "none"},
+                {"new": 1},
+            )
+        ],
+    ],
+)
+def test_old_folders_have_only_the_settings_of_their_schema(schema, changed):
+    read_settings(_fields(schema), schema)
+    with pytest.raises(Unusable, match=next(iter(changed))):
+        read_settings(_fields(schema, **changed), schema)
+
+
+def test_settings_that_came_later_are_settings():
+    assert set(LATER_SETTINGS) < set(SETTINGS)
+
+
+@pytest.mark.parametrize("how", ["supervised", "quantile", "uniform", "soft"])
+def test_every_way_of_cutting_is_known(how):
+    assert SETTINGS["booleanise"](how)
+    assert not SETTINGS["booleanise"](f"{how}#")
+    assert cut_softly(_fields(3, booleanise={"cuts": {"age": how}}), "age") == (how == "soft")
+    assert cut_softly(_fields(3, booleanise=how), "age") == (how == "soft")
+
+
+def test_files_have_the_limits_of_the_documentation():
+    assert LIMITS == {"model.json": 2**25, "certificate.json": 2**25, "weights.safetensors": 2**30}
+
+
+def test_an_outermost_field_is_named_without_a_path():
+    with pytest.raises(Unusable, match=r"^schema in model\.json must be a number"):
+        raise Fields({"schema": None}, "model.json").refuse("schema", "a number")
