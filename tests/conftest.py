@@ -1,4 +1,4 @@
-"""Settings of all tests: the examples of property tests, one thread, the seed, the data folder, skipping without a GPU."""
+"""Settings of all tests: examples of property tests, one thread, the seed, the data folder, skipping without a GPU."""
 
 from __future__ import annotations
 
