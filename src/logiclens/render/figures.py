@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import accumulate, cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ MOST_RULES = 30
 MEMORABLE = 9
 """The most literals that a person can hold in mind."""
 LINE = 36
-"""Letters of a name on one line."""
+"""Letters of a name on one line; a wide one, such as a Chinese letter, counts twice."""
 MOST_INSIDE = 4
 """With more curves than this, the legend stands beside the axes."""
 
@@ -301,7 +302,7 @@ def save_png(figure: Figure, path: Path) -> None:
 
 def _on_two_lines(line: str) -> str:
     """Break a long name where it was shortened, or else at the blank nearest to its middle."""
-    if len(line) <= LINE:
+    if _width(line) <= LINE:
         return line
     middle = len(line) / 2
     breaks = [i + 1 for i, letter in enumerate(line) if letter == "…"] or [
@@ -325,7 +326,7 @@ def short_names(names: Sequence[str], length: int = LINE) -> dict[str, str]:
         short = {name: _cut_middle(line, lengths[name]) for name, line in lines.items()}
         times = Counter(short.values())
         # Names that differ in blanks only cannot be told apart by showing more.
-        alike = [name for name in short if times[short[name]] > 1 and lengths[name] < len(lines[name])]
+        alike = [name for name in short if times[short[name]] > 1 and lengths[name] < _width(lines[name])]
         if not alike:
             return short
         lengths.update({name: lengths[name] + 8 for name in alike})
@@ -339,10 +340,20 @@ def _most_relevant(shares: Mapping[str, float], used: Collection[str]) -> list[s
 
 
 def _cut_middle(line: str, length: int) -> str:
-    if len(line) <= length:
+    if _width(line) <= length:
         return line
-    end = (length - 1) // 2
-    return f"{line[: length - 1 - end].rstrip()}…{line[len(line) - end :].lstrip()}"
+    end = _fitting(line[::-1], (length - 1) // 2)
+    start = _fitting(line, length - 1 - (length - 1) // 2)
+    return f"{line[:start].rstrip()}…{line[len(line) - end :].lstrip()}"
+
+
+def _width(line: str) -> int:
+    return sum(2 if east_asian_width(letter) in "FW" else 1 for letter in line)
+
+
+def _fitting(line: str, width: int) -> int:
+    """Return how many letters of the beginning of a line fit into a width."""
+    return sum(place <= width for place in accumulate(map(_width, line)))
 
 
 def _head_weights(network: EntropyNet, head: int) -> list[NDArray[np.float64]]:
