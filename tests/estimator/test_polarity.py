@@ -55,7 +55,7 @@ def test_missing_and_unseen_values_are_not_claimed(model, odd):
 
 
 @pytest.mark.parametrize("gap", [False, True])
-def test_a_truth_value_is_called_false_only_if_nothing_else_is_meant(gap):
+def test_a_truth_value_without_gaps_is_called_false(gap):
     frame, died = people()
     frame["fever"] = frame["fever"].astype(bool)
     if gap:
